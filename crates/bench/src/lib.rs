@@ -1,0 +1,1 @@
+//! The benchmark kit: load generator, echo backend and reports.

@@ -1,0 +1,1 @@
+//! The compiler: configuration text to programs or all diagnostics.

@@ -1,0 +1,1 @@
+//! The engine: programs, mediators, the one run loop, ports and drain.

@@ -1,0 +1,1 @@
+//! One file per mediator, and the list.

@@ -1,0 +1,2 @@
+//! The binary: command line, files, environment, wiring, reload, admin port.
+fn main() {}

@@ -1,0 +1,1 @@
+//! One folder per transport: listener, sender and the XML kinds that configure them.

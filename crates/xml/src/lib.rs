@@ -1,0 +1,1 @@
+//! XML for messages: pull reader, arena tree with namespaces and positions, serializer, limits.

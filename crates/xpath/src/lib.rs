@@ -1,0 +1,1 @@
+//! XPath: parse, compile, evaluate over a tree, or over the reader without building one.

@@ -1,0 +1,1 @@
+//! XSLT: a stylesheet compiled to a program that writes a result tree or bytes.
