@@ -1,1 +1,25 @@
-//! The message: headers, properties by scope, variables and a body with one authoritative form.
+//! What travels through a program: one [`Message`] with its transport headers, its properties by
+//! scope, its variables and a [`Body`] that has one authoritative form at any time.
+//!
+//! This crate knows nothing of configuration, mediators or sockets. A transport fills a message
+//! and hands it to the engine; whoever reads the body in another form converts it here, once.
+//!
+//! Start reading at [`Message`], then [`Body`].
+
+mod body;
+mod convert;
+mod envelope;
+mod headers;
+mod media;
+mod message;
+mod properties;
+mod value;
+
+pub use body::{Body, BodyError, BodyStream, Form, SizeHint};
+pub use convert::{Conversion, Output};
+pub use envelope::{Envelope, SoapVersion};
+pub use headers::{HeaderBlock, Headers};
+pub use media::MediaType;
+pub use message::{Addressing, Message, Method, RequestLine};
+pub use properties::{Properties, Scope};
+pub use value::Value;

@@ -1,0 +1,259 @@
+//! The body and its forms.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+
+use crate::{Envelope, Headers};
+
+/// Why a body could not be read, converted or buffered. Becomes fault 601000 or a 4xx by kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyError {
+    /// More bytes than the limit allows.
+    TooLarge {
+        /// The limit that was hit, in bytes.
+        limit_bytes: usize,
+    },
+    /// The peer closed or broke the framing before the body was complete.
+    Incomplete(String),
+    /// The peer did not send in time.
+    Timeout,
+    /// The bytes are not what their content type says; the text says where and why.
+    Malformed(String),
+    /// There is no way from the form it has to the form that is wanted.
+    Unsupported {
+        /// What the body is.
+        from: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BodyError::TooLarge { limit_bytes } => write!(out, "the body is larger than {limit_bytes} bytes"),
+            BodyError::Incomplete(why) => write!(out, "the body ended early: {why}"),
+            BodyError::Timeout => write!(out, "the body did not arrive in time"),
+            BodyError::Malformed(why) => write!(out, "{why}"),
+            BodyError::Unsupported { from, wanted } => write!(out, "the body is {from}, which cannot be read as {wanted}"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+/// How long a stream will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeHint {
+    /// Exactly so many bytes (Content-Length).
+    Exact(u64),
+    /// Nobody knows before the end (chunked, until close).
+    Unknown,
+}
+
+/// Bytes that are still arriving. Lives on the core whose socket it reads.
+pub trait BodyStream {
+    /// The next bytes; `None` at the end. An error ends the stream.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
+
+    /// How many bytes are still to come.
+    fn size_hint(&self) -> SizeHint;
+
+    /// Trailer fields, known once the stream has ended.
+    fn trailers(&mut self) -> Option<Headers> {
+        None
+    }
+
+    /// For transports that recognise their own streams and move bytes without this interface.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// The forms a body can have.
+pub enum Form {
+    /// No body.
+    Empty,
+    /// Arriving. `head` holds bytes that were pulled to be looked at and not consumed.
+    Stream {
+        /// The bytes that came first.
+        head: Bytes,
+        /// The rest.
+        rest: Box<dyn BodyStream>,
+    },
+    /// All there, not interpreted.
+    Bytes(Bytes),
+    /// An XML infoset: always a SOAP envelope, real or synthesized around plain XML.
+    Xml(Arc<Envelope>),
+    /// A JSON value.
+    Json(Arc<serde_json::Value>),
+    /// Text.
+    Text(Arc<str>),
+}
+
+impl fmt::Debug for Form {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Form::Empty => write!(out, "Empty"),
+            Form::Stream { head, rest } => write!(out, "Stream({} bytes read, {:?} to come)", head.len(), rest.size_hint()),
+            Form::Bytes(bytes) => write!(out, "Bytes({})", bytes.len()),
+            Form::Xml(_) => write!(out, "Xml"),
+            Form::Json(value) => write!(out, "Json({value})"),
+            Form::Text(text) => write!(out, "Text({text:?})"),
+        }
+    }
+}
+
+/// The body of a message.
+///
+/// Invariant: `form` is authoritative; `xml` and `json` are views of it that were computed because
+/// somebody read them. Writing through any setter drops the views.
+#[derive(Debug)]
+pub struct Body {
+    form: Form,
+    xml: Option<Arc<Envelope>>,
+    json: Option<Arc<serde_json::Value>>,
+}
+
+impl Default for Body {
+    fn default() -> Body {
+        Body::empty()
+    }
+}
+
+impl Body {
+    /// No body.
+    pub fn empty() -> Body {
+        Body::from_form(Form::Empty)
+    }
+
+    /// A body whose bytes are all there; none when they are empty.
+    pub fn bytes(bytes: impl Into<Bytes>) -> Body {
+        let bytes = bytes.into();
+        Body::from_form(if bytes.is_empty() { Form::Empty } else { Form::Bytes(bytes) })
+    }
+
+    /// A body that is still arriving.
+    pub fn stream(rest: Box<dyn BodyStream>) -> Body {
+        Body::from_form(Form::Stream { head: Bytes::new(), rest })
+    }
+
+    /// A body of the given form.
+    pub fn from_form(form: Form) -> Body {
+        Body { form, xml: None, json: None }
+    }
+
+    /// The authoritative form.
+    pub fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// Takes the form out and leaves the body empty.
+    pub fn take(&mut self) -> Form {
+        self.xml = None;
+        self.json = None;
+        std::mem::replace(&mut self.form, Form::Empty)
+    }
+
+    /// Replaces the body.
+    pub fn set(&mut self, form: Form) {
+        *self = Body::from_form(form);
+    }
+
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.form, Form::Empty)
+    }
+
+    /// Whether bytes are still arriving.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.form, Form::Stream { .. })
+    }
+
+    /// The bytes that are here without waiting: all of them, or those pulled so far.
+    pub fn available(&self) -> &[u8] {
+        match &self.form {
+            Form::Stream { head, .. } => head,
+            Form::Bytes(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn view_xml(&self) -> Option<&Arc<Envelope>> {
+        match &self.form {
+            Form::Xml(envelope) => Some(envelope),
+            _ => self.xml.as_ref(),
+        }
+    }
+
+    pub(crate) fn view_json(&self) -> Option<&Arc<serde_json::Value>> {
+        match &self.form {
+            Form::Json(value) => Some(value),
+            _ => self.json.as_ref(),
+        }
+    }
+
+    pub(crate) fn cache_xml(&mut self, envelope: Arc<Envelope>) {
+        self.xml = Some(envelope);
+    }
+
+    pub(crate) fn cache_json(&mut self, value: Arc<serde_json::Value>) {
+        self.json = Some(value);
+    }
+
+    /// Pulls until at least `wanted_bytes` are available or the stream has ended; then a stream that
+    /// ended has become bytes. More than `limit_bytes` is an error.
+    pub fn poll_pull(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted_bytes: usize,
+        limit_bytes: usize,
+    ) -> Poll<Result<(), BodyError>> {
+        let Form::Stream { head, rest } = &mut self.form else { return Poll::Ready(Ok(())) };
+        if let SizeHint::Exact(size) = rest.size_hint()
+            && size.saturating_add(head.len() as u64) > limit_bytes as u64
+        {
+            return Poll::Ready(Err(BodyError::TooLarge { limit_bytes }));
+        }
+        let mut collected: Option<BytesMut> = None;
+        let outcome = loop {
+            let have = collected.as_ref().map_or(head.len(), BytesMut::len);
+            if have > limit_bytes {
+                break Poll::Ready(Err(BodyError::TooLarge { limit_bytes }));
+            }
+            if have >= wanted_bytes {
+                break Poll::Ready(Ok(false));
+            }
+            match rest.poll_chunk(cx) {
+                Poll::Pending => break Poll::Pending,
+                Poll::Ready(None) => break Poll::Ready(Ok(true)),
+                Poll::Ready(Some(Err(error))) => break Poll::Ready(Err(error)),
+                Poll::Ready(Some(Ok(chunk))) => match &mut collected {
+                    Some(all) => all.extend_from_slice(&chunk),
+                    None if head.is_empty() => *head = chunk,
+                    None => {
+                        let mut all = BytesMut::with_capacity((head.len() + chunk.len()) * 2);
+                        all.extend_from_slice(head);
+                        all.extend_from_slice(&chunk);
+                        collected = Some(all);
+                    }
+                },
+            }
+        };
+        if let Some(all) = collected {
+            *head = all.freeze();
+        }
+        match outcome {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(false)) => Poll::Ready(Ok(())),
+            Poll::Ready(Ok(true)) => {
+                let all = std::mem::take(head);
+                self.form = if all.is_empty() { Form::Empty } else { Form::Bytes(all) };
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+}

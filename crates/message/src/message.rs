@@ -1,0 +1,179 @@
+//! The message itself.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::{Body, Headers, MediaType, Properties, Value};
+
+/// A request method: the standard ones, or any token.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Method {
+    /// GET
+    #[default]
+    Get,
+    /// POST
+    Post,
+    /// PUT
+    Put,
+    /// DELETE
+    Delete,
+    /// PATCH
+    Patch,
+    /// HEAD
+    Head,
+    /// OPTIONS
+    Options,
+    /// Any other token, as it was sent.
+    Other(Arc<str>),
+}
+
+impl Method {
+    /// The method a token names. Methods are case-sensitive (RFC 9110 §9.1).
+    pub fn parse(token: &str) -> Method {
+        match token {
+            "GET" => Method::Get,
+            "POST" => Method::Post,
+            "PUT" => Method::Put,
+            "DELETE" => Method::Delete,
+            "PATCH" => Method::Patch,
+            "HEAD" => Method::Head,
+            "OPTIONS" => Method::Options,
+            other => Method::Other(other.into()),
+        }
+    }
+
+    /// The token.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+            Method::Patch => "PATCH",
+            Method::Head => "HEAD",
+            Method::Options => "OPTIONS",
+            Method::Other(token) => token,
+        }
+    }
+}
+
+/// The request line as the client sent it. Kept for the whole exchange.
+#[derive(Debug, Clone, Default)]
+pub struct RequestLine {
+    /// The method.
+    pub method: Method,
+    /// Path and query, origin form, as sent (percent-encoded). Valid UTF-8 by the transport's check.
+    pub target: Bytes,
+    /// Whether the client came over TLS.
+    pub secure: bool,
+}
+
+impl RequestLine {
+    /// Path and query.
+    pub fn target(&self) -> &str {
+        std::str::from_utf8(&self.target).unwrap_or_default()
+    }
+
+    /// The path without the query.
+    pub fn path(&self) -> &str {
+        let target = self.target();
+        target.split_once('?').map_or(target, |(path, _)| path)
+    }
+
+    /// The query without `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.target().split_once('?').map(|(_, query)| query)
+    }
+}
+
+/// WS-Addressing of a message, as far as it was set. `To` doubles as the address a `send` without
+/// an endpoint uses.
+#[derive(Debug, Clone, Default)]
+pub struct Addressing {
+    /// `To`.
+    pub to: Option<Arc<str>>,
+    /// `From`.
+    pub from: Option<Arc<str>>,
+    /// `ReplyTo`.
+    pub reply_to: Option<Arc<str>>,
+    /// `FaultTo`.
+    pub fault_to: Option<Arc<str>>,
+    /// `Action`, also the SOAPAction.
+    pub action: Option<Arc<str>>,
+    /// `RelatesTo`.
+    pub relates_to: Option<Arc<str>>,
+    /// `MessageID`; made when first asked for.
+    pub message_id: Option<Arc<str>>,
+}
+
+/// One message: a client's request, or what a backend answered.
+///
+/// `call` and `send` replace headers, `axis2` properties, status and body by the backend's;
+/// `properties` (scope default), `variables` and `operation` belong to the flow and survive.
+#[derive(Debug, Default)]
+pub struct Message {
+    /// Transport headers (scope `transport`).
+    pub headers: Headers,
+    /// The body.
+    pub body: Body,
+    /// Scope `default`.
+    pub properties: Properties,
+    /// Scope `axis2`, except what has a field of its own here.
+    pub axis2: Properties,
+    /// Scope `axis2-client`.
+    pub axis2_client: Properties,
+    /// Scope `operation`.
+    pub operation: Properties,
+    /// Typed variables.
+    pub variables: Properties,
+    /// The method of the request this message is or will be (`HTTP_METHOD`).
+    pub method: Method,
+    /// The rest of the path after the service or API context, query included (`REST_URL_POSTFIX`).
+    pub url_postfix: Option<Arc<str>>,
+    /// The status a backend answered with, or `HTTP_SC` once set. 0 when none.
+    pub status: u16,
+    /// The reason phrase that came with it, or `HTTP_SC_DESC`.
+    pub reason: Option<Arc<str>>,
+    /// Addressing, boxed because most messages have none.
+    pub addressing: Option<Box<Addressing>>,
+}
+
+impl Message {
+    /// The Content-Type header.
+    pub fn content_type(&self) -> Option<&str> {
+        self.headers.get("Content-Type")
+    }
+
+    /// What the Content-Type says. `messageType` (scope axis2) wins when a mediator set it.
+    pub fn media_type(&self) -> MediaType {
+        if let Some(kind) = self.axis2.get("messageType") {
+            return MediaType::of(&kind.to_text());
+        }
+        self.content_type().map_or(MediaType::Binary, MediaType::of)
+    }
+
+    /// The addressing block, made when absent.
+    pub fn addressing_mut(&mut self) -> &mut Addressing {
+        self.addressing.get_or_insert_default()
+    }
+
+    /// Takes over what a backend answered: headers, body, status and `axis2` properties are
+    /// replaced, everything that belongs to the flow stays.
+    pub fn replace_by_reply(&mut self, reply: Message) {
+        self.headers = reply.headers;
+        self.body = reply.body;
+        self.status = reply.status;
+        self.reason = reply.reason;
+        self.axis2 = reply.axis2;
+        self.url_postfix = None;
+        if let Some(addressing) = &mut self.addressing {
+            addressing.to = None;
+        }
+    }
+
+    /// A property of the flow as text.
+    pub fn property_text(&self, name: &str) -> Option<String> {
+        self.properties.get(name).map(|value: &Value| value.to_text().into_owned())
+    }
+}
