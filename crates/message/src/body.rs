@@ -39,7 +39,9 @@ impl fmt::Display for BodyError {
             BodyError::Incomplete(why) => write!(out, "the body ended early: {why}"),
             BodyError::Timeout => write!(out, "the body did not arrive in time"),
             BodyError::Malformed(why) => write!(out, "{why}"),
-            BodyError::Unsupported { from, wanted } => write!(out, "the body is {from}, which cannot be read as {wanted}"),
+            BodyError::Unsupported { from, wanted } => {
+                write!(out, "the body is {from}, which cannot be read as {wanted}")
+            }
         }
     }
 }
@@ -97,7 +99,9 @@ impl fmt::Debug for Form {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Form::Empty => write!(out, "Empty"),
-            Form::Stream { head, rest } => write!(out, "Stream({} bytes read, {:?} to come)", head.len(), rest.size_hint()),
+            Form::Stream { head, rest } => {
+                write!(out, "Stream({} bytes read, {:?} to come)", head.len(), rest.size_hint())
+            }
             Form::Bytes(bytes) => write!(out, "Bytes({})", bytes.len()),
             Form::Xml(_) => write!(out, "Xml"),
             Form::Json(value) => write!(out, "Json({value})"),

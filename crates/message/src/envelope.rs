@@ -55,9 +55,9 @@ impl Envelope {
             _ => return None,
         };
         let part = |name: &str| {
-            document.children(envelope).find(|child| {
-                document.local_name(*child) == name && document.namespace(*child) == soap.namespace()
-            })
+            document
+                .children(envelope)
+                .find(|child| document.local_name(*child) == name && document.namespace(*child) == soap.namespace())
         };
         let (header, body) = (part("Header"), part("Body")?);
         Some(Envelope { envelope, header, body, soap, document })

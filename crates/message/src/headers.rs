@@ -71,7 +71,7 @@ impl Headers {
 
     /// The first value of `name` as it was sent.
     pub fn get_bytes(&self, name: &str) -> Option<&[u8]> {
-        self.get_all(name).next()
+        self.iter().find(|(field, _)| field.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
     /// Every value of `name` in order.
@@ -107,8 +107,7 @@ impl Headers {
 
     /// Adds a field after the others, also when one of that name is there.
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        self.entries
-            .push(Entry { name: Part::Own(name.as_bytes().into()), value: Part::Own(value.as_ref().into()) });
+        self.entries.push(Entry { name: Part::Own(name.as_bytes().into()), value: Part::Own(value.as_ref().into()) });
     }
 
     /// Removes every field of that name; says whether there was one.
@@ -162,7 +161,10 @@ mod tests {
         headers.set("x-tag", "three");
         headers.append("Y", "1");
         let all: Vec<_> = headers.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
-        assert_eq!(all, [(b"Host".to_vec(), b"a".to_vec()), (b"X-Tag".to_vec(), b"three".to_vec()), (b"Y".to_vec(), b"1".to_vec())]);
+        assert_eq!(
+            all,
+            [(b"Host".to_vec(), b"a".to_vec()), (b"X-Tag".to_vec(), b"three".to_vec()), (b"Y".to_vec(), b"1".to_vec())]
+        );
         assert!(headers.remove("host") && !headers.remove("host"));
     }
 }
