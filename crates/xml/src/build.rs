@@ -1,0 +1,380 @@
+//! Making a tree by hand, by copying, and by parsing into it.
+
+use bytes::Bytes;
+
+use crate::error::XmlError;
+use crate::names::{NAME_EMPTY, NAME_XML, NAMESPACE_NONE, NAMESPACE_XML, Names, PREFIX_NONE, PREFIX_XML};
+use crate::options::ParseOptions;
+use crate::text::{OWNED, StrRef, Strings};
+use crate::tree::{Document, NO_OFFSET, Node, NodeId, NodeKind};
+
+/// A prefix that is bound to nothing.
+pub(crate) const UNBOUND: u32 = u32::MAX;
+
+/// Builds a [`Document`] from beginning to end.
+///
+/// The builder keeps the tree consistent: a name whose prefix is not bound to its namespace gets the declaration it
+/// needs, adjacent text becomes one node, a repeated attribute replaces the earlier one.
+pub struct TreeBuilder {
+    pub(crate) document: Document,
+    pub(crate) open: Vec<Open>,
+    /// The namespace each prefix is bound to here, by prefix.
+    pub(crate) bindings: Vec<u32>,
+    /// What the bindings were before the open elements changed them.
+    pub(crate) undo: Vec<(u32, u32)>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Open {
+    pub(crate) node: u32,
+    pub(crate) undo: u32,
+}
+
+impl Default for TreeBuilder {
+    fn default() -> TreeBuilder {
+        TreeBuilder::new()
+    }
+}
+
+impl TreeBuilder {
+    /// An empty document.
+    pub fn new() -> TreeBuilder {
+        TreeBuilder::with_capacity(16)
+    }
+
+    /// An empty document with room for this many nodes.
+    pub fn with_capacity(nodes: usize) -> TreeBuilder {
+        let mut strings = Strings::default();
+        let names = Names::new(&mut strings);
+        let mut list = Vec::with_capacity(nodes.max(2));
+        list.push(Node::new(NodeKind::Document, NAME_EMPTY, 0, NO_OFFSET, 0));
+        let xml = names.namespaces[NAMESPACE_XML as usize];
+        list.push(Node::new(NodeKind::Namespace, NAME_XML, 0, xml.start, xml.len));
+        let mut bindings = Vec::with_capacity(8);
+        bindings.push(NAMESPACE_NONE);
+        bindings.push(NAMESPACE_XML);
+        let document = Document { nodes: list, strings, names, places: Vec::new(), base_uri: None, doctype: None };
+        let mut open = Vec::with_capacity(16);
+        open.push(Open { node: 0, undo: 0 });
+        TreeBuilder { document, open, bindings, undo: Vec::new() }
+    }
+
+    /// Says where the document comes from.
+    pub fn set_base_uri(&mut self, uri: &str) {
+        self.document.base_uri = Some(uri.into());
+    }
+
+    /// The number of elements that are open.
+    pub fn depth(&self) -> usize {
+        self.open.len() - 1
+    }
+
+    #[inline]
+    pub(crate) fn current(&self) -> u32 {
+        self.open.last().map_or(0, |open| open.node)
+    }
+
+    pub(crate) fn prefix_id(&mut self, prefix: &str) -> u32 {
+        let Document { names, strings, .. } = &mut self.document;
+        if let Some(id) = names.find_prefix(strings, prefix) {
+            return id;
+        }
+        let stored = strings.push(prefix);
+        self.prefix_id_stored(stored)
+    }
+
+    pub(crate) fn prefix_id_stored(&mut self, prefix: StrRef) -> u32 {
+        let id = self.document.names.intern_prefix(&self.document.strings, prefix);
+        if self.bindings.len() <= id as usize {
+            self.bindings.resize(id as usize + 1, UNBOUND);
+        }
+        id
+    }
+
+    pub(crate) fn namespace_id(&mut self, namespace: &str) -> u32 {
+        let Document { names, strings, .. } = &mut self.document;
+        if let Some(id) = names.find_namespace(strings, namespace) {
+            return id;
+        }
+        let stored = strings.push(namespace);
+        names.intern_namespace(strings, stored)
+    }
+
+    fn qname_id(&mut self, prefix: u32, namespace: u32, local: &str) -> u32 {
+        let Document { names, strings, .. } = &mut self.document;
+        if let Some(id) = names.find_qname(strings, prefix, namespace, local) {
+            return id;
+        }
+        let stored = strings.push(local);
+        names.intern_qname(strings, prefix, namespace, stored)
+    }
+
+    /// Opens an element. The declaration of its prefix is added when it is not in scope.
+    pub fn start_element(&mut self, prefix: &str, local: &str, namespace: &str) {
+        let namespace = self.namespace_id(namespace);
+        // A prefix without a namespace cannot be declared; the name is in none, so it needs none.
+        let prefix = if namespace == NAMESPACE_NONE { PREFIX_NONE } else { self.prefix_id(prefix) };
+        let name = self.qname_id(prefix, namespace, local);
+        self.open_element(name, NO_OFFSET);
+        if self.bindings[prefix as usize] != namespace {
+            self.push_declaration(prefix, namespace);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn open_element(&mut self, name: u32, offset: u32) {
+        let node = self.document.nodes.len() as u32;
+        let parent = self.current();
+        self.document.nodes.push(Node::new(NodeKind::Element, name, parent, offset, 0));
+        self.open.push(Open { node, undo: self.undo.len() as u32 });
+    }
+
+    pub(crate) fn bind(&mut self, prefix: u32, namespace: u32) {
+        let slot = &mut self.bindings[prefix as usize];
+        self.undo.push((prefix, *slot));
+        *slot = if namespace == NAMESPACE_NONE && prefix != PREFIX_NONE { UNBOUND } else { namespace };
+    }
+
+    /// Adds a namespace node to the open element, before its attributes.
+    fn push_declaration(&mut self, prefix: u32, namespace: u32) {
+        self.bind(prefix, namespace);
+        let names = &mut self.document.names;
+        let prefix_text = names.prefixes[prefix as usize];
+        let name = names.intern_qname(&self.document.strings, PREFIX_NONE, NAMESPACE_NONE, prefix_text);
+        let uri = self.document.names.namespaces[namespace as usize];
+        let parent = self.current();
+        let node = Node::new(NodeKind::Namespace, name, parent, uri.start, uri.len);
+        let nodes = &mut self.document.nodes;
+        let mut at = nodes.len();
+        while nodes[at - 1].kind() == NodeKind::Attribute {
+            at -= 1;
+        }
+        nodes.insert(at, node);
+    }
+
+    /// Whether nothing but attributes and declarations was added to the open element yet.
+    fn at_start_tag(&self) -> bool {
+        let current = self.current();
+        let last = self.document.nodes.len() as u32 - 1;
+        let node = &self.document.nodes[last as usize];
+        current != 0
+            && (last == current
+                || (node.parent == current && matches!(node.kind(), NodeKind::Attribute | NodeKind::Namespace)))
+    }
+
+    /// Declares a namespace on the open element, unless it is in scope already. Ignored when it would change the
+    /// meaning of the element's own name or of an attribute, and once the element has content.
+    pub fn declare_namespace(&mut self, prefix: &str, namespace: &str) {
+        if !self.at_start_tag() || prefix == "xml" || prefix == "xmlns" || (namespace.is_empty() && !prefix.is_empty())
+        {
+            return;
+        }
+        let namespace = self.namespace_id(namespace);
+        let prefix = self.prefix_id(prefix);
+        if self.bindings[prefix as usize] == namespace || self.prefix_in_use(prefix) {
+            return;
+        }
+        self.push_declaration(prefix, namespace);
+    }
+
+    /// Whether the open start tag depends on the present binding of a prefix.
+    fn prefix_in_use(&self, prefix: u32) -> bool {
+        let current = self.current() as usize;
+        let declared = self.open.last().map_or(0, |open| open.undo as usize);
+        self.undo[declared..].iter().any(|&(changed, _)| changed == prefix)
+            || self.document.nodes[current..].iter().any(|node| {
+                let name = &self.document.names.qnames[node.name() as usize];
+                match node.kind() {
+                    NodeKind::Element => name.prefix == prefix,
+                    NodeKind::Attribute => name.prefix == prefix && prefix != PREFIX_NONE,
+                    _ => false,
+                }
+            })
+    }
+
+    /// Adds an attribute to the open element, or replaces the value of one with the same name. The prefix is a
+    /// wish: another one is found or made up when it is bound to another namespace on this element. Ignored once the
+    /// element has content, and when no element is open.
+    pub fn attribute(&mut self, prefix: &str, local: &str, namespace: &str, value: &str) {
+        if !self.at_start_tag() {
+            return;
+        }
+        let namespace = self.namespace_id(namespace);
+        let prefix = self.attribute_prefix(prefix, namespace);
+        let name = self.qname_id(prefix, namespace, local);
+        let value = self.document.strings.push(value);
+        let parent = self.current();
+        let node = Node::new(NodeKind::Attribute, name, parent, value.start, value.len);
+        let canonical = self.document.names.qnames[name as usize].canonical;
+        let Document { nodes, names, .. } = &mut self.document;
+        let earlier = nodes[parent as usize + 1..].iter_mut().find(|node| {
+            node.kind() == NodeKind::Attribute && names.qnames[node.name() as usize].canonical == canonical
+        });
+        match earlier {
+            Some(earlier) => *earlier = node,
+            None => nodes.push(node),
+        }
+    }
+
+    /// A prefix that is bound to the namespace of an attribute, declared if need be.
+    fn attribute_prefix(&mut self, wish: &str, namespace: u32) -> u32 {
+        if namespace == NAMESPACE_NONE {
+            return PREFIX_NONE;
+        }
+        if namespace == NAMESPACE_XML {
+            return PREFIX_XML;
+        }
+        let wished = self.prefix_id(wish);
+        if wished != PREFIX_NONE && self.bindings[wished as usize] == namespace {
+            return wished;
+        }
+        if wished != PREFIX_NONE && wished != PREFIX_XML && wish != "xmlns" && !self.prefix_in_use(wished) {
+            self.push_declaration(wished, namespace);
+            return wished;
+        }
+        if let Some(bound) = self.bindings.iter().skip(2).position(|&bound| bound == namespace) {
+            return bound as u32 + 2;
+        }
+        let mut number = 0;
+        loop {
+            let made = self.prefix_id(&format!("ns{number}"));
+            if self.bindings[made as usize] == UNBOUND && !self.prefix_in_use(made) {
+                self.push_declaration(made, namespace);
+                return made;
+            }
+            number += 1;
+        }
+    }
+
+    /// Adds text. Empty text adds nothing; text after text lengthens it.
+    pub fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let parent = self.current();
+        let Document { nodes, strings, .. } = &mut self.document;
+        if let Some(last) = nodes.last_mut()
+            && last.kind() == NodeKind::Text
+            && last.parent == parent
+        {
+            let joined =
+                last.start & OWNED != 0 && (last.start & !OWNED) as usize + last.end as usize == strings.owned.len();
+            if joined {
+                strings.owned.push_str(text);
+            } else {
+                let both = [strings.get(last.value()), text].concat();
+                last.start = strings.push(&both).start;
+            }
+            last.end += text.len() as u32;
+            return;
+        }
+        let value = strings.push(text);
+        nodes.push(Node::new(NodeKind::Text, NAME_EMPTY, parent, value.start, value.len));
+    }
+
+    /// Adds a comment.
+    pub fn comment(&mut self, text: &str) {
+        let parent = self.current();
+        let value = self.document.strings.push(text);
+        self.document.nodes.push(Node::new(NodeKind::Comment, NAME_EMPTY, parent, value.start, value.len));
+    }
+
+    /// Adds a processing instruction.
+    pub fn processing_instruction(&mut self, target: &str, data: &str) {
+        let parent = self.current();
+        let name = self.qname_id(PREFIX_NONE, NAMESPACE_NONE, target);
+        let value = self.document.strings.push(data);
+        self.document.nodes.push(Node::new(NodeKind::ProcessingInstruction, name, parent, value.start, value.len));
+    }
+
+    /// Closes the innermost open element. Ignored when none is open.
+    #[inline]
+    pub fn end_element(&mut self) {
+        if self.open.len() < 2 {
+            return;
+        }
+        let Some(open) = self.open.pop() else { return };
+        let end = self.document.nodes.len() as u32;
+        self.document.nodes[open.node as usize].end = end;
+        while self.undo.len() > open.undo as usize {
+            if let Some((prefix, namespace)) = self.undo.pop() {
+                self.bindings[prefix as usize] = namespace;
+            }
+        }
+    }
+
+    /// Copies a node with everything in it. A document node is copied as its children, an attribute as an attribute
+    /// of the open element, a namespace node as a declaration. Copied elements keep the namespaces in scope at their
+    /// origin.
+    pub fn copy(&mut self, from: &Document, id: NodeId) {
+        match from.kind(id) {
+            NodeKind::Document => self.copy_children(from, id),
+            NodeKind::Element => self.copy_element(from, id),
+            _ => self.copy_leaf(from, id),
+        }
+    }
+
+    /// Copies the children of a node, not its attributes.
+    pub fn copy_children(&mut self, from: &Document, parent: NodeId) {
+        for child in from.children(parent) {
+            self.copy(from, child);
+        }
+    }
+
+    fn copy_leaf(&mut self, from: &Document, id: NodeId) {
+        match from.kind(id) {
+            NodeKind::Attribute => {
+                let name = from.name(id);
+                self.attribute(name.prefix, name.local, name.namespace, from.text(id));
+            }
+            NodeKind::Namespace => self.declare_namespace(from.local_name(id), from.text(id)),
+            NodeKind::Text => self.text(from.text(id)),
+            NodeKind::Comment => self.comment(from.text(id)),
+            NodeKind::ProcessingInstruction => self.processing_instruction(from.local_name(id), from.text(id)),
+            NodeKind::Document | NodeKind::Element => {}
+        }
+    }
+
+    fn copy_element(&mut self, from: &Document, root: NodeId) {
+        let mut ends: Vec<usize> = Vec::new();
+        for index in from.subtree(root) {
+            while ends.last().is_some_and(|&end| end <= index) {
+                ends.pop();
+                self.end_element();
+            }
+            let id = NodeId(index as u32);
+            if from.kind(id) != NodeKind::Element {
+                self.copy_leaf(from, id);
+                continue;
+            }
+            let name = from.name(id);
+            self.start_element(name.prefix, name.local, name.namespace);
+            ends.push(from.subtree(id).end);
+            if id == root {
+                for declaration in from.in_scope_namespaces(root) {
+                    self.declare_namespace(from.local_name(declaration), from.text(declaration));
+                }
+            }
+        }
+        for _ in ends {
+            self.end_element();
+        }
+    }
+
+    /// Reads a document and adds its content to the open element, as fast as [`Document::parse`]. Namespaces in
+    /// scope here are not in scope for the text: it is a document of its own. After an error the builder holds what
+    /// was read before it.
+    pub fn append_parsed(&mut self, source: impl Into<Bytes>, options: &ParseOptions) -> Result<(), XmlError> {
+        crate::parse::append(self, source.into(), options)
+    }
+
+    /// The finished document; elements that are still open are closed.
+    pub fn finish(mut self) -> Document {
+        while self.open.len() > 1 {
+            self.end_element();
+        }
+        let end = self.document.nodes.len() as u32;
+        self.document.nodes[0].end = end;
+        self.document
+    }
+}

@@ -1,0 +1,637 @@
+//! The tree: nodes in one array, in document order, over the bytes they came from.
+//!
+//! A node is 16 bytes. Its index is its place in document order: an element is followed by its namespace
+//! declarations, then its attributes, then its content. From that order and two numbers per node, its parent and (for
+//! elements) the end of its subtree, every axis follows without further links.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::doctype::Doctype;
+use crate::error::{Position, XmlError};
+use crate::names::{Name, NameId, Names};
+use crate::options::ParseOptions;
+use crate::text::{OWNED, StrRef, Strings};
+
+/// A node of a [`Document`]. The order of ids is document order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    /// The place in document order; fit to index a table of [`Document::node_count`] entries.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    #[inline]
+    pub(crate) fn next(self) -> NodeId {
+        NodeId(self.0 + 1)
+    }
+}
+
+/// The kinds of node of the XPath data model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum NodeKind {
+    /// The root of the tree.
+    Document = 0,
+    /// An element.
+    Element = 1,
+    /// An attribute. Namespace declarations are not attributes here.
+    Attribute = 2,
+    /// A namespace declaration on the element it is written on.
+    Namespace = 3,
+    /// Text; adjacent text is always one node.
+    Text = 4,
+    /// A comment.
+    Comment = 5,
+    /// A processing instruction.
+    ProcessingInstruction = 6,
+}
+
+const KINDS: [NodeKind; 8] = [
+    NodeKind::Document,
+    NodeKind::Element,
+    NodeKind::Attribute,
+    NodeKind::Namespace,
+    NodeKind::Text,
+    NodeKind::Comment,
+    NodeKind::ProcessingInstruction,
+    NodeKind::Document,
+];
+
+/// Marks that a node has no place in the source.
+pub(crate) const NO_OFFSET: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) parent: u32,
+    /// The kind in the low three bits, the qualified name above them.
+    pub(crate) tag: u32,
+    /// Of an element: where its `<` stands in the source. Of the others: the start of the value.
+    pub(crate) start: u32,
+    /// Of an element and of the document: the node after its last descendant. Of the others: the value's length.
+    pub(crate) end: u32,
+}
+
+impl Node {
+    #[inline]
+    pub(crate) fn new(kind: NodeKind, name: u32, parent: u32, start: u32, end: u32) -> Node {
+        Node { parent, tag: name << 3 | kind as u32, start, end }
+    }
+
+    #[inline]
+    pub(crate) fn kind(&self) -> NodeKind {
+        KINDS[(self.tag & 7) as usize]
+    }
+
+    #[inline]
+    pub(crate) fn name(&self) -> u32 {
+        self.tag >> 3
+    }
+
+    #[inline]
+    pub(crate) fn value(&self) -> StrRef {
+        StrRef { start: self.start, len: self.end }
+    }
+}
+
+/// A document: immutable, shareable between threads, cheap to walk.
+///
+/// Invariants: node 0 is the document node and node 1 the namespace node of the prefix `xml`; a node's parent has
+/// a smaller index; `end` of an element is the index after its last descendant.
+#[derive(Clone)]
+pub struct Document {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) strings: Strings,
+    pub(crate) names: Names,
+    /// Where nodes with an owned value stood in the source, by node.
+    pub(crate) places: Vec<(u32, u32)>,
+    pub(crate) base_uri: Option<Box<str>>,
+    pub(crate) doctype: Option<Box<Doctype>>,
+}
+
+impl Document {
+    /// The document node.
+    pub const ROOT: NodeId = NodeId(0);
+
+    /// Reads a document. The tree refers to `source` wherever it can instead of copying from it.
+    pub fn parse(source: impl Into<bytes::Bytes>, options: &ParseOptions) -> Result<Document, XmlError> {
+        crate::parse::parse_document(source.into(), options)
+    }
+
+    /// The number of nodes, for tables indexed by [`NodeId::index`].
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The number of names, for tables indexed by [`NameId::index`].
+    pub fn name_count(&self) -> usize {
+        self.names.qnames.len()
+    }
+
+    #[inline]
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// What kind of node it is.
+    #[inline]
+    pub fn kind(&self, id: NodeId) -> NodeKind {
+        self.node(id).kind()
+    }
+
+    /// Whether it is an element.
+    #[inline]
+    pub fn is_element(&self, id: NodeId) -> bool {
+        self.kind(id) == NodeKind::Element
+    }
+
+    /// The outermost element. A tree that was built rather than parsed may have none, or several: this is the first.
+    pub fn root_element(&self) -> Option<NodeId> {
+        self.children(Document::ROOT).find(|&child| self.is_element(child))
+    }
+
+    /// The parent: of an attribute or namespace node its element, of the document node nothing.
+    #[inline]
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        if id == Document::ROOT { None } else { Some(NodeId(self.node(id).parent)) }
+    }
+
+    /// The node after the last descendant.
+    #[inline]
+    fn subtree_end(&self, id: NodeId) -> u32 {
+        let node = self.node(id);
+        match node.kind() {
+            NodeKind::Element | NodeKind::Document => node.end,
+            _ => id.0 + 1,
+        }
+    }
+
+    /// The nodes from this one to its last descendant, its namespace and attribute nodes included, as indices.
+    #[inline]
+    pub fn subtree(&self, id: NodeId) -> Range<usize> {
+        id.index()..self.subtree_end(id) as usize
+    }
+
+    /// Where the content of an element or of the document begins and ends.
+    #[inline]
+    fn content(&self, id: NodeId) -> (u32, u32) {
+        let node = self.node(id);
+        if !matches!(node.kind(), NodeKind::Element | NodeKind::Document) {
+            return (id.0 + 1, id.0 + 1);
+        }
+        let mut first = id.0 + 1;
+        while first < node.end && matches!(self.nodes[first as usize].kind(), NodeKind::Attribute | NodeKind::Namespace)
+        {
+            first += 1;
+        }
+        (first, node.end)
+    }
+
+    /// The first child.
+    #[inline]
+    pub fn first_child(&self, id: NodeId) -> Option<NodeId> {
+        let (first, end) = self.content(id);
+        if first < end { Some(NodeId(first)) } else { None }
+    }
+
+    /// The last child.
+    pub fn last_child(&self, id: NodeId) -> Option<NodeId> {
+        let (first, end) = self.content(id);
+        if first >= end {
+            return None;
+        }
+        Some(self.child_above(id, end - 1))
+    }
+
+    /// The child of `parent` that `descendant` is or lies in.
+    fn child_above(&self, parent: NodeId, descendant: u32) -> NodeId {
+        let mut at = descendant;
+        while self.nodes[at as usize].parent != parent.0 {
+            at = self.nodes[at as usize].parent;
+        }
+        NodeId(at)
+    }
+
+    /// The next sibling. Attributes and namespace nodes have none.
+    #[inline]
+    pub fn next_sibling(&self, id: NodeId) -> Option<NodeId> {
+        if matches!(self.kind(id), NodeKind::Attribute | NodeKind::Namespace | NodeKind::Document) {
+            return None;
+        }
+        let next = self.subtree_end(id);
+        match self.nodes.get(next as usize) {
+            Some(node) if node.parent == self.node(id).parent => Some(NodeId(next)),
+            _ => None,
+        }
+    }
+
+    /// The previous sibling. Attributes and namespace nodes have none.
+    pub fn previous_sibling(&self, id: NodeId) -> Option<NodeId> {
+        if matches!(self.kind(id), NodeKind::Attribute | NodeKind::Namespace | NodeKind::Document) {
+            return None;
+        }
+        let parent = NodeId(self.node(id).parent);
+        let before = id.0 - 1;
+        if before == parent.0 {
+            return None;
+        }
+        let previous = self.child_above(parent, before);
+        match self.kind(previous) {
+            NodeKind::Attribute | NodeKind::Namespace => None,
+            _ => Some(previous),
+        }
+    }
+
+    /// The children, in document order.
+    #[inline]
+    pub fn children(&self, id: NodeId) -> Children<'_> {
+        let (next, end) = self.content(id);
+        Children { document: self, next, end }
+    }
+
+    /// The descendants without the node itself, in document order. Attributes and namespaces are not descendants.
+    #[inline]
+    pub fn descendants(&self, id: NodeId) -> Descendants<'_> {
+        let (next, end) = self.content(id);
+        Descendants { document: self, next, end }
+    }
+
+    /// The attributes of an element, in the order written.
+    #[inline]
+    pub fn attributes(&self, element: NodeId) -> Attributes<'_> {
+        let end = self.subtree_end(element);
+        Attributes { document: self, next: element.0 + 1, end, kind: NodeKind::Attribute }
+    }
+
+    /// The namespace declarations written on this very element. See [`Document::in_scope_namespaces`] for the axis.
+    #[inline]
+    pub fn namespace_declarations(&self, element: NodeId) -> Attributes<'_> {
+        let end = self.subtree_end(element);
+        Attributes { document: self, next: element.0 + 1, end, kind: NodeKind::Namespace }
+    }
+
+    /// The parent, its parent and so on up to the document node.
+    #[inline]
+    pub fn ancestors(&self, id: NodeId) -> Ancestors<'_> {
+        Ancestors { document: self, next: self.parent(id) }
+    }
+
+    #[inline]
+    fn resolve_name(&self, index: u32) -> Name<'_> {
+        let name = &self.names.qnames[index as usize];
+        Name {
+            prefix: self.strings.get(self.names.prefixes[name.prefix as usize]),
+            local: self.strings.get(name.local),
+            namespace: self.strings.get(self.names.namespaces[name.namespace as usize]),
+        }
+    }
+
+    /// The name: of an element or attribute; of a processing instruction its target; of a namespace node the prefix
+    /// it binds (as the local part). Others have the empty name.
+    #[inline]
+    pub fn name(&self, id: NodeId) -> Name<'_> {
+        self.resolve_name(self.node(id).name())
+    }
+
+    /// The local part of [`Document::name`].
+    #[inline]
+    pub fn local_name(&self, id: NodeId) -> &str {
+        self.strings.get(self.names.qnames[self.node(id).name() as usize].local)
+    }
+
+    /// The namespace of the name, empty when it is in none.
+    #[inline]
+    pub fn namespace(&self, id: NodeId) -> &str {
+        let name = &self.names.qnames[self.node(id).name() as usize];
+        self.strings.get(self.names.namespaces[name.namespace as usize])
+    }
+
+    /// The prefix of the name, empty when it has none.
+    #[inline]
+    pub fn prefix(&self, id: NodeId) -> &str {
+        let name = &self.names.qnames[self.node(id).name() as usize];
+        self.strings.get(self.names.prefixes[name.prefix as usize])
+    }
+
+    /// The expanded name as a number: the fastest thing to compare.
+    #[inline]
+    pub fn name_id(&self, id: NodeId) -> NameId {
+        NameId(self.names.qnames[self.node(id).name() as usize].canonical)
+    }
+
+    /// The parts of an expanded name. Its prefix is that of the first node which had it.
+    pub fn name_of(&self, name: NameId) -> Name<'_> {
+        self.resolve_name(name.0)
+    }
+
+    /// Finds an expanded name; nothing when no node of this document has it.
+    pub fn find_name(&self, namespace: &str, local: &str) -> Option<NameId> {
+        let namespace = self.names.find_namespace(&self.strings, namespace)?;
+        self.names.find_expanded(&self.strings, namespace, local).map(NameId)
+    }
+
+    /// The attribute node with this name.
+    pub fn attribute_node(&self, element: NodeId, namespace: &str, local: &str) -> Option<NodeId> {
+        self.attributes(element).find(|&attribute| {
+            let name = self.name(attribute);
+            name.local == local && name.namespace == namespace
+        })
+    }
+
+    /// The value of the attribute with this name.
+    pub fn attribute(&self, element: NodeId, namespace: &str, local: &str) -> Option<&str> {
+        self.attribute_node(element, namespace, local).map(|attribute| self.text(attribute))
+    }
+
+    /// The node's own text: of text, attributes, comments and processing instructions; of a namespace node the
+    /// namespace. Elements and documents have none; see [`Document::string_value`].
+    #[inline]
+    pub fn text(&self, id: NodeId) -> &str {
+        let node = self.node(id);
+        match node.kind() {
+            NodeKind::Element | NodeKind::Document => "",
+            _ => self.strings.get(node.value()),
+        }
+    }
+
+    /// The string value of XPath: the text of all descendants for elements and documents. Copies only when there
+    /// are several pieces.
+    pub fn string_value(&self, id: NodeId) -> Cow<'_, str> {
+        let node = self.node(id);
+        if !matches!(node.kind(), NodeKind::Element | NodeKind::Document) {
+            return Cow::Borrowed(self.strings.get(node.value()));
+        }
+        let mut texts = self.text_descendants(id);
+        let Some(first) = texts.next() else { return Cow::Borrowed("") };
+        let Some(second) = texts.next() else { return Cow::Borrowed(first) };
+        let mut all = String::with_capacity(first.len() + second.len());
+        all.push_str(first);
+        all.push_str(second);
+        texts.for_each(|text| all.push_str(text));
+        Cow::Owned(all)
+    }
+
+    /// The text nodes below a node, as strings, in document order.
+    pub fn text_descendants(&self, id: NodeId) -> impl Iterator<Item = &str> {
+        let (first, end) = self.content(id);
+        self.nodes[first as usize..(end.max(first)) as usize]
+            .iter()
+            .filter(|node| node.kind() == NodeKind::Text)
+            .map(|node| self.strings.get(node.value()))
+    }
+
+    /// The namespace nodes in scope at an element, the one of the prefix `xml` included: each prefix once, nearest
+    /// declaration first, undeclared defaults left out. A node that is inherited keeps the element it is written on
+    /// as its parent.
+    pub fn in_scope_namespaces(&self, element: NodeId) -> InScopeNamespaces<'_> {
+        InScopeNamespaces {
+            document: self,
+            element,
+            at: Some(element),
+            declarations: self.namespace_declarations(element),
+        }
+    }
+
+    /// The namespace a prefix is bound to at an element; the empty prefix asks for the default namespace.
+    pub fn lookup_namespace(&self, element: NodeId, prefix: &str) -> Option<&str> {
+        if prefix == "xml" {
+            return Some(crate::names::XML_NAMESPACE);
+        }
+        let mut at = Some(element);
+        while let Some(id) = at {
+            if let Some(found) = self.namespace_declarations(id).find(|&node| self.local_name(node) == prefix) {
+                return Some(self.text(found)).filter(|namespace| !namespace.is_empty());
+            }
+            at = self.parent(id);
+        }
+        None
+    }
+
+    /// A prefix bound to a namespace at an element, the nearest one; the empty string is the default namespace.
+    pub fn lookup_prefix(&self, element: NodeId, namespace: &str) -> Option<&str> {
+        self.in_scope_namespaces(element).find(|&node| self.text(node) == namespace).map(|node| self.local_name(node))
+    }
+
+    /// The source text as it was read: decoded to UTF-8, otherwise untouched. Empty for a tree that was built.
+    pub fn source(&self) -> &bytes::Bytes {
+        self.strings.source.bytes()
+    }
+
+    /// The URI the document was read from, as the caller gave it.
+    pub fn base_uri(&self) -> Option<&str> {
+        self.base_uri.as_deref()
+    }
+
+    /// The document type declaration, if there was one.
+    pub fn doctype(&self) -> Option<&Doctype> {
+        self.doctype.as_deref()
+    }
+
+    /// The element whose attribute of type ID has this value.
+    pub fn element_by_id(&self, id: &str) -> Option<NodeId> {
+        self.doctype.as_ref()?.ids.get(id).map(|&node| NodeId(node))
+    }
+
+    fn offset(&self, id: NodeId) -> Option<usize> {
+        let node = self.node(id);
+        let source = self.strings.source.as_str().as_bytes();
+        let start = match node.kind() {
+            NodeKind::Document => return if source.is_empty() { None } else { Some(0) },
+            _ if node.start & OWNED == 0 && (node.kind() == NodeKind::Element || node.start != 0) => {
+                node.start as usize
+            }
+            _ => {
+                let found = self.places.binary_search_by_key(&id.0, |&(node, _)| node).ok()?;
+                return Some(self.places[found].1 as usize);
+            }
+        };
+        Some(match node.kind() {
+            // The value was found right after the name, so the name is found right before the value.
+            NodeKind::Attribute | NodeKind::Namespace => name_before_value(source, start),
+            NodeKind::Comment => start.saturating_sub("<!--".len()),
+            NodeKind::ProcessingInstruction => memchr::memmem::rfind(&source[..start], b"<?").unwrap_or(start),
+            _ => start,
+        })
+    }
+
+    /// Where the node stands in the source: an element's `<`, an attribute's name, a text's first character.
+    pub fn position(&self, id: NodeId) -> Position {
+        match self.offset(id) {
+            Some(offset) => Position::locate(self.strings.source.as_str().as_bytes(), offset),
+            None => Position::UNKNOWN,
+        }
+    }
+
+    /// The bytes of the source that the node is written with; empty for a node that is not written there.
+    pub fn span(&self, id: NodeId) -> Range<usize> {
+        let Some(start) = self.offset(id) else { return 0..0 };
+        start..crate::span::end_of(self, id, start)
+    }
+}
+
+fn name_before_value(source: &[u8], value: usize) -> usize {
+    let before = |mut at: usize, skip: fn(u8) -> bool| {
+        while at > 0 && skip(source[at - 1]) {
+            at -= 1;
+        }
+        at
+    };
+    let after_name = before(value, |byte| matches!(byte, b'"' | b'\'' | b'=' | b' ' | b'\t' | b'\r' | b'\n'));
+    before(after_name, |byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'<'))
+}
+
+impl std::fmt::Debug for Document {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Document({} nodes, {})",
+            self.nodes.len(),
+            self.root_element().map_or("", |root| self.local_name(root))
+        )
+    }
+}
+
+/// See [`Document::children`].
+#[derive(Clone)]
+pub struct Children<'a> {
+    document: &'a Document,
+    next: u32,
+    end: u32,
+}
+
+impl Iterator for Children<'_> {
+    type Item = NodeId;
+
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        if self.next >= self.end {
+            return None;
+        }
+        let id = NodeId(self.next);
+        self.next = self.document.subtree_end(id);
+        Some(id)
+    }
+}
+
+/// See [`Document::descendants`].
+#[derive(Clone)]
+pub struct Descendants<'a> {
+    document: &'a Document,
+    next: u32,
+    end: u32,
+}
+
+impl Iterator for Descendants<'_> {
+    type Item = NodeId;
+
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        while self.next < self.end {
+            let id = NodeId(self.next);
+            self.next += 1;
+            if !matches!(self.document.kind(id), NodeKind::Attribute | NodeKind::Namespace) {
+                return Some(id);
+            }
+        }
+        None
+    }
+}
+
+/// See [`Document::attributes`] and [`Document::namespace_declarations`].
+#[derive(Clone)]
+pub struct Attributes<'a> {
+    document: &'a Document,
+    next: u32,
+    end: u32,
+    kind: NodeKind,
+}
+
+impl Iterator for Attributes<'_> {
+    type Item = NodeId;
+
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        while self.next < self.end {
+            let id = NodeId(self.next);
+            let kind = self.document.kind(id);
+            if kind == self.kind {
+                self.next += 1;
+                return Some(id);
+            }
+            // Namespaces come first, then attributes, then content.
+            if kind == NodeKind::Namespace {
+                self.next += 1;
+            } else {
+                self.next = self.end;
+            }
+        }
+        None
+    }
+}
+
+/// See [`Document::ancestors`].
+#[derive(Clone)]
+pub struct Ancestors<'a> {
+    document: &'a Document,
+    next: Option<NodeId>,
+}
+
+impl Iterator for Ancestors<'_> {
+    type Item = NodeId;
+
+    #[inline]
+    fn next(&mut self) -> Option<NodeId> {
+        let id = self.next?;
+        self.next = self.document.parent(id);
+        Some(id)
+    }
+}
+
+/// See [`Document::in_scope_namespaces`].
+#[derive(Clone)]
+pub struct InScopeNamespaces<'a> {
+    document: &'a Document,
+    element: NodeId,
+    at: Option<NodeId>,
+    declarations: Attributes<'a>,
+}
+
+impl InScopeNamespaces<'_> {
+    /// Whether an element between the one asked about and `holder` declares the prefix again.
+    fn hidden(&self, declaration: NodeId, holder: NodeId) -> bool {
+        let document = self.document;
+        let prefix = document.node(declaration).name();
+        let mut at = self.element;
+        while at != holder {
+            if document.namespace_declarations(at).any(|other| document.node(other).name() == prefix) {
+                return true;
+            }
+            at = NodeId(document.node(at).parent);
+        }
+        false
+    }
+}
+
+impl Iterator for InScopeNamespaces<'_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        loop {
+            let holder = self.at?;
+            if let Some(declaration) = self.declarations.next() {
+                let undeclares = self.document.text(declaration).is_empty();
+                if !undeclares && !self.hidden(declaration, holder) {
+                    return Some(declaration);
+                }
+                continue;
+            }
+            self.at = self.document.parent(holder);
+            if let Some(parent) = self.at {
+                self.declarations = self.document.namespace_declarations(parent);
+            }
+        }
+    }
+}
