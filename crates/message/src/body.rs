@@ -185,6 +185,19 @@ impl Body {
         }
     }
 
+    /// A second body with the same content; `None` while bytes are still arriving.
+    pub fn share(&self) -> Option<Body> {
+        let form = match &self.form {
+            Form::Empty => Form::Empty,
+            Form::Stream { .. } => return None,
+            Form::Bytes(bytes) => Form::Bytes(bytes.clone()),
+            Form::Xml(envelope) => Form::Xml(envelope.clone()),
+            Form::Json(value) => Form::Json(value.clone()),
+            Form::Text(text) => Form::Text(text.clone()),
+        };
+        Some(Body { form, xml: self.xml.clone(), json: self.json.clone() })
+    }
+
     pub(crate) fn view_xml(&self) -> Option<&Arc<Envelope>> {
         match &self.form {
             Form::Xml(envelope) => Some(envelope),

@@ -17,6 +17,27 @@ pub struct Output {
     pub form: Form,
     /// The Content-Type; `None` when the message's own header stays as it is.
     pub content_type: Option<String>,
+    /// Whether a Content-Encoding was taken off the body.
+    pub decoded: bool,
+    /// Whether the body is a SOAP fault; it goes to a client with status 500.
+    pub soap_fault: bool,
+}
+
+/// In which shape a body goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// As its media type says (`messageType`, else Content-Type).
+    #[default]
+    Same,
+    /// A SOAP 1.1 envelope.
+    Soap11,
+    /// A SOAP 1.2 envelope.
+    Soap12,
+    /// The payload without an envelope, as `application/xml`.
+    Pox,
+    /// To a client: as its media type says; a SOAP fault goes to a client that did not speak SOAP
+    /// as plain XML.
+    Reply,
 }
 
 impl Message {
@@ -33,7 +54,9 @@ impl Message {
 
     /// The body in the form its media type asks for, ready to be sent. Untouched bytes and streams
     /// leave as they came.
-    pub fn output(&mut self, _conversion: &Conversion) -> Result<Output, BodyError> {
-        Ok(Output { form: Form::Bytes(Bytes::new()), content_type: None })
+    ///
+    /// Takes streams out of the message; other forms stay.
+    pub fn output(&mut self, _conversion: &Conversion, _shape: Shape) -> Result<Output, BodyError> {
+        Ok(Output { form: Form::Bytes(Bytes::new()), content_type: None, decoded: false, soap_fault: false })
     }
 }
