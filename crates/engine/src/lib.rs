@@ -1,11 +1,41 @@
 //! The engine: compiled programs, the mediators' trait, the one loop that runs them, the ports it
 //! reaches the world through.
 //!
-//! It knows no XML syntax, no mediator and no transport by name.
+//! It knows no XML syntax of the configuration, no mediator and no transport by name. A mediator
+//! decides ([`Mediator::run`] returns a [`Flow`]); the loop alone acts on it, so continuation of
+//! `call`, fault handlers, deadlines, limits and branches live in one place.
 //!
-//! Start reading at [`Fault`] and [`ports`].
+//! Start reading at [`Mediator`] and [`Flow`], then `run.rs` (the loop) and `serve.rs` (from a
+//! request to its answer).
 
+pub mod clock;
+mod core;
+mod describe;
+pub mod endpoint;
+mod exchange;
+mod fallback;
+mod family;
 mod fault;
+mod fork;
+mod incoming;
+mod mediator;
+mod metrics;
+mod outgoing;
 pub mod ports;
+mod program;
+mod properties;
+pub mod route;
+mod run;
+mod serve;
 
+pub use crate::core::{Core, Current, Loaded};
+pub use exchange::{Direction, Exchange, ReplyCell};
+pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
+pub use mediator::{
+    Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Mediator, Needs, Resume, Sequence,
+    SequenceId, Step,
+};
+pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
+pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter};
+pub use serve::Dispatcher;

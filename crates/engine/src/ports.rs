@@ -82,3 +82,61 @@ pub trait Outbound {
     /// `headers` and `body` are set, nothing else.
     fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>>;
 }
+
+/// How loud a log line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Detail for one who looks for a mistake.
+    Trace,
+    /// Detail.
+    Debug,
+    /// What happens.
+    Info,
+    /// What may be a mistake.
+    Warn,
+    /// What failed.
+    Error,
+    /// What ends the process.
+    Fatal,
+}
+
+/// A log line of a flow.
+#[derive(Debug)]
+pub struct Record<'a> {
+    /// How loud.
+    pub level: Level,
+    /// Who says it: `LogMediator`, `FaultHandler`, …
+    pub logger: &'a str,
+    /// The service, as `{api:Name}` or `{proxy:Name}`, or empty.
+    pub service: &'a str,
+    /// The correlation id of the request.
+    pub correlation: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// Where log lines go. Called on the cores: must not block for long.
+pub trait LogSink: Send + Sync {
+    /// Writes one line.
+    fn write(&self, record: &Record<'_>);
+
+    /// Whether lines of that level are written at all.
+    fn enabled(&self, level: Level) -> bool;
+}
+
+/// What a flow may read of its surroundings. Read once at start.
+#[derive(Debug, Default)]
+pub struct Environment {
+    /// Environment variables, `.env` included.
+    pub variables: std::collections::HashMap<String, String>,
+    /// `file.properties`.
+    pub file: std::collections::HashMap<String, String>,
+    /// System properties (`-Dname=value`, and `server` facts such as `carbon.home`).
+    pub system: std::sync::RwLock<std::collections::HashMap<String, String>>,
+    /// The host name and ports of the listeners, for rewritten WSDL addresses.
+    pub host: String,
+    /// The port of the HTTP listener.
+    pub http_port: u16,
+    /// The port of the HTTPS listener.
+    pub https_port: u16,
+}

@@ -40,12 +40,7 @@ impl Value {
             Value::Xml(document, nodes) => {
                 let mut out = Vec::new();
                 for node in nodes {
-                    penstock_xml::write::write_to(
-                        &mut out,
-                        document,
-                        *node,
-                        &penstock_xml::write::WriteOptions::fragment(),
-                    );
+                    penstock_xml::write_to(&mut out, document, *node, &penstock_xml::WriteOptions::default());
                 }
                 Cow::Owned(String::from_utf8_lossy(&out).into_owned())
             }

@@ -1,0 +1,123 @@
+//! The time of day as text, and identifiers.
+
+use std::cell::Cell;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// `SYSTEM_DATE`, with a `SimpleDateFormat` pattern or as `yyyy-MM-dd'T'HH:mm:ss.SSSZ` in UTC.
+pub fn system_date(pattern: Option<&str>) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = ((now.as_secs() / 86_400) as i64, now.as_secs() % 86_400);
+    let (year, month, day) = civil(days);
+    let mut out = String::new();
+    let mut letters = pattern.unwrap_or("yyyy-MM-dd'T'HH:mm:ss.SSSZ").chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == '\'' {
+            let mut any = false;
+            for quoted in letters.by_ref() {
+                if quoted == '\'' {
+                    break;
+                }
+                any = true;
+                out.push(quoted);
+            }
+            if !any {
+                out.push('\'');
+            }
+            continue;
+        }
+        let mut width = 1;
+        while letters.next_if_eq(&letter).is_some() {
+            width += 1;
+        }
+        let number = match letter {
+            'y' | 'u' if width == 2 => year.rem_euclid(100),
+            'y' | 'u' => year,
+            'M' => i64::from(month),
+            'd' => i64::from(day),
+            'H' => (seconds / 3600) as i64,
+            'h' => ((seconds / 3600 + 11) % 12 + 1) as i64,
+            'm' => (seconds / 60 % 60) as i64,
+            's' => (seconds % 60) as i64,
+            'S' => i64::from(now.subsec_millis()),
+            'a' => {
+                out.push_str(if seconds < 43_200 { "AM" } else { "PM" });
+                continue;
+            }
+            'Z' => {
+                out.push_str("+0000");
+                continue;
+            }
+            'X' => {
+                out.push('Z');
+                continue;
+            }
+            'z' => {
+                out.push_str("UTC");
+                continue;
+            }
+            other => {
+                out.extend(std::iter::repeat_n(other, width));
+                continue;
+            }
+        };
+        out.push_str(&format!("{number:0width$}"));
+    }
+    out
+}
+
+/// Year, month and day of a day number since 1970, in the proleptic Gregorian calendar.
+pub fn civil(days: i64) -> (i64, u32, u32) {
+    // Howard Hinnant's algorithm: years start in March so that the leap day is the last.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 } as u32;
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// A version 4 UUID. Not for secrets: the generator is seeded from the hasher's keys.
+pub fn uuid() -> String {
+    let (high, low) = (random(), random());
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48, low & 0xffff_ffff_ffff)
+}
+
+/// A number that differs from call to call and from process to process (splitmix64).
+pub fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    thread_local! {
+        static STATE: Cell<u64> = Cell::new(std::collections::hash_map::RandomState::new().build_hasher().finish());
+    }
+    STATE.with(|state| {
+        let next = state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        state.set(next);
+        let mixed = (next ^ (next >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_dates() {
+        for (days, expected) in [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (-1, (1969, 12, 31))] {
+            assert_eq!(civil(days), expected);
+        }
+    }
+
+    #[test]
+    fn patterns_of_simple_date_format() {
+        let text = system_date(Some("yyyy'y''T'MM"));
+        assert_eq!(text.len(), "2026yT11".len(), "{text}");
+        assert_eq!(uuid().len(), 36);
+        assert_ne!(uuid(), uuid());
+    }
+}

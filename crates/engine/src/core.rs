@@ -1,0 +1,80 @@
+//! What every exchange of one core shares.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::ports::{Environment, LogSink, Outbound};
+use crate::{Metrics, Program};
+
+/// A program as one core holds it: cloning is not shared between cores.
+pub struct Loaded {
+    /// The program.
+    pub program: Arc<Program>,
+}
+
+/// The program that new requests get. One for the whole process; cores notice a change by its
+/// generation, so that a request costs one relaxed load.
+pub struct Current {
+    generation: AtomicU64,
+    program: std::sync::RwLock<Arc<Program>>,
+}
+
+impl Current {
+    /// Starts with a program.
+    pub fn new(program: Arc<Program>) -> Arc<Current> {
+        Arc::new(Current { generation: AtomicU64::new(1), program: std::sync::RwLock::new(program) })
+    }
+
+    /// Swaps the program; requests that are running keep theirs.
+    pub fn swap(&self, program: Arc<Program>) {
+        let mut slot = self.program.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *slot = program;
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The program of now.
+    pub fn get(&self) -> Arc<Program> {
+        self.program.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+/// One core: its ports, its view of the current program, its counters.
+pub struct Core {
+    /// The sender.
+    pub outbound: Rc<dyn Outbound>,
+    /// Where log lines go.
+    pub log: Arc<dyn LogSink>,
+    /// System properties, environment variables, `file.properties`.
+    pub environment: Arc<Environment>,
+    /// Counters of this core.
+    pub metrics: Arc<Metrics>,
+    current: Arc<Current>,
+    seen: RefCell<(u64, Rc<Loaded>)>,
+}
+
+impl Core {
+    /// A core that serves the current program.
+    pub fn new(
+        outbound: Rc<dyn Outbound>,
+        log: Arc<dyn LogSink>,
+        environment: Arc<Environment>,
+        metrics: Arc<Metrics>,
+        current: Arc<Current>,
+    ) -> Rc<Core> {
+        let generation = current.generation.load(Ordering::Acquire);
+        let loaded = Rc::new(Loaded { program: current.get() });
+        Rc::new(Core { outbound, log, environment, metrics, current, seen: RefCell::new((generation, loaded)) })
+    }
+
+    /// The program new requests get.
+    pub fn program(&self) -> Rc<Loaded> {
+        let generation = self.current.generation.load(Ordering::Acquire);
+        let mut seen = self.seen.borrow_mut();
+        if seen.0 != generation {
+            *seen = (generation, Rc::new(Loaded { program: self.current.get() }));
+        }
+        seen.1.clone()
+    }
+}

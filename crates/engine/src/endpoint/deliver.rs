@@ -1,0 +1,223 @@
+//! Sending a message to an endpoint: readiness, groups, timeouts, and what a failure does to state.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use penstock_message::{Form, Message, SoapVersion};
+
+use super::{Endpoint, EndpointKind, Format, Leaf, Target, TimeoutDuration};
+use crate::mediator::Destination;
+use crate::ports::{LocalFuture, SendOptions};
+use crate::{Direction, Exchange, Fault, Side, codes, outgoing, run};
+
+/// Groups inside groups inside groups are a configuration that refers to itself.
+const MAX_NESTING: usize = 16;
+
+/// Sends the exchange's message and returns the answer. The message keeps headers and a body that
+/// can be kept, so that a fault handler still sees what was sent.
+pub(crate) fn deliver<'a>(
+    exchange: &'a mut Exchange,
+    destination: &'a Destination,
+    depth: usize,
+) -> LocalFuture<'a, Result<Message, Fault>> {
+    Box::pin(async move {
+        if depth > MAX_NESTING {
+            return Err(Fault::new("endpoints refer to each other in a circle"));
+        }
+        let endpoint = match destination {
+            Destination::Implicit => return implicit(exchange).await,
+            Destination::Endpoint(id) => exchange.program().endpoint(*id).clone(),
+            Destination::Named(name) => match exchange.program().endpoint_names.get(&**name) {
+                Some(id) => exchange.program().endpoint(*id).clone(),
+                None => {
+                    let text = format!("no endpoint is named `{name}`");
+                    return Err(Fault::coded(codes::INDIRECT_MISSING, Side::Us, text));
+                }
+            },
+        };
+        match &endpoint.kind {
+            EndpointKind::Leaf(leaf) => deliver_leaf(exchange, &endpoint, &**leaf).await,
+            EndpointKind::Indirect(resolve) => {
+                let target = resolve(exchange)?;
+                deliver(exchange, &target, depth + 1).await
+            }
+            EndpointKind::Failover { members, dynamic: _ } => {
+                deliver_group(exchange, &endpoint, members, 0, true, depth).await
+            }
+            EndpointKind::LoadBalance { members, failover, next } => {
+                let first = next.fetch_add(1, Ordering::Relaxed);
+                deliver_group(exchange, &endpoint, members, first, *failover, depth).await
+            }
+            EndpointKind::Recipients { members } => deliver_all(exchange, members, depth).await,
+        }
+    })
+}
+
+/// Tries members from `first` on until one answers, is not worth a retry, or all were tried.
+async fn deliver_group(
+    exchange: &mut Exchange,
+    group: &Endpoint,
+    members: &[Destination],
+    first: usize,
+    failover: bool,
+    depth: usize,
+) -> Result<Message, Fault> {
+    if members.is_empty() {
+        return Err(Fault::coded(codes::GROUP_NOT_READY, Side::Us, format!("endpoint `{}` has no members", group.label())));
+    }
+    if !group.state.is_ready() {
+        return Err(not_ready(group, codes::GROUP_NOT_READY));
+    }
+    if failover {
+        // A body that streamed away cannot be sent to the next member.
+        run::buffer_body(exchange).await?;
+    }
+    let mut last = None;
+    for step in 0..members.len() {
+        let member = &members[(first + step) % members.len()];
+        match deliver(exchange, member, depth + 1).await {
+            Ok(reply) => {
+                group.state.succeeded();
+                return Ok(reply);
+            }
+            Err(fault) => {
+                let skipped = matches!(fault.number(), Some(codes::ENDPOINT_NOT_READY | codes::GROUP_NOT_READY));
+                // A suspended member costs nothing to pass over, also without failover.
+                if !skipped && !(failover && retries_on(exchange, member, &fault)) {
+                    return Err(fault);
+                }
+                last = Some((fault, skipped));
+            }
+        }
+    }
+    match last {
+        Some((fault, false)) => Err(fault),
+        _ => Err(not_ready(group, codes::GROUP_NOT_READY)),
+    }
+}
+
+fn retries_on(exchange: &Exchange, member: &Destination, fault: &Fault) -> bool {
+    let (Some(code), Destination::Endpoint(id)) = (fault.number(), member) else { return true };
+    let policy = &exchange.program().endpoint(*id).policy;
+    if !policy.retry_enabled_codes.is_empty() {
+        return policy.retry_enabled_codes.contains(&code);
+    }
+    !policy.retry_disabled_codes.contains(&code)
+}
+
+/// Sends to every member; the first good answer is the answer.
+async fn deliver_all(exchange: &mut Exchange, members: &[Destination], depth: usize) -> Result<Message, Fault> {
+    run::buffer_body(exchange).await?;
+    let mut answer: Option<Result<Message, Fault>> = None;
+    for member in members {
+        let outcome = deliver(exchange, member, depth + 1).await;
+        match (&answer, &outcome) {
+            (None, _) | (Some(Err(_)), Ok(_)) => answer = Some(outcome),
+            _ => {}
+        }
+    }
+    answer.unwrap_or_else(|| Err(Fault::coded(codes::GROUP_NOT_READY, Side::Us, "the recipient list is empty")))
+}
+
+fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
+    let text = format!("endpoint `{}` is {}", endpoint.label(), endpoint.state.phase().to_lowercase());
+    let mut fault = Fault::coded(code, Side::Backend, text).retryable();
+    fault.at = Some(endpoint.at.clone());
+    fault
+}
+
+/// A `send` or `call` without an endpoint: to the message's own `To`.
+async fn implicit(exchange: &mut Exchange) -> Result<Message, Fault> {
+    let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
+    match to {
+        Some(url) if url.contains("://") && exchange.direction == Direction::Request => {
+            let target = Target {
+                url,
+                method: None,
+                format: Format::Same,
+                append_postfix: false,
+                headers: Vec::new(),
+            };
+            let timeout = exchange.program().limits.endpoint_timeout;
+            transmit(exchange, target, timeout).await
+        }
+        _ => Err(Fault::new("the message has no address to be sent to: no endpoint is given and `To` is not an absolute URL")),
+    }
+}
+
+async fn deliver_leaf(exchange: &mut Exchange, endpoint: &Arc<Endpoint>, leaf: &dyn Leaf) -> Result<Message, Fault> {
+    if !endpoint.state.is_ready() {
+        return Err(not_ready(endpoint, codes::ENDPOINT_NOT_READY));
+    }
+    let target = leaf.target(exchange)?;
+    let timeout = match &endpoint.policy.timeout {
+        None => exchange.program().limits.endpoint_timeout,
+        Some(TimeoutDuration::Fixed(timeout)) => *timeout,
+        Some(TimeoutDuration::Computed(compute)) => compute(exchange)?,
+    };
+    match transmit(exchange, target, timeout).await {
+        Ok(reply) => {
+            endpoint.state.succeeded();
+            Ok(reply)
+        }
+        Err(mut fault) => {
+            if fault.side == Side::Backend
+                && let Some(code) = fault.number()
+                && endpoint.state.failed(code, &endpoint.policy.suspension)
+            {
+                let text = format!("endpoint `{}` is suspended after error {code}: {}", endpoint.label(), fault.message);
+                exchange.log(crate::ports::Level::Warn, "Endpoint", &text);
+            }
+            fault.at.get_or_insert_with(|| endpoint.at.clone());
+            Err(fault)
+        }
+    }
+}
+
+async fn transmit(exchange: &mut Exchange, target: Target, timeout: std::time::Duration) -> Result<Message, Fault> {
+    if target.format != Format::Same || exchange.message.axis2.is_true("DISABLE_CHUNKING") {
+        // The envelope is reshaped, or its length must be known.
+        if target.format != Format::Rest && target.format != Format::Same {
+            run::buffer_body(exchange).await?;
+        }
+    }
+    let remaining = exchange.deadline.saturating_duration_since(std::time::Instant::now());
+    let options = SendOptions {
+        response_timeout: timeout.min(remaining),
+        content_length: exchange.message.axis2.is_true("DISABLE_CHUNKING"),
+        http10: exchange.message.axis2.is_true("FORCE_HTTP_1.0"),
+        close: exchange.message.axis2.is_true("NO_KEEPALIVE"),
+        absolute_form: exchange.message.axis2.is_true("POST_TO_URI"),
+        one_way: exchange.one_way,
+    };
+    let outgoing = outgoing::prepare(exchange, target, options)?;
+    let outbound = exchange.core.outbound.clone();
+    exchange.sent = true;
+    let mut reply = outbound.send(outgoing).await?;
+    let strict = exchange.message.properties.is_true("FORCE_ERROR_ON_SOAP_FAULT")
+        || exchange.message.axis2.is_true("FORCE_ERROR_ON_SOAP_FAULT");
+    if strict {
+        refuse_soap_fault(exchange, &mut reply).await?;
+    }
+    Ok(reply)
+}
+
+/// `FORCE_ERROR_ON_SOAP_FAULT`: a SOAP fault from the backend is a fault here.
+async fn refuse_soap_fault(exchange: &Exchange, reply: &mut Message) -> Result<(), Fault> {
+    if reply.status < 400 && !reply.media_type().is_xml() {
+        return Ok(());
+    }
+    run::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await?;
+    if matches!(reply.body.form(), Form::Empty) {
+        return Ok(());
+    }
+    let Ok(envelope) = reply.xml(&exchange.program().conversion) else { return Ok(()) };
+    let is_fault = envelope.soap != SoapVersion::None
+        && envelope.payload().is_some_and(|payload| envelope.document.local_name(payload) == "Fault");
+    if is_fault {
+        let payload = envelope.payload().map(|node| envelope.document.string_value(node).trim().to_owned());
+        let text = payload.unwrap_or_else(|| "the backend answered with a SOAP fault".into());
+        return Err(Fault::coded(codes::ENDPOINT_CUSTOM, Side::Backend, text));
+    }
+    Ok(())
+}

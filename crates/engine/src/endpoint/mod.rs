@@ -1,0 +1,131 @@
+//! Endpoints: where messages are sent, and how failures of a backend are remembered.
+
+mod deliver;
+mod state;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use penstock_message::Method;
+
+use crate::mediator::Destination;
+use crate::{EndpointId, Exchange, Fault, Place};
+
+pub(crate) use deliver::deliver;
+pub use state::{EndpointState, Suspension, TimeoutAction};
+
+/// An endpoint of a program.
+pub struct Endpoint {
+    /// The name, when it has one.
+    pub name: Option<Arc<str>>,
+    /// Where it was written.
+    pub at: Place,
+    /// What it does.
+    pub kind: EndpointKind,
+    /// Timeouts and suspension.
+    pub policy: EndpointPolicy,
+    /// What happened to it lately. Shared by all cores.
+    pub state: EndpointState,
+}
+
+/// What an endpoint does with a message.
+pub enum EndpointKind {
+    /// Sends to one address.
+    Leaf(Box<dyn Leaf>),
+    /// Tries members in order until one does not fail.
+    Failover {
+        /// The members.
+        members: Vec<Destination>,
+        /// Whether it goes back to the first member that recovered (`dynamic`, the default).
+        dynamic: bool,
+    },
+    /// Takes turns.
+    LoadBalance {
+        /// The members.
+        members: Vec<Destination>,
+        /// Whether a failed send is tried on the next member.
+        failover: bool,
+        /// The next member's index.
+        next: AtomicUsize,
+    },
+    /// Sends a copy to every member; the first answer is the answer.
+    Recipients {
+        /// The members.
+        members: Vec<Destination>,
+    },
+    /// Another endpoint, by a key that is known now or computed per message.
+    Indirect(Box<dyn Fn(&mut Exchange) -> Result<Destination, Fault> + Send + Sync>),
+}
+
+/// One address: turns a message into a request. Knows no sockets.
+pub trait Leaf: Send + Sync {
+    /// Where the message goes and in which shape.
+    fn target(&self, exchange: &mut Exchange) -> Result<Target, Fault>;
+}
+
+/// Where a message goes and in which shape.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Absolute.
+    pub url: Arc<str>,
+    /// The method, when the endpoint says one.
+    pub method: Option<Method>,
+    /// `format`.
+    pub format: Format,
+    /// Whether `REST_URL_POSTFIX` is appended (address endpoints).
+    pub append_postfix: bool,
+    /// Header fields the endpoint adds (`Authorization`).
+    pub headers: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// How the body is shaped for a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// As the message is.
+    #[default]
+    Same,
+    /// `soap11`
+    Soap11,
+    /// `soap12`
+    Soap12,
+    /// `pox`: the payload without an envelope.
+    Pox,
+    /// `get`: no body, the payload's children become the query.
+    Get,
+    /// `rest`: as the message's media type says.
+    Rest,
+}
+
+/// Timeouts and suspension of an endpoint.
+#[derive(Default)]
+pub struct EndpointPolicy {
+    /// `timeout/duration`; the program's default when absent.
+    pub timeout: Option<TimeoutDuration>,
+    /// `timeout/responseAction`.
+    pub timeout_action: TimeoutAction,
+    /// `markForSuspension` and `suspendOnFailure`.
+    pub suspension: Suspension,
+    /// `retryConfig/disabledErrorCodes`: these do not make a group try another member.
+    pub retry_disabled_codes: Vec<u32>,
+    /// `retryConfig/enabledErrorCodes`: when not empty, only these do.
+    pub retry_enabled_codes: Vec<u32>,
+}
+
+/// A timeout that is known or computed per message, in milliseconds.
+pub enum TimeoutDuration {
+    /// Known.
+    Fixed(Duration),
+    /// Computed.
+    Computed(Box<dyn Fn(&mut Exchange) -> Result<Duration, Fault> + Send + Sync>),
+}
+
+impl Endpoint {
+    /// What to call it in messages to people.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or("anonymous")
+    }
+}
+
+/// Marks where an endpoint will be once it is compiled.
+pub const UNRESOLVED: EndpointId = EndpointId(u32::MAX);

@@ -1,0 +1,188 @@
+//! One message on its way through a program.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use penstock_message::{Envelope, Message};
+
+use crate::core::{Core, Loaded};
+use crate::mediator::{FunctionScope, Kinship, SequenceId};
+use crate::ports::Client;
+use crate::route::Entry;
+use crate::{Fault, Program};
+
+/// Which way a message travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the client.
+    Request,
+    /// From a backend.
+    Response,
+}
+
+/// A position in a sequence.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    pub sequence: SequenceId,
+    pub next: u32,
+    /// How many fault handlers there were before this frame added its own.
+    pub handlers: u16,
+    /// Whether leaving this frame leaves a template.
+    pub template: bool,
+}
+
+/// A message on its way: what the mediators see.
+pub struct Exchange {
+    /// The message.
+    pub message: Message,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// The client that waits.
+    pub client: Rc<Client>,
+    /// The service the request came in by.
+    pub entry: Entry,
+    /// When this exchange must be over.
+    pub deadline: Instant,
+    /// Parameters of the templates that are running, innermost last.
+    pub functions: Vec<FunctionScope>,
+    /// The fork this message came from.
+    pub kinship: Option<Kinship>,
+    /// `Parent` of a branch's fork, outermost first, for nested forks.
+    pub ancestry: Vec<Kinship>,
+    /// Client side of the exchange, shared by all branches.
+    pub reply: Rc<ReplyCell>,
+    pub(crate) loaded: Rc<Loaded>,
+    pub(crate) core: Rc<Core>,
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) handlers: Vec<SequenceId>,
+    /// Frames below this belong to the parent; a branch runs into them only after a `call`.
+    pub(crate) floor: usize,
+    pub(crate) called: bool,
+    pub(crate) steps: u64,
+    /// The fault whose handler is running or ran last.
+    pub(crate) fault: Option<Fault>,
+    /// Whether a request of this exchange went to a backend and was (or is being) answered.
+    pub(crate) sent: bool,
+    pub(crate) one_way: bool,
+}
+
+/// Where the answer to the client is put; the first one wins.
+#[derive(Debug, Default)]
+pub struct ReplyCell {
+    message: RefCell<Option<Message>>,
+    answered: Cell<bool>,
+}
+
+impl ReplyCell {
+    /// Puts the answer; `false` when the client had one already.
+    pub fn put(&self, message: Message) -> bool {
+        if self.answered.replace(true) {
+            return false;
+        }
+        *self.message.borrow_mut() = Some(message);
+        true
+    }
+
+    /// Takes the answer, once.
+    pub fn take(&self) -> Option<Message> {
+        self.message.borrow_mut().take()
+    }
+
+    /// Whether the client was answered.
+    pub fn is_answered(&self) -> bool {
+        self.answered.get()
+    }
+}
+
+impl Exchange {
+    /// A new exchange for a client's request.
+    pub fn new(core: Rc<Core>, loaded: Rc<Loaded>, client: Rc<Client>, message: Message, entry: Entry) -> Exchange {
+        Exchange {
+            message,
+            direction: Direction::Request,
+            client,
+            entry,
+            deadline: Instant::now() + loaded.program.limits.deadline,
+            functions: Vec::new(),
+            kinship: None,
+            ancestry: Vec::new(),
+            reply: Rc::default(),
+            loaded,
+            core,
+            frames: Vec::with_capacity(4),
+            handlers: Vec::with_capacity(2),
+            floor: 0,
+            called: false,
+            steps: 0,
+            fault: None,
+            sent: false,
+            one_way: false,
+        }
+    }
+
+    /// The program this exchange runs in.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.loaded.program
+    }
+
+    /// The core it runs on.
+    pub fn core(&self) -> &Rc<Core> {
+        &self.core
+    }
+
+    /// The body as an envelope.
+    pub fn xml(&mut self) -> Result<Arc<Envelope>, Fault> {
+        let loaded = self.loaded.clone();
+        Ok(self.message.xml(&loaded.program.conversion)?)
+    }
+
+    /// The body as JSON.
+    pub fn json(&mut self) -> Result<Arc<serde_json::Value>, Fault> {
+        let loaded = self.loaded.clone();
+        Ok(self.message.json(&loaded.program.conversion)?)
+    }
+
+    /// The value of a parameter of the innermost template.
+    pub fn function_parameter(&self, name: &str) -> Option<&penstock_message::Value> {
+        let scope = self.functions.last()?;
+        scope.parameters.iter().find(|(key, _)| **key == *name).map(|(_, value)| value)
+    }
+
+    /// The fault whose handler is running.
+    pub fn current_fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
+    }
+
+    /// A copy of this exchange for a branch with its own message.
+    pub(crate) fn branch(&self, message: Message, kinship: Option<Kinship>) -> Exchange {
+        let mut ancestry = self.ancestry.clone();
+        if kinship.is_some()
+            && let Some(own) = &self.kinship
+        {
+            ancestry.push(own.clone());
+        }
+        Exchange {
+            message,
+            direction: self.direction,
+            client: self.client.clone(),
+            entry: self.entry.clone(),
+            deadline: self.deadline,
+            functions: self.functions.clone(),
+            kinship: kinship.or_else(|| self.kinship.clone()),
+            ancestry,
+            reply: self.reply.clone(),
+            loaded: self.loaded.clone(),
+            core: self.core.clone(),
+            frames: self.frames.clone(),
+            handlers: self.handlers.clone(),
+            floor: self.frames.len(),
+            called: false,
+            steps: self.steps,
+            fault: None,
+            sent: self.sent,
+            one_way: false,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Branches: `iterate`, `clone`, `foreach`, `scatter-gather`.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+use crate::mediator::{Branch, BranchEnd, Fork, Kinship, Resume};
+use crate::ports::Level;
+use crate::run::{self, End};
+use crate::{Exchange, Family, Fault, Flow, SequenceId};
+
+/// What the parent does after a fork.
+pub(crate) enum After {
+    /// Acts on this.
+    Continue(Flow),
+    /// Ends.
+    End,
+}
+
+/// Runs a fork. Without `join`, the parent (when it goes on) and the branches run side by side and
+/// this returns when all have ended.
+pub(crate) async fn run(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
+    let limit = exchange.program().limits.branches_max;
+    if work.branches.len() > limit {
+        return Err(Fault::new(format!("{} branches are more than {limit}", work.branches.len())));
+    }
+    match work.join {
+        Some(join) => joined(exchange, work.branches, work.parallel, join).await,
+        None => detached(exchange, work).await,
+    }
+}
+
+async fn joined(
+    exchange: &mut Exchange,
+    branches: Vec<Branch>,
+    parallel: bool,
+    join: Resume<Vec<BranchEnd>>,
+) -> Result<After, Fault> {
+    let mut children: Vec<Exchange> = Vec::with_capacity(branches.len());
+    let mut plans = Vec::with_capacity(branches.len());
+    for branch in branches {
+        let mut child = exchange.branch(branch.message, None);
+        // A joined branch is on its own: it neither runs into the parent nor into its handlers.
+        child.frames.clear();
+        child.handlers.clear();
+        child.floor = 0;
+        plans.push((branch.sequence, branch.endpoint));
+        children.push(child);
+    }
+    let mut faults: Vec<Option<Fault>> = vec![None; children.len()];
+    {
+        let runs = children.iter_mut().zip(plans).map(|(child, (sequence, endpoint))| async move {
+            match start(child, sequence, endpoint).await {
+                End::Failed(fault) => Some(fault),
+                _ => None,
+            }
+        });
+        if parallel {
+            faults = all(runs.map(|run| Box::pin(run) as Pin<Box<dyn Future<Output = Option<Fault>> + '_>>).collect()).await;
+        } else {
+            for (slot, run) in faults.iter_mut().zip(runs) {
+                *slot = run.await;
+            }
+        }
+    }
+    exchange.steps = children.iter().map(|child| child.steps).max().unwrap_or(exchange.steps).max(exchange.steps);
+    if exchange.reply.is_answered() {
+        return Ok(After::End);
+    }
+    let ends = children
+        .into_iter()
+        .zip(faults)
+        .map(|(child, fault)| BranchEnd { message: child.message, fault })
+        .collect();
+    join.run(exchange, ends).map(After::Continue)
+}
+
+async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
+    let family = Family::new(work.id, work.branches.len());
+    let mut children: Vec<(Exchange, Option<SequenceId>, Option<crate::Destination>)> = work
+        .branches
+        .into_iter()
+        .enumerate()
+        .map(|(index, branch)| {
+            let kinship = Kinship { family: family.clone(), index };
+            (exchange.branch(branch.message, Some(kinship)), branch.sequence, branch.endpoint)
+        })
+        .collect();
+    // The parent's future gives its exchange back, a branch's gives nothing.
+    let mut runs: Vec<Pin<Box<dyn Future<Output = Option<Exchange>> + '_>>> = Vec::with_capacity(children.len() + 1);
+    if work.parallel {
+        for (child, sequence, endpoint) in &mut children {
+            runs.push(Box::pin(async move {
+                alone(child, *sequence, endpoint.take()).await;
+                None
+            }));
+        }
+    } else {
+        let children = &mut children;
+        runs.push(Box::pin(async move {
+            for (child, sequence, endpoint) in children.iter_mut() {
+                alone(child, *sequence, endpoint.take()).await;
+            }
+            None
+        }));
+    }
+    if work.continue_parent {
+        let message = std::mem::take(&mut exchange.message);
+        let mut parent = exchange.branch(message, None);
+        parent.floor = exchange.floor;
+        parent.called = exchange.called;
+        parent.fault.clone_from(&exchange.fault);
+        runs.push(Box::pin(async move {
+            let end = run::run(&mut parent).await;
+            if let End::Failed(fault) = parent.finish_path(end).await {
+                parent.log(Level::Error, "Mediation", &format!("the message that was split failed: {fault}"));
+                parent.fault = Some(fault);
+            }
+            Some(parent)
+        }));
+    }
+    if let Some(parent) = all(runs).await.into_iter().flatten().next() {
+        exchange.message = parent.message;
+        exchange.fault = parent.fault;
+        exchange.sent |= parent.sent;
+    }
+    Ok(After::End)
+}
+
+/// Runs a branch that nobody joins; its failure is its own.
+async fn alone(child: &mut Exchange, sequence: Option<SequenceId>, endpoint: Option<crate::Destination>) {
+    if let End::Failed(fault) = start(child, sequence, endpoint).await {
+        child.log(Level::Error, "Mediation", &format!("branch failed: {fault}"));
+    }
+}
+
+/// Runs a branch's sequence, then sends it when it has an endpoint.
+async fn start(child: &mut Exchange, sequence: Option<SequenceId>, endpoint: Option<crate::Destination>) -> End {
+    if let Some(sequence) = sequence {
+        if let Err(fault) = run::enter(child, sequence) {
+            return End::Failed(fault);
+        }
+        match run::run(child).await {
+            End::Finished => {}
+            end => return end,
+        }
+    }
+    match endpoint {
+        Some(endpoint) if !child.called => run::send_and_run(child, endpoint).await,
+        _ => End::Finished,
+    }
+}
+
+/// Runs futures side by side in this task and returns their outputs in order.
+async fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
+    let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        let mut pending = false;
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none() {
+                match future.as_mut().poll(cx) {
+                    Poll::Ready(value) => *output = Some(value),
+                    Poll::Pending => pending = true,
+                }
+            }
+        }
+        if pending { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
+}

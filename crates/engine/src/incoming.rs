@@ -1,0 +1,88 @@
+//! From an exchange's message to the answer the client gets: status, headers, body.
+
+use penstock_message::{Body, Form, Message, Method, Shape};
+
+use crate::{Direction, Exchange, Fault, outgoing};
+
+/// Request fields that say nothing in an answer. The original sends every header of the message at
+/// hand, also those of the client's own request; these are left out because they could only leak
+/// or confuse.
+const REQUEST_ONLY: [&str; 13] = [
+    "Accept",
+    "Accept-Charset",
+    "Accept-Encoding",
+    "Accept-Language",
+    "Authorization",
+    "Cookie",
+    "If-Match",
+    "If-Modified-Since",
+    "If-None-Match",
+    "If-Range",
+    "If-Unmodified-Since",
+    "Range",
+    "SOAPAction",
+];
+
+/// Turns the message into the answer. `Err` when the body cannot be put in the form it must have.
+pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
+    let loaded = exchange.loaded.clone();
+    let from_client = exchange.direction == Direction::Request;
+    let message = &mut exchange.message;
+    let no_entity = message.axis2.is_true("NO_ENTITY_BODY");
+    let explicit = message.axis2.get("HTTP_SC").and_then(|value| value.to_text().trim().parse::<u16>().ok());
+
+    let mut headers = std::mem::take(&mut message.headers);
+    let connection = headers.get_bytes("Connection").map(<[u8]>::to_vec).unwrap_or_default();
+    headers.retain(|name, _| {
+        outgoing::travels(name, &connection)
+            && !(from_client && REQUEST_ONLY.iter().any(|field| field.as_bytes().eq_ignore_ascii_case(name)))
+    });
+
+    let mut body = Body::empty();
+    let mut soap_fault = false;
+    if no_entity {
+        headers.remove("Content-Type");
+    } else {
+        let shape = if is_soap_client(exchange) { Shape::Same } else { Shape::Reply };
+        let output = exchange.message.output(&loaded.program.conversion, shape)?;
+        soap_fault = output.soap_fault;
+        match (&output.content_type, &output.form) {
+            (Some(content_type), _) => headers.set("Content-Type", content_type),
+            (None, Form::Empty) if from_client => {
+                headers.remove("Content-Type");
+            }
+            _ => {}
+        }
+        if output.decoded {
+            headers.remove("Content-Encoding");
+        }
+        body.set(output.form);
+    }
+
+    let message = &mut exchange.message;
+    let status = match explicit {
+        Some(status @ 100..=999) => status,
+        _ if soap_fault && !message.axis2.is_true("FAULTS_AS_HTTP_200") => 500,
+        _ if soap_fault => 200,
+        _ if message.status != 0 => message.status,
+        _ => 200,
+    };
+    let reason = message.axis2.get("HTTP_SC_DESC").map(|value| value.to_text().into());
+    let reason = reason.or_else(|| if explicit.is_none() { message.reason.take() } else { None });
+    Ok(Message { headers, body, status, reason, ..Message::default() })
+}
+
+fn is_soap_client(exchange: &Exchange) -> bool {
+    // A client of a REST call gets a fault as plain XML.
+    exchange.client.line.method == Method::Post
+}
+
+/// The answer to a message that nobody answered: 202, as the original acknowledges.
+pub(crate) fn accepted() -> Message {
+    Message { status: 202, ..Message::default() }
+}
+
+/// An answer of ours with no body.
+pub(crate) fn empty(status: u16) -> Message {
+    Message { status, ..Message::default() }
+}

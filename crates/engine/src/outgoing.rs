@@ -1,0 +1,151 @@
+//! From an exchange's message to the request a backend gets: method, address, headers, body.
+
+use std::sync::Arc;
+
+use penstock_message::{Message, Method, Shape};
+
+use crate::endpoint::{Format, Target};
+use crate::ports::{Outgoing, SendOptions};
+use crate::{Exchange, Fault};
+
+/// Header fields that belong to one hop or are made anew by the sender (integration rules of the
+/// original: `User-Agent` and `Server` are not forwarded).
+const NOT_FORWARDED: [&str; 13] = [
+    "Connection",
+    "Keep-Alive",
+    "Proxy-Connection",
+    "Transfer-Encoding",
+    "Content-Length",
+    "TE",
+    "Upgrade",
+    "Host",
+    "Date",
+    "Server",
+    "User-Agent",
+    "Expect",
+    "Trailer",
+];
+
+/// Whether a field may travel on. `connection` is the value of the Connection field, whose members
+/// stay behind too (RFC 9110 §7.6.1).
+pub(crate) fn travels(name: &[u8], connection: &[u8]) -> bool {
+    !NOT_FORWARDED.iter().any(|stay| stay.as_bytes().eq_ignore_ascii_case(name))
+        && (connection.is_empty()
+            || !connection.split(|byte| *byte == b',').any(|member| member.trim_ascii().eq_ignore_ascii_case(name)))
+}
+
+/// Builds the request. The exchange's message keeps its headers and, unless it streams, its body.
+pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOptions) -> Result<Outgoing, Fault> {
+    let method = method_of(exchange, &target);
+    let url = url_of(exchange, &target)?;
+    let bodiless = matches!(method, Method::Get | Method::Head) || target.format == Format::Get;
+    let loaded = exchange.loaded.clone();
+    let message = &mut exchange.message;
+
+    let mut headers = message.headers.clone();
+    let connection = headers.get_bytes("Connection").map(<[u8]>::to_vec).unwrap_or_default();
+    let host = message.axis2.get("REQUEST_HOST_HEADER").map(|value| value.to_text().into_owned());
+    headers.retain(|name, _| travels(name, &connection));
+    if let Some(host) = host {
+        headers.set("Host", host);
+    }
+    for (name, value) in &target.headers {
+        headers.set(name, value.as_bytes());
+    }
+
+    let mut body = penstock_message::Body::empty();
+    let no_entity = message.axis2.is_true("NO_ENTITY_BODY");
+    if bodiless || no_entity {
+        headers.remove("Content-Type");
+    } else {
+        let shape = match target.format {
+            Format::Soap11 => Shape::Soap11,
+            Format::Soap12 => Shape::Soap12,
+            Format::Pox => Shape::Pox,
+            Format::Same | Format::Rest | Format::Get => Shape::Same,
+        };
+        let output = message.output(&loaded.program.conversion, shape)?;
+        if let Some(content_type) = &output.content_type {
+            headers.set("Content-Type", content_type);
+        }
+        if output.decoded {
+            headers.remove("Content-Encoding");
+        }
+        body.set(output.form);
+    }
+    soap_action(message, &target, &mut headers);
+    Ok(Outgoing { url, method, message: Message { headers, body, ..Message::default() }, options })
+}
+
+fn method_of(exchange: &Exchange, target: &Target) -> Method {
+    match (&target.method, target.format) {
+        (Some(method), _) => method.clone(),
+        (None, Format::Soap11 | Format::Soap12 | Format::Pox) => Method::Post,
+        (None, Format::Get) => Method::Get,
+        (None, _) => exchange.message.method.clone(),
+    }
+}
+
+fn url_of(exchange: &Exchange, target: &Target) -> Result<Arc<str>, Fault> {
+    if !target.url.contains("://") {
+        return Err(Fault::new(format!("`{}` is not an absolute URL", target.url)));
+    }
+    match &exchange.message.url_postfix {
+        Some(postfix) if target.append_postfix && !postfix.is_empty() => Ok(join(&target.url, postfix).into()),
+        _ => Ok(target.url.clone()),
+    }
+}
+
+/// Appends a postfix: one slash between, queries merged.
+fn join(url: &str, postfix: &str) -> String {
+    let (base, base_query) = url.split_once('?').map_or((url, None), |(base, query)| (base, Some(query)));
+    let (path, query) = postfix.split_once('?').map_or((postfix, None), |(path, query)| (path, Some(query)));
+    let mut joined = match (base.ends_with('/'), path.starts_with('/')) {
+        (true, true) => format!("{base}{}", &path[1..]),
+        (false, false) if !path.is_empty() => format!("{base}/{path}"),
+        _ => format!("{base}{path}"),
+    };
+    for (index, part) in [base_query, query].into_iter().flatten().enumerate() {
+        joined.push(if index == 0 { '?' } else { '&' });
+        joined.push_str(part);
+    }
+    joined
+}
+
+/// SOAP 1.1 carries its action in a header of its own.
+fn soap_action(message: &Message, target: &Target, headers: &mut penstock_message::Headers) {
+    let action = message.addressing.as_ref().and_then(|addressing| addressing.action.clone());
+    match (target.format, action) {
+        (Format::Soap12, _) => {
+            headers.remove("SOAPAction");
+        }
+        (Format::Soap11, Some(action)) => headers.set("SOAPAction", format!("\"{action}\"")),
+        (Format::Soap11, None) if !headers.contains("SOAPAction") => headers.set("SOAPAction", "\"\""),
+        (_, Some(action)) if headers.contains("SOAPAction") => headers.set("SOAPAction", format!("\"{action}\"")),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_postfix_is_joined_with_one_slash_and_merged_queries() {
+        for (url, postfix, expected) in [
+            ("http://h/a", "/b", "http://h/a/b"),
+            ("http://h/a/", "/b?x=1", "http://h/a/b?x=1"),
+            ("http://h/a?y=2", "b?x=1", "http://h/a/b?y=2&x=1"),
+            ("http://h/a", "?x=1", "http://h/a?x=1"),
+        ] {
+            assert_eq!(join(url, postfix), expected);
+        }
+    }
+
+    #[test]
+    fn hop_by_hop_fields_stay_behind() {
+        assert!(!travels(b"keep-alive", b""));
+        assert!(!travels(b"X-Private", b"close, x-private"));
+        assert!(travels(b"X-Public", b"close"));
+    }
+}

@@ -1,0 +1,158 @@
+//! A compiled configuration: everything one deployment holds, resolved to indices.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use penstock_message::Conversion;
+
+use crate::endpoint::Endpoint;
+use crate::mediator::{EndpointId, Sequence, SequenceId};
+use crate::route::Routes;
+
+/// All sequences, endpoints and services of a configuration. Immutable; a request keeps the one it
+/// started with.
+#[derive(Default)]
+pub struct Program {
+    /// Named and anonymous sequences.
+    pub sequences: Vec<Sequence>,
+    /// Named and inline endpoints.
+    pub endpoints: Vec<Arc<Endpoint>>,
+    /// Sequences by name, for keys that are only known at run time.
+    pub sequence_names: HashMap<Arc<str>, SequenceId>,
+    /// Endpoints by name.
+    pub endpoint_names: HashMap<Arc<str>, EndpointId>,
+    /// Sequence templates by name.
+    pub templates: HashMap<Arc<str>, Template>,
+    /// Proxy services and APIs.
+    pub routes: Routes,
+    /// `main`, when it is defined.
+    pub main: Option<SequenceId>,
+    /// `fault`, when it is defined.
+    pub fault: Option<SequenceId>,
+    /// Local entries and registry resources.
+    pub resources: Resources,
+    /// How bodies are converted.
+    pub conversion: Conversion,
+    /// Time and size limits.
+    pub limits: Limits,
+}
+
+/// A sequence template.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// What it runs.
+    pub sequence: SequenceId,
+    /// Declared parameters.
+    pub parameters: Vec<TemplateParameter>,
+}
+
+/// A declared parameter of a template.
+#[derive(Debug, Clone)]
+pub struct TemplateParameter {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether a call must give it.
+    pub mandatory: bool,
+    /// What it is when a call does not give it.
+    pub default: Option<Arc<str>>,
+}
+
+/// What one exchange may use up. Each has an error of its own.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// A buffered body.
+    pub body_bytes_max: usize,
+    /// Nested sequences, templates and branches.
+    pub depth_max: usize,
+    /// Mediators run for one message; stops configurations that enter themselves for ever.
+    pub steps_max: u64,
+    /// From the request's head to the answer's: after it the client gets an error, whatever hangs.
+    pub deadline: std::time::Duration,
+    /// When an endpoint says nothing about a timeout.
+    pub endpoint_timeout: std::time::Duration,
+    /// Branches of one `iterate`, `clone` or `foreach`.
+    pub branches_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            // Larger messages are files; they should stream.
+            body_bytes_max: 64 << 20,
+            // Deeper nesting is a configuration that calls itself.
+            depth_max: 256,
+            steps_max: 10_000_000,
+            // The original's socket timeout, after which its clients give up.
+            deadline: std::time::Duration::from_secs(180),
+            endpoint_timeout: std::time::Duration::from_secs(120),
+            branches_max: 100_000,
+        }
+    }
+}
+
+/// Local entries and registry resources by key.
+#[derive(Debug, Default)]
+pub struct Resources {
+    entries: HashMap<Arc<str>, Arc<Resource>>,
+}
+
+/// A local entry or registry resource.
+#[derive(Debug)]
+pub struct Resource {
+    /// The bytes: text, or the XML as it stands in its file.
+    pub bytes: bytes::Bytes,
+    /// The media type, when one was given.
+    pub media_type: Option<Arc<str>>,
+    /// Whether the entry was written as an XML element.
+    pub is_xml: bool,
+    /// Where it stands.
+    pub at: crate::Place,
+    /// Registry properties.
+    pub properties: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Resource {
+    /// The bytes as text; other encodings than UTF-8 lose what is not ASCII.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes)
+    }
+}
+
+impl Resources {
+    /// Adds an entry; says whether the key was new.
+    pub fn insert(&mut self, key: impl Into<Arc<str>>, resource: Resource) -> bool {
+        self.entries.insert(key.into(), Arc::new(resource)).is_none()
+    }
+
+    /// The entry of a key as artifacts write it: `name`, `gov:path`, `conf:path`, `resources:path`,
+    /// with or without a slash after the colon.
+    pub fn get(&self, key: &str) -> Option<&Arc<Resource>> {
+        if let Some(found) = self.entries.get(key) {
+            return Some(found);
+        }
+        let (scheme, path) = key.split_once(':')?;
+        let scheme = match scheme {
+            "governance" => "gov",
+            "config" => "conf",
+            other => other,
+        };
+        self.entries.get(format!("{scheme}:{}", path.trim_start_matches('/')).as_str())
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(|key| &**key)
+    }
+}
+
+impl Program {
+    /// The sequence behind an id. Ids are made by the compiler for this program.
+    pub fn sequence(&self, id: SequenceId) -> &Sequence {
+        &self.sequences[id.0 as usize]
+    }
+
+    /// The endpoint behind an id.
+    pub fn endpoint(&self, id: EndpointId) -> &Arc<Endpoint> {
+        &self.endpoints[id.0 as usize]
+    }
+}

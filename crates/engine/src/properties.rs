@@ -1,0 +1,250 @@
+//! Properties as artifacts name them: scopes, and the names that are not stored but computed.
+
+use std::sync::Arc;
+
+use penstock_message::{Scope, SoapVersion, Value};
+
+use crate::ports::Level;
+use crate::route::Entry;
+use crate::{Direction, Exchange};
+
+impl Exchange {
+    /// The value of a property in a scope, special names included.
+    pub fn property(&mut self, scope: Scope, name: &str) -> Option<Value> {
+        match scope {
+            Scope::Default => self.default_property(name),
+            Scope::Transport => self.message.headers.get_bytes(name).map(|value| Value::string(String::from_utf8_lossy(value))),
+            Scope::Axis2 | Scope::Axis2Client => self.axis2_property(name),
+            Scope::Operation => self.message.operation.get(name).cloned(),
+            Scope::Trace => None,
+            Scope::Function => self.function_parameter(name).cloned(),
+            Scope::Registry => self.registry_property(name),
+            Scope::System => {
+                let system = self.core().environment.system.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+                system.get(name).map(|value| Value::string(value.as_str()))
+            }
+            Scope::Environment => self.core().environment.variables.get(name).map(|value| Value::string(value.as_str())),
+            Scope::File => self.core().environment.file.get(name).map(|value| Value::string(value.as_str())),
+        }
+    }
+
+    /// Sets a property in a scope.
+    pub fn set_property(&mut self, scope: Scope, name: &str, value: Value) {
+        match scope {
+            Scope::Default => self.message.properties.set(name, value),
+            Scope::Transport => self.message.headers.set(name, value.to_text().as_bytes()),
+            Scope::Axis2 => self.set_axis2(name, value),
+            Scope::Axis2Client => self.message.axis2_client.set(name, value),
+            Scope::Operation => self.message.operation.set(name, value),
+            Scope::Function => {
+                if let Some(scope) = self.functions.last_mut() {
+                    scope.parameters.retain(|(key, _)| **key != *name);
+                    scope.parameters.push((name.into(), value));
+                }
+            }
+            Scope::System => {
+                let mut system = self.core.environment.system.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+                system.insert(name.into(), value.to_text().into_owned());
+            }
+            Scope::Registry | Scope::Environment | Scope::File | Scope::Trace => {}
+        }
+    }
+
+    /// Removes a property from a scope.
+    pub fn remove_property(&mut self, scope: Scope, name: &str) {
+        match scope {
+            Scope::Default => {
+                self.message.properties.remove(name);
+            }
+            Scope::Transport => {
+                self.message.headers.remove(name);
+            }
+            Scope::Axis2 | Scope::Axis2Client => {
+                match name {
+                    "REST_URL_POSTFIX" => self.message.url_postfix = None,
+                    "HTTP_SC" => self.message.status = 0,
+                    _ => {}
+                }
+                self.message.axis2.remove(name);
+                self.message.axis2_client.remove(name);
+            }
+            Scope::Operation => {
+                self.message.operation.remove(name);
+            }
+            Scope::Function => {
+                if let Some(scope) = self.functions.last_mut() {
+                    scope.parameters.retain(|(key, _)| **key != *name);
+                }
+            }
+            Scope::System | Scope::Registry | Scope::Environment | Scope::File | Scope::Trace => {}
+        }
+    }
+
+    fn default_property(&mut self, name: &str) -> Option<Value> {
+        if let Some(value) = self.message.properties.get(name) {
+            return Some(value.clone());
+        }
+        let addressing = self.message.addressing.as_deref();
+        let text = |part: Option<&Arc<str>>| part.map(|text| Value::String(text.clone()));
+        match name {
+            "To" => match addressing.and_then(|addressing| addressing.to.as_ref()) {
+                Some(to) => Some(Value::String(to.clone())),
+                None if self.direction == Direction::Request => Some(Value::string(self.client.line.target())),
+                None => None,
+            },
+            "From" => text(addressing.and_then(|addressing| addressing.from.as_ref())),
+            "ReplyTo" => text(addressing.and_then(|addressing| addressing.reply_to.as_ref())),
+            "FaultTo" => text(addressing.and_then(|addressing| addressing.fault_to.as_ref())),
+            "RelatesTo" => text(addressing.and_then(|addressing| addressing.relates_to.as_ref())),
+            "Action" | "WSAction" => text(addressing.and_then(|addressing| addressing.action.as_ref())),
+            "SOAPAction" => {
+                let action = addressing.and_then(|addressing| addressing.action.clone());
+                let header = || self.message.headers.get("SOAPAction").map(|action| action.trim_matches('"').into());
+                action.or_else(header).map(Value::String)
+            }
+            "MessageID" => Some(Value::String(self.message_id())),
+            "FAULT" => Some(Value::Boolean(self.xml().is_ok_and(|envelope| {
+                envelope.soap != SoapVersion::None
+                    && envelope.payload().is_some_and(|node| envelope.document.local_name(node) == "Fault")
+            }))),
+            "MESSAGE_FORMAT" => Some(Value::string(match self.xml().map(|envelope| envelope.soap) {
+                Ok(SoapVersion::Soap11) => "soap11",
+                Ok(SoapVersion::Soap12) => "soap12",
+                _ => "pox",
+            })),
+            "OperationName" | "OperationNamespace" => {
+                let envelope = self.xml().ok()?;
+                let payload = envelope.payload()?;
+                let document = &envelope.document;
+                Some(Value::string(if name == "OperationName" { document.local_name(payload) } else { document.namespace(payload) }))
+            }
+            "SYSTEM_TIME" | "SYSTEM_DATE" => Some(Value::string(crate::clock::system_date(None))),
+            "RESPONSE" if self.direction == Direction::Response => Some(Value::Boolean(true)),
+            "REST_FULL_REQUEST_PATH" => Some(Value::string(self.client.line.target())),
+            "REST_METHOD" => Some(Value::string(self.client.line.method.as_str())),
+            "REST_API_CONTEXT" | "REST_API_VERSION" | "SYNAPSE_REST_API" | "REST_SUB_REQUEST_PATH" | "REST_URL_PREFIX"
+            | "proxy.name" => self.service_property(name),
+            _ => self.query_parameter(name).or_else(|| {
+                let resource = self.program().resources.get(name)?;
+                Some(resource.to_value())
+            }),
+        }
+    }
+
+    fn service_property(&self, name: &str) -> Option<Value> {
+        let value: Arc<str> = match (&self.entry, name) {
+            (Entry::Proxy(proxy), "proxy.name") => proxy.name.clone(),
+            (Entry::Resource(api, _), "REST_API_CONTEXT") => api.context.clone(),
+            (Entry::Resource(api, _), "REST_API_VERSION") => api.version.as_ref()?.text.clone(),
+            (Entry::Resource(api, _), "SYNAPSE_REST_API") => api.name.clone(),
+            (Entry::Resource(api, _), "REST_SUB_REQUEST_PATH") => self.client.line.target().strip_prefix(&*api.context)?.into(),
+            (_, "REST_URL_PREFIX") => {
+                let scheme = if self.client.line.secure { "https" } else { "http" };
+                format!("{scheme}://{}", self.client.local).into()
+            }
+            _ => return None,
+        };
+        Some(Value::String(value))
+    }
+
+    /// `query.param.NAME`, decoded; a `+` stays a `+`.
+    fn query_parameter(&self, name: &str) -> Option<Value> {
+        self.query(name.strip_prefix("query.param.")?).map(Value::string)
+    }
+
+    /// A parameter of the client's query, decoded.
+    pub fn query(&self, name: &str) -> Option<String> {
+        let query = self.client.line.query()?;
+        query.split('&').find_map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (crate::route::decode(key) == name).then(|| crate::route::decode(value))
+        })
+    }
+
+    fn axis2_property(&mut self, name: &str) -> Option<Value> {
+        if let Some(value) = self.message.axis2.get(name).or_else(|| self.message.axis2_client.get(name)) {
+            return Some(value.clone());
+        }
+        match name {
+            "HTTP_METHOD" | "HTTP_METHOD_OBJECT" => Some(Value::string(self.message.method.as_str())),
+            "REST_URL_POSTFIX" => self.message.url_postfix.clone().map(Value::String),
+            "HTTP_SC" if self.message.status != 0 => Some(Value::Integer(i64::from(self.message.status))),
+            "HTTP_SC_DESC" => self.message.reason.clone().map(Value::String),
+            "ContentType" | "messageType" => self.message.content_type().map(Value::string),
+            "TransportInURL" => Some(Value::string(self.client.line.target())),
+            "REMOTE_ADDR" | "api.ut.REMOTE_ADDR" => Some(Value::string(self.client.peer.ip().to_string())),
+            "REMOTE_HOST" => Some(Value::string(self.client.peer.ip().to_string())),
+            "correlation_id" => Some(Value::String(self.correlation_id())),
+            "TRANSPORT_IN_NAME" => Some(Value::string(if self.client.line.secure { "https" } else { "http" })),
+            _ => None,
+        }
+    }
+
+    fn set_axis2(&mut self, name: &str, value: Value) {
+        match name {
+            "HTTP_METHOD" => self.message.method = penstock_message::Method::parse(value.to_text().trim()),
+            "REST_URL_POSTFIX" => self.message.url_postfix = Some(value.to_text().into()),
+            "messageType" => {
+                // The header follows at once: what reads it next must see the new type.
+                self.message.headers.set("Content-Type", value.to_text().as_bytes());
+                self.message.axis2.set("messageType", value);
+            }
+            "ContentType" => {
+                self.message.headers.set("Content-Type", value.to_text().as_bytes());
+                self.message.axis2.set("ContentType", value);
+            }
+            _ => self.message.axis2.set(name, value),
+        }
+    }
+
+    /// `gov:/path` or `gov:/path@property`.
+    fn registry_property(&self, name: &str) -> Option<Value> {
+        let resources = &self.program().resources;
+        match name.rsplit_once('@') {
+            Some((path, property)) => {
+                let resource = resources.get(path)?;
+                resource.properties.iter().find(|(key, _)| **key == *property).map(|(_, value)| Value::String(value.clone()))
+            }
+            None => resources.get(name).map(|resource| resource.to_value()),
+        }
+    }
+
+    /// The message's id, made when first asked for.
+    pub fn message_id(&mut self) -> Arc<str> {
+        self.message.addressing_mut().message_id.get_or_insert_with(|| format!("urn:uuid:{}", crate::clock::uuid()).into()).clone()
+    }
+
+    /// The correlation id of the request: what the client sent as `activityid`, or one of ours.
+    pub fn correlation_id(&mut self) -> Arc<str> {
+        if let Some(Value::String(id)) = self.message.operation.get("correlation_id") {
+            return id.clone();
+        }
+        let sent = self.message.headers.get("activityid").map(Arc::from);
+        let id: Arc<str> = sent.unwrap_or_else(|| crate::clock::uuid().into());
+        self.message.operation.set("correlation_id", Value::String(id.clone()));
+        id
+    }
+
+    /// Writes a log line about this exchange.
+    pub fn log(&mut self, level: Level, logger: &str, text: &str) {
+        if !self.core.log.enabled(level) {
+            return;
+        }
+        let correlation = self.correlation_id();
+        let entry = self.entry.clone();
+        self.core.log.write(&crate::ports::Record { level, logger, service: entry.label(), correlation: &correlation, text });
+    }
+}
+
+impl crate::Resource {
+    /// The entry as a property's value: XML as nodes, the rest as text.
+    pub fn to_value(&self) -> Value {
+        if self.is_xml
+            && let Ok(document) = penstock_xml::Document::parse(self.bytes.clone(), &penstock_xml::ParseOptions::default())
+            && let Some(root) = document.root_element()
+        {
+            return Value::Xml(Arc::new(document), vec![root]);
+        }
+        Value::string(self.text())
+    }
+}

@@ -1,0 +1,183 @@
+//! Which service a request is for: proxy services by name, APIs by context and version.
+
+mod api;
+mod template;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::mediator::{Destination, SequenceId};
+use crate::{Place, Program};
+
+pub use api::{Api, ApiMatch, Pattern, Resource, ResourceMatch, Version};
+pub use template::{UriTemplate, UriTemplateError};
+pub(crate) use template::decode;
+
+/// All services of a program.
+#[derive(Default)]
+pub struct Routes {
+    proxies: HashMap<Arc<str>, Arc<Proxy>>,
+    apis: Vec<Arc<Api>>,
+}
+
+/// A proxy service.
+#[derive(Default)]
+pub struct Proxy {
+    /// The name; it is reached at `/services/NAME`.
+    pub name: Arc<str>,
+    /// `{proxy:NAME}`, for log lines.
+    pub label: Arc<str>,
+    /// What requests run.
+    pub in_sequence: Option<SequenceId>,
+    /// What answers run.
+    pub out_sequence: Option<SequenceId>,
+    /// The handler of faults.
+    pub fault_sequence: Option<SequenceId>,
+    /// Where a request goes when the in sequence ends without an answer.
+    pub endpoint: Option<Destination>,
+    /// Whether it is offered over HTTP.
+    pub http: bool,
+    /// Whether it is offered over HTTPS.
+    pub https: bool,
+    /// The WSDL that `?wsdl` answers with; addresses are rewritten when it is sent.
+    pub wsdl: Option<Arc<crate::Resource>>,
+    /// What must hold before a request is let in (`enableSec`).
+    pub gate: Option<SequenceId>,
+    /// Service parameters.
+    pub parameters: Vec<(Arc<str>, Arc<str>)>,
+    /// Where it was written.
+    pub at: Place,
+}
+
+/// The service an exchange came in by.
+#[derive(Clone)]
+pub enum Entry {
+    /// A proxy service.
+    Proxy(Arc<Proxy>),
+    /// A resource of an API, by its index.
+    Resource(Arc<Api>, usize),
+    /// No service: the `main` sequence.
+    Main,
+}
+
+/// What a request is for.
+pub enum Dispatch {
+    /// A proxy service, and the rest of the path after its name.
+    Proxy(Arc<Proxy>),
+    /// An API.
+    Api(ApiMatch),
+    /// Nothing: `main`.
+    Main,
+}
+
+impl Routes {
+    /// Adds a proxy service; `false` when the name is taken.
+    pub fn add_proxy(&mut self, proxy: Proxy) -> bool {
+        self.proxies.insert(proxy.name.clone(), Arc::new(proxy)).is_none()
+    }
+
+    /// Adds an API. Longer contexts are tried first, versioned before unversioned.
+    pub fn add_api(&mut self, api: Api) {
+        let rank = |api: &Api| (api.version.is_some(), api.context.len());
+        let at = self.apis.iter().position(|other| rank(other) < rank(&api)).unwrap_or(self.apis.len());
+        self.apis.insert(at, Arc::new(api));
+    }
+
+    /// The proxy services.
+    pub fn proxies(&self) -> impl Iterator<Item = &Arc<Proxy>> {
+        self.proxies.values()
+    }
+
+    /// The APIs in the order they are tried.
+    pub fn apis(&self) -> &[Arc<Api>] {
+        &self.apis
+    }
+
+    /// Finds the service of a path (without query), as sent.
+    pub fn dispatch(&self, path: &str, host: Option<&str>, port: u16) -> Dispatch {
+        if let Some(rest) = path.strip_prefix("/services/")
+            && let Some(proxy) = self.proxy_of(rest)
+        {
+            return Dispatch::Proxy(proxy.clone());
+        }
+        for api in &self.apis {
+            if let Some(found) = Api::matches(api, path, host, port) {
+                return Dispatch::Api(found);
+            }
+        }
+        Dispatch::Main
+    }
+
+    /// A service name may contain slashes (`folder/Name`), so longer names are tried first; a dot
+    /// after the name starts an endpoint name of the original (`Name.NameHttpSoap11Endpoint`).
+    fn proxy_of(&self, rest: &str) -> Option<&Arc<Proxy>> {
+        let mut name = rest.trim_end_matches('/');
+        loop {
+            if let Some(found) = self.proxies.get(name) {
+                return Some(found);
+            }
+            match name.rfind('/') {
+                Some(slash) => name = &name[..slash],
+                None => break,
+            }
+        }
+        let (service, endpoint) = name.split_once('.')?;
+        endpoint.starts_with(service).then(|| self.proxies.get(service)).flatten()
+    }
+}
+
+impl Entry {
+    /// Handlers that every fault of this service may reach, outermost first.
+    pub fn base_handlers(&self, program: &Program) -> impl Iterator<Item = SequenceId> {
+        let own = match self {
+            Entry::Proxy(proxy) => proxy.fault_sequence,
+            Entry::Resource(api, index) => api.resources[*index].fault_sequence,
+            Entry::Main => None,
+        };
+        program.fault.into_iter().chain(own)
+    }
+
+    /// What requests run.
+    pub fn in_sequence(&self, program: &Program) -> Option<SequenceId> {
+        match self {
+            Entry::Proxy(proxy) => proxy.in_sequence,
+            Entry::Resource(api, index) => api.resources[*index].in_sequence,
+            Entry::Main => program.main,
+        }
+    }
+
+    /// What answers run.
+    pub fn out_sequence(&self, program: &Program) -> Option<SequenceId> {
+        match self {
+            Entry::Proxy(proxy) => proxy.out_sequence,
+            Entry::Resource(api, index) => api.resources[*index].out_sequence,
+            Entry::Main => program.main,
+        }
+    }
+
+    /// Where a request goes when the in sequence ends without an answer.
+    pub fn endpoint(&self) -> Option<Destination> {
+        match self {
+            Entry::Proxy(proxy) => proxy.endpoint.clone(),
+            _ => None,
+        }
+    }
+
+    /// `{api:Name}`, `{proxy:Name}` or nothing.
+    pub fn label(&self) -> &str {
+        match self {
+            Entry::Proxy(proxy) => &proxy.label,
+            Entry::Resource(api, _) => &api.label,
+            Entry::Main => "",
+        }
+    }
+
+    /// The kind and name that metrics are counted under.
+    pub fn metric(&self) -> Option<(&'static str, &Arc<str>)> {
+        match self {
+            Entry::Proxy(proxy) => Some(("proxy", &proxy.name)),
+            Entry::Resource(api, _) => Some(("api", &api.name)),
+            Entry::Main => None,
+        }
+    }
+}

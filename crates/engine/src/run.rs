@@ -1,0 +1,317 @@
+//! The one loop that runs mediators. Continuation of `call`, fault handlers, deadlines, limits and
+//! branches live here and nowhere else.
+
+use std::future::poll_fn;
+use std::time::Instant;
+
+use penstock_message::{Body, BodyError, Message, Value};
+
+use crate::endpoint::deliver;
+use crate::exchange::Frame;
+use crate::mediator::{Destination, FunctionScope, Needs, Resume, Sequence};
+use crate::ports::{Level, LocalFuture};
+use crate::{Direction, Exchange, Fault, FaultCode, Flow, SequenceId, Side, codes, fork, incoming};
+
+/// How a message's way ended.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    /// It fell off the end of its path.
+    Finished,
+    /// A mediator ended it: `respond`, `drop`, a `send` whose out path ended.
+    Stopped,
+    /// A fault nobody handled.
+    Failed(Fault),
+}
+
+/// Runs the exchange from its top frame until nothing is left to do.
+pub(crate) fn run(exchange: &mut Exchange) -> LocalFuture<'_, End> {
+    Box::pin(drive(exchange))
+}
+
+async fn drive(exchange: &mut Exchange) -> End {
+    let loaded = exchange.loaded.clone();
+    let program = &*loaded.program;
+    loop {
+        let Some(frame) = exchange.frames.last_mut() else { return End::Finished };
+        let sequence: &Sequence = program.sequence(frame.sequence);
+        let Some(step) = sequence.steps.get(frame.next as usize) else {
+            if exchange.frames.len() == exchange.floor + 1 && exchange.floor > 0 && !exchange.called {
+                // A branch that never waited ends with its own sequence.
+                leave(exchange);
+                return End::Finished;
+            }
+            leave(exchange);
+            continue;
+        };
+        frame.next += 1;
+        exchange.steps += 1;
+        let outcome = if exchange.steps > program.limits.steps_max {
+            Err(Fault::new(format!("more than {} mediators ran for one message", program.limits.steps_max)))
+        } else if step.mediator.needs() == Needs::Whole
+            && exchange.message.body.is_stream()
+            && let Err(fault) = buffer_body(exchange).await
+        {
+            Err(fault)
+        } else {
+            step.mediator.run(exchange)
+        };
+        let outcome = match outcome {
+            Ok(Flow::Next) => continue,
+            Ok(flow) => act(exchange, flow).await,
+            Err(fault) => Err(fault),
+        };
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(end)) => return end,
+            Err(mut fault) => {
+                fault.at.get_or_insert_with(|| step.at.clone());
+                if let Err(fault) = handle(exchange, fault) {
+                    return End::Failed(fault);
+                }
+            }
+        }
+    }
+}
+
+/// Does what a mediator asked for. `Some` when the message's way ends here.
+async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> {
+    let mut flow = flow;
+    loop {
+        flow = match flow {
+            Flow::Next => return Ok(None),
+            Flow::Enter(sequence) => {
+                enter(exchange, sequence)?;
+                return Ok(None);
+            }
+            Flow::EnterTemplate(sequence, scope) => {
+                enter_template(exchange, sequence, *scope)?;
+                return Ok(None);
+            }
+            Flow::Pull => {
+                pull_more(exchange).await?;
+                again(exchange);
+                return Ok(None);
+            }
+            Flow::Buffer => {
+                buffer_body(exchange).await?;
+                again(exchange);
+                return Ok(None);
+            }
+            Flow::Send(destination, receive) => return send(exchange, destination, receive).await,
+            Flow::Call(destination) => {
+                let one_way = takes_one_way(exchange);
+                let reply = transmit(exchange, &destination).await?;
+                if !one_way {
+                    exchange.message.replace_by_reply(reply);
+                    exchange.direction = Direction::Response;
+                }
+                exchange.called = true;
+                return Ok(None);
+            }
+            Flow::CallWith(destination, then) => {
+                let reply = transmit(exchange, &destination).await;
+                exchange.called = true;
+                then.run(exchange, reply)?
+            }
+            Flow::Respond => return respond(exchange).map(Some),
+            Flow::Loopback => {
+                if exchange.direction == Direction::Request {
+                    exchange.direction = Direction::Response;
+                    to_out_path(exchange, None)?;
+                }
+                return Ok(None);
+            }
+            Flow::Stop => return Ok(Some(End::Stopped)),
+            Flow::Wait(future) => {
+                let then: Resume<()> = within_deadline(exchange, future).await?;
+                then.run(exchange, ())?
+            }
+            Flow::Fork(work) => match fork::run(exchange, *work).await? {
+                fork::After::Continue(flow) => flow,
+                fork::After::End => return Ok(Some(End::Stopped)),
+            },
+        }
+    }
+}
+
+/// Makes the current mediator run once more.
+fn again(exchange: &mut Exchange) {
+    if let Some(frame) = exchange.frames.last_mut() {
+        frame.next -= 1;
+    }
+}
+
+/// Pushes a sequence's frame, with its fault handler.
+pub(crate) fn enter(exchange: &mut Exchange, sequence: SequenceId) -> Result<(), Fault> {
+    let limit = exchange.loaded.program.limits.depth_max;
+    if exchange.frames.len() >= limit {
+        return Err(Fault::new(format!("sequences are nested deeper than {limit}: they may enter each other in a circle")));
+    }
+    let handlers = exchange.handlers.len() as u16;
+    if let Some(handler) = exchange.loaded.program.sequence(sequence).on_error {
+        exchange.handlers.push(handler);
+    }
+    exchange.frames.push(Frame { sequence, next: 0, handlers, template: false });
+    Ok(())
+}
+
+fn enter_template(exchange: &mut Exchange, sequence: SequenceId, scope: FunctionScope) -> Result<(), Fault> {
+    let handlers = exchange.handlers.len() as u16;
+    if let Some(handler) = scope.on_error {
+        exchange.handlers.push(handler);
+    }
+    enter(exchange, sequence)?;
+    if let Some(frame) = exchange.frames.last_mut() {
+        frame.template = true;
+        frame.handlers = handlers;
+    }
+    exchange.functions.push(scope);
+    Ok(())
+}
+
+/// Pops the top frame and takes back what it added.
+fn leave(exchange: &mut Exchange) {
+    if let Some(frame) = exchange.frames.pop() {
+        exchange.handlers.truncate(frame.handlers as usize);
+        if frame.template {
+            exchange.functions.pop();
+        }
+    }
+}
+
+/// Gives the fault to the innermost handler. `Err` when there is none left.
+fn handle(exchange: &mut Exchange, fault: Fault) -> Result<(), Fault> {
+    let Some(handler) = exchange.handlers.pop() else { return Err(fault) };
+    set_error_properties(exchange, &fault);
+    exchange.frames.clear();
+    exchange.functions.clear();
+    exchange.floor = 0;
+    exchange.fault = Some(fault);
+    // The handlers that are left stay: an error in this one goes to the next.
+    exchange.frames.push(Frame { sequence: handler, next: 0, handlers: exchange.handlers.len() as u16, template: false });
+    Ok(())
+}
+
+pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
+    let first_line = fault.message.lines().next().unwrap_or_default();
+    let detail = match (&fault.detail, &fault.at) {
+        (Some(detail), _) => detail.to_string(),
+        (None, Some(at)) => format!("{} ({at})", fault.message),
+        (None, None) => fault.message.to_string(),
+    };
+    let properties = &mut exchange.message.properties;
+    properties.set("ERROR_CODE", fault.code.to_value());
+    properties.set("ERROR_MESSAGE", Value::string(first_line));
+    properties.set("ERROR_DETAIL", Value::string(detail));
+    properties.set("ERROR_EXCEPTION", Value::string(fault.message.clone()));
+    if fault.side == Side::Backend {
+        exchange.message.axis2.set("SENDING_FAULT", Value::Boolean(true));
+    }
+    let code = match &fault.code {
+        FaultCode::Number(number) => number.to_string(),
+        FaultCode::Word(word) => word.to_string(),
+    };
+    let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+    let text = format!("ERROR_CODE : {code}, ERROR_MESSAGE : {first_line}{at}");
+    exchange.log(Level::Warn, "FaultHandler", &text);
+}
+
+/// `OUT_ONLY` holds for one send.
+fn takes_one_way(exchange: &mut Exchange) -> bool {
+    exchange.one_way = exchange.message.properties.is_true("OUT_ONLY") || exchange.message.axis2.is_true("OUT_ONLY");
+    exchange.one_way
+}
+
+async fn transmit(exchange: &mut Exchange, destination: &Destination) -> Result<Message, Fault> {
+    deliver(exchange, destination, 0).await
+}
+
+/// `send`: in the request path to a backend, whose answer goes through the out path; in the
+/// response path, or when `RESPONSE` is set, to the client.
+async fn send(exchange: &mut Exchange, destination: Destination, receive: Option<SequenceId>) -> Result<Option<End>, Fault> {
+    let answers = exchange.direction == Direction::Response || exchange.message.properties.is_true("RESPONSE");
+    if answers && matches!(destination, Destination::Implicit) {
+        return respond(exchange).map(Some);
+    }
+    let one_way = takes_one_way(exchange);
+    let reply = transmit(exchange, &destination).await?;
+    if one_way {
+        return Ok(Some(End::Stopped));
+    }
+    exchange.message.replace_by_reply(reply);
+    exchange.direction = Direction::Response;
+    exchange.called = true;
+    to_out_path(exchange, receive)?;
+    if exchange.frames.is_empty() {
+        return respond(exchange).map(Some);
+    }
+    Ok(None)
+}
+
+/// Leaves everything that runs and starts the out path: `receive`, or the service's out sequence.
+/// No frame is there afterwards when the answer goes straight to the client.
+fn to_out_path(exchange: &mut Exchange, receive: Option<SequenceId>) -> Result<(), Fault> {
+    exchange.frames.clear();
+    exchange.functions.clear();
+    exchange.floor = 0;
+    exchange.handlers.clear();
+    let loaded = exchange.loaded.clone();
+    exchange.handlers.extend(exchange.entry.base_handlers(&loaded.program));
+    match receive.or_else(|| exchange.entry.out_sequence(&loaded.program)) {
+        Some(sequence) => enter(exchange, sequence),
+        None => Ok(()),
+    }
+}
+
+/// Answers the client with the message at hand.
+pub(crate) fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
+    if exchange.reply.is_answered() {
+        exchange.log(Level::Warn, "Respond", "Trying to send a response to an already responded client request");
+        return Ok(End::Stopped);
+    }
+    let reply = incoming::prepare(exchange)?;
+    exchange.reply.put(reply);
+    Ok(End::Stopped)
+}
+
+/// Buffers the message's body within the program's limit.
+pub(crate) async fn buffer_body(exchange: &mut Exchange) -> Result<(), Fault> {
+    let limit = exchange.loaded.program.limits.body_bytes_max;
+    let side = if exchange.direction == Direction::Request { Side::Client } else { Side::Backend };
+    buffer(&mut exchange.message.body, limit).await.map_err(|error| Fault { side, ..Fault::from(error) })
+}
+
+/// Buffers a body.
+pub(crate) async fn buffer(body: &mut Body, limit: usize) -> Result<(), BodyError> {
+    poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit)).await
+}
+
+/// Pulls at least twice of what is there, so that a mediator which looks again and again reads
+/// every byte twice at the most.
+async fn pull_more(exchange: &mut Exchange) -> Result<(), Fault> {
+    let limit = exchange.loaded.program.limits.body_bytes_max;
+    let wanted = exchange.message.body.available().len().saturating_mul(2).max(1);
+    let body = &mut exchange.message.body;
+    Ok(poll_fn(|cx| body.poll_pull(cx, wanted, limit)).await?)
+}
+
+/// Waits for something outside, no longer than the exchange may last.
+async fn within_deadline<T>(exchange: &Exchange, future: LocalFuture<'static, T>) -> Result<T, Fault> {
+    let remaining = exchange.deadline.saturating_duration_since(Instant::now());
+    tokio::time::timeout(remaining, future)
+        .await
+        .map_err(|_| Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Us, "the deadline of the request has passed"))
+}
+
+/// Sends the message as `send` does and runs what follows.
+pub(crate) async fn send_and_run(exchange: &mut Exchange, destination: Destination) -> End {
+    let sent = send(exchange, destination, None).await;
+    match sent {
+        Ok(Some(end)) => end,
+        Ok(None) => run(exchange).await,
+        Err(fault) => match handle(exchange, fault) {
+            Ok(()) => run(exchange).await,
+            Err(fault) => End::Failed(fault),
+        },
+    }
+}
