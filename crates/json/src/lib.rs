@@ -1,1 +1,8 @@
-//! JSON: JSONPath in the dialect of the artifacts and RFC 9535, and the mapping between JSON and XML.
+//! JSON: JSONPath, and the mapping between JSON and XML.
+//!
+//! This crate knows nothing of messages, configuration or sockets: it works on
+//! [`serde_json::Value`] and on the XML tree.
+//!
+//! Start reading at [`path::JsonPath`], then [`mapping`].
+
+pub mod path;
