@@ -70,6 +70,11 @@ pub trait BodyStream {
         None
     }
 
+    /// For transports that ask whether a stream is one of their own before they take it apart.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
+
     /// For transports that recognise their own streams and move bytes without this interface.
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
