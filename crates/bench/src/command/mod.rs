@@ -1,12 +1,113 @@
 //! What `penstock bench …` and `penstock echo …` do. Arguments are those after the command's own name.
+//!
+//! One file per subcommand; each builds its [`clap::Command`] and runs the matches.
+mod arguments;
+mod echo_command;
+mod url;
+
+use crate::error::Error;
+use clap::ArgMatches;
+use clap::error::ErrorKind;
+use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs `penstock bench ARGS…`.
-pub fn bench(_args: Vec<String>) -> ExitCode {
-    ExitCode::from(2)
+pub fn bench(args: Vec<String>) -> ExitCode {
+    finish(parse(bench_command(), args).and_then(|matches| match matches.subcommand() {
+        Some(("url", matches)) => url::run(matches),
+        _ => Err(Error::Usage("which of the commands? see `penstock bench --help`".to_owned())),
+    }))
 }
 
 /// Runs `penstock echo ARGS…`.
-pub fn echo(_args: Vec<String>) -> ExitCode {
-    ExitCode::from(2)
+pub fn echo(args: Vec<String>) -> ExitCode {
+    finish(parse(echo_command::command(), args).and_then(|matches| echo_command::run(&matches)))
+}
+
+fn bench_command() -> clap::Command {
+    clap::Command::new("bench")
+        .bin_name("penstock bench")
+        .about("Measures any gateway the way the published results were measured")
+        .after_help(
+            "Start with `penstock bench run quick`: it measures this program with its own backend in under two minutes.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommand(url::command())
+}
+
+/// Whether the exit status is 0 although something was found wrong with what was measured is decided here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything went well.
+    Done,
+    /// Results were written, but requests failed or assertions did not hold.
+    Failures,
+}
+
+fn parse(command: clap::Command, args: Vec<String>) -> Result<ArgMatches, Error> {
+    let name = command.get_name().to_owned();
+    let outcome = command.try_get_matches_from(std::iter::once(name).chain(args));
+    outcome.or_else(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = write!(std::io::stdout(), "{error}");
+            std::process::exit(0);
+        }
+        _ => Err(Error::Usage(error.to_string().trim_end().trim_start_matches("error: ").to_owned())),
+    })
+}
+
+fn finish(outcome: Result<Outcome, Error>) -> ExitCode {
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Failures) => ExitCode::from(1),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+/// Prints to standard output; a closed pipe is not an error.
+pub(crate) fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// A flag that Ctrl-C sets, so that what was measured is kept. A second Ctrl-C ends the program at once.
+pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    let listen = move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async {
+            while wait_for_interrupt().await {
+                if flag.swap(true, Ordering::Relaxed) {
+                    // Status 130 is what a shell reports for a program that Ctrl-C ended.
+                    std::process::exit(130);
+                }
+            }
+        });
+    };
+    // Without the thread Ctrl-C ends the program as it does any other.
+    let _ = std::thread::Builder::new().name("interrupt".to_owned()).spawn(listen);
+    stop
+}
+
+/// Waits for Ctrl-C or a request to terminate; `false` if signals cannot be received.
+async fn wait_for_interrupt() -> bool {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        return false;
+    };
+    std::future::poll_fn(|cx| {
+        if interrupt.poll_recv(cx).is_ready() || terminate.poll_recv(cx).is_ready() {
+            return std::task::Poll::Ready(true);
+        }
+        std::task::Poll::Pending
+    })
+    .await
 }

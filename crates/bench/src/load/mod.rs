@@ -1,0 +1,185 @@
+//! The load side: many users who send one request after another, or requests at a fixed rate.
+//!
+//! Users are tasks on one current-thread runtime per load thread; nothing is shared between threads while they run.
+//! Start reading at [`run`]; then [`worker`] for a thread, [`user`] for a user, [`connection`] for one exchange.
+mod connection;
+pub mod expect;
+mod http2;
+mod pacer;
+pub mod tally;
+mod user;
+mod worker;
+
+use crate::error::Error;
+use crate::http::request::{Request, TOKEN};
+use crate::jtl::JtlSink;
+use crate::observe::process::{CpuTime, thread_cpu};
+use expect::Expect;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use tally::Tally;
+
+/// How often the controller looks at the stop flag and tells the observer that time passes.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What travels between the users and the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1, one connection per user.
+    Http1,
+    /// HTTP/2; by ALPN over TLS, with prior knowledge otherwise.
+    Http2 {
+        /// Users that share one connection.
+        users_per_connection: usize,
+    },
+}
+
+/// A load and how long it lasts.
+#[derive(Debug, Clone)]
+pub struct LoadSpec {
+    /// What every user sends.
+    pub request: Request,
+    /// What the response must look like.
+    pub expect: Expect,
+    /// Values for `${token}`, handed out in turn. May be empty if the request holds no token.
+    pub tokens: Arc<[String]>,
+    /// Concurrent users; in the open loop, the most requests that may be under way at once.
+    pub users: usize,
+    /// Time over which the users start, evenly spread.
+    pub ramp_up: Duration,
+    /// The whole time, ramp-up and warm-up included, as in a JMeter thread group.
+    pub duration: Duration,
+    /// The first part of the time, which is not measured.
+    pub warm_up: Duration,
+    /// Requests per second of the open loop; `None` is the closed loop.
+    pub rate: Option<f64>,
+    /// HTTP/1.1 or HTTP/2.
+    pub protocol: Protocol,
+    /// Load threads.
+    pub threads: usize,
+    /// How long opening a connection may take.
+    pub connect_timeout: Duration,
+    /// How long a response may take.
+    pub response_timeout: Duration,
+    /// Where to write one line per sample.
+    pub jtl: Option<Arc<JtlSink>>,
+    /// Set by Ctrl-C: what was measured so far is kept.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What is told to the one who watches the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The measured window begins.
+    WindowOpens,
+    /// Time passes; so much of the whole duration is over.
+    Tick(Duration),
+    /// The measured window ends.
+    WindowCloses,
+}
+
+/// What a load gave.
+#[derive(Debug, Clone)]
+pub struct LoadOutcome {
+    /// Counts of the measured window.
+    pub tally: Tally,
+    /// Length of the measured window.
+    pub window: Duration,
+    /// CPU time of the load threads in the window.
+    pub load_cpu: CpuTime,
+    /// Whether it was stopped before its time.
+    pub stopped: bool,
+}
+
+/// Runs a load to its end. The observer is called from this thread.
+pub fn run(spec: &LoadSpec, observer: &mut dyn FnMut(Moment)) -> Result<LoadOutcome, Error> {
+    let template = spec.request.template()?;
+    if template.wants_token() && spec.tokens.is_empty() {
+        return Err(Error::Input(format!("the request holds `{TOKEN}`, but no tokens are given")));
+    }
+    let address = reachable_address(spec)?;
+    let threads = spec.threads.clamp(1, spec.users.max(1));
+    let start = Instant::now();
+    let window_opens = start + spec.warm_up.min(spec.duration);
+    let window_closes = start + spec.duration;
+    let (announce, announced) = mpsc::channel();
+    let finished = Arc::new(AtomicBool::new(false));
+    let mut handles = Vec::new();
+    for index in 0..threads {
+        let part = worker::Part {
+            spec: spec.clone(),
+            template: template.clone(),
+            address,
+            start,
+            window_opens,
+            window_closes,
+            index,
+            threads,
+            finished: finished.clone(),
+        };
+        let announce = announce.clone();
+        let body = move || {
+            // The thread's entry under /proc, through which its CPU time is read.
+            let _ = announce.send(std::fs::read_link("/proc/thread-self").ok());
+            drop(announce);
+            worker::run(part)
+        };
+        let spawned = std::thread::Builder::new().name(format!("load-{index}")).spawn(body);
+        handles.push(spawned.map_err(|error| Error::Environment(format!("cannot start a load thread: {error}")))?);
+    }
+    drop(announce);
+    let tasks: Vec<_> = announced.iter().flatten().map(|task| std::path::Path::new("/proc").join(task)).collect();
+    let load_cpu = || tasks.iter().fold(CpuTime::default(), |sum, task| sum + thread_cpu(task));
+
+    let warm = wait_until(window_opens, spec, start, observer);
+    observer(Moment::WindowOpens);
+    let (cpu_before, opened) = (load_cpu(), Instant::now());
+    let whole = warm && wait_until(window_closes, spec, start, observer);
+    observer(Moment::WindowCloses);
+    let (cpu_after, closed) = (load_cpu(), Instant::now());
+    finished.store(true, Ordering::Relaxed);
+    let mut tally = Tally::default();
+    for handle in handles {
+        let part = handle.join().map_err(|_| Error::Environment("a load thread panicked".to_owned()))?;
+        tally.merge(part?);
+    }
+    let window = if whole { spec.duration - spec.warm_up.min(spec.duration) } else { closed.duration_since(opened) };
+    Ok(LoadOutcome { tally, window, load_cpu: cpu_after - cpu_before, stopped: !whole })
+}
+
+/// Sleeps until the moment, ticking; `false` if stopped before.
+fn wait_until(moment: Instant, spec: &LoadSpec, start: Instant, observer: &mut dyn FnMut(Moment)) -> bool {
+    loop {
+        let now = Instant::now();
+        if now >= moment {
+            return true;
+        }
+        if spec.stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        std::thread::sleep((moment - now).min(TICK));
+        observer(Moment::Tick(start.elapsed()));
+    }
+}
+
+/// The first address of the host that accepts a connection, so that `localhost` works for servers
+/// that listen on IPv4 only or on IPv6 only.
+fn reachable_address(spec: &LoadSpec) -> Result<SocketAddr, Error> {
+    let url = &spec.request.url;
+    let place = format!("{}:{}", url.host, url.port);
+    let addresses = (url.host.as_str(), url.port)
+        .to_socket_addrs()
+        .map_err(|error| Error::Environment(format!("cannot find the host `{}`: {error}", url.host)))?;
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, spec.connect_timeout) {
+            Ok(_) => return Ok(address),
+            Err(error) => last = Some(error),
+        }
+    }
+    let why = last.map_or_else(|| "it has no address".to_owned(), |error| error.to_string());
+    Err(Error::Environment(format!("cannot connect to `{place}`: {why}")))
+}

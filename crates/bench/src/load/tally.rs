@@ -1,0 +1,186 @@
+//! What one load thread counts, and how the threads' counts are put together.
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The longest response time that is told apart: an hour. Longer ones count as an hour.
+const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
+/// Three significant digits: every percentile is exact to 0.1 %.
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// One failing exchange, kept for the person who has to find out why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FailedExchange {
+    /// When it happened, after the start of the load.
+    pub after: Duration,
+    /// Why it counts as a failure.
+    pub reason: String,
+    /// The request: its head and the beginning of the body.
+    pub request: String,
+    /// The response as far as it came.
+    pub response: String,
+}
+
+/// Counts of the measured window. Response times are in nanoseconds.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// Response times of all samples, failed ones included, as JMeter counts them.
+    pub latency: Histogram<u64>,
+    /// Sum of response times.
+    sum_ns: f64,
+    /// Sum of squared response times.
+    sum_of_squares: f64,
+    /// Failed samples.
+    pub errors: u64,
+    /// Failed samples by reason.
+    pub reasons: BTreeMap<String, u64>,
+    /// Bytes written, heads included.
+    pub sent_bytes: u64,
+    /// Bytes read, heads included.
+    pub received_bytes: u64,
+    /// Connections opened in the window, beyond the first of each user.
+    pub reconnects: u64,
+    /// Open loop: requests that came due and were not sent because no connection was free.
+    pub unsent: u64,
+    /// The first failure of the whole run, warm-up included.
+    pub first_failure: Option<FailedExchange>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            latency: Histogram::new_with_bounds(1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS)
+                .expect("constant bounds are within what the histogram accepts"),
+            sum_ns: 0.0,
+            sum_of_squares: 0.0,
+            errors: 0,
+            reasons: BTreeMap::new(),
+            sent_bytes: 0,
+            received_bytes: 0,
+            reconnects: 0,
+            unsent: 0,
+            first_failure: None,
+        }
+    }
+}
+
+/// Reasons are counted apart up to this many; a server that words every error differently must not fill the memory.
+const REASONS_MAX: usize = 32;
+
+impl Tally {
+    /// Counts one sample.
+    pub fn record(&mut self, elapsed: Duration, sent_bytes: u64, received_bytes: u64) {
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).clamp(1, LATENCY_NS_MAX);
+        self.latency.saturating_record(elapsed_ns);
+        #[expect(clippy::cast_precision_loss, reason = "an hour in nanoseconds is below 2^53")]
+        let ns = elapsed_ns as f64;
+        self.sum_ns += ns;
+        self.sum_of_squares += ns * ns;
+        self.sent_bytes += sent_bytes;
+        self.received_bytes += received_bytes;
+    }
+
+    /// Marks the sample just recorded as failed.
+    pub fn record_failure(&mut self, reason: &str) {
+        self.errors += 1;
+        if let Some(count) = self.reasons.get_mut(reason) {
+            *count += 1;
+        } else if self.reasons.len() < REASONS_MAX {
+            self.reasons.insert(reason.to_owned(), 1);
+        }
+    }
+
+    /// Samples counted.
+    pub fn samples(&self) -> u64 {
+        self.latency.len()
+    }
+
+    /// Mean response time in nanoseconds; 0 without samples.
+    pub fn mean_ns(&self) -> f64 {
+        if self.samples() == 0 { 0.0 } else { self.sum_ns / count(self.samples()) }
+    }
+
+    /// Standard deviation of the population, as JMeter computes it.
+    pub fn standard_deviation_ns(&self) -> f64 {
+        if self.samples() == 0 {
+            return 0.0;
+        }
+        let mean = self.mean_ns();
+        (self.sum_of_squares / count(self.samples()) - mean * mean).max(0.0).sqrt()
+    }
+
+    /// Adds another thread's counts.
+    pub fn merge(&mut self, other: Tally) {
+        self.latency.add(other.latency).expect("all tallies have the same bounds");
+        self.sum_ns += other.sum_ns;
+        self.sum_of_squares += other.sum_of_squares;
+        self.errors += other.errors;
+        for (reason, times) in other.reasons {
+            *self.reasons.entry(reason).or_default() += times;
+        }
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.reconnects += other.reconnects;
+        self.unsent += other.unsent;
+        self.first_failure = match (self.first_failure.take(), other.first_failure) {
+            (Some(a), Some(b)) => Some(if b.after < a.after { b } else { a }),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sample counts stay far below 2^53")]
+fn count(samples: u64) -> f64 {
+    samples as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(milliseconds: &[u64]) -> Tally {
+        let mut tally = Tally::default();
+        for value in milliseconds {
+            tally.record(Duration::from_millis(*value), 10, 20);
+        }
+        tally
+    }
+
+    #[test]
+    fn mean_and_deviation_are_those_of_the_population() {
+        let tally = tally(&[2, 4, 4, 4, 5, 5, 7, 9]);
+        assert!((tally.mean_ns() - 5e6).abs() < 1.0);
+        assert!((tally.standard_deviation_ns() - 2e6).abs() < 1.0);
+        assert_eq!((tally.sent_bytes, tally.received_bytes), (80, 160));
+    }
+
+    #[test]
+    fn percentiles_keep_three_digits() {
+        let tally = tally(&(1..=1000).collect::<Vec<_>>());
+        for (quantile, expected_ms) in [(0.5, 500.0), (0.9, 900.0), (0.99, 990.0), (0.999, 999.0)] {
+            let seen = tally.latency.value_at_quantile(quantile) as f64 / 1e6;
+            assert!((seen / expected_ms - 1.0).abs() < 0.001, "{quantile}: {seen}");
+        }
+    }
+
+    #[test]
+    fn threads_add_up_and_the_earliest_failure_is_kept() {
+        let failure = |after| Some(FailedExchange { after: Duration::from_millis(after), ..FailedExchange::default() });
+        let mut one = tally(&[1, 3]);
+        one.first_failure = failure(20);
+        one.record_failure("status 500");
+        let mut other = tally(&[5]);
+        other.first_failure = failure(10);
+        other.record_failure("status 500");
+        one.merge(other);
+        assert_eq!((one.samples(), one.errors, one.reasons["status 500"]), (3, 2, 2));
+        assert!((one.mean_ns() - 3e6).abs() < 1.0);
+        assert_eq!(one.first_failure.unwrap().after, Duration::from_millis(10));
+    }
+
+    #[test]
+    fn nothing_measured_is_zero_not_a_panic() {
+        let tally = Tally::default();
+        assert_eq!((tally.mean_ns(), tally.standard_deviation_ns()), (0.0, 0.0));
+    }
+}

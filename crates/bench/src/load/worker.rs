@@ -1,0 +1,189 @@
+//! One load thread: a runtime, its share of the users, and their common counts.
+use super::connection::READ_BYTES;
+use super::pacer::Pacer;
+use super::tally::{FailedExchange, Tally};
+use super::{LoadSpec, Protocol, http2, user};
+use crate::error::Error;
+use crate::http::request::Template;
+use crate::jtl::JtlBuffer;
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::task::LocalSet;
+
+/// How often a thread looks whether the load is over.
+const END_CHECK: Duration = Duration::from_millis(20);
+
+/// What a thread needs to know.
+pub struct Part {
+    pub spec: LoadSpec,
+    pub template: Template,
+    pub address: SocketAddr,
+    pub start: Instant,
+    pub window_opens: Instant,
+    pub window_closes: Instant,
+    /// This thread's number among `threads`.
+    pub index: usize,
+    pub threads: usize,
+    /// Set when the load is over.
+    pub finished: Arc<AtomicBool>,
+}
+
+/// What the users of one thread share.
+pub struct Shared {
+    pub part: Part,
+    pub tls: Option<tokio_rustls::TlsConnector>,
+    pub tally: RefCell<Tally>,
+    pub jtl: Option<RefCell<JtlBuffer>>,
+    pub pacer: Option<Pacer>,
+    /// One buffer for all users: it is only filled and emptied within a single poll.
+    pub read_buffer: RefCell<Vec<u8>>,
+    next_token: Cell<usize>,
+    pub users_started: Cell<usize>,
+}
+
+impl Shared {
+    /// The next token for `${token}`; the threads take turns so that no token is used twice in a row.
+    pub fn token(&self) -> &str {
+        let tokens = &self.part.spec.tokens;
+        if tokens.is_empty() {
+            return "";
+        }
+        let index = self.next_token.get();
+        self.next_token.set((index + self.part.threads) % tokens.len());
+        tokens.get(index % tokens.len()).map_or("", String::as_str)
+    }
+
+    /// Whether no further request may start.
+    pub fn over(&self, now: Instant) -> bool {
+        now >= self.part.window_closes
+    }
+
+    /// Whether a sample that ends now counts. Counting by the end keeps the throughput true when responses
+    /// take a good part of the window: as many samples reach into it as reach out of it.
+    pub fn measured(&self, now: Instant) -> bool {
+        now >= self.part.window_opens && now < self.part.window_closes
+    }
+
+    /// Keeps the first failure with what was sent and received.
+    pub fn keep_failure(&self, at: Instant, reason: &str, request: &[u8], response: &[u8]) {
+        let mut tally = self.tally.borrow_mut();
+        if tally.first_failure.is_none() {
+            tally.first_failure = Some(FailedExchange {
+                after: at.duration_since(self.part.start),
+                reason: reason.to_owned(),
+                request: excerpt(request),
+                response: excerpt(response),
+            });
+        }
+    }
+}
+
+/// As much of a message as a person wants to see on a terminal.
+const EXCERPT_BYTES: usize = 2 * 1024;
+
+fn excerpt(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(EXCERPT_BYTES)];
+    let mut text = String::from_utf8_lossy(shown).replace('\r', "");
+    if shown.len() < bytes.len() {
+        text.push_str(&format!("… ({} more bytes)", bytes.len() - shown.len()));
+    }
+    text
+}
+
+/// Runs one thread's users until the load is over and answers what they counted.
+pub fn run(part: Part) -> Result<Tally, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Environment(format!("cannot start a runtime: {error}")))?;
+    let shared = Rc::new(shared(part)?);
+    let local = LocalSet::new();
+    runtime.block_on(local.run_until(drive(shared.clone())))?;
+    // Requests under way are dropped here: they belong to no window.
+    drop(local);
+    let shared = Rc::into_inner(shared).ok_or_else(|| Error::Environment("a user outlived its thread".to_owned()))?;
+    if let Some(jtl) = shared.jtl {
+        jtl.into_inner().flush()?;
+    }
+    let mut tally = shared.tally.into_inner();
+    tally.unsent = shared.pacer.map_or(0, |pacer| pacer.backlog());
+    Ok(tally)
+}
+
+fn shared(part: Part) -> Result<Shared, Error> {
+    let protocols: &[&str] = match part.spec.protocol {
+        Protocol::Http1 => &["http/1.1"],
+        Protocol::Http2 { .. } => &["h2"],
+    };
+    let tls = match part.spec.request.url.tls {
+        true => Some(tokio_rustls::TlsConnector::from(crate::tls::client_config(protocols)?)),
+        false => None,
+    };
+    let pacer = match part.spec.rate {
+        None => None,
+        Some(rate) if rate.is_finite() && rate > 0.0 => {
+            #[expect(clippy::cast_precision_loss, reason = "a handful of threads")]
+            let threads = part.threads as f64;
+            // The threads' moments are interleaved so that together they are evenly spaced.
+            #[expect(clippy::cast_precision_loss, reason = "a handful of threads")]
+            let offset = part.index as f64 / rate;
+            Some(Pacer::new(part.start + Duration::from_secs_f64(offset), Duration::from_secs_f64(threads / rate)))
+        }
+        Some(rate) => return Err(Error::Input(format!("`{rate}` is not a rate in requests per second"))),
+    };
+    let jtl = part.spec.jtl.as_ref().map(|sink| RefCell::new(JtlBuffer::new(sink.clone())));
+    Ok(Shared {
+        tls,
+        tally: RefCell::default(),
+        jtl,
+        pacer,
+        read_buffer: RefCell::new(vec![0; READ_BYTES]),
+        next_token: Cell::new(part.index),
+        users_started: Cell::new(0),
+        part,
+    })
+}
+
+async fn drive(shared: Rc<Shared>) -> Result<(), Error> {
+    match shared.part.spec.protocol {
+        Protocol::Http1 => {
+            for number in users_of(&shared.part) {
+                tokio::task::spawn_local(user::run(shared.clone(), number));
+            }
+        }
+        Protocol::Http2 { users_per_connection } => {
+            let numbers: Vec<usize> = users_of(&shared.part).collect();
+            for group in numbers.chunks(users_per_connection.max(1)) {
+                tokio::task::spawn_local(http2::run_group(shared.clone(), group.to_vec()));
+            }
+        }
+    }
+    let clock = async {
+        match &shared.pacer {
+            Some(pacer) => pacer.run().await,
+            None => std::future::pending().await,
+        }
+    };
+    let end = async {
+        while Instant::now() < shared.part.window_closes && !shared.part.finished.load(Ordering::Relaxed) {
+            let rest = shared.part.window_closes.saturating_duration_since(Instant::now());
+            tokio::time::sleep(rest.min(END_CHECK)).await;
+        }
+        Ok(())
+    };
+    tokio::pin!(clock, end);
+    std::future::poll_fn(|cx| match end.as_mut().poll(cx) {
+        std::task::Poll::Pending => clock.as_mut().poll(cx),
+        ready => ready,
+    })
+    .await
+}
+
+/// The numbers of this thread's users: every `threads`-th one, so that the ramp-up is even on all threads.
+fn users_of(part: &Part) -> impl Iterator<Item = usize> + use<> {
+    (part.index..part.spec.users).step_by(part.threads)
+}

@@ -1,0 +1,2 @@
+//! What is made of the figures: text on the terminal, tables, a page.
+pub mod terminal;

@@ -1,0 +1,100 @@
+//! Results as text for a person at the terminal, or one line of them for a script.
+use crate::figures::{Figures, Metric};
+use crate::load::tally::{FailedExchange, Tally};
+
+/// The figures of one load.
+pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        if !value.is_empty() {
+            text.push_str(&format!("{name:<22} {value}\n"));
+        }
+    };
+    let value = |metric| figures.text(metric);
+    let with_unit = |metric, unit: &str| match figures.get(metric) {
+        Some(_) => format!("{} {unit}", value(metric)),
+        None => String::new(),
+    };
+    line("Samples", format!("{} in {}", value(Metric::Samples), with_unit(Metric::Seconds, "s")));
+    line("Errors", format!("{} ({} %)", value(Metric::Errors), value(Metric::ErrorPercent)));
+    line("Throughput", with_unit(Metric::Throughput, "requests/s"));
+    let response_times = [
+        (Metric::Average, "average"),
+        (Metric::StandardDeviation, "standard deviation"),
+        (Metric::Minimum, "min"),
+        (Metric::Maximum, "max"),
+    ];
+    let listed = response_times.iter().filter(|(metric, _)| figures.get(*metric).is_some());
+    let listed: Vec<String> = listed.map(|(metric, name)| format!("{name} {}", value(*metric))).collect();
+    line("Response time (ms)", listed.join(", "));
+    let percentiles = [
+        (Metric::P50, "50 %"),
+        (Metric::P75, "75 %"),
+        (Metric::P90, "90 %"),
+        (Metric::P95, "95 %"),
+        (Metric::P98, "98 %"),
+        (Metric::P99, "99 %"),
+        (Metric::P999, "99.9 %"),
+    ];
+    let listed = percentiles.iter().filter(|(metric, _)| figures.get(*metric).is_some());
+    let listed: Vec<String> = listed.map(|(metric, name)| format!("{name} {}", value(*metric))).collect();
+    line("Percentiles (ms)", listed.join(", "));
+    line("Received", with_unit(Metric::Received, "KB/s"));
+    line("Sent", with_unit(Metric::Sent, "KB/s"));
+    line("Load side CPU", with_unit(Metric::LoadCpu, "µs/request"));
+    if figures.get(Metric::TargetCpu).is_some() {
+        let split = format!("{} user, {} system", value(Metric::TargetCpuUser), value(Metric::TargetCpuSystem));
+        line("Target CPU", format!("{} ({split})", with_unit(Metric::TargetCpu, "µs/request")));
+        let memory = format!("peak {}, average {}", value(Metric::TargetMemoryPeak), value(Metric::TargetMemoryAverage));
+        line("Target memory (MB)", memory);
+        line("Target threads", value(Metric::TargetThreads));
+        line("Context switches", with_unit(Metric::TargetContextSwitches, "per request"));
+    }
+    if let Some(in_system) = figures.get(Metric::UsersInSystem) {
+        line("Little's law", littles_law(in_system, users, rate));
+    }
+    if tally.unsent > 0 {
+        line("Never sent", format!("{} requests came due while no connection was free", tally.unsent));
+    }
+    for (reason, count) in &tally.reasons {
+        line("Failed", format!("{count} × {reason}"));
+    }
+    if let Some(failure) = &tally.first_failure {
+        text.push_str(&failed_exchange(failure));
+    }
+    text
+}
+
+/// In a closed loop the requests under way are the users; a difference means that the load side lost time.
+pub fn littles_law(in_system: f64, users: usize, rate: Option<f64>) -> String {
+    if rate.is_some() {
+        return format!("{in_system:.2} requests under way on average");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "user counts are far below 2^53")]
+    let users = users as f64;
+    let off = 100.0 * (in_system / users - 1.0);
+    let verdict = if off.abs() <= LITTLES_LAW_TOLERANCE_PERCENT { "holds" } else { "is off" };
+    format!("{verdict}: throughput × average response time = {in_system:.2}, users = {users} ({off:+.1} %)")
+}
+
+/// Users that spend more than this share of their time outside of requests make response times doubtful.
+pub const LITTLES_LAW_TOLERANCE_PERCENT: f64 = 5.0;
+
+/// What went over the wire when something failed for the first time.
+pub fn failed_exchange(failure: &FailedExchange) -> String {
+    let indent = |text: &str| text.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let response = if failure.response.is_empty() { "    (none)\n".to_owned() } else { indent(&failure.response) };
+    format!(
+        "First failure, {:.3} s after the start: {}\n  sent:\n{}  received:\n{response}",
+        failure.after.as_secs_f64(),
+        failure.reason,
+        indent(&failure.request),
+    )
+}
+
+/// Two lines of comma-separated values: names and figures.
+pub fn csv(figures: &Figures) -> String {
+    let names: Vec<&str> = Metric::all().map(Metric::title).collect();
+    let values: Vec<String> = Metric::all().map(|metric| figures.text(metric)).collect();
+    format!("{}\n{}\n", names.join(","), values.join(","))
+}
