@@ -1,1 +1,24 @@
-//! The compiler: configuration text to programs or all diagnostics.
+//! The compiler: configuration text becomes a [`Program`](penstock_engine::Program), and everything
+//! there is to say about it becomes [`Diagnostic`]s, all at once.
+//!
+//! It knows no mediator by name (they come in a [`Registry`]), no file system and no clock: it gets
+//! [`Input`]s and gives a [`Compilation`].
+//!
+//! Start reading at [`compile`], then [`Element`] (the cursor that remembers what was read) and
+//! [`Expression`] (attribute values bound to an exchange).
+
+pub mod artifact;
+mod compiler;
+mod diagnostic;
+mod element;
+pub mod endpoint;
+pub mod expression;
+mod missing;
+mod registry;
+
+pub use artifact::{ArtifactStatus, Compilation, Input, InputKind, compile};
+pub use compiler::{CompileOptions, Compiler, NameKind};
+pub use diagnostic::{Diagnostic, Severity, suggestion};
+pub use element::{Element, SYNAPSE, Source};
+pub use expression::{Expression, Text};
+pub use registry::{MediatorKind, Registry};

@@ -1,0 +1,96 @@
+//! `<api name="…" context="…">`: resources by method and path.
+
+use std::sync::Arc;
+
+use penstock_engine::route::{Api, Pattern, Resource, UriTemplate, Version};
+use penstock_message::Method;
+
+use super::sequence;
+use crate::{Compiler, Element};
+
+/// Adds the API to the program's routes.
+pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    let errors = cx.errors_so_far();
+    let Some(context) = el.required(cx, "context") else { return };
+    if !context.starts_with('/') {
+        cx.error(el.attribute_place("context"), format!("the context `{context}` must start with `/`"));
+        return;
+    }
+    let version = el.attribute("version").filter(|version| !version.is_empty());
+    let version_type = el.attribute("version-type").unwrap_or(if version.is_some() { "url" } else { "" });
+    let trimmed = context.trim_end_matches('/');
+    let context = match (version, version_type) {
+        (Some(version), "context") => trimmed.replace("{version}", version),
+        (Some(version), _) => format!("{trimmed}/{version}"),
+        (None, _) => trimmed.to_owned(),
+    };
+    let full_name = version.map_or_else(|| name.to_owned(), |version| format!("{name}:v{version}"));
+    let mut api = Api {
+        label: format!("{{api:{full_name}}}").into(),
+        name: full_name.into(),
+        context: if context.is_empty() { "/".into() } else { context.into() },
+        version: version.map(|text| Version { text: text.into() }),
+        host: el.attribute("hostname").map(Arc::from),
+        port: el.attribute("port").and_then(|port| port.trim().parse().ok()),
+        at: el.place(),
+        ..Api::default()
+    };
+    el.attribute("protocol");
+    if let Some(path) = el.attribute("publishSwagger") {
+        api.swagger = cx.program.resources.get(path).map(|resource| resource.text().into());
+    }
+    for resource in el.elements("resource") {
+        if let Some(resource) = build_resource(cx, &resource) {
+            api.resources.push(resource);
+        }
+    }
+    for (kind, message) in [
+        ("handlers", "API handlers are Java classes and are not supported yet; requests pass without them"),
+        ("cors", "<cors> is not supported yet"),
+    ] {
+        if let Some(child) = el.child(kind) {
+            child.accept_all();
+            if child.children().next().is_some() {
+                cx.warn(child.place(), message);
+            }
+        }
+    }
+    el.finish(cx);
+    if cx.errors_so_far() == errors {
+        cx.program.routes.add_api(api);
+    }
+}
+
+fn build_resource(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Resource> {
+    let methods = el.attribute("methods").unwrap_or_default();
+    let methods = methods.split([' ', ',']).filter(|method| !method.is_empty()).map(|method| Method::parse(&method.to_uppercase()));
+    let secure = match el.attribute("protocol") {
+        Some("http") => Some(false),
+        Some("https") => Some(true),
+        _ => None,
+    };
+    el.attribute("content-type");
+    el.attribute("user-agent");
+    let pattern = match (el.attribute("uri-template"), el.attribute("url-mapping")) {
+        (Some(template), _) => match UriTemplate::parse(template) {
+            Ok(template) => Pattern::Template(template),
+            Err(error) => {
+                cx.error(el.attribute_place("uri-template"), error.to_string());
+                return None;
+            }
+        },
+        (None, Some(mapping)) => Pattern::Mapping(mapping.into()),
+        (None, None) => Pattern::Default,
+    };
+    let resource = Resource {
+        methods: methods.collect(),
+        pattern,
+        in_sequence: sequence::part(cx, el, "inSequence"),
+        out_sequence: sequence::part(cx, el, "outSequence"),
+        fault_sequence: sequence::part(cx, el, "faultSequence"),
+        secure,
+        at: el.place(),
+    };
+    el.finish(cx);
+    Some(resource)
+}

@@ -1,0 +1,116 @@
+//! `<proxy name="…">`: a service at `/services/NAME`.
+
+use std::sync::Arc;
+
+use penstock_engine::route::Proxy;
+
+use super::sequence;
+use crate::{Compiler, Element, endpoint};
+
+/// Adds the proxy service to the program's routes.
+pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    let errors = cx.errors_so_far();
+    for unused in ["startOnLoad", "pinnedServers", "serviceGroup"] {
+        el.attribute(unused);
+    }
+    let transports = el.attribute("transports").unwrap_or("http https");
+    let offers = |wanted: &str| transports.split([' ', ',']).any(|transport| transport.trim() == wanted);
+    let others = transports.split([' ', ',']).filter(|transport| !matches!(transport.trim(), "" | "http" | "https" | "local"));
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        let message = format!("the transport `{}` is not supported yet; the service is not offered over it", others.join("`, `"));
+        cx.warn(el.attribute_place("transports"), message);
+    }
+    let mut proxy = Proxy {
+        name: name.into(),
+        label: format!("{{proxy:{name}}}").into(),
+        http: offers("http"),
+        https: offers("https"),
+        at: el.place(),
+        ..Proxy::default()
+    };
+    if let Some(target) = el.child("target") {
+        proxy.in_sequence = sequence::part(cx, &target, "inSequence");
+        proxy.out_sequence = sequence::part(cx, &target, "outSequence");
+        proxy.fault_sequence = sequence::part(cx, &target, "faultSequence");
+        if let Some(key) = target.attribute("endpoint") {
+            proxy.endpoint = Some(cx.endpoint_ref(key, target.attribute_place("endpoint")));
+        } else if let Some(inline) = target.child("endpoint") {
+            proxy.endpoint = Some(endpoint::destination(cx, &inline));
+        }
+        target.finish(cx);
+    }
+    if let Some(publish) = el.child("publishWSDL") {
+        publish_wsdl(cx, &publish, &mut proxy);
+    }
+    for parameter in el.elements("parameter") {
+        if let Some(key) = parameter.attribute("name") {
+            proxy.parameters.push((key.into(), parameter.text().into()));
+        }
+        parameter.accept_all();
+    }
+    security(cx, el, &mut proxy);
+    el.child("enableAddressing");
+    el.finish(cx);
+    if cx.errors_so_far() == errors {
+        cx.program.routes.add_proxy(proxy);
+    }
+}
+
+fn publish_wsdl(cx: &mut Compiler<'_>, publish: &Element<'_>, proxy: &mut Proxy) {
+    publish.attribute("preservePolicy");
+    let inline = publish.children().find(|child| child.name() != "resource");
+    if let Some(key) = publish.attribute("key") {
+        match cx.program.resources.get(key) {
+            Some(resource) => proxy.wsdl = Some(resource.clone()),
+            None => cx.unknown(crate::NameKind::Resource, key, publish.attribute_place("key")),
+        }
+    } else if let Some(inline) = inline {
+        proxy.wsdl = Some(Arc::new(penstock_engine::Resource {
+            bytes: inline.to_xml().into(),
+            media_type: None,
+            is_xml: true,
+            at: inline.place(),
+            properties: Vec::new(),
+        }));
+    } else if let Some(uri) = publish.attribute("uri").or_else(|| publish.attribute("endpoint")) {
+        let message = format!("the WSDL at `{uri}` is not fetched; `?wsdl` answers with a generated one");
+        cx.warn(publish.place(), message);
+    }
+    for resource in publish.elements("resource") {
+        resource.accept_all();
+    }
+    publish.finish(cx);
+}
+
+/// `enableSec` and `policy`: a UsernameToken is checked, other policies are said aloud.
+fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
+    let policies: Vec<Element<'_>> = el.elements("policy").collect();
+    let Some(enable) = el.child("enableSec") else {
+        for policy in policies {
+            policy.accept_all();
+        }
+        return;
+    };
+    let mut understood = false;
+    for policy in policies {
+        policy.attribute("type");
+        let Some(key) = policy.attribute("key") else { continue };
+        let Some(resource) = cx.program.resources.get(key).cloned() else {
+            cx.unknown(crate::NameKind::Resource, key, policy.attribute_place("key"));
+            continue;
+        };
+        if resource.text().contains("UsernameToken") {
+            understood = true;
+            proxy.gate = cx.security_gate(&policy);
+            // A password in the clear may only travel inside TLS.
+            proxy.http = false;
+        } else {
+            let message = format!("the security policy `{key}` is not a UsernameToken over HTTPS, the only one that is checked");
+            cx.warn(policy.place(), message);
+        }
+    }
+    if !understood {
+        cx.warn(enable.place(), "<enableSec> without a policy that is supported: requests are not checked");
+    }
+}

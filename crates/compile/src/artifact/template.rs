@@ -1,0 +1,49 @@
+//! `<template name="…">`: of a sequence, or of an endpoint.
+
+use std::sync::Arc;
+
+use penstock_engine::{Template, TemplateParameter};
+
+use crate::compiler::{Compiler, NameKind};
+use crate::element::{Element, Source};
+
+/// Reserves the template's name.
+pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    if el.child("sequence").is_none() && el.child("endpoint").is_some() {
+        if cx.declare(NameKind::EndpointTemplate, name, el.place()) {
+            let source = Source::new(el.source.file.clone(), el.source.document.clone());
+            // The template's element is found again by its name when it is used.
+            cx.endpoint_templates.insert(name.into(), Arc::new(source));
+        }
+        el.accept_all();
+        return;
+    }
+    if cx.declare(NameKind::Template, name, el.place()) {
+        let sequence = cx.reserve_sequence(Some(name.into()));
+        let parameters = parameters(el);
+        cx.program.templates.insert(name.into(), Template { sequence, parameters });
+    }
+}
+
+fn parameters(el: &Element<'_>) -> Vec<TemplateParameter> {
+    el.elements("parameter")
+        .filter_map(|parameter| {
+            Some(TemplateParameter {
+                name: parameter.attribute("name")?.into(),
+                mandatory: parameter.flag("isMandatory", false),
+                default: parameter.attribute("defaultValue").map(Arc::from),
+            })
+        })
+        .collect()
+}
+
+/// Fills the template's sequence.
+pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    let Some(template) = cx.program.templates.get(name) else { return };
+    let id = template.sequence;
+    match el.child("sequence") {
+        Some(sequence) => super::sequence::fill(cx, &sequence, id),
+        None => cx.error(el.place(), "<template> needs a <sequence> or an <endpoint>"),
+    }
+    el.finish(cx);
+}

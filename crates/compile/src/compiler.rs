@@ -1,0 +1,277 @@
+//! The state of one compilation: names, the program that grows, and everything there is to say.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use penstock_engine::endpoint::Endpoint;
+use penstock_engine::{Destination, EndpointId, Place, Program, Sequence, SequenceId, Step};
+
+use crate::diagnostic::{Diagnostic, Severity, suggestion};
+use crate::element::Element;
+use crate::registry::Registry;
+use crate::{Expression, endpoint};
+
+/// How a configuration is compiled.
+#[derive(Debug, Clone, Default)]
+pub struct CompileOptions {
+    /// A name that nothing defines is an error instead of a warning.
+    pub strict: bool,
+    /// Values for `$SYSTEM:NAME` and `$FILE:NAME` in attributes of endpoints and for `${configs.NAME}`.
+    pub configurables: HashMap<String, String>,
+}
+
+/// What kind of thing a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NameKind {
+    /// A sequence.
+    Sequence,
+    /// An endpoint.
+    Endpoint,
+    /// A sequence template.
+    Template,
+    /// An endpoint template.
+    EndpointTemplate,
+    /// A local entry or registry resource.
+    Resource,
+    /// A proxy service.
+    Proxy,
+    /// An API.
+    Api,
+}
+
+impl NameKind {
+    fn noun(self) -> &'static str {
+        match self {
+            NameKind::Sequence => "sequence",
+            NameKind::Endpoint => "endpoint",
+            NameKind::Template => "template",
+            NameKind::EndpointTemplate => "endpoint template",
+            NameKind::Resource => "local entry or registry resource",
+            NameKind::Proxy => "proxy service",
+            NameKind::Api => "API",
+        }
+    }
+}
+
+/// One compilation.
+pub struct Compiler<'r> {
+    /// The mediators there are.
+    pub registry: &'r Registry,
+    /// How to compile.
+    pub options: &'r CompileOptions,
+    /// The program that grows.
+    pub program: Program,
+    /// Source elements of endpoint templates by name, instantiated where they are used.
+    pub endpoint_templates: HashMap<Arc<str>, Arc<crate::Source>>,
+    diagnostics: Vec<Diagnostic>,
+    declared: BTreeMap<(NameKind, Arc<str>), Place>,
+    depth: usize,
+}
+
+/// Mediators inside mediators inside mediators: deeper is a mistake or an attack.
+const MAX_DEPTH: usize = 128;
+
+impl<'r> Compiler<'r> {
+    pub(crate) fn new(registry: &'r Registry, options: &'r CompileOptions) -> Compiler<'r> {
+        Compiler {
+            registry,
+            options,
+            program: Program::default(),
+            endpoint_templates: HashMap::new(),
+            diagnostics: Vec::new(),
+            declared: BTreeMap::new(),
+            depth: 0,
+        }
+    }
+
+    /// Says that something cannot work.
+    pub fn error(&mut self, at: Place, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic { severity: Severity::Error, at, message: message.into() });
+    }
+
+    /// Says that something may not work as meant.
+    pub fn warn(&mut self, at: Place, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic { severity: Severity::Warning, at, message: message.into() });
+    }
+
+    pub(crate) fn errors_so_far(&self) -> usize {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
+    pub(crate) fn into_parts(self) -> (Program, Vec<Diagnostic>) {
+        (self.program, self.diagnostics)
+    }
+
+    /// Declares a name; a second declaration of the same kind is a warning and does not count.
+    pub fn declare(&mut self, kind: NameKind, name: &str, at: Place) -> bool {
+        let key = (kind, Arc::from(name));
+        if let Some(first) = self.declared.get(&key) {
+            let message = format!("{} `{name}` is defined twice; the one at {first} is used", kind.noun());
+            self.warn(at, message);
+            return false;
+        }
+        self.declared.insert(key, at);
+        true
+    }
+
+    /// Whether a name is declared.
+    pub fn is_declared(&self, kind: NameKind, name: &str) -> bool {
+        self.declared.contains_key(&(kind, Arc::from(name)))
+    }
+
+    /// Says that a name is defined nowhere, with the name that was probably meant.
+    pub fn unknown(&mut self, kind: NameKind, name: &str, at: Place) {
+        let candidates = self.declared.keys().filter(|(other, _)| *other == kind).map(|(_, name)| &**name);
+        let hint = suggestion(name, candidates).map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+        let message = format!("unknown {} `{name}`{hint}", kind.noun());
+        if self.options.strict { self.error(at, message) } else { self.warn(at, message) }
+    }
+
+    /// A place for a sequence that is filled later.
+    pub fn reserve_sequence(&mut self, name: Option<Arc<str>>) -> SequenceId {
+        let id = SequenceId(self.program.sequences.len() as u32);
+        self.program.sequences.push(Sequence { name, ..Sequence::default() });
+        id
+    }
+
+    /// Adds an endpoint.
+    pub fn add_endpoint(&mut self, endpoint: Endpoint) -> EndpointId {
+        let id = EndpointId(self.program.endpoints.len() as u32);
+        self.program.endpoints.push(Arc::new(endpoint));
+        id
+    }
+
+    /// Compiles the mediators inside an element to a sequence of their own.
+    pub fn sequence_of(&mut self, el: &Element<'_>) -> SequenceId {
+        let id = self.reserve_sequence(None);
+        let children: Vec<Element<'_>> = el.children().collect();
+        self.fill_sequence(id, &children);
+        id
+    }
+
+    /// Compiles given mediators to a sequence of their own.
+    pub fn sequence_of_all(&mut self, children: &[Element<'_>]) -> SequenceId {
+        let id = self.reserve_sequence(None);
+        self.fill_sequence(id, children);
+        id
+    }
+
+    /// Fills a reserved sequence.
+    pub fn fill_sequence(&mut self, id: SequenceId, children: &[Element<'_>]) {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            if let Some(first) = children.first() {
+                self.error(first.place(), format!("mediators are nested deeper than {MAX_DEPTH}"));
+            }
+        } else {
+            let mut steps = Vec::with_capacity(children.len());
+            for child in children {
+                if let Some(step) = self.mediator(child) {
+                    steps.push(step);
+                }
+            }
+            self.program.sequences[id.0 as usize].steps = steps;
+        }
+        self.depth -= 1;
+    }
+
+    /// Compiles one mediator.
+    pub fn mediator(&mut self, el: &Element<'_>) -> Option<Step> {
+        let at = el.place();
+        if matches!(el.name(), "description" | "feature") {
+            return None;
+        }
+        let registry = self.registry;
+        let Some(kind) = registry.mediator(el.name()) else {
+            self.unsupported_mediator(el);
+            return None;
+        };
+        let mediator = (kind.compile)(el, self)?;
+        el.finish(self);
+        Some(Step { mediator, kind: kind.name, at })
+    }
+
+    fn unsupported_mediator(&mut self, el: &Element<'_>) {
+        let name = el.name();
+        let message = if self.registry.is_known_element(name) || name.contains('.') {
+            format!("mediator <{name}> is not supported yet")
+        } else {
+            let hint = suggestion(name, self.registry.names());
+            let hint = hint.map_or_else(String::new, |meant| format!(", did you mean <{meant}>?"));
+            format!("unknown mediator <{name}>{hint}")
+        };
+        self.error(el.place(), message);
+        el.accept_all();
+    }
+
+    /// The sequence a static key names: declared here, or a place that faults when it is entered.
+    pub fn sequence_ref(&mut self, key: &str, at: Place) -> SequenceId {
+        if let Some(id) = self.program.sequence_names.get(key) {
+            return *id;
+        }
+        if let Some(id) = self.sequence_resource(key) {
+            return id;
+        }
+        self.unknown(NameKind::Sequence, key, at.clone());
+        let id = self.reserve_sequence(Some(key.into()));
+        let mediator = Box::new(crate::missing::Missing::new("sequence", key));
+        self.program.sequences[id.0 as usize].steps.push(Step { mediator, kind: "sequence", at });
+        self.program.sequence_names.insert(key.into(), id);
+        id
+    }
+
+    /// A sequence that is a registry resource or local entry: compiled on first use.
+    fn sequence_resource(&mut self, key: &str) -> Option<SequenceId> {
+        let resource = self.program.resources.get(key)?.clone();
+        let document = penstock_xml::Document::parse(resource.bytes.clone(), &penstock_xml::ParseOptions::default()).ok()?;
+        let source = crate::Source::new(resource.at.file.clone(), Arc::new(document));
+        let root = source.root().filter(|root| root.name() == "sequence")?;
+        let id = self.reserve_sequence(Some(key.into()));
+        self.program.sequence_names.insert(key.into(), id);
+        crate::artifact::sequence::fill(self, &root, id);
+        Some(id)
+    }
+
+    /// `key` and inline children of an element that holds an endpoint: `<send>`, `<call>`, targets.
+    pub fn destination_of(&mut self, el: &Element<'_>) -> Destination {
+        match el.child("endpoint") {
+            Some(inner) => endpoint::destination(self, &inner),
+            None => Destination::Implicit,
+        }
+    }
+
+    /// The endpoint a static key names.
+    pub fn endpoint_ref(&mut self, key: &str, at: Place) -> Destination {
+        if let Some(id) = self.program.endpoint_names.get(key) {
+            return Destination::Endpoint(*id);
+        }
+        if let Some(resource) = self.program.resources.get(key).cloned()
+            && let Some(found) = endpoint::from_resource(self, key, &resource)
+        {
+            return found;
+        }
+        self.unknown(NameKind::Endpoint, key, at);
+        Destination::Named(key.into())
+    }
+
+    /// The sequence that checks a proxy's requests by a UsernameToken policy.
+    pub(crate) fn security_gate(&mut self, policy: &Element<'_>) -> Option<SequenceId> {
+        let at = policy.place();
+        let mediator = (self.registry.username_token)(policy, self)?;
+        let id = self.reserve_sequence(None);
+        self.program.sequences[id.0 as usize].steps.push(Step { mediator, kind: "policy", at });
+        Some(id)
+    }
+
+    /// An attribute that is an expression; absent when the attribute is.
+    pub fn expression(&mut self, el: &Element<'_>, attribute: &'static str) -> Option<Expression> {
+        let text = el.attribute(attribute)?;
+        Expression::compile(self, el, text, el.attribute_place(attribute))
+    }
+
+    /// An attribute that must be there and is an expression.
+    pub fn required_expression(&mut self, el: &Element<'_>, attribute: &'static str) -> Option<Expression> {
+        el.required(self, attribute)?;
+        self.expression(el, attribute)
+    }
+}

@@ -1,0 +1,85 @@
+//! `<address uri="…" format="…">` and `<wsdl>`.
+
+use std::sync::Arc;
+
+use penstock_engine::endpoint::{Format, Leaf, Target};
+use penstock_engine::{Exchange, Fault};
+
+use super::UrlTemplate;
+use crate::{Compiler, Element};
+
+struct Address {
+    uri: Uri,
+    format: Format,
+}
+
+enum Uri {
+    Constant(Arc<str>),
+    Computed(UrlTemplate),
+}
+
+/// Compiles an address.
+pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Leaf>> {
+    let uri = el.required(cx, "uri")?;
+    let uri = super::policy::configured(cx, uri, &el.attribute_place("uri"));
+    let format = format(cx, el);
+    for known in ["optimize", "encoding", "statistics"] {
+        el.attribute(known);
+    }
+    let uri = if uri.contains('{') {
+        Uri::Computed(UrlTemplate::compile(cx, el, &uri, el.attribute_place("uri"))?)
+    } else {
+        Uri::Constant(uri.into())
+    };
+    Some(Box::new(Address { uri, format }))
+}
+
+/// `<wsdl uri service port>`: the address is what the WSDL says, when the WSDL is inside.
+pub(super) fn compile_wsdl(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Leaf>> {
+    let (uri, service, port) = (el.attribute("uri"), el.attribute("service"), el.attribute("port"));
+    let format = format(cx, el);
+    let inline = el.children().find(|child| child.name() == "definitions");
+    if let Some(definitions) = inline {
+        definitions.accept_all();
+        let address = definitions
+            .elements("service")
+            .filter(|found| service.is_none_or(|wanted| found.attribute("name") == Some(wanted)))
+            .flat_map(|found| found.elements("port").collect::<Vec<_>>())
+            .filter(|found| port.is_none_or(|wanted| found.attribute("name") == Some(wanted)))
+            .find_map(|found| found.child("address")?.attribute("location"));
+        if let Some(address) = address {
+            return Some(Box::new(Address { uri: Uri::Constant(address.into()), format }));
+        }
+    }
+    // The service's WSDL lives beside the service: its address without the query.
+    let uri = uri.map(|uri| super::policy::configured(cx, uri, &el.attribute_place("uri")))?;
+    let base = uri.split_once('?').map_or(uri.as_str(), |(base, _)| base).trim_end_matches(".wsdl");
+    cx.warn(el.place(), format!("the WSDL at `{uri}` is not fetched; messages go to `{base}`"));
+    Some(Box::new(Address { uri: Uri::Constant(base.into()), format }))
+}
+
+/// `format` of an address or default endpoint.
+pub(super) fn format(cx: &mut Compiler<'_>, el: &Element<'_>) -> Format {
+    match el.attribute("format") {
+        None | Some("" | "leave-as-is") => Format::Same,
+        Some("soap11") => Format::Soap11,
+        Some("soap12") => Format::Soap12,
+        Some("pox") => Format::Pox,
+        Some("get") => Format::Get,
+        Some("rest") => Format::Rest,
+        Some(other) => {
+            cx.warn(el.attribute_place("format"), format!("the format `{other}` is none of soap11, soap12, pox, get, rest"));
+            Format::Same
+        }
+    }
+}
+
+impl Leaf for Address {
+    fn target(&self, exchange: &mut Exchange) -> Result<Target, Fault> {
+        let url = match &self.uri {
+            Uri::Constant(url) => url.clone(),
+            Uri::Computed(template) => template.expand(exchange)?.into(),
+        };
+        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new() })
+    }
+}

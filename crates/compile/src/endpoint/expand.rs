@@ -1,0 +1,209 @@
+//! URL templates of endpoints: RFC 6570 over `uri.var.*` and `query.param.*`, with the forms the
+//! original added (`{$ctx:x}`, `${…}`, `legacy-encoding:`).
+
+use penstock_engine::{Exchange, Fault, Place};
+use penstock_message::Scope;
+
+use crate::{Compiler, Element, Expression};
+
+/// A compiled URL template.
+pub struct UrlTemplate {
+    pieces: Vec<Piece>,
+    legacy: bool,
+}
+
+enum Piece {
+    Text(String),
+    /// RFC 6570 §3.2: an operator and variables.
+    Variables { operator: Operator, names: Vec<String> },
+    /// Put in as it is.
+    Expression(Expression),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Simple,
+    Reserved,
+    Fragment,
+    Label,
+    Path,
+    Matrix,
+    Query,
+    Continuation,
+}
+
+impl UrlTemplate {
+    /// Compiles a template. `None` after an error was reported.
+    pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<UrlTemplate> {
+        let (legacy, text) = match text.strip_prefix("legacy-encoding:") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some(start) = rest.find('{') {
+            let is_expression = rest[..start].ends_with('$');
+            let plain = if is_expression { &rest[..start - 1] } else { &rest[..start] };
+            if !plain.is_empty() {
+                pieces.push(Piece::Text(plain.to_owned()));
+            }
+            let Some(end) = crate::expression::closing_brace(&rest[start..]) else {
+                cx.error(at, format!("`{{` is not closed in `{text}`"));
+                return None;
+            };
+            let body = &rest[start + 1..start + end];
+            rest = &rest[start + end + 1..];
+            let first = pieces.is_empty();
+            pieces.push(if is_expression {
+                Piece::Expression(Expression::compile(cx, el, &format!("${{{body}}}"), at.clone())?)
+            } else if body.starts_with('$') || body.contains('(') {
+                Piece::Expression(Expression::compile(cx, el, body, at.clone())?)
+            } else {
+                variables(body, first)
+            });
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        Some(UrlTemplate { pieces, legacy })
+    }
+
+    /// The URL for a message.
+    pub fn expand(&self, exchange: &mut Exchange) -> Result<String, Fault> {
+        let mut url = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => url.push_str(text),
+                Piece::Expression(expression) => url.push_str(&expression.text(exchange)?),
+                Piece::Variables { operator, names } => {
+                    let values: Vec<(&str, Option<String>)> = names
+                        .iter()
+                        .map(|name| {
+                            let value = exchange.property(Scope::Default, name).map(|value| value.to_text().into_owned());
+                            (name.as_str(), value)
+                        })
+                        .collect();
+                    expand(&mut url, *operator, &values, self.legacy);
+                }
+            }
+        }
+        Ok(url)
+    }
+}
+
+fn variables(body: &str, first: bool) -> Piece {
+    let operator = match body.as_bytes().first() {
+        Some(b'+') => Operator::Reserved,
+        Some(b'#') => Operator::Fragment,
+        Some(b'.') => Operator::Label,
+        Some(b'/') => Operator::Path,
+        Some(b';') => Operator::Matrix,
+        Some(b'?') => Operator::Query,
+        Some(b'&') => Operator::Continuation,
+        // The whole address in a variable keeps its slashes and colons.
+        _ if first => Operator::Reserved,
+        _ => Operator::Simple,
+    };
+    let names = body.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
+    Piece::Variables { operator, names: names.split(',').map(|name| name.trim().trim_end_matches('*').to_owned()).collect() }
+}
+
+fn expand(url: &mut String, operator: Operator, values: &[(&str, Option<String>)], legacy: bool) {
+    let (start, separator, named) = match operator {
+        Operator::Simple | Operator::Reserved => ("", ",", false),
+        Operator::Fragment => ("#", ",", false),
+        Operator::Label => (".", ".", false),
+        Operator::Path => ("/", "/", false),
+        Operator::Matrix => (";", ";", true),
+        Operator::Query => ("?", "&", true),
+        Operator::Continuation => ("&", "&", true),
+    };
+    let reserved = matches!(operator, Operator::Reserved | Operator::Fragment);
+    let mut any = false;
+    for (name, value) in values {
+        let Some(value) = value else { continue };
+        url.push_str(if any { separator } else { start });
+        any = true;
+        if named {
+            // `query.param.page` is the parameter `page`.
+            url.push_str(name.strip_prefix("query.param.").or_else(|| name.strip_prefix("uri.var.")).unwrap_or(name));
+            if !value.is_empty() || operator != Operator::Matrix {
+                url.push('=');
+            }
+        }
+        let decoded;
+        let value = if legacy {
+            decoded = decode(value);
+            &decoded
+        } else {
+            value
+        };
+        encode(url, value, reserved);
+    }
+}
+
+/// RFC 6570 §3.2.1: unreserved characters stay; reserved ones and escapes stay too when allowed.
+fn encode(url: &mut String, value: &str, reserved: bool) {
+    let bytes = value.as_bytes();
+    for (index, byte) in bytes.iter().enumerate() {
+        let keep = byte.is_ascii_alphanumeric()
+            || b"-._~".contains(byte)
+            || reserved && b":/?#[]@!$&'()*+,;=".contains(byte)
+            || reserved
+                && *byte == b'%'
+                && bytes.get(index + 1..index + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+        if keep {
+            url.push(char::from(*byte));
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
+        match (bytes[at], hex.and_then(|pair| u8::from_str_radix(pair, 16).ok())) {
+            (b'%', Some(byte)) => {
+                out.push(byte);
+                at += 3;
+            }
+            (b'+', _) => {
+                out.push(b' ');
+                at += 1;
+            }
+            (byte, _) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, first: bool, value: &str, expected: &str) {
+        let Piece::Variables { operator, names } = variables(body, first) else { panic!("variables") };
+        let mut url = String::new();
+        let values: Vec<(&str, Option<String>)> = names.iter().map(|name| (name.as_str(), Some(value.to_owned()))).collect();
+        expand(&mut url, operator, &values, false);
+        assert_eq!(url, expected, "{body}");
+    }
+
+    #[test]
+    fn operators_of_rfc_6570() {
+        check("uri.var.x", false, "a b+c:d", "a%20b%2Bc%3Ad");
+        check("+uri.var.x", false, "a/b:c%20d e", "a/b:c%20d%20e");
+        check("uri.var.url", true, "http://h:1/p", "http://h:1/p");
+        check("?query.param.page", false, "2", "?page=2");
+        check("&query.param.page,query.param.size", false, "2", "&page=2&size=2");
+        check("/uri.var.a,uri.var.b", false, "x", "/x/x");
+        check("#uri.var.a", false, "x y", "#x%20y");
+    }
+}

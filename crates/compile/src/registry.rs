@@ -1,0 +1,40 @@
+//! The mediators there are, handed in by whoever wires the program.
+
+use penstock_engine::Mediator;
+
+use crate::{Compiler, Element};
+
+/// A kind of mediator: one file of the `mediators` crate.
+pub struct MediatorKind {
+    /// The element's local name.
+    pub name: &'static str,
+    /// Compiles an element. `None` after an error was reported.
+    pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
+}
+
+/// All kinds, and the elements of the original that are known and not built yet.
+pub struct Registry {
+    /// The kinds.
+    pub mediators: &'static [MediatorKind],
+    /// What checks the UsernameToken of a request to a secured proxy.
+    pub username_token: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
+    /// Elements that exist in the original.
+    pub known: &'static [&'static str],
+}
+
+impl Registry {
+    /// The kind of an element.
+    pub fn mediator(&self, name: &str) -> Option<&'static MediatorKind> {
+        self.mediators.iter().find(|kind| kind.name == name)
+    }
+
+    /// Whether the original has that element.
+    pub fn is_known_element(&self, name: &str) -> bool {
+        self.known.contains(&name)
+    }
+
+    /// Names of all kinds.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.mediators.iter().map(|kind| kind.name)
+    }
+}

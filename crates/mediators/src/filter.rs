@@ -1,0 +1,73 @@
+//! `<filter>`: if and else, by a condition (`xpath`) or by matching a text (`source` and `regex`).
+
+use penstock_compile::{Compiler, Element, Expression, MediatorKind};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, SequenceId};
+use regex::Regex;
+
+/// The kind.
+pub const KIND: MediatorKind = MediatorKind { name: "filter", compile };
+
+struct Filter {
+    condition: Condition,
+    then: SequenceId,
+    otherwise: Option<SequenceId>,
+}
+
+enum Condition {
+    True(Expression),
+    /// The whole text must match.
+    Matches(Expression, Regex),
+}
+
+fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let condition = match el.attribute("regex") {
+        Some(pattern) => {
+            let source = cx.required_expression(el, "source")?;
+            match Regex::new(&format!("^(?:{pattern})$")) {
+                Ok(regex) => Condition::Matches(source, regex),
+                Err(error) => {
+                    cx.error(el.attribute_place("regex"), format!("the regular expression `{pattern}` is not valid: {error}"));
+                    return None;
+                }
+            }
+        }
+        None => Condition::True(cx.required_expression(el, "xpath")?),
+    };
+    let (then, otherwise) = match el.child("then") {
+        Some(then) => (branch(cx, &then), el.child("else").map(|otherwise| branch(cx, &otherwise))),
+        None => (cx.sequence_of(el), None),
+    };
+    Some(Box::new(Filter { condition, then, otherwise }))
+}
+
+/// `<then>` and `<else>` hold mediators, or name a sequence.
+fn branch(cx: &mut Compiler<'_>, el: &Element<'_>) -> SequenceId {
+    match el.attribute("sequence") {
+        Some(key) => cx.sequence_ref(key, el.attribute_place("sequence")),
+        None => cx.sequence_of(el),
+    }
+}
+
+impl Mediator for Filter {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let holds = match &self.condition {
+            Condition::True(condition) => condition.truth(exchange)?,
+            Condition::Matches(source, regex) => regex.is_match(&source.text(exchange)?),
+        };
+        Ok(match (holds, self.otherwise) {
+            (true, _) => Flow::Enter(self.then),
+            (false, Some(otherwise)) => Flow::Enter(otherwise),
+            (false, None) => Flow::Next,
+        })
+    }
+
+    fn needs(&self) -> Needs {
+        match &self.condition {
+            Condition::True(source) | Condition::Matches(source, _) => source.needs(),
+        }
+    }
+
+    fn enters(&self) -> Vec<SequenceId> {
+        [Some(self.then), self.otherwise].into_iter().flatten().collect()
+    }
+}

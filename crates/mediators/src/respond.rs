@@ -1,0 +1,19 @@
+//! `<respond/>`: the message goes back to the client, and nothing follows.
+
+use penstock_compile::{Compiler, Element, MediatorKind};
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+/// The kind.
+pub const KIND: MediatorKind = MediatorKind { name: "respond", compile };
+
+struct Respond;
+
+fn compile(_el: &Element<'_>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    Some(Box::new(Respond))
+}
+
+impl Mediator for Respond {
+    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
+        Ok(Flow::Respond)
+    }
+}
