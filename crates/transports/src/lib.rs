@@ -1,1 +1,9 @@
-//! One folder per transport: listener, sender and the XML kinds that configure them.
+//! One folder per transport: listener, sender and what configures them.
+//!
+//! A transport turns bytes on a socket into a [`penstock_engine::ports::Request`] for a
+//! [`penstock_engine::ports::Service`], and an [`penstock_engine::ports::Outgoing`] into bytes on another
+//! socket. It knows nothing of mediators, artifacts or configuration files.
+//!
+//! Start reading at [`http`].
+
+pub mod http;

@@ -1,0 +1,123 @@
+//! Limits, timeouts and switches, each with its reason and the error it leads to.
+
+use std::time::Duration;
+
+/// Sizes beyond which a message is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// Request or status line and all fields, also a trailer section. More: 431 from the listener, fault 101506 from the sender.
+    pub head_bytes_max: usize,
+    /// Fields in one head. More: 431, or fault 101506.
+    pub fields_max: usize,
+    /// The request target. Longer: 414.
+    pub target_bytes_max: usize,
+    /// A request body. More: 413.
+    pub body_bytes_max: u64,
+    /// What the sender collects when a stream of unknown size must leave with a Content-Length. More: fault 101500.
+    pub collected_bytes_max: usize,
+    /// What is still read of a request body nobody wanted, to keep the connection. More: the connection is closed.
+    pub drain_bytes_max: u64,
+}
+
+impl Default for HttpLimits {
+    fn default() -> HttpLimits {
+        HttpLimits {
+            // Cookies and tokens fit; four times what nginx and HAProxy allow in one field.
+            head_bytes_max: 64 * 1024,
+            // Ten times what browsers send.
+            fields_max: 200,
+            target_bytes_max: 16 * 1024,
+            // Bodies stream, so this is a guard against mistakes, not against memory.
+            body_bytes_max: 2 * 1024 * 1024 * 1024,
+            collected_bytes_max: 64 * 1024 * 1024,
+            // One full buffer: reading it costs less than a new connection.
+            drain_bytes_max: 64 * 1024,
+        }
+    }
+}
+
+/// Times after which the other side is given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpTimeouts {
+    /// A connection without a request. Closed silently.
+    pub idle: Duration,
+    /// From the first byte of a head to its last. Then: 408.
+    pub head: Duration,
+    /// Between two pieces of a request body. Then: `BodyError::Timeout`, 408 if nothing was answered yet.
+    pub body: Duration,
+    /// Between two pieces of a reply that the client takes. Then the connection is reset.
+    pub write: Duration,
+    /// A TLS handshake, from either side.
+    pub handshake: Duration,
+    /// All attempts to connect to a backend. Then: fault 101508.
+    pub connect: Duration,
+    /// Between two pieces of a backend's reply body. Then: `BodyError::Timeout`.
+    pub reply_body: Duration,
+    /// A pooled backend connection that nobody used.
+    pub pool_idle: Duration,
+    /// Waiting for the client's close after ours, so that it can read the reply.
+    pub linger: Duration,
+    /// What running exchanges get when the listener drains.
+    pub drain: Duration,
+}
+
+impl Default for HttpTimeouts {
+    fn default() -> HttpTimeouts {
+        HttpTimeouts {
+            // The socket timeout of the original.
+            idle: Duration::from_secs(180),
+            head: Duration::from_secs(30),
+            body: Duration::from_secs(60),
+            write: Duration::from_secs(60),
+            handshake: Duration::from_secs(10),
+            connect: Duration::from_secs(10),
+            reply_body: Duration::from_secs(60),
+            // Below the keep-alive time of common backends (Tomcat 60 s, nginx 75 s).
+            pool_idle: Duration::from_secs(30),
+            linger: Duration::from_secs(2),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How a listener behaves.
+#[derive(Debug, Clone)]
+pub struct ListenerConfig {
+    /// Sizes.
+    pub limits: HttpLimits,
+    /// Times.
+    pub timeouts: HttpTimeouts,
+    /// Connections at once on this core. More wait in the kernel's queue.
+    pub connections_max: usize,
+    /// Whether clients may speak HTTP/2 (by ALPN over TLS, by prior knowledge without).
+    pub http2: bool,
+}
+
+impl Default for ListenerConfig {
+    fn default() -> ListenerConfig {
+        ListenerConfig {
+            limits: HttpLimits::default(),
+            timeouts: HttpTimeouts::default(),
+            // Memory for heads and buffers stays within a few hundred megabytes.
+            connections_max: 20_000,
+            http2: true,
+        }
+    }
+}
+
+/// How a sender behaves.
+#[derive(Debug, Clone)]
+pub struct SenderConfig {
+    /// Sizes.
+    pub limits: HttpLimits,
+    /// Times.
+    pub timeouts: HttpTimeouts,
+    /// Idle connections kept for one backend on this core.
+    pub idle_per_backend_max: usize,
+}
+
+impl Default for SenderConfig {
+    fn default() -> SenderConfig {
+        SenderConfig { limits: HttpLimits::default(), timeouts: HttpTimeouts::default(), idle_per_backend_max: 512 }
+    }
+}

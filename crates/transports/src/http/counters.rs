@@ -1,0 +1,96 @@
+//! What a core counts. Written by that core only, read from anywhere.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counters of one core. Share it as an `Arc` and sum the snapshots of all cores.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections accepted so far.
+    pub accepted: Counter,
+    /// Connections open now.
+    pub connections: Counter,
+    /// Requests whose head was understood.
+    pub requests: Counter,
+    /// Requests being answered now.
+    pub in_flight: Counter,
+    /// Requests refused before a service saw them.
+    pub refused: Counter,
+    /// Replies by class: 1xx to 5xx.
+    pub replies: [Counter; 5],
+    /// Bytes read from and written to clients and backends.
+    pub read_bytes: Counter,
+    /// See `read_bytes`.
+    pub written_bytes: Counter,
+    /// Connections opened to backends.
+    pub connects: Counter,
+    /// Exchanges sent over a pooled connection.
+    pub reused: Counter,
+}
+
+/// A number with one writer. An increment is a load and a store, not a locked instruction.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// The value.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    pub(crate) fn add(&self, amount: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, amount: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_sub(amount), Relaxed);
+    }
+}
+
+/// The values of one or several [`Counters`] at a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CountersSnapshot {
+    /// See [`Counters::accepted`].
+    pub accepted: u64,
+    /// See [`Counters::connections`].
+    pub connections: u64,
+    /// See [`Counters::requests`].
+    pub requests: u64,
+    /// See [`Counters::in_flight`].
+    pub in_flight: u64,
+    /// See [`Counters::refused`].
+    pub refused: u64,
+    /// See [`Counters::replies`].
+    pub replies: [u64; 5],
+    /// See [`Counters::read_bytes`].
+    pub read_bytes: u64,
+    /// See [`Counters::written_bytes`].
+    pub written_bytes: u64,
+    /// See [`Counters::connects`].
+    pub connects: u64,
+    /// See [`Counters::reused`].
+    pub reused: u64,
+}
+
+impl Counters {
+    /// Adds these counters to a sum.
+    pub fn add_to(&self, sum: &mut CountersSnapshot) {
+        sum.accepted += self.accepted.get();
+        sum.connections += self.connections.get();
+        sum.requests += self.requests.get();
+        sum.in_flight += self.in_flight.get();
+        sum.refused += self.refused.get();
+        for (total, counter) in sum.replies.iter_mut().zip(&self.replies) {
+            *total += counter.get();
+        }
+        sum.read_bytes += self.read_bytes.get();
+        sum.written_bytes += self.written_bytes.get();
+        sum.connects += self.connects.get();
+        sum.reused += self.reused.get();
+    }
+
+    pub(crate) fn replied(&self, status: u16) {
+        if let Some(counter) = self.replies.get((usize::from(status) / 100).wrapping_sub(1)) {
+            counter.add(1);
+        }
+    }
+}

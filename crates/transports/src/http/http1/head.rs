@@ -1,0 +1,418 @@
+//! Request and reply heads: bytes to ranges, and every reason to refuse.
+//!
+//! Strict where leniency lets two parties disagree about where a message ends (RFC 9112 §11.2): no bare LF, no
+//! obs-fold, no white space before a colon, one Content-Length of digits only, never together with
+//! Transfer-Encoding, `chunked` as the only transfer coding.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::scan::{token_length, value_length};
+use crate::http::HttpLimits;
+
+/// A trailer section is parsed anew with every piece of it that arrives, so it must stay small.
+const TRAILER_BYTES_MAX: usize = 8 * 1024;
+
+/// Where a name and its value lie in a head.
+pub type Field = (Range<u32>, Range<u32>);
+
+/// What the fields say about framing and the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// `Content-Length`.
+    pub content_length: Option<u64>,
+    /// `Transfer-Encoding: chunked`.
+    pub chunked: bool,
+    /// `Connection: close`.
+    pub close: bool,
+    /// `Connection: keep-alive`.
+    pub keep_alive: bool,
+    /// `Connection` names fields that end at this hop.
+    pub names_fields: bool,
+    /// `Expect: 100-continue`.
+    pub expect_continue: bool,
+}
+
+/// A parsed request head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestHead {
+    /// The method token.
+    pub method: Range<usize>,
+    /// Path and query; of an absolute target only that part, empty when it has none.
+    pub target: Range<usize>,
+    /// The authority of an absolute target, which replaces `Host`.
+    pub authority: Option<Range<usize>>,
+    /// HTTP/1.0 rather than 1.1.
+    pub is_http10: bool,
+    /// All fields in order.
+    pub fields: Vec<Field>,
+    /// What they say.
+    pub facts: Facts,
+    /// How many bytes the head takes, the empty line included.
+    pub length: usize,
+}
+
+/// A parsed reply head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplyHead {
+    /// The status code, 100 to 999.
+    pub status: u16,
+    /// The reason phrase.
+    pub reason: Range<usize>,
+    /// HTTP/1.0 rather than 1.1.
+    pub is_http10: bool,
+    /// All fields in order.
+    pub fields: Vec<Field>,
+    /// What they say.
+    pub facts: Facts,
+    /// How many bytes the head takes, the empty line included.
+    pub length: usize,
+}
+
+/// Why a head is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadError {
+    /// The first line is not what it must be.
+    StartLine,
+    /// A version other than 1.0 and 1.1.
+    Version,
+    /// A target that is no path, absolute http(s) URL, or `*` of OPTIONS, or holds forbidden bytes.
+    Target,
+    /// The target exceeds its limit.
+    TargetTooLong,
+    /// The head exceeds its limit.
+    TooLong,
+    /// More fields than the limit.
+    TooManyFields,
+    /// A line ends in LF without CR, or CR without LF.
+    BareLineEnd,
+    /// A field line that starts with white space.
+    Folded,
+    /// A field without name or colon, or with white space before the colon.
+    FieldName,
+    /// A control character in a value.
+    FieldValue,
+    /// `Content-Length` is repeated, a list, or not a number.
+    ContentLength,
+    /// `Content-Length` and `Transfer-Encoding` together, or `Transfer-Encoding` in HTTP/1.0.
+    Ambiguous,
+    /// A transfer coding other than `chunked`.
+    TransferEncoding,
+    /// No `Host` in HTTP/1.1, more than one, or one with forbidden bytes.
+    Host,
+    /// An expectation other than `100-continue`.
+    Expectation,
+}
+
+impl HeadError {
+    /// The status with which a listener refuses.
+    pub fn status(self) -> u16 {
+        match self {
+            HeadError::Version => 505,
+            HeadError::TargetTooLong => 414,
+            HeadError::TooLong | HeadError::TooManyFields => 431,
+            HeadError::TransferEncoding => 501,
+            HeadError::Expectation => 417,
+            _ => 400,
+        }
+    }
+}
+
+impl fmt::Display for HeadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            HeadError::StartLine => "the first line is malformed",
+            HeadError::Version => "the HTTP version is not supported",
+            HeadError::Target => "the request target is malformed",
+            HeadError::TargetTooLong => "the request target is too long",
+            HeadError::TooLong => "the head is too large",
+            HeadError::TooManyFields => "the head has too many fields",
+            HeadError::BareLineEnd => "a line of the head does not end in CR LF",
+            HeadError::Folded => "a field is folded over several lines",
+            HeadError::FieldName => "a field name is malformed",
+            HeadError::FieldValue => "a field value holds a control character",
+            HeadError::ContentLength => "`Content-Length` is repeated or not a number",
+            HeadError::Ambiguous => "`Transfer-Encoding` makes the length of the body ambiguous",
+            HeadError::TransferEncoding => "the transfer coding is not supported",
+            HeadError::Host => "`Host` is missing, repeated or malformed",
+            HeadError::Expectation => "the expectation cannot be met",
+        })
+    }
+}
+
+/// Parses a request head at the start of `bytes`; `None` when it is not complete.
+pub fn parse_request(bytes: &[u8], limits: &HttpLimits) -> Result<Option<RequestHead>, HeadError> {
+    let Some((method, target, is_http10, at)) = request_line(bytes, limits)? else {
+        return too_long_or_none(bytes, limits);
+    };
+    let mut block = FieldBlock::new(limits);
+    let Some(length) = block.parse(bytes, at)? else { return too_long_or_none(bytes, limits) };
+    let facts = block.facts;
+    if facts.chunked && is_http10 {
+        return Err(HeadError::Ambiguous);
+    }
+    if block.hosts > 1 || (block.hosts == 0 && !is_http10) {
+        return Err(HeadError::Host);
+    }
+    if block.unknown_expectation {
+        return Err(HeadError::Expectation);
+    }
+    let (target, authority) = split_target(bytes, &method, target)?;
+    Ok(Some(RequestHead { method, target, authority, is_http10, fields: block.fields, facts, length }))
+}
+
+/// Parses a reply head at the start of `bytes`; `None` when it is not complete.
+pub fn parse_reply(bytes: &[u8], limits: &HttpLimits) -> Result<Option<ReplyHead>, HeadError> {
+    let Some((status, reason, is_http10, at)) = status_line(bytes)? else {
+        return too_long_or_none(bytes, limits);
+    };
+    let mut block = FieldBlock::new(limits);
+    let Some(length) = block.parse(bytes, at)? else { return too_long_or_none(bytes, limits) };
+    if block.facts.chunked && is_http10 {
+        return Err(HeadError::Ambiguous);
+    }
+    Ok(Some(ReplyHead { status, reason, is_http10, fields: block.fields, facts: block.facts, length }))
+}
+
+/// Parses the fields of a trailer section up to and with the empty line.
+pub(super) fn parse_trailers(bytes: &[u8], limits: &HttpLimits) -> Result<Option<(Vec<Field>, usize)>, HeadError> {
+    let mut block = FieldBlock::new(limits);
+    match block.parse(bytes, 0)? {
+        None if bytes.len() > TRAILER_BYTES_MAX => Err(HeadError::TooLong),
+        None => Ok(None),
+        Some(_) if block.hosts > 0 || block.facts.content_length.is_some() || block.facts.chunked => {
+            Err(HeadError::FieldName)
+        }
+        Some(length) => Ok(Some((block.fields, length))),
+    }
+}
+
+fn too_long_or_none<T>(bytes: &[u8], limits: &HttpLimits) -> Result<Option<T>, HeadError> {
+    if bytes.len() >= limits.head_bytes_max { Err(HeadError::TooLong) } else { Ok(None) }
+}
+
+type RequestLine = (Range<usize>, Range<usize>, bool, usize);
+
+fn request_line(bytes: &[u8], limits: &HttpLimits) -> Result<Option<RequestLine>, HeadError> {
+    let method = token_length(bytes);
+    match bytes.get(method) {
+        None => return Ok(None),
+        Some(b' ') if method > 0 => {}
+        Some(_) => return Err(HeadError::StartLine),
+    }
+    let start = method + 1;
+    let rest = bytes.get(start..).unwrap_or_default();
+    let Some(length) = rest.iter().position(|&byte| byte <= b' ' || byte == 0x7f) else {
+        return if rest.len() > limits.target_bytes_max { Err(HeadError::TargetTooLong) } else { Ok(None) };
+    };
+    if length > limits.target_bytes_max {
+        return Err(HeadError::TargetTooLong);
+    }
+    if rest[length] != b' ' {
+        return Err(HeadError::StartLine);
+    }
+    let Some((is_http10, at)) = version(bytes, start + length + 1)? else { return Ok(None) };
+    match line_end(bytes, at)? {
+        None => Ok(None),
+        Some(next) => Ok(Some((0..method, start..start + length, is_http10, next))),
+    }
+}
+
+type StatusLine = (u16, Range<usize>, bool, usize);
+
+fn status_line(bytes: &[u8]) -> Result<Option<StatusLine>, HeadError> {
+    let Some((is_http10, at)) = version(bytes, 0)? else { return Ok(None) };
+    let Some(code) = bytes.get(at..at + 4) else { return Ok(None) };
+    let [b' ', hundreds @ b'1'..=b'9', tens, ones] = *code else { return Err(HeadError::StartLine) };
+    if !tens.is_ascii_digit() || !ones.is_ascii_digit() {
+        return Err(HeadError::StartLine);
+    }
+    let status = u16::from(hundreds - b'0') * 100 + u16::from(tens - b'0') * 10 + u16::from(ones - b'0');
+    let mut start = at + 4;
+    match bytes.get(start) {
+        None => return Ok(None),
+        Some(b' ') => start += 1,
+        // The space before an empty reason is often left out.
+        Some(b'\r') => {}
+        Some(_) => return Err(HeadError::StartLine),
+    }
+    let end = start + value_length(bytes.get(start..).unwrap_or_default());
+    match line_end(bytes, end)? {
+        None => Ok(None),
+        Some(next) => Ok(Some((status, start..end, is_http10, next))),
+    }
+}
+
+/// `HTTP/1.0` or `HTTP/1.1` at `at`: whether it is 1.0, and what follows.
+fn version(bytes: &[u8], at: usize) -> Result<Option<(bool, usize)>, HeadError> {
+    const PREFIX: &[u8] = b"HTTP/";
+    let rest = bytes.get(at..).unwrap_or_default();
+    let Some((text, _)) = rest.split_first_chunk::<8>() else {
+        let length = rest.len().min(PREFIX.len());
+        return if rest[..length] == PREFIX[..length] { Ok(None) } else { Err(HeadError::StartLine) };
+    };
+    match text {
+        b"HTTP/1.1" => Ok(Some((false, at + 8))),
+        b"HTTP/1.0" => Ok(Some((true, at + 8))),
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => {
+            Err(HeadError::Version)
+        }
+        _ => Err(HeadError::StartLine),
+    }
+}
+
+/// CR LF at `at`: where the next line starts.
+fn line_end(bytes: &[u8], at: usize) -> Result<Option<usize>, HeadError> {
+    match bytes.get(at..).unwrap_or_default() {
+        [] | [b'\r'] => Ok(None),
+        [b'\r', b'\n', ..] => Ok(Some(at + 2)),
+        [b'\r' | b'\n', ..] => Err(HeadError::BareLineEnd),
+        _ => Err(HeadError::FieldValue),
+    }
+}
+
+/// Splits an absolute target into authority and path, and refuses what is neither.
+fn split_target(
+    bytes: &[u8],
+    method: &Range<usize>,
+    target: Range<usize>,
+) -> Result<(Range<usize>, Option<Range<usize>>), HeadError> {
+    let text = bytes.get(target.clone()).and_then(|text| std::str::from_utf8(text).ok()).ok_or(HeadError::Target)?;
+    if text.contains('#') {
+        return Err(HeadError::Target);
+    }
+    if text.starts_with('/') || (text == "*" && bytes.get(method.clone()) == Some(b"OPTIONS")) {
+        return Ok((target, None));
+    }
+    let scheme = ["http://", "https://"]
+        .into_iter()
+        .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))
+        .ok_or(HeadError::Target)?;
+    let start = target.start + scheme.len();
+    let rest = &text[scheme.len()..];
+    let length = rest.find(['/', '?']).unwrap_or(rest.len());
+    let authority = start..start + length;
+    if length == 0 || !is_authority(&bytes[authority.clone()]) || rest[length..].starts_with('?') {
+        return Err(HeadError::Target);
+    }
+    Ok((authority.end..target.end, Some(authority)))
+}
+
+fn is_authority(value: &[u8]) -> bool {
+    value.iter().all(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'[' | b']' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&'..=b',' | b';' | b'='))
+}
+
+struct FieldBlock<'a> {
+    limits: &'a HttpLimits,
+    fields: Vec<Field>,
+    facts: Facts,
+    hosts: usize,
+    encodings: usize,
+    unknown_expectation: bool,
+}
+
+impl FieldBlock<'_> {
+    fn new(limits: &HttpLimits) -> FieldBlock<'_> {
+        // Enough for nearly every client, so the vector does not grow while it is filled.
+        let fields = Vec::with_capacity(16);
+        FieldBlock { limits, fields, facts: Facts::default(), hosts: 0, encodings: 0, unknown_expectation: false }
+    }
+
+    /// Parses field lines from `at` to the empty line and returns where the body starts.
+    fn parse(&mut self, bytes: &[u8], mut at: usize) -> Result<Option<usize>, HeadError> {
+        loop {
+            let line = bytes.get(at..).unwrap_or_default();
+            let name_length = token_length(line);
+            match line.get(name_length) {
+                None => return Ok(None),
+                Some(b':') if name_length > 0 => {}
+                Some(b'\r') if name_length == 0 => {
+                    return match line_end(bytes, at)? {
+                        Some(end) if end > self.limits.head_bytes_max => Err(HeadError::TooLong),
+                        end => Ok(end),
+                    };
+                }
+                Some(b'\n') if name_length == 0 => return Err(HeadError::BareLineEnd),
+                Some(b' ' | b'\t') if name_length == 0 => return Err(HeadError::Folded),
+                Some(_) => return Err(HeadError::FieldName),
+            }
+            let mut start = name_length + 1;
+            while matches!(line.get(start), Some(b' ' | b'\t')) {
+                start += 1;
+            }
+            let content = line.get(start..).unwrap_or_default();
+            let length = value_length(content);
+            let Some(next) = line_end(bytes, at + start + length)? else { return Ok(None) };
+            let value = content[..length].trim_ascii_end();
+            if self.fields.len() == self.limits.fields_max {
+                return Err(HeadError::TooManyFields);
+            }
+            if next > self.limits.head_bytes_max {
+                return Err(HeadError::TooLong);
+            }
+            self.note(&line[..name_length], value)?;
+            let offset = |inside: usize| u32::try_from(at + inside).map_err(|_| HeadError::TooLong);
+            self.fields.push((offset(0)?..offset(name_length)?, offset(start)?..offset(start + value.len())?));
+            at = next;
+        }
+    }
+
+    /// Looks at the fields that decide about framing and the connection, told apart by length first.
+    fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), HeadError> {
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => {
+                self.hosts += 1;
+                if !is_authority(value) {
+                    return Err(HeadError::Host);
+                }
+            }
+            6 if name.eq_ignore_ascii_case(b"expect") => {
+                let known = value.eq_ignore_ascii_case(b"100-continue");
+                self.facts.expect_continue |= known;
+                self.unknown_expectation |= !known;
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") => self.note_connection(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                if self.facts.content_length.is_some() {
+                    return Err(HeadError::ContentLength);
+                }
+                self.facts.content_length = Some(parse_length(value)?);
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                self.encodings += 1;
+                if self.encodings > 1 || value.is_empty() {
+                    return Err(HeadError::Ambiguous);
+                }
+                if !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(HeadError::TransferEncoding);
+                }
+                self.facts.chunked = true;
+            }
+            _ => return Ok(()),
+        }
+        if self.encodings > 0 && self.facts.content_length.is_some() {
+            return Err(HeadError::Ambiguous);
+        }
+        Ok(())
+    }
+
+    fn note_connection(&mut self, value: &[u8]) {
+        for option in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            if option.eq_ignore_ascii_case(b"close") {
+                self.facts.close = true;
+            } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                self.facts.keep_alive = true;
+            } else if !option.is_empty() {
+                self.facts.names_fields = true;
+            }
+        }
+    }
+}
+
+/// Digits only: no sign, no list, no white space inside; 18 digits always fit.
+fn parse_length(value: &[u8]) -> Result<u64, HeadError> {
+    if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {
+        return Err(HeadError::ContentLength);
+    }
+    Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
+}

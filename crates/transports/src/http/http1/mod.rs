@@ -1,0 +1,21 @@
+//! HTTP/1.1 on a socket: heads, chunks, bodies in both directions.
+//!
+//! [`parse_request`], [`parse_reply`] and [`ChunkDecoder`] are pure functions of bytes and the place where strictness
+//! lives; the rest moves bytes.
+
+mod chunked;
+mod head;
+mod incoming;
+mod outgoing;
+mod scan;
+mod wire;
+
+pub use chunked::{ChunkDecoder, ChunkError, ChunkStep};
+pub use head::{Facts, Field, HeadError, ReplyHead, RequestHead, parse_reply, parse_request};
+pub(crate) use incoming::{Decoder, Incoming, describe};
+pub(crate) use outgoing::{
+    BodyEncoder, Framing, PumpError, WireSource, is_ours, poll_pump, push_decimal, push_field, push_framing,
+    remove_named_by_connection,
+};
+pub(crate) use scan::may_end_head;
+pub(crate) use wire::{SharedWire, Socket, Wire};

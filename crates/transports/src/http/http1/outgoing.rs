@@ -1,0 +1,239 @@
+//! What leaves on a wire: fields, framing, and the pump that moves a body from one wire to another.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use penstock_message::{BodyError, Headers};
+
+use super::scan::{token_length, value_length};
+use super::wire::{SharedWire, Wire};
+
+/// Data up to this size is copied behind the head and written with it by one plain `send`; a vectored write of two
+/// pieces costs more than the copy.
+const JOINED_BYTES_MAX: usize = 4 * 1024;
+
+/// How a body is framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// No body at all.
+    None,
+    Length(u64),
+    Chunked,
+    /// Until the connection is closed, for clients of HTTP/1.0.
+    Close,
+}
+
+/// Whether framing or connection handling owns this field: it never crosses a hop as it came.
+pub(crate) fn is_ours(name: &[u8]) -> bool {
+    match name.len() {
+        2 => name.eq_ignore_ascii_case(b"te"),
+        7 => name.eq_ignore_ascii_case(b"upgrade") || name.eq_ignore_ascii_case(b"trailer"),
+        10 => name.eq_ignore_ascii_case(b"connection") || name.eq_ignore_ascii_case(b"keep-alive"),
+        14 => name.eq_ignore_ascii_case(b"content-length"),
+        16 => name.eq_ignore_ascii_case(b"proxy-connection"),
+        17 => name.eq_ignore_ascii_case(b"transfer-encoding"),
+        _ => false,
+    }
+}
+
+/// Removes the fields that `Connection` names (RFC 9110 §7.6.1): they end at this hop.
+pub(crate) fn remove_named_by_connection(headers: &mut Headers) {
+    let named: Vec<Vec<u8>> = headers
+        .get_all("Connection")
+        .flat_map(|value| value.split(|&byte| byte == b','))
+        .map(|option| option.trim_ascii().to_vec())
+        // A client must not be able to make us drop what decides about the message itself.
+        .filter(|option| !is_ours(option) && !option.eq_ignore_ascii_case(b"host") && !option.eq_ignore_ascii_case(b"content-type"))
+        .collect();
+    headers.retain(|name, _| !named.iter().any(|option| option.eq_ignore_ascii_case(name)));
+}
+
+/// Appends a field. Names and values that a mediator set are not trusted: a name that is none is left out, a value
+/// loses the characters that would end its line.
+pub(crate) fn push_field(head: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    if name.is_empty() || token_length(name) != name.len() {
+        return;
+    }
+    head.extend_from_slice(name);
+    head.extend_from_slice(b": ");
+    if value_length(value) == value.len() {
+        head.extend_from_slice(value);
+    } else {
+        head.extend(value.iter().filter(|byte| **byte >= b' ' && **byte != 0x7f));
+    }
+    head.extend_from_slice(b"\r\n");
+}
+
+/// Appends the fields of a trailer section, without those that decide about framing.
+fn push_trailers(head: &mut Vec<u8>, trailers: &Headers) {
+    for (name, value) in trailers.iter().filter(|(name, _)| !is_ours(name)) {
+        push_field(head, name, value);
+    }
+}
+
+/// Appends a number.
+pub(crate) fn push_decimal(head: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    head.extend_from_slice(&digits[at..]);
+}
+
+/// Appends the framing field.
+pub(crate) fn push_framing(head: &mut Vec<u8>, framing: Framing) {
+    match framing {
+        Framing::None | Framing::Close => {}
+        Framing::Chunked => head.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        Framing::Length(length) => {
+            head.extend_from_slice(b"Content-Length: ");
+            push_decimal(head, length);
+            head.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// Writes a body behind its head.
+pub(crate) struct BodyEncoder {
+    framing: Framing,
+}
+
+impl BodyEncoder {
+    pub(crate) fn new(framing: Framing) -> BodyEncoder {
+        BodyEncoder { framing }
+    }
+
+    /// Sends `head`, which may be empty and is empty afterwards, and data.
+    pub(crate) fn send(
+        &mut self,
+        wire: &mut Wire,
+        cx: &mut Context<'_>,
+        head: &mut Vec<u8>,
+        data: &[u8],
+    ) -> io::Result<()> {
+        if data.is_empty() {
+            return if head.is_empty() { Ok(()) } else { flush_head(wire, cx, head) };
+        }
+        match &mut self.framing {
+            Framing::None => return Err(io::Error::other("a message without body has one")),
+            Framing::Close => {}
+            Framing::Length(left) => {
+                *left = left
+                    .checked_sub(data.len() as u64)
+                    .ok_or_else(|| io::Error::other("the body is longer than its Content-Length"))?;
+            }
+            Framing::Chunked => {
+                head.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
+                if data.len() <= JOINED_BYTES_MAX {
+                    head.extend_from_slice(data);
+                    head.extend_from_slice(b"\r\n");
+                    return flush_head(wire, cx, head);
+                }
+                let outcome = wire.send(cx, &[head, data, b"\r\n"]);
+                head.clear();
+                return outcome;
+            }
+        }
+        if head.is_empty() {
+            return wire.send(cx, &[data]);
+        }
+        if data.len() <= JOINED_BYTES_MAX {
+            head.extend_from_slice(data);
+            return flush_head(wire, cx, head);
+        }
+        let outcome = wire.send(cx, &[head, data]);
+        head.clear();
+        outcome
+    }
+
+    /// Sends what is left of the head and ends the body.
+    pub(crate) fn finish(
+        &mut self,
+        wire: &mut Wire,
+        cx: &mut Context<'_>,
+        head: &mut Vec<u8>,
+        trailers: Option<&Headers>,
+    ) -> io::Result<()> {
+        match self.framing {
+            Framing::Length(1..) => return Err(io::Error::other("the body is shorter than its Content-Length")),
+            Framing::Chunked => {
+                head.extend_from_slice(b"0\r\n");
+                if let Some(trailers) = trailers {
+                    push_trailers(head, trailers);
+                }
+                head.extend_from_slice(b"\r\n");
+            }
+            _ => {}
+        }
+        self.framing = Framing::None;
+        if head.is_empty() { Ok(()) } else { flush_head(wire, cx, head) }
+    }
+}
+
+fn flush_head(wire: &mut Wire, cx: &mut Context<'_>, head: &mut Vec<u8>) -> io::Result<()> {
+    let outcome = wire.send(cx, &[head]);
+    head.clear();
+    outcome
+}
+
+/// Why a body did not arrive at the other side.
+#[derive(Debug)]
+pub(crate) enum PumpError {
+    /// It could not be read.
+    Source(BodyError),
+    /// It could not be written.
+    Sink(io::Error),
+}
+
+/// A body whose bytes lie in the read buffer of a wire.
+pub(crate) trait WireSource {
+    /// See [`Wire::poll_data`].
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, BodyError>>;
+    /// Where the bytes lie; never the wire they go to.
+    fn wire(&self) -> &SharedWire;
+}
+
+/// Moves a body from wire to wire as far as it goes now, holding at most one read buffer of it: it reads on only
+/// when everything it read is written.
+pub(crate) fn poll_pump(
+    source: &mut dyn WireSource,
+    sink: &SharedWire,
+    encoder: &mut BodyEncoder,
+    head: &mut Vec<u8>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), PumpError>> {
+    loop {
+        match sink.borrow_mut().poll_flush(cx) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Sink(error))),
+            Poll::Pending => return Poll::Pending,
+        }
+        match source.poll_data(cx) {
+            Poll::Pending if head.is_empty() => return Poll::Pending,
+            Poll::Pending => {
+                encoder.send(&mut sink.borrow_mut(), cx, head, &[]).map_err(PumpError::Sink)?;
+                if sink.borrow().is_flushed() {
+                    return Poll::Pending;
+                }
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Source(error))),
+            Poll::Ready(Ok(0)) => {
+                let trailers = source.wire().borrow_mut().trailers.take();
+                encoder.finish(&mut sink.borrow_mut(), cx, head, trailers.as_ref()).map_err(PumpError::Sink)?;
+                return sink.borrow_mut().poll_flush(cx).map_err(PumpError::Sink);
+            }
+            Poll::Ready(Ok(count)) => {
+                let mut input = source.wire().borrow_mut();
+                let data = &input.buffer[..count];
+                encoder.send(&mut sink.borrow_mut(), cx, head, data).map_err(PumpError::Sink)?;
+                input.take_data(count).map_err(PumpError::Source)?;
+            }
+        }
+    }
+}

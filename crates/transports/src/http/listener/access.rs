@@ -1,0 +1,31 @@
+//! What a listener tells about every exchange.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use penstock_message::RequestLine;
+
+/// One finished exchange.
+#[derive(Debug)]
+pub struct AccessEntry<'a> {
+    /// Who asked.
+    pub peer: SocketAddr,
+    /// What for.
+    pub line: &'a RequestLine,
+    /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
+    pub protocol: &'static str,
+    /// What was answered.
+    pub status: u16,
+    /// Body bytes of the reply as framed; `None` when its length was not known in advance.
+    pub body_bytes: Option<u64>,
+    /// From the request's head to the last byte of the reply.
+    pub took: Duration,
+    /// Whether the reply reached the socket completely.
+    pub complete: bool,
+}
+
+/// Takes entries. Called on the core after the reply; must not block.
+pub trait AccessLog {
+    /// Writes one.
+    fn record(&self, entry: &AccessEntry<'_>);
+}

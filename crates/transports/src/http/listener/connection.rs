@@ -1,0 +1,327 @@
+//! One client connection: requests in, replies out, in order.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use bytes::Bytes;
+use penstock_engine::ports::{Client, Request};
+use penstock_message::{Body, BodyError, HeaderBlock, Headers, Message, Method, RequestLine};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::reply::{Reply, ReplyTo};
+use super::{AccessEntry, OnDrop, Shared};
+use crate::http::http1::{
+    Decoder, Framing, HeadError, Incoming, PumpError, RequestHead, SharedWire, Socket, Wire, may_end_head,
+    parse_request, remove_named_by_connection,
+};
+
+/// A body up to this size that came with its head is copied with it: one block instead of a stream.
+const JOINED_BODY_MAX: usize = 2 * 1024;
+
+/// Empty lines before a request line that are passed over (RFC 9112 §2.2 asks for one).
+const EMPTY_LINES_MAX: usize = 4;
+
+pub(super) struct Connection {
+    wire: SharedWire,
+    peer: SocketAddr,
+    local: SocketAddr,
+    secure: bool,
+    shared: Rc<Shared>,
+}
+
+/// What a head turned into.
+enum Next {
+    Request(RequestHead),
+    /// Nothing more to do, without a word.
+    Close,
+    Refuse(u16, &'static str),
+}
+
+/// What of a request is needed when its reply is written.
+struct Facts {
+    is_head: bool,
+    is_http10: bool,
+    keep: bool,
+}
+
+impl Connection {
+    pub(super) fn new(socket: Socket, peer: SocketAddr, local: SocketAddr, shared: &Rc<Shared>) -> Connection {
+        let secure = matches!(socket, Socket::Tls(_));
+        let timeouts = &shared.config.timeouts;
+        let wire = Wire::new(socket, &shared.core, &shared.limits, timeouts.body, timeouts.write);
+        Connection { wire: Rc::new(RefCell::new(wire)), peer, local, secure, shared: shared.clone() }
+    }
+
+    /// Answers requests until the connection ends.
+    pub(super) async fn serve(self) {
+        loop {
+            let mut waiting = Waiting::default();
+            match poll_fn(|cx| self.poll_request(cx, &mut waiting)).await {
+                Next::Close => return,
+                Next::Refuse(status, why) => return self.refuse(status, why).await,
+                Next::Request(head) => {
+                    if !self.exchange(head).await {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a complete head.
+    fn poll_request(&self, cx: &mut Context<'_>, waiting: &mut Waiting) -> Poll<Next> {
+        let mut wire = self.wire.borrow_mut();
+        let timeouts = &self.shared.config.timeouts;
+        loop {
+            while waiting.empty_lines < EMPTY_LINES_MAX && wire.buffer.starts_with(b"\r\n") {
+                wire.consume(2);
+                waiting.empty_lines += 1;
+            }
+            let length = wire.buffer.len();
+            if length > 0 && (waiting.scanned == 0 || may_end_head(&wire.buffer, waiting.scanned)) {
+                match parse_request(&wire.buffer, &self.shared.limits) {
+                    Ok(Some(head)) => {
+                        wire.read_timer.disarm();
+                        return Poll::Ready(Next::Request(head));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Poll::Ready(refusal(error)),
+                }
+            } else if length > self.shared.limits.head_bytes_max {
+                return Poll::Ready(refusal(HeadError::TooLong));
+            }
+            waiting.scanned = length;
+            match wire.poll_fill(cx) {
+                Poll::Ready(Ok(1..)) => continue,
+                Poll::Ready(_) => return Poll::Ready(Next::Close),
+                Poll::Pending => {}
+            }
+            if length == 0 && self.shared.draining.get() {
+                return Poll::Ready(Next::Close);
+            }
+            if length > 0 && !waiting.for_rest {
+                waiting.for_rest = true;
+                wire.read_timer.arm(&self.shared.core, timeouts.head);
+            } else if length == 0 && !waiting.for_first {
+                waiting.for_first = true;
+                wire.read_timer.arm(&self.shared.core, timeouts.idle);
+            }
+            if !wire.read_timer.poll_fired(cx) {
+                return Poll::Pending;
+            }
+            return Poll::Ready(if length == 0 {
+                Next::Close
+            } else {
+                Next::Refuse(408, "the head did not arrive in time")
+            });
+        }
+    }
+
+    /// Answers one request; whether another may follow.
+    async fn exchange(&self, head: RequestHead) -> bool {
+        let core = &self.shared.core;
+        let facts = head.facts;
+        if facts.content_length.is_some_and(|length| length > self.shared.limits.body_bytes_max) {
+            self.refuse(413, "the body is too large").await;
+            return false;
+        }
+        let start = self.shared.access.as_ref().map(|_| Instant::now());
+        core.counters.requests.add(1);
+        core.counters.in_flight.add(1);
+        let _ended = OnDrop(|| core.counters.in_flight.subtract(1));
+
+        let is_http10 = head.is_http10;
+        let wants_keep = if is_http10 { facts.keep_alive && !facts.close } else { !facts.close };
+        let request = self.request(head);
+        let client = request.client.clone();
+        let is_head = client.line.method == Method::Head;
+        let message = self.shared.service.answer(request).await;
+
+        let keep = wants_keep && !self.shared.draining.get() && self.body_can_end();
+        let mut facts = Facts { is_head, is_http10, keep };
+        let message = self.replace_if_body_failed(message, &mut facts);
+        let status = message.status;
+        let to = ReplyTo { is_head, is_http10, keep: facts.keep };
+        let mut reply = Reply::new(core, message, to);
+        let outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
+        core.counters.replied(status);
+        if let (Some(access), Some(start)) = (&self.shared.access, start) {
+            access.record(&AccessEntry {
+                peer: self.peer,
+                line: &client.line,
+                protocol: client.protocol,
+                status,
+                body_bytes: match reply.framing {
+                    Framing::Length(length) => Some(length),
+                    Framing::None => Some(0),
+                    Framing::Chunked | Framing::Close => None,
+                },
+                took: start.elapsed(),
+                complete: outcome.is_ok(),
+            });
+        }
+        let keep = reply.keep;
+        drop(reply);
+        match outcome {
+            Ok(()) if keep && self.wire.borrow().decoder.is_done() => true,
+            Ok(()) if keep => poll_fn(|cx| self.poll_drain(cx)).await,
+            Ok(()) => {
+                self.close().await;
+                false
+            }
+            // The length was promised; cutting the connection is the only way to say that it is not kept.
+            Err(PumpError::Source(_) | PumpError::Sink(_)) => false,
+        }
+    }
+
+    /// Takes the head off the wire and makes the request of it.
+    fn request(&self, head: RequestHead) -> Request {
+        let mut wire = self.wire.borrow_mut();
+        let facts = head.facts;
+        let decoder = Decoder::of_request(&facts);
+        let joined = match &decoder {
+            Decoder::Length(length) => usize::try_from(*length)
+                .ok()
+                .filter(|&length| length <= JOINED_BODY_MAX && wire.buffer.len() >= head.length + length),
+            _ => None,
+        };
+        let block = Bytes::copy_from_slice(&wire.buffer[..head.length + joined.unwrap_or(0)]);
+        wire.begin_body(decoder, self.shared.limits.body_bytes_max, facts.expect_continue && !head.is_http10);
+        wire.consume(head.length);
+        if let Some(length) = joined {
+            // A length that was announced cannot exceed its limit any more.
+            let _ = wire.take_data(length);
+        }
+        let is_done = wire.decoder.is_done();
+        drop(wire);
+
+        let text = |range: std::ops::Range<usize>| std::str::from_utf8(&block[range]).unwrap_or_default();
+        let method = Method::parse(text(head.method));
+        let target = if head.target.is_empty() { Bytes::from_static(b"/") } else { block.slice(head.target) };
+        let line = RequestLine { method: method.clone(), target, secure: self.secure };
+        let protocol = if head.is_http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+        let body = match joined {
+            Some(length) => Body::bytes(block.slice(head.length..head.length + length)),
+            None if is_done => Body::empty(),
+            None => Body::stream(Box::new(Incoming::new(&self.wire))),
+        };
+        let authority = head.authority.map(text).map(str::to_owned);
+        let mut headers = Headers::from_block(HeaderBlock { bytes: block, fields: head.fields });
+        if facts.names_fields {
+            remove_named_by_connection(&mut headers);
+        }
+        if let Some(authority) = authority {
+            // RFC 9112 §3.2.2: the authority of an absolute target is the one that counts.
+            headers.set("Host", authority);
+        }
+        Request {
+            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol }),
+            message: Message { headers, body, method, ..Message::default() },
+        }
+    }
+
+    /// Whether what is left of the request's body is worth reading to keep the connection.
+    fn body_can_end(&self) -> bool {
+        let wire = self.wire.borrow();
+        match &wire.decoder {
+            Decoder::Done => true,
+            // The client still waits to be asked for its body and will not send it after a final reply, or will.
+            _ if wire.continue_due => false,
+            Decoder::Length(left) => *left <= self.shared.limits.drain_bytes_max,
+            Decoder::Chunked(_) => true,
+            Decoder::UntilClose | Decoder::Failed => false,
+        }
+    }
+
+    /// A request whose body broke gets the reply that says so, whatever the service made of it.
+    fn replace_if_body_failed(&self, message: Message, facts: &mut Facts) -> Message {
+        let wire = self.wire.borrow();
+        let Some(error) = &wire.body_error else { return message };
+        facts.keep = false;
+        let status = match error {
+            BodyError::TooLarge { .. } => 413,
+            BodyError::Timeout => 408,
+            _ => 400,
+        };
+        if message.status < 400 { message } else { plain(status, &error.to_string()) }
+    }
+
+    fn poll_drain(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        let mut wire = self.wire.borrow_mut();
+        loop {
+            match ready!(wire.poll_data(cx)) {
+                Ok(0) => return Poll::Ready(true),
+                Ok(count) => {
+                    wire.drained_bytes += count as u64;
+                    if wire.take_data(count).is_err() || wire.drained_bytes > self.shared.limits.drain_bytes_max {
+                        return Poll::Ready(false);
+                    }
+                }
+                Err(_) => return Poll::Ready(false),
+            }
+        }
+    }
+
+    async fn refuse(&self, status: u16, why: &str) {
+        let core = &self.shared.core;
+        core.counters.refused.add(1);
+        core.counters.replied(status);
+        let to = ReplyTo { is_head: false, is_http10: false, keep: false };
+        let mut reply = Reply::new(core, plain(status, why), to);
+        if poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await.is_ok() {
+            self.close().await;
+        }
+    }
+
+    /// Closes so that the client can read the reply: closing with unread bytes would reset the connection and
+    /// throw the reply away (RFC 9112 §9.6).
+    #[expect(clippy::await_holding_refcell_ref, reason = "nothing else touches the wire of a connection that is over")]
+    async fn close(&self) {
+        let Ok(mut wire) = self.wire.try_borrow_mut() else { return };
+        let limit = self.shared.limits.drain_bytes_max;
+        let linger = async {
+            let socket = wire.socket();
+            if socket.shutdown().await.is_err() {
+                return;
+            }
+            let mut waste = [0u8; 4096];
+            let mut read = 0;
+            while read < limit {
+                match socket.read(&mut waste).await {
+                    Ok(count @ 1..) => read += count as u64,
+                    _ => return,
+                }
+            }
+        };
+        let _ = tokio::time::timeout(self.shared.config.timeouts.linger, linger).await;
+    }
+}
+
+#[derive(Default)]
+struct Waiting {
+    scanned: usize,
+    empty_lines: usize,
+    for_first: bool,
+    for_rest: bool,
+}
+
+fn refusal(error: HeadError) -> Next {
+    Next::Refuse(
+        error.status(),
+        match error {
+            HeadError::TooLong => "the head is too large",
+            HeadError::TooManyFields => "the head has too many fields",
+            _ => "the head is malformed",
+        },
+    )
+}
+
+fn plain(status: u16, why: &str) -> Message {
+    let mut headers = Headers::new();
+    headers.set("Content-Type", "text/plain");
+    Message { status, headers, body: Body::bytes(format!("{why}\n")), ..Message::default() }
+}

@@ -1,0 +1,167 @@
+//! Accepts connections and answers what comes over them.
+
+mod access;
+mod connection;
+mod reply;
+mod shutdown;
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use penstock_engine::ports::Service;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::http1::Socket;
+use super::{HttpLimits, ListenerConfig, PerCore};
+pub use access::{AccessEntry, AccessLog};
+use connection::Connection;
+pub use shutdown::{Shutdown, ShutdownTrigger, shutdown};
+
+/// Connections the kernel may hold for us while we are busy.
+const BACKLOG: i32 = 4096;
+
+/// A bound port, not yet served.
+#[derive(Debug)]
+pub struct HttpListener {
+    tcp: std::net::TcpListener,
+    local: SocketAddr,
+    config: ListenerConfig,
+}
+
+/// Why a port could not be bound.
+#[derive(Debug)]
+pub struct ListenError {
+    /// The address.
+    pub address: SocketAddr,
+    /// What the system said. `AddrInUse` means that something else listens there.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cause.kind() {
+            io::ErrorKind::AddrInUse => write!(out, "port {} of {} is taken", self.address.port(), self.address.ip()),
+            io::ErrorKind::PermissionDenied => {
+                write!(out, "port {} may not be opened by this user", self.address.port())
+            }
+            io::ErrorKind::AddrNotAvailable => write!(out, "the address {} is not one of this machine", self.address.ip()),
+            _ => write!(out, "cannot listen on {}: {}", self.address, self.cause),
+        }
+    }
+}
+
+impl std::error::Error for ListenError {}
+
+/// What the connections of a listener share.
+pub(super) struct Shared {
+    pub(super) core: Rc<PerCore>,
+    pub(super) config: ListenerConfig,
+    pub(super) limits: Rc<HttpLimits>,
+    pub(super) service: Rc<dyn Service>,
+    pub(super) access: Option<Rc<dyn AccessLog>>,
+    pub(super) draining: Cell<bool>,
+}
+
+impl HttpListener {
+    /// Binds the port for this core. Every core binds the same address; the kernel spreads connections over them.
+    /// Whether something else holds the port is only told by the first core of a process, see
+    /// [`HttpListener::check_free`].
+    pub fn bind(address: SocketAddr, config: ListenerConfig) -> Result<HttpListener, ListenError> {
+        let tcp = listen(address, true).map_err(|cause| ListenError { address, cause })?;
+        let local = tcp.local_addr().map_err(|cause| ListenError { address, cause })?;
+        Ok(HttpListener { tcp, local, config })
+    }
+
+    /// Fails when something else listens on the address. `SO_REUSEPORT` would let two servers of one user share a
+    /// port silently, so the server asks once before the cores bind.
+    pub fn check_free(address: SocketAddr) -> Result<(), ListenError> {
+        listen(address, false).map(drop).map_err(|cause| ListenError { address, cause })
+    }
+
+    /// The bound address; tells the port when it was 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Serves until `shutdown` says so, then drains: accepts no more, closes idle connections, gives running
+    /// exchanges their time. Run it inside a `LocalSet` or a local runtime.
+    pub async fn serve(
+        self,
+        core: Rc<PerCore>,
+        service: Rc<dyn Service>,
+        access: Option<Rc<dyn AccessLog>>,
+        mut shutdown: Shutdown,
+    ) -> io::Result<()> {
+        let listener = TcpListener::from_std(self.tcp)?;
+        let limits = Rc::new(self.config.limits.clone());
+        let drain = self.config.timeouts.drain;
+        let connections_max = self.config.connections_max;
+        let draining = Cell::new(false);
+        let shared = Rc::new(Shared { core, config: self.config, limits, service, access, draining });
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.wait() => break,
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept(), if connections.len() < connections_max => match accepted {
+                    Ok((tcp, peer)) => {
+                        connections.spawn_local(serve_connection(tcp, peer, shared.clone()));
+                    }
+                    // A client that gave up, or no file descriptors: neither may end the listener.
+                    Err(error) => pause_after(&error).await,
+                }
+            }
+        }
+        drop(listener);
+        shared.draining.set(true);
+        shared.core.wake_all();
+        let finished = tokio::time::timeout(drain, async { while connections.join_next().await.is_some() {} });
+        if finished.await.is_err() {
+            connections.shutdown().await;
+        }
+        Ok(())
+    }
+}
+
+async fn pause_after(error: &io::Error) {
+    const OUT_OF_DESCRIPTORS: std::time::Duration = std::time::Duration::from_millis(100);
+    if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) {
+        tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
+    }
+}
+
+async fn serve_connection(tcp: TcpStream, peer: SocketAddr, shared: Rc<Shared>) {
+    // Without it the last piece of a reply waits for an acknowledgement.
+    let _ = tcp.set_nodelay(true);
+    let Ok(local) = tcp.local_addr() else { return };
+    let counters = shared.core.counters.clone();
+    counters.accepted.add(1);
+    counters.connections.add(1);
+    let _closed = OnDrop(|| counters.connections.subtract(1));
+    Connection::new(Socket::Plain(tcp), peer, local, &shared).serve().await;
+}
+
+/// Also runs when a task is aborted.
+pub(super) struct OnDrop<F: Fn()>(pub(super) F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn listen(address: SocketAddr, share: bool) -> io::Result<std::net::TcpListener> {
+    let socket = socket2::Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None)?;
+    // Connections of an earlier process in TIME_WAIT must not keep a new one from starting.
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(share)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}

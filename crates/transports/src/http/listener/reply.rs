@@ -1,0 +1,192 @@
+//! The reply of a service on its way to the client.
+
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use penstock_message::{BodyStream, Form, Message, SizeHint};
+
+use crate::http::PerCore;
+use crate::http::http1::{
+    BodyEncoder, Framing, PumpError, SharedWire, WireSource, is_ours, poll_pump, push_decimal, push_field, push_framing,
+};
+use crate::http::reason::reason_phrase;
+use crate::http::sender::ReplyBody;
+
+/// What decides how a reply is framed, from the side of the request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReplyTo {
+    pub(super) is_head: bool,
+    pub(super) is_http10: bool,
+    /// Whether the connection stays open after the reply.
+    pub(super) keep: bool,
+}
+
+/// A reply that is being written.
+pub(super) struct Reply {
+    head: Vec<u8>,
+    encoder: BodyEncoder,
+    body: ReplyForm,
+    pub(super) framing: Framing,
+    /// Whether the connection may carry another exchange.
+    pub(super) keep: bool,
+}
+
+enum ReplyForm {
+    Empty,
+    Bytes(Bytes),
+    Wire(Box<ReplyBody>),
+    Stream { head: Bytes, rest: Box<dyn BodyStream> },
+}
+
+impl Reply {
+    /// Frames a message and writes its head into the scratch buffer of the core.
+    pub(super) fn new(core: &PerCore, mut message: Message, to: ReplyTo) -> Reply {
+        let status = if (200..=999).contains(&message.status) { message.status } else { 500 };
+        let (body, hint) = form_of(message.body.take());
+        let forbidden = matches!(status, 204 | 304);
+        let (framing, body) = match hint {
+            _ if forbidden => (Framing::None, ReplyForm::Empty),
+            SizeHint::Exact(size) => (Framing::Length(size), body),
+            SizeHint::Unknown if to.is_http10 => (Framing::Close, body),
+            SizeHint::Unknown => (Framing::Chunked, body),
+        };
+        let keep = to.keep && framing != Framing::Close;
+        let mut head = core.take_scratch();
+        write_head(core, &mut head, status, &message, framing, ReplyTo { keep, ..to });
+        let (body, encoder) = if to.is_head { (ReplyForm::Empty, Framing::None) } else { (body, framing) };
+        Reply { head, encoder: BodyEncoder::new(encoder), body, framing, keep }
+    }
+
+    /// Writes as far as it goes.
+    pub(super) fn poll_write(
+        &mut self,
+        core: &PerCore,
+        wire: &SharedWire,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), PumpError>> {
+        match &mut self.body {
+            ReplyForm::Empty => self.poll_bytes(core, &Bytes::new(), wire, cx),
+            ReplyForm::Bytes(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.poll_bytes(core, &bytes, wire, cx)
+            }
+            ReplyForm::Wire(source) => {
+                let Some(from) = source.wire().cloned() else { return Poll::Ready(Ok(())) };
+                let mut source = ReplySource { body: source, wire: from };
+                let outcome = ready!(poll_pump(&mut source, wire, &mut self.encoder, &mut self.head, cx));
+                core.give_scratch(std::mem::take(&mut self.head));
+                source.body.release_if_done();
+                Poll::Ready(outcome)
+            }
+            ReplyForm::Stream { head, rest } => loop {
+                ready!(wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink)?;
+                let chunk = if head.is_empty() { rest.poll_chunk(cx) } else { Poll::Ready(Some(Ok(std::mem::take(head)))) };
+                let mut wire = wire.borrow_mut();
+                match chunk {
+                    Poll::Pending if self.head.is_empty() => return Poll::Pending,
+                    Poll::Pending => {
+                        self.encoder.send(&mut wire, cx, &mut self.head, &[]).map_err(PumpError::Sink)?;
+                    }
+                    Poll::Ready(Some(Ok(chunk))) => {
+                        self.encoder.send(&mut wire, cx, &mut self.head, &chunk).map_err(PumpError::Sink)?;
+                    }
+                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(PumpError::Source(error))),
+                    Poll::Ready(None) => {
+                        let trailers = rest.trailers();
+                        let outcome = self.encoder.finish(&mut wire, cx, &mut self.head, trailers.as_ref());
+                        outcome.map_err(PumpError::Sink)?;
+                        self.body = ReplyForm::Empty;
+                        return wire.poll_flush(cx).map_err(PumpError::Sink);
+                    }
+                }
+            },
+        }
+    }
+
+    fn poll_bytes(
+        &mut self,
+        core: &PerCore,
+        bytes: &Bytes,
+        wire: &SharedWire,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), PumpError>> {
+        let mut wire = wire.borrow_mut();
+        if !self.head.is_empty() {
+            let sent = self.encoder.send(&mut wire, cx, &mut self.head, bytes);
+            let sent = sent.and_then(|()| self.encoder.finish(&mut wire, cx, &mut self.head, None));
+            core.give_scratch(std::mem::take(&mut self.head));
+            sent.map_err(PumpError::Sink)?;
+        }
+        wire.poll_flush(cx).map_err(PumpError::Sink)
+    }
+}
+
+/// A reply body on a backend's wire, as the pump wants it.
+struct ReplySource<'a> {
+    body: &'a mut ReplyBody,
+    wire: SharedWire,
+}
+
+impl WireSource for ReplySource<'_> {
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, penstock_message::BodyError>> {
+        self.body.poll_data(cx)
+    }
+
+    fn wire(&self) -> &SharedWire {
+        &self.wire
+    }
+}
+
+fn form_of(form: Form) -> (ReplyForm, SizeHint) {
+    match form {
+        Form::Empty => (ReplyForm::Empty, SizeHint::Exact(0)),
+        Form::Bytes(bytes) => {
+            let size = bytes.len() as u64;
+            (ReplyForm::Bytes(bytes), SizeHint::Exact(size))
+        }
+        Form::Text(text) => form_of(Form::Bytes(Bytes::copy_from_slice(text.as_bytes()))),
+        // The contract of `Service` excludes them; the client gets the status without a body.
+        Form::Xml(_) | Form::Json(_) => (ReplyForm::Empty, SizeHint::Exact(0)),
+        Form::Stream { head, rest } => {
+            let hint = match rest.size_hint() {
+                SizeHint::Exact(size) => SizeHint::Exact(size.saturating_add(head.len() as u64)),
+                SizeHint::Unknown => SizeHint::Unknown,
+            };
+            if head.is_empty() && rest.as_any().is_some_and(|any| any.is::<ReplyBody>()) {
+                return match rest.into_any().downcast::<ReplyBody>() {
+                    Ok(body) => (ReplyForm::Wire(body), hint),
+                    Err(_) => (ReplyForm::Empty, SizeHint::Exact(0)),
+                };
+            }
+            (ReplyForm::Stream { head, rest }, hint)
+        }
+    }
+}
+
+fn write_head(core: &PerCore, head: &mut Vec<u8>, status: u16, message: &Message, framing: Framing, to: ReplyTo) {
+    head.extend_from_slice(b"HTTP/1.1 ");
+    push_decimal(head, u64::from(status));
+    head.push(b' ');
+    let reason = message.reason.as_deref().unwrap_or_else(|| reason_phrase(status));
+    head.extend(reason.bytes().filter(|byte| *byte >= b' ' && *byte != 0x7f));
+    head.extend_from_slice(b"\r\n");
+    let mut dated = false;
+    for (name, value) in message.headers.iter() {
+        if !is_ours(name) {
+            push_field(head, name, value);
+            dated |= name.eq_ignore_ascii_case(b"date");
+        }
+    }
+    if !dated {
+        head.extend_from_slice(b"Date: ");
+        head.extend_from_slice(&core.date());
+        head.extend_from_slice(b"\r\n");
+    }
+    push_framing(head, framing);
+    if !to.keep {
+        head.extend_from_slice(b"Connection: close\r\n");
+    } else if to.is_http10 {
+        head.extend_from_slice(b"Connection: keep-alive\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+}

@@ -1,0 +1,83 @@
+//! Opening connections to backends: names, addresses, attempts.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use penstock_engine::{Fault, codes};
+use tokio::net::TcpStream;
+
+use super::backend_fault;
+use super::url::Url;
+use crate::http::HttpTimeouts;
+use crate::http::http1::Socket;
+
+/// How long the addresses of a name are believed. Short, because nothing tells us their lifetime.
+const NAME_LIFETIME: Duration = Duration::from_secs(10);
+
+/// What one address gets when there are more to try.
+const ATTEMPT: Duration = Duration::from_secs(2);
+
+pub(crate) struct Connector {
+    names: RefCell<HashMap<(String, u16), (Instant, Vec<SocketAddr>)>>,
+}
+
+impl Connector {
+    pub(crate) fn new() -> Connector {
+        Connector { names: RefCell::default() }
+    }
+
+    pub(crate) async fn connect(&self, url: &Url<'_>, timeouts: &HttpTimeouts) -> Result<Socket, Fault> {
+        match tokio::time::timeout(timeouts.connect, self.open(url)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let message = format!("connecting to `{}` took longer than {:?}", url.authority, timeouts.connect);
+                Err(backend_fault(codes::CONNECT_TIMEOUT, message).retryable())
+            }
+        }
+    }
+
+    async fn open(&self, url: &Url<'_>) -> Result<Socket, Fault> {
+        let addresses = self.resolve(url).await.map_err(|error| {
+            let message = format!("the host `{}` cannot be resolved: {error}", url.host);
+            backend_fault(codes::CONNECTION_FAILED, message).retryable()
+        })?;
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for (index, address) in addresses.iter().enumerate() {
+            let attempt = TcpStream::connect(address);
+            let outcome = if index + 1 < addresses.len() {
+                tokio::time::timeout(ATTEMPT, attempt).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            } else {
+                attempt.await
+            };
+            match outcome {
+                Ok(tcp) => {
+                    // Without it the last piece of a body waits for an acknowledgement.
+                    let _ = tcp.set_nodelay(true);
+                    return Ok(Socket::Plain(tcp));
+                }
+                Err(error) => last = error,
+            }
+        }
+        self.names.borrow_mut().remove(&(url.host.to_owned(), url.port));
+        let message = format!("connecting to `{}` failed: {last}", url.authority);
+        Err(backend_fault(codes::CONNECTION_FAILED, message).retryable())
+    }
+
+    async fn resolve(&self, url: &Url<'_>) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = url.host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, url.port)]);
+        }
+        let key = (url.host.to_owned(), url.port);
+        if let Some((since, addresses)) = self.names.borrow().get(&key)
+            && since.elapsed() < NAME_LIFETIME
+        {
+            return Ok(addresses.clone());
+        }
+        let addresses: Vec<_> = tokio::net::lookup_host((url.host, url.port)).await?.collect();
+        self.names.borrow_mut().insert(key, (Instant::now(), addresses.clone()));
+        Ok(addresses)
+    }
+}

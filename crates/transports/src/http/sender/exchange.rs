@@ -1,0 +1,435 @@
+//! One request on its way and the reply that comes back on the same wire.
+
+use std::any::Any;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use penstock_engine::ports::Outgoing;
+use penstock_engine::{Fault, codes};
+use penstock_message::{Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method, SizeHint};
+
+use super::pool::{Backend, Pool};
+use super::request::{framing, write_head};
+use super::url::Url;
+use super::{Payload, backend_fault};
+use crate::http::PerCore;
+use crate::http::http1::{
+    BodyEncoder, Decoder, HeadError, Incoming, PumpError, ReplyHead, SharedWire, WireSource, describe, may_end_head,
+    parse_reply, poll_pump, remove_named_by_connection,
+};
+use crate::http::reason::reason_phrase;
+
+/// A reply body up to this size that came with its head is copied with it, so the connection is free at once.
+const JOINED_BODY_MAX: usize = 2 * 1024;
+
+/// Interim replies before the real one. Real backends send one or two.
+const INTERIM_REPLIES_MAX: u32 = 16;
+
+/// Why there is no reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Not one byte of a reply came before the connection closed.
+    ClosedBeforeReply,
+    /// Some came, not all of the head.
+    ClosedInHead,
+    /// Writing failed and no reply came.
+    Sending(String),
+    Receiving(String),
+    TimedOut,
+    Violation(HeadError),
+    /// An interim reply that nobody asked for, or too many.
+    Interim(u16),
+    /// The client's body could not be read.
+    Body(BodyError),
+}
+
+impl Failure {
+    pub(crate) fn into_fault(self, url: &Url<'_>, timeout: Duration) -> Fault {
+        let backend = url.authority;
+        match self {
+            Failure::ClosedBeforeReply => {
+                let message = format!("`{backend}` closed the connection before it answered");
+                backend_fault(codes::CONNECTION_CLOSED, message).retryable()
+            }
+            Failure::ClosedInHead => {
+                backend_fault(codes::CONNECTION_CLOSED, format!("`{backend}` closed the connection within its answer"))
+            }
+            Failure::Sending(why) => {
+                backend_fault(codes::SENDER_IO_SENDING, format!("sending to `{backend}` failed: {why}")).retryable()
+            }
+            Failure::Receiving(why) => {
+                backend_fault(codes::SENDER_IO_RECEIVING, format!("receiving from `{backend}` failed: {why}"))
+            }
+            Failure::TimedOut => {
+                backend_fault(codes::CONNECTION_TIMED_OUT, format!("`{backend}` did not answer within {timeout:?}"))
+            }
+            Failure::Violation(error) => {
+                backend_fault(codes::PROTOCOL_VIOLATION, format!("the answer of `{backend}` is not HTTP: {error}"))
+            }
+            Failure::Interim(status) => {
+                backend_fault(codes::PROTOCOL_VIOLATION, format!("`{backend}` answered with an unexpected {status}"))
+            }
+            Failure::Body(error) => Fault::from(error),
+        }
+    }
+}
+
+/// The request's body on its way.
+pub(crate) enum Upload {
+    /// Everything was handed to the wire.
+    Done,
+    Bytes(Bytes),
+    Wire(Incoming),
+    Stream { head: Bytes, rest: Box<dyn BodyStream> },
+    /// The backend stopped reading; its reply may still come.
+    Broken(String),
+}
+
+impl Upload {
+    pub(crate) fn new(payload: Payload) -> Upload {
+        match payload {
+            Payload::Empty => Upload::Bytes(Bytes::new()),
+            Payload::Bytes(bytes) => Upload::Bytes(bytes),
+            Payload::Wire(incoming) => Upload::Wire(incoming),
+            Payload::Stream { head, rest } => Upload::Stream { head, rest },
+        }
+    }
+}
+
+pub(crate) struct Exchange {
+    core: Rc<PerCore>,
+    wire: SharedWire,
+    pool: Rc<Pool>,
+    backend: Rc<Backend>,
+    head: Vec<u8>,
+    encoder: BodyEncoder,
+    upload: Upload,
+    keep: bool,
+    to_head: bool,
+    scanned: usize,
+    interim: u32,
+}
+
+impl Exchange {
+    pub(crate) fn start(
+        core: &Rc<PerCore>,
+        wire: SharedWire,
+        url: &Url<'_>,
+        outgoing: &Outgoing,
+        payload: Payload,
+        pool: &Rc<Pool>,
+        backend: &Rc<Backend>,
+    ) -> Exchange {
+        let framing = framing(&payload, &outgoing.method);
+        let mut head = core.take_scratch();
+        write_head(&mut head, url, outgoing, framing);
+        {
+            let wire = wire.borrow();
+            wire.read_timer.arm(core, outgoing.options.response_timeout);
+        }
+        Exchange {
+            core: core.clone(),
+            wire,
+            pool: pool.clone(),
+            backend: backend.clone(),
+            head,
+            encoder: BodyEncoder::new(framing),
+            upload: Upload::new(payload),
+            keep: !outgoing.options.close && !outgoing.options.http10,
+            to_head: outgoing.method == Method::Head,
+            scanned: 0,
+            interim: 0,
+        }
+    }
+
+    /// Sends, and waits for the head of the reply, which may come before everything is sent.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<ReplyHead, Failure>> {
+        if let Poll::Ready(Err(error)) = self.poll_upload(cx) {
+            return Poll::Ready(Err(Failure::Body(error)));
+        }
+        let mut wire = self.wire.borrow_mut();
+        loop {
+            if !wire.buffer.is_empty() && (self.scanned == 0 || may_end_head(&wire.buffer, self.scanned)) {
+                match parse_reply(&wire.buffer, &wire.limits) {
+                    Err(error) => return Poll::Ready(Err(Failure::Violation(error))),
+                    Ok(Some(head)) if head.status < 200 => {
+                        self.interim += 1;
+                        if head.status == 101 || self.interim > INTERIM_REPLIES_MAX {
+                            return Poll::Ready(Err(Failure::Interim(head.status)));
+                        }
+                        wire.consume(head.length);
+                        self.scanned = 0;
+                        continue;
+                    }
+                    Ok(Some(head)) => {
+                        wire.read_timer.disarm();
+                        return Poll::Ready(Ok(head));
+                    }
+                    Ok(None) => {}
+                }
+            } else if wire.buffer.len() > wire.limits.head_bytes_max {
+                return Poll::Ready(Err(Failure::Violation(HeadError::TooLong)));
+            }
+            self.scanned = wire.buffer.len();
+            match wire.poll_fill(cx) {
+                Poll::Ready(Ok(0)) => {
+                    let nothing_came = wire.buffer.is_empty() && self.interim == 0;
+                    return Poll::Ready(Err(match &self.upload {
+                        _ if nothing_came => Failure::ClosedBeforeReply,
+                        _ => Failure::ClosedInHead,
+                    }));
+                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed_read(&error, wire.buffer.is_empty()))),
+                Poll::Pending if wire.read_timer.poll_fired(cx) => return Poll::Ready(Err(Failure::TimedOut)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    fn failed_read(&self, error: &io::Error, nothing_came: bool) -> Failure {
+        match (&self.upload, error.kind()) {
+            (_, io::ErrorKind::ConnectionReset) if nothing_came && self.interim == 0 => Failure::ClosedBeforeReply,
+            (Upload::Broken(why), _) => Failure::Sending(why.clone()),
+            _ => Failure::Receiving(describe(error)),
+        }
+    }
+
+    /// Sends as much as goes now. Fails only when the client's body cannot be read.
+    fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+        let outcome = match &mut self.upload {
+            Upload::Done => ready!(self.wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink),
+            Upload::Broken(_) => return Poll::Ready(Ok(())),
+            Upload::Bytes(bytes) => {
+                let mut wire = self.wire.borrow_mut();
+                let sent = self.encoder.send(&mut wire, cx, &mut self.head, bytes);
+                let sent = sent.and_then(|()| self.encoder.finish(&mut wire, cx, &mut self.head, None));
+                self.core.give_scratch(std::mem::take(&mut self.head));
+                self.upload = Upload::Done;
+                match sent {
+                    Ok(()) => ready!(wire.poll_flush(cx)).map_err(PumpError::Sink),
+                    Err(error) => Err(PumpError::Sink(error)),
+                }
+            }
+            Upload::Wire(incoming) => {
+                let outcome = ready!(poll_pump(incoming, &self.wire, &mut self.encoder, &mut self.head, cx));
+                self.core.give_scratch(std::mem::take(&mut self.head));
+                self.upload = Upload::Done;
+                outcome
+            }
+            Upload::Stream { head, rest } => {
+                let outcome = ready!(poll_stream(head, rest, &self.wire, &mut self.encoder, &mut self.head, cx));
+                self.upload = Upload::Done;
+                outcome
+            }
+        };
+        match outcome {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(PumpError::Source(error)) => {
+                self.keep = false;
+                Poll::Ready(Err(error))
+            }
+            // The backend may have answered before it closed; the reply is worth more than the error.
+            Err(PumpError::Sink(error)) => {
+                self.keep = false;
+                self.upload = Upload::Broken(describe(&error));
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Makes the message of the reply whose head has just arrived.
+    pub(crate) fn into_reply(mut self, head: ReplyHead, outgoing: &Outgoing) -> Result<Message, Fault> {
+        let facts = head.facts;
+        let stays = if head.is_http10 { facts.keep_alive && !facts.close } else { !facts.close };
+        self.keep &= stays;
+        let mut wire = self.wire.borrow_mut();
+        let decoder = Decoder::of_reply(head.status, self.to_head, &facts);
+        self.keep &= !matches!(decoder, Decoder::UntilClose);
+        let joined = match &decoder {
+            Decoder::Length(length) => usize::try_from(*length)
+                .ok()
+                .filter(|&length| length <= JOINED_BODY_MAX && wire.buffer.len() >= head.length + length),
+            _ => None,
+        };
+        let block = Bytes::copy_from_slice(&wire.buffer[..head.length + joined.unwrap_or(0)]);
+        let reason = std::str::from_utf8(&block[head.reason.clone()]).ok();
+        let reason = reason.filter(|reason| *reason != reason_phrase(head.status)).map(Into::into);
+        let absent = if self.to_head { facts.content_length } else { None };
+        wire.begin_body(decoder, u64::MAX, false);
+        wire.consume(head.length);
+        if let Some(length) = joined {
+            wire.take_data(length)?;
+        }
+        let is_done = wire.decoder.is_done();
+        drop(wire);
+
+        let body = match joined {
+            Some(length) => Body::bytes(block.slice(head.length..head.length + length)),
+            None if is_done => match absent {
+                Some(length) => Body::stream(Box::new(AbsentBody { length })),
+                None => Body::empty(),
+            },
+            None if outgoing.options.one_way => Body::empty(),
+            None => {
+                let body = ReplyBody { exchange: Some(self) };
+                return Ok(reply(head.status, reason, block, head.fields, facts.names_fields, Body::stream(Box::new(body))));
+            }
+        };
+        if is_done {
+            self.release();
+        }
+        Ok(reply(head.status, reason, block, head.fields, facts.names_fields, body))
+    }
+
+    /// Gives the connection back to the pool when another exchange can follow on it.
+    fn release(self) {
+        let Exchange { keep, wire, pool, backend, upload, .. } = self;
+        let clean = {
+            let wire = wire.borrow();
+            // Bytes after the reply belong to nobody: an attack or a broken backend.
+            wire.buffer.is_empty() && wire.is_flushed() && wire.decoder.is_done()
+        };
+        if keep && clean && matches!(upload, Upload::Done) {
+            pool.give(&backend, wire);
+        }
+    }
+}
+
+fn reply(
+    status: u16,
+    reason: Option<std::sync::Arc<str>>,
+    bytes: Bytes,
+    fields: Vec<crate::http::http1::Field>,
+    names_fields: bool,
+    body: Body,
+) -> Message {
+    let mut headers = Headers::from_block(HeaderBlock { bytes, fields });
+    if names_fields {
+        remove_named_by_connection(&mut headers);
+    }
+    Message { headers, body, status, reason, ..Message::default() }
+}
+
+/// Sends a body that comes as chunks. The first chunk leaves with the head.
+fn poll_stream(
+    first: &mut Bytes,
+    rest: &mut Box<dyn BodyStream>,
+    wire: &SharedWire,
+    encoder: &mut BodyEncoder,
+    head: &mut Vec<u8>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), PumpError>> {
+    loop {
+        ready!(wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink)?;
+        let chunk = if first.is_empty() { rest.poll_chunk(cx) } else { Poll::Ready(Some(Ok(std::mem::take(first)))) };
+        let mut wire = wire.borrow_mut();
+        match chunk {
+            Poll::Ready(Some(Ok(chunk))) => encoder.send(&mut wire, cx, head, &chunk).map_err(PumpError::Sink)?,
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(PumpError::Source(error))),
+            Poll::Ready(None) => {
+                let trailers = rest.trailers();
+                encoder.finish(&mut wire, cx, head, trailers.as_ref()).map_err(PumpError::Sink)?;
+                return wire.poll_flush(cx).map_err(PumpError::Sink);
+            }
+            Poll::Pending if head.is_empty() => return Poll::Pending,
+            Poll::Pending => encoder.send(&mut wire, cx, head, &[]).map_err(PumpError::Sink)?,
+        }
+    }
+}
+
+/// The body of a reply. The rest of the request's body is sent while it is read: a backend may answer while it
+/// still listens.
+pub(crate) struct ReplyBody {
+    /// Absent once the body has ended.
+    exchange: Option<Exchange>,
+}
+
+impl ReplyBody {
+    /// The wire while the body lasts.
+    pub(crate) fn wire(&self) -> Option<&SharedWire> {
+        self.exchange.as_ref().map(|exchange| &exchange.wire)
+    }
+
+    fn poll_upload(&mut self, cx: &mut Context<'_>) {
+        if let Some(exchange) = &mut self.exchange
+            && !matches!(exchange.upload, Upload::Done)
+            && let Poll::Ready(Err(error)) = exchange.poll_upload(cx)
+        {
+            // The client stopped sending; whether its request was complete enough is for the backend to say.
+            exchange.upload = Upload::Broken(error.to_string());
+        }
+    }
+
+    /// See [`crate::http::http1::Wire::poll_data`]; gives the connection back at the end.
+    pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, BodyError>> {
+        self.poll_upload(cx);
+        let Some(exchange) = &self.exchange else { return Poll::Ready(Ok(0)) };
+        ready!(exchange.wire.borrow_mut().poll_data(cx)).into()
+    }
+
+    /// Lets go of a connection whose body has been read to its end.
+    pub(crate) fn release_if_done(&mut self) {
+        if self.exchange.as_ref().is_some_and(|exchange| exchange.wire.borrow().decoder.is_done())
+            && let Some(exchange) = self.exchange.take()
+        {
+            exchange.release();
+        }
+    }
+}
+
+impl BodyStream for ReplyBody {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.poll_upload(cx);
+        let Some(exchange) = &self.exchange else { return Poll::Ready(None) };
+        let chunk = ready!(exchange.wire.borrow_mut().poll_chunk(cx));
+        if exchange.wire.borrow().trailers.is_none() {
+            self.release_if_done();
+        }
+        Poll::Ready(chunk)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.exchange {
+            Some(exchange) => exchange.wire.borrow().decoder.size_hint(),
+            None => SizeHint::Exact(0),
+        }
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        let trailers = self.exchange.as_ref().and_then(|exchange| exchange.wire.borrow_mut().trailers.take());
+        self.release_if_done();
+        trailers
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// The body that a reply to HEAD does not have, with the size that its Content-Length states.
+pub(crate) struct AbsentBody {
+    length: u64,
+}
+
+impl BodyStream for AbsentBody {
+    fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.length = 0;
+        Poll::Ready(None)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::Exact(self.length)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

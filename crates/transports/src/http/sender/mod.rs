@@ -1,0 +1,164 @@
+//! Calls backends over HTTP/1.1: a pool per core, streamed bodies in both directions, faults with their codes.
+
+mod connect;
+mod exchange;
+mod pool;
+mod request;
+mod url;
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use penstock_engine::ports::{LocalFuture, Outbound, Outgoing};
+use penstock_engine::{Fault, Side, codes};
+use penstock_message::{Body, BodyStream, Form, Message, SizeHint};
+
+use super::http1::Incoming;
+use super::{HttpLimits, PerCore, SenderConfig};
+use connect::Connector;
+use exchange::{Exchange, Failure};
+use pool::Pool;
+pub(crate) use exchange::ReplyBody;
+use url::Url;
+
+/// A pooled connection that rested longer than this may be closed by the backend at this very moment, so a small
+/// body is kept until the reply begins, to be sent again. One used more recently is as good as proven.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// The sender of a core.
+pub struct HttpSender {
+    core: Rc<PerCore>,
+    limits: Rc<HttpLimits>,
+    config: SenderConfig,
+    pool: Rc<Pool>,
+    connector: Connector,
+}
+
+impl HttpSender {
+    /// A sender with an empty pool. Call it inside a `LocalSet` or a local runtime.
+    pub fn new(core: &Rc<PerCore>, config: SenderConfig) -> HttpSender {
+        let pool = Pool::new(core, &config);
+        HttpSender {
+            core: core.clone(),
+            limits: Rc::new(config.limits.clone()),
+            connector: Connector::new(),
+            pool,
+            config,
+        }
+    }
+
+    async fn exchange(&self, mut outgoing: Outgoing) -> Result<Message, Fault> {
+        let url = outgoing.url.clone();
+        let url = Url::parse(&url)?;
+        let body = std::mem::take(&mut outgoing.message.body).take();
+        let mut body = self.prepare(body, &outgoing).await?;
+        let backend = self.pool.backend(&url);
+        let mut may_reuse = !outgoing.options.close;
+        loop {
+            let pooled = if may_reuse { self.pool.take(&backend) } else { None };
+            let reused = pooled.is_some();
+            let wire = match pooled {
+                Some((wire, rest)) => {
+                    if rest > FRESH {
+                        body.keep_if_complete();
+                    }
+                    self.core.counters.reused.add(1);
+                    wire
+                }
+                None => {
+                    let socket = self.connector.connect(&url, &self.config.timeouts).await?;
+                    self.core.counters.connects.add(1);
+                    self.pool.wire(socket, &self.limits, &self.config.timeouts)
+                }
+            };
+            let again = if reused { body.copy() } else { None };
+            let mut exchange = Exchange::start(&self.core, wire, &url, &outgoing, body, &self.pool, &backend);
+            match std::future::poll_fn(|cx| exchange.poll_head(cx)).await {
+                Ok(head) => return exchange.into_reply(head, &outgoing),
+                // RFC 9110 §9.2.2: a request may be repeated when it is known not to have been processed; a
+                // connection that closes before the first byte of a reply was closed while it was idle.
+                Err(failure) => match again {
+                    Some(copy) if failure == Failure::ClosedBeforeReply => {
+                        body = copy;
+                        may_reuse = false;
+                    }
+                    _ => return Err(failure.into_fault(&url, outgoing.options.response_timeout)),
+                },
+            }
+        }
+    }
+
+    /// Brings the body into a form that can be sent, collecting it when the framing demands its length.
+    async fn prepare(&self, form: Form, outgoing: &Outgoing) -> Result<Payload, Fault> {
+        match form {
+            Form::Empty => Ok(Payload::Empty),
+            Form::Bytes(bytes) => Ok(Payload::Bytes(bytes)),
+            Form::Text(text) => Ok(Payload::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()))),
+            Form::Stream { head, rest } => {
+                let needs_length = outgoing.options.content_length || outgoing.options.http10;
+                if needs_length && rest.size_hint() == SizeHint::Unknown {
+                    return self.collect(head, rest).await;
+                }
+                if head.is_empty() && rest.as_any().is_some_and(|any| any.is::<Incoming>()) {
+                    return match rest.into_any().downcast::<Incoming>() {
+                        Ok(incoming) => Ok(Payload::Wire(*incoming)),
+                        Err(_) => Err(Fault::new("a body stream is not what it says")),
+                    };
+                }
+                Ok(Payload::Stream { head, rest })
+            }
+            Form::Xml(_) | Form::Json(_) => Err(Fault::new("the body was not serialized before it was sent")),
+        }
+    }
+
+    async fn collect(&self, head: bytes::Bytes, rest: Box<dyn BodyStream>) -> Result<Payload, Fault> {
+        let limit = self.limits.collected_bytes_max;
+        let mut body = Body::from_form(Form::Stream { head, rest });
+        std::future::poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit)).await?;
+        Ok(match body.take() {
+            Form::Bytes(bytes) => Payload::Bytes(bytes),
+            _ => Payload::Empty,
+        })
+    }
+}
+
+impl Outbound for HttpSender {
+    fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
+        Box::pin(self.exchange(outgoing))
+    }
+}
+
+/// A body on its way out.
+pub(crate) enum Payload {
+    Empty,
+    Bytes(bytes::Bytes),
+    /// The client's own body, moved from buffer to socket.
+    Wire(Incoming),
+    Stream { head: bytes::Bytes, rest: Box<dyn BodyStream> },
+}
+
+impl Payload {
+    /// The same once more, when it is all here.
+    fn copy(&self) -> Option<Payload> {
+        match self {
+            Payload::Empty => Some(Payload::Empty),
+            Payload::Bytes(bytes) => Some(Payload::Bytes(bytes.clone())),
+            Payload::Wire(_) | Payload::Stream { .. } => None,
+        }
+    }
+
+    /// Takes a client's body out of its read buffer when all of it is there.
+    fn keep_if_complete(&mut self) {
+        if let Payload::Wire(incoming) = self
+            && let Some(bytes) = incoming.take_if_complete()
+        {
+            *self = if bytes.is_empty() { Payload::Empty } else { Payload::Bytes(bytes) };
+        }
+    }
+}
+
+/// A fault of the backend's side.
+fn backend_fault(code: u32, message: impl Into<std::sync::Arc<str>>) -> Fault {
+    debug_assert!(code >= codes::SENDER_IO_SENDING);
+    Fault::coded(code, Side::Backend, message)
+}
