@@ -5,4 +5,5 @@
 //!
 //! Start reading at [`path::JsonPath`], then [`mapping`].
 
+pub mod mapping;
 pub mod path;

@@ -124,6 +124,8 @@ pub struct Body {
     form: Form,
     xml: Option<Arc<Envelope>>,
     json: Option<Arc<serde_json::Value>>,
+    /// What bytes were sent as, once the message's Content-Type says something else.
+    source_type: Option<Arc<str>>,
 }
 
 impl Default for Body {
@@ -151,7 +153,7 @@ impl Body {
 
     /// A body of the given form.
     pub fn from_form(form: Form) -> Body {
-        Body { form, xml: None, json: None }
+        Body { form, xml: None, json: None, source_type: None }
     }
 
     /// The authoritative form.
@@ -200,7 +202,7 @@ impl Body {
             Form::Json(value) => Form::Json(value.clone()),
             Form::Text(text) => Form::Text(text.clone()),
         };
-        Some(Body { form, xml: self.xml.clone(), json: self.json.clone() })
+        Some(Body { form, xml: self.xml.clone(), json: self.json.clone(), source_type: self.source_type.clone() })
     }
 
     pub(crate) fn view_xml(&self) -> Option<&Arc<Envelope>> {
@@ -215,6 +217,14 @@ impl Body {
             Form::Json(value) => Some(value),
             _ => self.json.as_ref(),
         }
+    }
+
+    pub(crate) fn source_type(&self) -> Option<&str> {
+        self.source_type.as_deref()
+    }
+
+    pub(crate) fn set_source_type(&mut self, content_type: Arc<str>) {
+        self.source_type = Some(content_type);
     }
 
     pub(crate) fn cache_xml(&mut self, envelope: Arc<Envelope>) {

@@ -55,6 +55,11 @@ impl MediaType {
         })
     }
 
+    /// Whether a charset belongs to the type.
+    pub fn has_charset(self) -> bool {
+        !matches!(self, MediaType::Binary | MediaType::Form | MediaType::Multipart | MediaType::MultipartForm)
+    }
+
     /// Whether the body is read as an XML tree.
     pub fn is_xml(self) -> bool {
         matches!(self, MediaType::TextXml | MediaType::SoapXml | MediaType::Xml)

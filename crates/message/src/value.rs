@@ -40,7 +40,7 @@ impl Value {
             Value::Xml(document, nodes) => {
                 let mut out = Vec::new();
                 for node in nodes {
-                    penstock_xml::write_to(&mut out, document, *node, &penstock_xml::WriteOptions::default());
+                    crate::write_fragment(&mut out, document, *node);
                 }
                 Cow::Owned(String::from_utf8_lossy(&out).into_owned())
             }

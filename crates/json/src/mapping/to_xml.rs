@@ -1,0 +1,139 @@
+//! JSON to XML.
+
+use std::borrow::Cow;
+
+use penstock_xml::TreeBuilder;
+use serde_json::{Map, Value};
+
+use super::{DEPTH_MAX, MappingError, Options, names};
+
+/// The processing instruction that marks a list.
+pub(super) const LIST_INSTRUCTION: &str = "xml-multiple";
+
+/// Adds the element a value becomes: `jsonObject`, `jsonArray`, or `jsonValue` for anything else.
+pub fn to_xml(value: &Value, builder: &mut TreeBuilder, options: &Options) -> Result<(), MappingError> {
+    let name = match value {
+        Value::Object(_) => "jsonObject",
+        Value::Array(_) => "jsonArray",
+        _ => "jsonValue",
+    };
+    let mut writer = Writer { builder, options, depth: 0 };
+    writer.builder.start_element("", name, "");
+    match value {
+        Value::Array(elements) => writer.elements("jsonElement", elements)?,
+        other => writer.content(other)?,
+    }
+    writer.builder.end_element();
+    Ok(())
+}
+
+struct Writer<'b> {
+    builder: &'b mut TreeBuilder,
+    options: &'b Options,
+    depth: usize,
+}
+
+impl Writer<'_> {
+    /// What stands inside the open element of a value.
+    fn content(&mut self, value: &Value) -> Result<(), MappingError> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(MappingError::too_deep());
+        }
+        match value {
+            Value::Null if self.options.nil => self.builder.attribute("", "nil", "", "true"),
+            Value::Null => {}
+            Value::Bool(truth) => self.builder.text(if *truth { "true" } else { "false" }),
+            Value::Number(number) => self.builder.text(&number.to_string()),
+            Value::String(text) => self.builder.text(&characters(text)),
+            Value::Object(members) => self.members(members)?,
+            Value::Array(elements) => {
+                self.builder.start_element("", "jsonArray", "");
+                self.elements("jsonElement", elements)?;
+                self.builder.end_element();
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Members: attributes first, wherever they stand, because XML has them there.
+    fn members(&mut self, members: &Map<String, Value>) -> Result<(), MappingError> {
+        for (name, value) in members {
+            if let Some(text) = attribute_text(name, value) {
+                self.attribute(&name[1..], &characters(&text));
+            }
+        }
+        for (name, value) in members {
+            match value {
+                _ if attribute_text(name, value).is_some() => {}
+                Value::Array(elements) => {
+                    self.elements(&names::to_element(name, self.options.valid_names), elements)?;
+                }
+                Value::Object(_) => self.element(name, value)?,
+                scalar if name == "$" => self.content(scalar)?,
+                scalar => self.element(name, scalar)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn attribute(&mut self, name: &str, value: &str) {
+        match name.strip_prefix("xmlns") {
+            Some("") => self.builder.declare_namespace("", value),
+            Some(prefixed) if prefixed.starts_with(':') => self.builder.declare_namespace(&prefixed[1..], value),
+            _ => self.builder.attribute("", &names::to_element(name, self.options.valid_names), "", value),
+        }
+    }
+
+    fn element(&mut self, name: &str, value: &Value) -> Result<(), MappingError> {
+        self.builder.start_element("", &names::to_element(name, self.options.valid_names), "");
+        self.content(value)?;
+        self.builder.end_element();
+        Ok(())
+    }
+
+    /// A list: its element once per value.
+    fn elements(&mut self, name: &str, elements: &[Value]) -> Result<(), MappingError> {
+        let unnamed = name == "jsonElement";
+        if self.options.write_array_instructions || (elements.is_empty() && !unnamed) {
+            self.builder.processing_instruction(LIST_INSTRUCTION, name);
+        }
+        for value in elements {
+            self.builder.start_element("", name, "");
+            self.content(value)?;
+            self.builder.end_element();
+        }
+        Ok(())
+    }
+}
+
+/// The value of a member that becomes an attribute: `@name` with anything but an object or a list.
+fn attribute_text<'v>(name: &str, value: &'v Value) -> Option<Cow<'v, str>> {
+    if name.len() < 2 || !name.starts_with('@') {
+        return None;
+    }
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Null => Some(Cow::Borrowed("")),
+        Value::Array(_) | Value::Object(_) => None,
+        other => Some(Cow::Owned(other.to_string())),
+    }
+}
+
+/// Text in which characters that XML cannot carry are written as JSON escapes them.
+fn characters(text: &str) -> Cow<'_, str> {
+    let carried = |character: char| !matches!(character, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
+    if text.chars().all(carried) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if carried(character) {
+            out.push(character);
+        } else {
+            out.push_str(&format!("\\u{:04x}", character as u32));
+        }
+    }
+    Cow::Owned(out)
+}

@@ -1,0 +1,77 @@
+//! Builders and formatters: between the bytes of a body and its forms.
+//!
+//! Reading is in `build`, writing in `format`; the rest is one file per media type that needs one.
+
+mod build;
+mod charset;
+mod encoding;
+mod form;
+mod format;
+mod multipart;
+mod soap;
+#[cfg(test)]
+mod tests;
+
+use penstock_json::mapping;
+use penstock_xml::Limits;
+
+pub use format::write_fragment;
+
+use crate::Form;
+
+/// The namespace of the elements that stand for text and bytes.
+const PAYLOAD_NAMESPACE: &str = "http://ws.apache.org/commons/ns/payload";
+
+/// What an encoded body may unfold to. As much as a transport buffers at most, so that an encoding is no way around it.
+const DECODED_BYTES_MAX: usize = 64 << 20;
+
+/// How bodies are converted: limits and the flags of the configuration.
+#[derive(Debug, Clone)]
+pub struct Conversion {
+    /// The mapping between JSON and XML.
+    pub mapping: mapping::Options,
+    /// What an XML body may cost.
+    pub xml_limits: Limits,
+    /// Bytes a body with a Content-Encoding may unfold to.
+    pub decoded_bytes_max: usize,
+}
+
+impl Default for Conversion {
+    fn default() -> Conversion {
+        Conversion {
+            mapping: mapping::Options::default(),
+            xml_limits: Limits::DEFAULT,
+            decoded_bytes_max: DECODED_BYTES_MAX,
+        }
+    }
+}
+
+/// What goes out: the bytes (or the untouched stream) and the Content-Type to say with them.
+#[derive(Debug)]
+pub struct Output {
+    /// `Empty`, `Bytes` or `Stream`.
+    pub form: Form,
+    /// The Content-Type; `None` when the message's own header stays as it is.
+    pub content_type: Option<String>,
+    /// Whether a Content-Encoding was taken off the body.
+    pub decoded: bool,
+    /// Whether the body is a SOAP fault; it goes to a client with status 500.
+    pub soap_fault: bool,
+}
+
+/// In which shape a body goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// As its media type says (`messageType`, else Content-Type).
+    #[default]
+    Same,
+    /// A SOAP 1.1 envelope.
+    Soap11,
+    /// A SOAP 1.2 envelope.
+    Soap12,
+    /// The payload without an envelope, as `application/xml`.
+    Pox,
+    /// To a client: as its media type says; a SOAP fault goes to a client that did not speak SOAP
+    /// as plain XML.
+    Reply,
+}
