@@ -52,3 +52,151 @@ impl Encoding {
         }
     }
 }
+
+use bytes::Bytes;
+
+use crate::entity::Failure;
+use crate::error::XmlErrorKind;
+use crate::text::Text;
+
+/// What an XML declaration says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Declaration<'a> {
+    pub(crate) encoding: Option<&'a str>,
+    pub(crate) standalone: Option<bool>,
+}
+
+/// Reads what stands between `<?xml` and `?>`. A text declaration (of an external entity) need not have a version.
+pub(crate) fn parse_declaration(body: &str, text_declaration: bool) -> Result<Declaration<'_>, &'static str> {
+    let mut rest = body;
+    let version = pseudo_attribute(&mut rest, "version")?;
+    match version {
+        Some(version) if !version.starts_with("1.") || version.len() < 3 => return Err("this is not XML 1.0"),
+        None if !text_declaration => return Err("the XML declaration has no version"),
+        _ => {}
+    }
+    let encoding = pseudo_attribute(&mut rest, "encoding")?;
+    let named = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+    };
+    if encoding.is_some_and(|name| !named(name)) {
+        return Err("the XML declaration names no encoding");
+    }
+    let standalone = match pseudo_attribute(&mut rest, "standalone")? {
+        None => None,
+        Some("yes") => Some(true),
+        Some("no") => Some(false),
+        Some(_) => return Err("`standalone` is either `yes` or `no`"),
+    };
+    if !rest.trim_matches([' ', '\t', '\r', '\n']).is_empty() {
+        return Err("the XML declaration may only have a version, an encoding and `standalone`, in this order");
+    }
+    Ok(Declaration { encoding, standalone })
+}
+
+fn pseudo_attribute<'a>(rest: &mut &'a str, name: &str) -> Result<Option<&'a str>, &'static str> {
+    const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+    const WRONG: &str = "the XML declaration is not made of names and values in quotes";
+    let trimmed = rest.trim_start_matches(SPACE);
+    let Some(after_name) = trimmed.strip_prefix(name) else { return Ok(None) };
+    if trimmed.len() == rest.len() {
+        return Err("white space is missing in the XML declaration");
+    }
+    let after_equals = after_name.trim_start_matches(SPACE).strip_prefix('=').ok_or(WRONG)?.trim_start_matches(SPACE);
+    let quote = after_equals.chars().next().filter(|&c| c == '"' || c == '\'').ok_or(WRONG)?;
+    let (value, after) = after_equals[1..].split_once(quote).ok_or(WRONG)?;
+    *rest = after;
+    Ok(Some(value))
+}
+
+/// Turns a document into text. A byte order mark decides, then what the caller imposes, then the declaration.
+pub(crate) fn decode(bytes: Bytes, imposed: Option<Encoding>) -> Result<Text, Failure> {
+    match detect(&bytes, imposed)? {
+        Encoding::Utf8 => Text::new(bytes).map_err(|offset| wrong_bytes(offset, "UTF-8")),
+        Encoding::Utf16Le => decode_utf16(&bytes, u16::from_le_bytes),
+        Encoding::Utf16Be => decode_utf16(&bytes, u16::from_be_bytes),
+        Encoding::Latin1 => from_string(bytes.iter().map(|&byte| char::from(byte)).collect()),
+        Encoding::Windows1252 => from_string(bytes.iter().map(|&byte| windows_1252(byte)).collect()),
+        Encoding::Ascii => match bytes.iter().position(|&byte| byte >= 0x80) {
+            Some(offset) => Err(wrong_bytes(offset, "US-ASCII")),
+            None => Text::new(bytes).map_err(|offset| wrong_bytes(offset, "US-ASCII")),
+        },
+    }
+}
+
+fn wrong_bytes(offset: usize, encoding: &str) -> Failure {
+    Failure::new(XmlErrorKind::Encoding, offset, format!("these bytes are not {encoding}"))
+}
+
+fn from_string(text: String) -> Result<Text, Failure> {
+    Text::new(Bytes::from(text)).map_err(|offset| wrong_bytes(offset, "UTF-8"))
+}
+
+fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Text, Failure> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(wrong_bytes(bytes.len() - 1, "UTF-16"));
+    }
+    let mut text = String::with_capacity(bytes.len());
+    let mut offset = 0;
+    for decoded in char::decode_utf16(pairs.iter().map(|&pair| unit(pair))) {
+        let Ok(c) = decoded else { return Err(wrong_bytes(offset, "UTF-16")) };
+        offset += c.len_utf16() * 2;
+        text.push(c);
+    }
+    from_string(text)
+}
+
+fn detect(bytes: &[u8], imposed: Option<Encoding>) -> Result<Encoding, Failure> {
+    // RFC 7303 §3.2: a byte order mark is more reliable than a charset parameter.
+    match bytes {
+        [0xEF, 0xBB, 0xBF, ..] => return Ok(Encoding::Utf8),
+        [0xFF, 0xFE, ..] => return Ok(Encoding::Utf16Le),
+        [0xFE, 0xFF, ..] => return Ok(Encoding::Utf16Be),
+        _ => {}
+    }
+    if let Some(imposed) = imposed {
+        return Ok(imposed);
+    }
+    // XML 1.0 appendix F.1: without a mark, the first characters can only be `<` and what may follow it.
+    match bytes {
+        [b'<', 0, _, 0, ..] => return Ok(Encoding::Utf16Le),
+        [0, b'<', 0, _, ..] => return Ok(Encoding::Utf16Be),
+        [b'<', b'?', b'x', b'm', b'l', ..] => {}
+        _ => return Ok(Encoding::Utf8),
+    }
+    let end = memchr::memmem::find(bytes, b"?>").unwrap_or(bytes.len());
+    let head = std::str::from_utf8(&bytes[5..end.max(5)]).unwrap_or_default();
+    let Ok(Declaration { encoding: Some(name), .. }) = parse_declaration(head, true) else { return Ok(Encoding::Utf8) };
+    match Encoding::from_name(name) {
+        // Written with single bytes, it cannot be what it claims. Programs that put a string's encoding into the
+        // declaration and then write UTF-8 are common; what they mean is plain.
+        Some(Encoding::Utf16Be | Encoding::Utf16Le) => Ok(Encoding::Utf8),
+        Some(encoding) => Ok(encoding),
+        None => Err(Failure::new(XmlErrorKind::Encoding, 0, format!("the encoding `{name}` is not supported"))),
+    }
+}
+
+/// The characters of code page 1252 between 0x80 and 0x9F; the five holes are control characters, as browsers have it.
+const WINDOWS_1252: [char; 32] = [
+    '\u{20AC}', '\u{81}', '\u{201A}', '\u{192}', '\u{201E}', '\u{2026}', '\u{2020}', '\u{2021}', '\u{2C6}', '\u{2030}',
+    '\u{160}', '\u{2039}', '\u{152}', '\u{8D}', '\u{17D}', '\u{8F}', '\u{90}', '\u{2018}', '\u{2019}', '\u{201C}',
+    '\u{201D}', '\u{2022}', '\u{2013}', '\u{2014}', '\u{2DC}', '\u{2122}', '\u{161}', '\u{203A}', '\u{153}', '\u{9D}',
+    '\u{17E}', '\u{178}',
+];
+
+fn windows_1252(byte: u8) -> char {
+    match byte {
+        0x80..=0x9F => WINDOWS_1252[usize::from(byte - 0x80)],
+        _ => char::from(byte),
+    }
+}
+
+/// The byte of code page 1252 for a character.
+pub(crate) fn to_windows_1252(c: char) -> Option<u8> {
+    match u32::from(c) {
+        code @ (0..=0x7F | 0xA0..=0xFF) => u8::try_from(code).ok(),
+        _ => WINDOWS_1252.iter().position(|&known| known == c).map(|index| index as u8 + 0x80),
+    }
+}

@@ -7,24 +7,30 @@
 //! Where to start reading: [`tree`] for the data, `parse` for how it comes about, `write` for how it leaves.
 
 mod build;
+mod chars;
 mod doctype;
+mod dtd;
 mod encoding;
+mod entity;
 mod error;
 mod limits;
 mod names;
 mod options;
 mod parse;
+mod reader;
 mod span;
 mod text;
 pub mod tree;
 mod write;
 
 pub use build::TreeBuilder;
+pub use chars::{is_name, is_ncname};
 pub use doctype::{Doctype, UnparsedEntity};
 pub use encoding::Encoding;
 pub use error::{Position, XmlError, XmlErrorKind};
 pub use limits::Limits;
 pub use names::{Name, NameId, XML_NAMESPACE, XMLNS_NAMESPACE};
 pub use options::{DoctypePolicy, ExternalPolicy, ParseOptions, Resolver, StripSpace};
+pub use reader::{Attribute, Event, RawName, RawText, Reader, State as ReaderState};
 pub use tree::{Document, NodeId, NodeKind};
 pub use write::{WriteOptions, escape_attribute, escape_text, to_vec, write_to};

@@ -1,22 +1,370 @@
 //! From the reader's tokens to the tree.
 
+mod attributes;
+
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use crate::build::TreeBuilder;
+use crate::build::{TreeBuilder, UNBOUND};
+use crate::chars::is_blank;
+use crate::doctype::Doctype;
+use crate::dtd::{Dtd, Entity};
+use crate::entity::{charge, decode_text};
 use crate::error::{Position, XmlError, XmlErrorKind};
+use crate::names::{NAME_EMPTY, NAMESPACE_NONE, NAMESPACE_XML, PREFIX_NONE, PREFIX_XML};
 use crate::options::ParseOptions;
-use crate::tree::Document;
+use crate::reader::{NameToken, Reader, Token};
+use crate::text::{OWNED, StrRef};
+use crate::tree::{Document, NO_OFFSET, Node, NodeKind};
+
+/// Bytes of source per node: fewer than in most documents, so that the array rarely grows.
+const BYTES_PER_NODE: usize = 10;
 
 pub(crate) fn parse_document(source: Bytes, options: &ParseOptions) -> Result<Document, XmlError> {
-    let mut builder = TreeBuilder::with_capacity(source.len() / 12);
+    let mut builder = TreeBuilder::with_capacity(source.len() / BYTES_PER_NODE + 16);
+    builder.document.base_uri.clone_from(&options.base_uri);
     append(&mut builder, source, options)?;
     Ok(builder.finish())
 }
 
-pub(crate) fn append(_builder: &mut TreeBuilder, _source: Bytes, _options: &ParseOptions) -> Result<(), XmlError> {
-    Err(XmlError {
-        kind: XmlErrorKind::Malformed,
-        position: Position::UNKNOWN,
-        message: "the reader is being written".into(),
-    })
+pub(crate) fn append(builder: &mut TreeBuilder, source: Bytes, options: &ParseOptions) -> Result<(), XmlError> {
+    let size_max = options.limits.source_bytes_max.min(OWNED as usize - 1);
+    if source.len() > size_max {
+        let message = format!("the document has {} bytes, {size_max} are allowed", source.len());
+        return Err(XmlError { kind: XmlErrorKind::Limit, position: Position::UNKNOWN, message: message.into() });
+    }
+    let text = crate::encoding::decode(source.clone(), options.encoding).map_err(|failure| XmlError {
+        kind: failure.kind,
+        position: Position::locate(&source, failure.offset),
+        message: failure.message.into(),
+    })?;
+    drop(source);
+    let base = if builder.document.strings.source.bytes().is_empty() {
+        builder.document.strings.source = text.clone();
+        0
+    } else {
+        // A tree has one source; the text of a further one is copied.
+        let start = builder.document.strings.owned.len() as u32 | OWNED;
+        builder.document.strings.owned.push_str(text.as_str());
+        start
+    };
+    let mut reader = Reader::over(&text, options);
+    reader.check_all()?;
+    let outer = Outer::hide(builder);
+    let mut parse = Parse::new(builder, options, outer.default_bound);
+    let result = parse.run(&mut reader, base);
+    outer.restore(builder);
+    result
+}
+
+/// What the builder was at before a document was put into it.
+struct Outer {
+    depth: usize,
+    bindings: Option<Vec<u32>>,
+    default_bound: bool,
+}
+
+impl Outer {
+    /// Hides the namespaces in scope: the document to come does not know them.
+    fn hide(builder: &mut TreeBuilder) -> Outer {
+        let depth = builder.open.len();
+        let default_bound = builder.bindings[PREFIX_NONE as usize] != NAMESPACE_NONE;
+        if builder.undo.is_empty() {
+            return Outer { depth, bindings: None, default_bound };
+        }
+        let bindings = builder.bindings.clone();
+        builder.bindings.fill(UNBOUND);
+        builder.bindings[PREFIX_NONE as usize] = NAMESPACE_NONE;
+        builder.bindings[PREFIX_XML as usize] = NAMESPACE_XML;
+        Outer { depth, bindings: Some(bindings), default_bound }
+    }
+
+    fn restore(self, builder: &mut TreeBuilder) {
+        while builder.open.len() > self.depth {
+            builder.end_element();
+        }
+        if let Some(mut bindings) = self.bindings {
+            bindings.resize(builder.bindings.len(), UNBOUND);
+            builder.bindings = bindings;
+        }
+    }
+}
+
+/// A parse under way.
+struct Parse<'p> {
+    builder: &'p mut TreeBuilder,
+    options: &'p ParseOptions,
+    /// The entities that are being expanded.
+    entities: Vec<Box<str>>,
+    /// The depth at which top elements must undeclare a default namespace; zero for none.
+    undeclare_at: usize,
+    /// Start tags need a closer look even without attributes: the declarations may add some.
+    careful: bool,
+    /// Whether `xml:space` was seen anywhere.
+    space_seen: bool,
+}
+
+impl<'p> Parse<'p> {
+    fn new(builder: &'p mut TreeBuilder, options: &'p ParseOptions, default_bound: bool) -> Parse<'p> {
+        let undeclare_at = if default_bound { builder.open.len() } else { 0 };
+        Parse { builder, options, entities: Vec::new(), undeclare_at, careful: default_bound, space_seen: false }
+    }
+
+    /// Reads to the end. `base` is where the reader's text begins in the document's strings.
+    fn run(&mut self, reader: &mut Reader<'_>, base: u32) -> Result<(), XmlError> {
+        let strips = self.options.strip_space.is_some();
+        loop {
+            let token = reader.advance()?;
+            if strips && !matches!(token, Token::Text { .. } | Token::CData { .. } | Token::Reference { .. }) {
+                self.strip_last();
+            }
+            match token {
+                Token::Start { name, empty } => {
+                    if self.careful || !reader.state.attributes.is_empty() {
+                        self.start_with_attributes(reader, base, name)?;
+                    } else {
+                        let id = self.resolve(reader, base, name, false)?;
+                        self.builder.open_element(id, offset(base, name.start - 1));
+                    }
+                    if empty {
+                        self.builder.end_element();
+                    }
+                    self.check_size(reader)?;
+                }
+                Token::End { .. } => self.builder.end_element(),
+                Token::Text { start, end, verbatim: true } | Token::CData { start, end, verbatim: true } => {
+                    self.text(reader, base, start, end);
+                }
+                Token::Text { start, end, .. } => self.decoded_text(reader, start, end, true),
+                Token::CData { start, end, .. } => self.decoded_text(reader, start, end, false),
+                Token::EndOfInput | Token::NeedMore => return Ok(()),
+                other => self.rare(reader, base, other)?,
+            }
+        }
+    }
+
+    #[cold]
+    fn rare(&mut self, reader: &mut Reader<'_>, base: u32, token: Token) -> Result<(), XmlError> {
+        match token {
+            Token::Comment { start, end } => {
+                self.leaf(reader, base, NodeKind::Comment, NAME_EMPTY, start, end);
+                self.check_size(reader)
+            }
+            Token::Instruction { target, start, end } => {
+                let local = StrRef { start: base + target.start, len: target.len };
+                let document = &mut self.builder.document;
+                let id = document.names.intern_qname(&document.strings, PREFIX_NONE, NAMESPACE_NONE, local);
+                self.leaf(reader, base, NodeKind::ProcessingInstruction, id, start, end);
+                self.check_size(reader)
+            }
+            Token::Doctype => {
+                self.doctype(reader);
+                Ok(())
+            }
+            Token::Reference { start, end } => self.entity(reader, start, end),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_size(&self, reader: &Reader<'_>) -> Result<(), XmlError> {
+        if self.builder.document.nodes.len() > self.options.limits.nodes_max {
+            return Err(reader.error(XmlErrorKind::Limit, reader.offset(), "the document has too many nodes"));
+        }
+        Ok(())
+    }
+
+    /// The qualified name for a name in the input.
+    #[inline]
+    fn resolve(
+        &mut self,
+        reader: &Reader<'_>,
+        base: u32,
+        name: NameToken,
+        is_attribute: bool,
+    ) -> Result<u32, XmlError> {
+        let document = &mut self.builder.document;
+        let text = reader.piece(name.start, name.start + name.len);
+        let (prefix, local, skipped) = if name.colon == 0 {
+            (PREFIX_NONE, text, 0)
+        } else {
+            let skipped = name.colon + 1;
+            match document.names.find_prefix(&document.strings, &text[..name.colon as usize]) {
+                Some(prefix) => (prefix, &text[skipped as usize..], skipped),
+                None => return Err(undeclared(reader, name)),
+            }
+        };
+        // Attributes without a prefix are in no namespace, whatever the default is.
+        let bound =
+            if is_attribute && name.colon == 0 { NAMESPACE_NONE } else { self.builder.bindings[prefix as usize] };
+        if bound == UNBOUND {
+            return Err(undeclared(reader, name));
+        }
+        if let Some(id) = document.names.find_qname(&document.strings, prefix, bound, local) {
+            return Ok(id);
+        }
+        let stored = StrRef { start: base + name.start + skipped, len: name.len - skipped };
+        Ok(document.names.intern_qname(&document.strings, prefix, bound, stored))
+    }
+
+    /// Text that is stored as it is written.
+    #[inline]
+    fn text(&mut self, reader: &Reader<'_>, base: u32, start: u32, end: u32) {
+        let parent = self.builder.current();
+        let document = &mut self.builder.document;
+        let follows_text =
+            document.nodes.last().is_some_and(|last| last.kind() == NodeKind::Text && last.parent == parent);
+        if follows_text {
+            self.builder.text(reader.piece(start, end));
+        } else if end > start {
+            document.nodes.push(Node::new(NodeKind::Text, NAME_EMPTY, parent, base + start, end - start));
+        }
+    }
+
+    #[cold]
+    fn decoded_text(&mut self, reader: &Reader<'_>, start: u32, end: u32, references: bool) {
+        let mut decoded = String::with_capacity((end - start) as usize);
+        decode_text(reader.piece(start, end), references, &mut decoded);
+        self.made_text(&decoded, start);
+    }
+
+    fn made_text(&mut self, text: &str, offset: u32) {
+        let before = self.builder.document.nodes.len();
+        self.builder.text(text);
+        if self.builder.document.nodes.len() > before && self.entities.is_empty() {
+            self.builder.document.places.push((before as u32, offset));
+        }
+    }
+
+    fn leaf(&mut self, reader: &Reader<'_>, base: u32, kind: NodeKind, name: u32, start: u32, end: u32) {
+        let parent = self.builder.current();
+        let raw = reader.piece(start, end);
+        let document = &mut self.builder.document;
+        let mut value = StrRef { start: base + start, len: end - start };
+        if raw.contains('\r') {
+            let mut decoded = String::with_capacity(raw.len());
+            decode_text(raw, false, &mut decoded);
+            value = document.strings.push(&decoded);
+            document.places.push((document.nodes.len() as u32, reader.offset() as u32));
+        }
+        document.nodes.push(Node::new(kind, name, parent, value.start, value.len));
+    }
+
+    fn doctype(&mut self, reader: &Reader<'_>) {
+        let Some(dtd) = reader.dtd() else { return };
+        self.careful |= !dtd.attributes.is_empty();
+        let unparsed = dtd.entities.iter().filter_map(|(name, entity)| match entity {
+            Entity::Unparsed(entity) => Some((name.clone(), entity.clone())),
+            _ => None,
+        });
+        self.builder.document.doctype = Some(Box::new(Doctype {
+            name: dtd.name.clone(),
+            public: dtd.external.as_ref().and_then(|id| id.public.clone()),
+            system: dtd.external.as_ref().map(|id| id.system.clone()),
+            unparsed: unparsed.collect(),
+            ids: Default::default(),
+        }));
+    }
+
+    /// Puts what an entity stands for in the place of a reference to it.
+    fn entity(&mut self, reader: &mut Reader<'_>, start: u32, end: u32) -> Result<(), XmlError> {
+        let name = reader.piece(start, end);
+        let at = reader.offset();
+        let Some(dtd) = reader.dtd().cloned() else {
+            return Err(reader.error(XmlErrorKind::Entity, at, &format!("the entity `{name}` is not declared")));
+        };
+        let limits = &self.options.limits;
+        if self.entities.iter().any(|open| **open == *name) || self.entities.len() >= limits.entity_depth_max {
+            let message = format!("the entity `{name}` contains itself, or is nested too deeply");
+            return Err(reader.error(XmlErrorKind::Entity, at, &message));
+        }
+        let failed = |failure: crate::entity::Failure| reader.error(failure.kind, at, &failure.message);
+        let Some(text) = dtd.replacement(name, self.options).map_err(failed)? else { return Ok(()) };
+        charge(&reader.state.used, text.len(), limits).map_err(failed)?;
+        if !text.contains(['<', '&', ']', '\r']) {
+            self.made_text(&text, at as u32);
+            return Ok(());
+        }
+        self.entities.push(name.into());
+        let result = self.fragment(reader, &text, dtd);
+        self.entities.pop();
+        result.map_err(|error| {
+            let message = format!("in the entity `{name}`: {}", error.message);
+            reader.error(error.kind, at, &message)
+        })
+    }
+
+    fn fragment(&mut self, reader: &Reader<'_>, text: &str, dtd: Arc<Dtd>) -> Result<(), XmlError> {
+        let base = self.builder.document.strings.owned.len() as u32 | OWNED;
+        self.builder.document.strings.owned.push_str(text);
+        let mut inner = Reader::fragment(text, Some(dtd), self.options);
+        inner.state.used.set(reader.state.used.get());
+        inner.state.options.limits.depth_max = reader.state.options.limits.depth_max.saturating_sub(reader.depth());
+        let first = self.builder.document.nodes.len() as u32;
+        let result = self.run(&mut inner, base);
+        reader.state.used.set(inner.state.used.get());
+        if self.entities.len() == 1 {
+            let place = reader.offset() as u32;
+            let made = first..self.builder.document.nodes.len() as u32;
+            self.builder.document.places.extend(made.map(|node| (node, place)));
+        }
+        result
+    }
+
+    /// Removes the last node if it is white space that the caller does not want.
+    fn strip_last(&mut self) {
+        let parent = self.builder.current();
+        let document = &mut self.builder.document;
+        let Some(strips) = &self.options.strip_space else { return };
+        let Some(last) = document.nodes.last() else { return };
+        let blank =
+            last.kind() == NodeKind::Text && last.parent == parent && is_blank(document.strings.get(last.value()));
+        if !blank || parent == 0 {
+            return;
+        }
+        let element = crate::tree::NodeId(parent);
+        if !strips.strips(document.namespace(element), document.local_name(element)) {
+            return;
+        }
+        if self.space_seen && preserves_space(document, parent) {
+            return;
+        }
+        document.nodes.pop();
+        let length = document.nodes.len() as u32;
+        if document.places.last().is_some_and(|&(node, _)| node == length) {
+            document.places.pop();
+        }
+    }
+}
+
+/// Whether the nearest `xml:space` says so.
+fn preserves_space(document: &Document, element: u32) -> bool {
+    let mut at = element;
+    while at != 0 {
+        let mut attributes = document.nodes[at as usize + 1..]
+            .iter()
+            .take_while(|node| node.parent == at && matches!(node.kind(), NodeKind::Attribute | NodeKind::Namespace));
+        let found = attributes.find(|node| {
+            let name = &document.names.qnames[node.name() as usize];
+            name.namespace == NAMESPACE_XML && document.strings.get(name.local) == "space"
+        });
+        if let Some(node) = found {
+            return document.strings.get(node.value()) == "preserve";
+        }
+        at = document.nodes[at as usize].parent;
+    }
+    false
+}
+
+/// The offset to store in an element: only those in the source are known later.
+#[inline]
+fn offset(base: u32, start: u32) -> u32 {
+    if base & OWNED == 0 { base + start } else { NO_OFFSET }
+}
+
+#[cold]
+fn undeclared(reader: &Reader<'_>, name: NameToken) -> XmlError {
+    let prefix = reader.piece(name.start, name.start + name.colon);
+    let message = format!("the prefix `{prefix}` is not declared");
+    reader.error(XmlErrorKind::Namespace, name.start as usize, &message)
 }

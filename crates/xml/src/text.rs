@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::chars::Contents;
+
 /// Shared bytes that are known to be UTF-8.
 ///
 /// Invariant: `bytes` is valid UTF-8. `Bytes` is immutable and its content does not move, so checking it in
@@ -9,26 +11,34 @@ use bytes::Bytes;
 #[derive(Clone, Default)]
 pub(crate) struct Text {
     bytes: Bytes,
+    contents: Contents,
 }
 
 impl Text {
     /// Checks the bytes; on failure the number of leading bytes that are text comes back.
     pub(crate) fn new(bytes: Bytes) -> Result<Text, usize> {
-        match std::str::from_utf8(&bytes) {
-            Ok(_) => Ok(Text { bytes }),
-            Err(error) => Err(error.valid_up_to()),
+        let contents = Contents::of(&bytes);
+        if contents.non_ascii
+            && let Err(error) = std::str::from_utf8(&bytes)
+        {
+            return Err(error.valid_up_to());
         }
+        Ok(Text { bytes, contents })
     }
 
     #[inline]
     #[expect(unsafe_code, reason = "checking 100 KB again at every access would cost more than parsing it")]
     pub(crate) fn as_str(&self) -> &str {
-        // SAFETY: the type's invariant; `bytes` is private and `new` is the only way in.
+        // SAFETY: the type's invariant; `bytes` is private and `new`, which checks, is the only way in.
         unsafe { std::str::from_utf8_unchecked(&self.bytes) }
     }
 
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    pub(crate) fn contents(&self) -> Contents {
+        self.contents
     }
 }
 

@@ -23,11 +23,6 @@ impl NodeId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
-
-    #[inline]
-    pub(crate) fn next(self) -> NodeId {
-        NodeId(self.0 + 1)
-    }
 }
 
 /// The kinds of node of the XPath data model.

@@ -1,0 +1,169 @@
+//! Characters: which are allowed, which make names, and how to find the next one that matters.
+
+/// What a stretch of text contains, found in one pass so that the scanners need not look again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// A byte of a character outside ASCII.
+    pub(crate) non_ascii: bool,
+    /// A control character that XML forbids (XML 1.0 §2.2).
+    pub(crate) control: bool,
+    /// A carriage return, which XML turns into a line feed (§2.11).
+    pub(crate) carriage_return: bool,
+    /// A closing bracket, which might be part of a forbidden `]]>` (§2.4).
+    pub(crate) bracket: bool,
+}
+
+impl Contents {
+    pub(crate) fn of(bytes: &[u8]) -> Contents {
+        let mut sums = [0_u8; 4];
+        let mut blocks = bytes.chunks_exact(BLOCK);
+        for block in &mut blocks {
+            add(&mut sums, block);
+        }
+        add(&mut sums, blocks.remainder());
+        let [high, control, carriage_return, bracket] = sums;
+        Contents {
+            non_ascii: high & 0x80 != 0,
+            control: control != 0,
+            carriage_return: carriage_return != 0,
+            bracket: bracket != 0,
+        }
+    }
+}
+
+/// Small enough to stay in registers, large enough for the compiler to vectorise.
+const BLOCK: usize = 128;
+
+#[inline]
+fn add(sums: &mut [u8; 4], block: &[u8]) {
+    let [mut high, mut control, mut carriage_return, mut bracket] = *sums;
+    for &byte in block {
+        high |= byte;
+        control |= u8::from(byte < 0x20) & u8::from(byte != 9) & u8::from(byte != 10) & u8::from(byte != 13);
+        carriage_return |= u8::from(byte == b'\r');
+        bracket |= u8::from(byte == b']');
+    }
+    *sums = [high, control, carriage_return, bracket];
+}
+
+/// The offset of the first character that XML 1.0 §2.2 forbids.
+pub(crate) fn forbidden_char(text: &str) -> Option<usize> {
+    text.char_indices().find(|&(_, c)| !is_char(c)).map(|(offset, _)| offset)
+}
+
+/// Whether XML 1.0 allows the character at all.
+pub(crate) fn is_char(c: char) -> bool {
+    !matches!(c, '\u{0}'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
+}
+
+/// Set for every byte that a name may contain.
+pub(crate) const NAME: u8 = 1;
+/// Set for every byte that a name may begin with.
+pub(crate) const NAME_START: u8 = 2;
+/// Set for the bytes of a name that need a closer look: colons and anything outside ASCII.
+pub(crate) const NAME_SPECIAL: u8 = 4;
+/// Set for white space.
+pub(crate) const SPACE: u8 = 8;
+
+/// What each byte may be part of.
+pub(crate) static CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let byte = index as u8;
+        table[index] = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => NAME | NAME_START,
+            b'0'..=b'9' | b'-' | b'.' => NAME,
+            b':' | 0x80.. => NAME | NAME_START | NAME_SPECIAL,
+            b' ' | b'\t' | b'\r' | b'\n' => SPACE,
+            _ => 0,
+        };
+        index += 1;
+    }
+    table
+}
+
+#[inline]
+pub(crate) fn is_space(byte: u8) -> bool {
+    CLASS[byte as usize] & SPACE != 0
+}
+
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.bytes().all(is_space)
+}
+
+/// XML 1.0 (fifth edition) §2.3, production 4.
+pub(crate) fn is_name_start(c: char) -> bool {
+    matches!(c,
+        ':' | '_' | 'A'..='Z' | 'a'..='z'
+        | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}'
+        | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}' | '\u{2070}'..='\u{218F}' | '\u{2C00}'..='\u{2FEF}'
+        | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}')
+}
+
+/// Production 4a.
+pub(crate) fn is_name_char(c: char) -> bool {
+    is_name_start(c) || matches!(c, '-' | '.' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
+}
+
+/// Whether the whole text is a name of XML 1.0.
+pub fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(is_name_start) && chars.all(is_name_char)
+}
+
+/// Whether the whole text is a name without a colon, as Namespaces in XML calls an NCName.
+pub fn is_ncname(text: &str) -> bool {
+    is_name(text) && !text.contains(':')
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of each byte that is zero; bits above the lowest one set may be wrong.
+#[inline]
+const fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & HIGHS
+}
+
+#[inline]
+const fn equal_bytes(word: u64, byte: u8) -> u64 {
+    zero_bytes(word ^ (ONES * byte as u64))
+}
+
+/// The next `<` or `&` at or after `at`; the length when there is none.
+#[inline]
+pub(crate) fn find_text_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*chunk);
+        let found = equal_bytes(word, b'<') | equal_bytes(word, b'&');
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while at < bytes.len() && !matches!(bytes[at], b'<' | b'&') {
+        at += 1;
+    }
+    at
+}
+
+/// The next byte of an attribute value that matters: the quote, `<`, `&`, or white space other than a blank.
+#[inline]
+pub(crate) fn find_value_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*chunk);
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+        let found = equal_bytes(word, quote) | equal_bytes(word, b'<') | equal_bytes(word, b'&') | control;
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while at < bytes.len() && bytes[at] != quote && !matches!(bytes[at], b'<' | b'&' | 0..0x20) {
+        at += 1;
+    }
+    at
+}

@@ -1,0 +1,419 @@
+//! The pull reader: events over bytes, one at a time, stopping wherever the caller stops.
+//!
+//! The reader checks its input in growing windows, so that asking for the first element of a large document does
+//! not touch the rest. The end of a window and the end of what has arrived are the same thing to the scanner: the
+//! token is given up, and begun again once there is more.
+
+mod tag;
+mod token;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use crate::chars::{Contents, forbidden_char};
+use crate::dtd::Dtd;
+use crate::error::{Position, XmlError, XmlErrorKind};
+use crate::options::ParseOptions;
+use crate::text::Text;
+
+pub use tag::Attribute;
+pub(crate) use tag::{NameToken, RawAttribute, declares_namespace};
+pub(crate) use token::Token;
+
+/// Bytes checked ahead at first. The routing element of most messages stands within them.
+const FIRST_WINDOW: usize = 1024;
+
+/// Why a token could not be read.
+pub(crate) enum Stop {
+    /// The window ends inside it.
+    Short,
+    /// It is wrong.
+    Wrong(Box<XmlError>),
+}
+
+pub(crate) type Step<T> = Result<T, Stop>;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Nothing was read yet.
+    Start,
+    /// Before the document element.
+    Prolog,
+    /// Inside the document element, or inside a fragment.
+    Content,
+    /// After the document element.
+    Epilog,
+}
+
+/// A pull reader over a document in UTF-8.
+///
+/// It checks what it passes: names, nesting, references, duplicate attributes. What comes after the point where
+/// the caller stops is not looked at. Prefixes are resolved only when asked for.
+pub struct Reader<'a> {
+    input: &'a [u8],
+    /// The part of the input that was checked to be characters.
+    text: &'a str,
+    contents: Contents,
+    complete: bool,
+    pub(crate) state: State,
+}
+
+/// Everything about a [`Reader`] but its input: hand it to [`Reader::resume`] when more has arrived.
+pub struct State {
+    pub(crate) at: usize,
+    pub(crate) token_start: usize,
+    stage: Stage,
+    fragment: bool,
+    pub(crate) open: Vec<(u32, u32)>,
+    pub(crate) attributes: Vec<RawAttribute>,
+    pub(crate) dtd: Option<Arc<Dtd>>,
+    track_namespaces: bool,
+    bindings: Vec<Binding>,
+    /// What entities have added so far.
+    pub(crate) used: Cell<usize>,
+    pub(crate) options: ParseOptions,
+}
+
+/// A namespace declaration that is in force.
+struct Binding {
+    prefix: (u32, u32),
+    namespace: Box<str>,
+    depth: usize,
+}
+
+/// What the reader came across.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A start tag; its attributes are at [`Reader::attributes`] until the next event. When `empty`, it is an
+    /// empty-element tag and no end follows.
+    StartElement {
+        /// The name as written.
+        name: RawName<'a>,
+        /// Whether the element ended in the same tag.
+        empty: bool,
+    },
+    /// An end tag.
+    EndElement {
+        /// The name as written.
+        name: RawName<'a>,
+    },
+    /// Text. Text around references and CDATA sections may arrive in several pieces.
+    Text(RawText<'a>),
+    /// A CDATA section.
+    CData(RawText<'a>),
+    /// A comment.
+    Comment(&'a str),
+    /// A processing instruction.
+    ProcessingInstruction {
+        /// The target.
+        target: &'a str,
+        /// What follows the target.
+        data: &'a str,
+    },
+    /// The document type declaration, after it was read.
+    Doctype,
+    /// A reference in content to an entity that the document declares; its text is not expanded.
+    EntityReference(&'a str),
+    /// The input ends before the event does, and more may come: [`Reader::suspend`], then [`Reader::resume`].
+    NeedMore,
+    /// The document has ended.
+    End,
+}
+
+/// A name as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawName<'a> {
+    text: &'a str,
+    colon: usize,
+}
+
+impl<'a> RawName<'a> {
+    /// The whole name.
+    pub fn as_str(&self) -> &'a str {
+        self.text
+    }
+
+    /// The part before the colon, empty when there is none.
+    #[inline]
+    pub fn prefix(&self) -> &'a str {
+        &self.text[..self.colon]
+    }
+
+    /// The part after the colon.
+    #[inline]
+    pub fn local(&self) -> &'a str {
+        if self.colon == 0 { self.text } else { &self.text[self.colon + 1..] }
+    }
+}
+
+/// Text as written, and what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawText<'a> {
+    raw: &'a str,
+    verbatim: bool,
+    references: bool,
+}
+
+impl<'a> RawText<'a> {
+    /// The text as written.
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// The text that is meant: references replaced, line ends normalised. Copies only when they differ.
+    pub fn value(&self) -> std::borrow::Cow<'a, str> {
+        if self.verbatim {
+            return self.raw.into();
+        }
+        let mut out = String::with_capacity(self.raw.len());
+        crate::entity::decode_text(self.raw, self.references, &mut out);
+        out.into()
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// A reader over a whole document.
+    pub fn new(input: &'a [u8], options: &ParseOptions) -> Reader<'a> {
+        Reader::with_input(input, true, options)
+    }
+
+    /// A reader over the beginning of a document of which more may come.
+    pub fn partial(input: &'a [u8], options: &ParseOptions) -> Reader<'a> {
+        Reader::with_input(input, false, options)
+    }
+
+    fn with_input(input: &'a [u8], complete: bool, options: &ParseOptions) -> Reader<'a> {
+        let state = State::new(options, true);
+        Reader { input, text: "", contents: Contents::default(), complete, state }
+    }
+
+    /// A reader for the tree: over text that is checked already, without namespaces.
+    pub(crate) fn over(text: &'a Text, options: &ParseOptions) -> Reader<'a> {
+        let state = State::new(options, false);
+        Reader { input: text.bytes(), text: text.as_str(), contents: text.contents(), complete: true, state }
+    }
+
+    /// A reader over the replacement text of an entity.
+    pub(crate) fn fragment(text: &'a str, dtd: Option<Arc<Dtd>>, options: &ParseOptions) -> Reader<'a> {
+        let mut state = State::new(options, false);
+        state.fragment = true;
+        state.stage = Stage::Content;
+        state.dtd = dtd;
+        let contents = Contents::of(text.as_bytes());
+        Reader { input: text.as_bytes(), text, contents, complete: true, state }
+    }
+
+    /// Puts the reader aside, so that its input can grow.
+    pub fn suspend(self) -> State {
+        self.state
+    }
+
+    /// Goes on where a reader was suspended. `input` begins with everything the earlier reader had.
+    pub fn resume(state: State, input: &'a [u8], complete: bool) -> Reader<'a> {
+        Reader { input, text: "", contents: Contents::default(), complete, state }
+    }
+
+    /// The number of elements that are open. Inside the event of a start tag its own element counts, unless empty.
+    pub fn depth(&self) -> usize {
+        self.state.open.len()
+    }
+
+    /// Where the last event begins.
+    pub fn offset(&self) -> usize {
+        self.state.token_start
+    }
+
+    /// Where the next event begins.
+    pub fn next_offset(&self) -> usize {
+        self.state.at
+    }
+
+    /// The place of a byte of the input.
+    pub fn position(&self, offset: usize) -> Position {
+        Position::locate(self.input, offset)
+    }
+
+    /// The next event.
+    pub fn next_event(&mut self) -> Result<Event<'a>, XmlError> {
+        let token = self.advance()?;
+        let piece = |start, end| self.piece(start, end);
+        Ok(match token {
+            Token::Start { name, empty } => Event::StartElement { name: self.raw_name(name), empty },
+            Token::End { name } => Event::EndElement { name: self.end_name(name) },
+            Token::Text { start, end, verbatim } => {
+                Event::Text(RawText { raw: piece(start, end), verbatim, references: true })
+            }
+            Token::CData { start, end, verbatim } => {
+                Event::CData(RawText { raw: piece(start, end), verbatim, references: false })
+            }
+            Token::Comment { start, end } => Event::Comment(piece(start, end)),
+            Token::Instruction { target, start, end } => {
+                Event::ProcessingInstruction { target: self.raw_name(target).text, data: piece(start, end) }
+            }
+            Token::Doctype => Event::Doctype,
+            Token::Reference { start, end } => Event::EntityReference(piece(start, end)),
+            Token::NeedMore => Event::NeedMore,
+            Token::EndOfInput => Event::End,
+        })
+    }
+
+    /// A piece of the checked input.
+    #[inline]
+    pub(crate) fn piece(&self, start: u32, end: u32) -> &'a str {
+        &self.text[start as usize..end as usize]
+    }
+
+    #[inline]
+    fn raw_name(&self, name: NameToken) -> RawName<'a> {
+        let start = name.start as usize;
+        RawName { text: &self.text[start..start + name.len as usize], colon: name.colon as usize }
+    }
+
+    fn end_name(&self, name: NameToken) -> RawName<'a> {
+        let RawName { text, .. } = self.raw_name(name);
+        RawName { text, colon: text.find(':').unwrap_or(0) }
+    }
+
+    /// The next token; internal form of [`Reader::next_event`].
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<Token, XmlError> {
+        loop {
+            self.state.token_start = self.state.at;
+            match self.token() {
+                Ok(token) => return Ok(token),
+                Err(Stop::Wrong(error)) => return Err(*error),
+                Err(Stop::Short) => {
+                    self.state.at = self.state.token_start;
+                    if !self.widen()? {
+                        return if self.complete { Err(self.unexpected_end()) } else { Ok(Token::NeedMore) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks a larger part of the input; false when all of it was.
+    #[cold]
+    fn widen(&mut self) -> Result<bool, XmlError> {
+        let checked = self.text.len();
+        if checked == self.input.len() {
+            return Ok(false);
+        }
+        let wanted = (checked * 4).max(self.state.at + FIRST_WINDOW).min(self.input.len());
+        if wanted > self.state.options.limits.source_bytes_max {
+            return Err(self.error(XmlErrorKind::Limit, checked, "the document is too large"));
+        }
+        let window = &self.input[..wanted];
+        let text = match std::str::from_utf8(window) {
+            Ok(text) => text,
+            // The window, or what has arrived, ends within a character.
+            Err(error) if error.error_len().is_none() && (wanted < self.input.len() || !self.complete) => {
+                std::str::from_utf8(&window[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(error) => {
+                return Err(self.error(XmlErrorKind::Encoding, error.valid_up_to(), "these bytes are not UTF-8"));
+            }
+        };
+        if text.len() <= checked {
+            return Ok(false);
+        }
+        self.contents = Contents::of(text.as_bytes());
+        if self.contents.control || self.contents.non_ascii {
+            check_chars(text, self.contents).map_err(|offset| self.forbidden(text, offset))?;
+        }
+        self.text = text;
+        Ok(true)
+    }
+
+    fn forbidden(&self, text: &str, offset: usize) -> XmlError {
+        let code = text[offset..].chars().next().map_or(0, u32::from);
+        self.error(XmlErrorKind::Malformed, offset, &format!("the character U+{code:04X} is not allowed in XML"))
+    }
+
+    /// The checks of a window for text that was made a `str` elsewhere.
+    pub(crate) fn check_all(&self) -> Result<(), XmlError> {
+        check_chars(self.text, self.contents).map_err(|offset| self.forbidden(self.text, offset))
+    }
+
+    #[cold]
+    fn unexpected_end(&self) -> XmlError {
+        let end = self.input.len();
+        let message = match self.state.open.last() {
+            Some(&(start, len)) => {
+                let name = &self.text[start as usize..(start + len) as usize];
+                format!("the document ends inside `<{name}>`, which is never closed")
+            }
+            None if self.state.stage == Stage::Prolog || self.state.stage == Stage::Start => {
+                "the document ends before its first element".to_owned()
+            }
+            None => "the document ends unexpectedly".to_owned(),
+        };
+        self.error(XmlErrorKind::UnexpectedEnd, end, &message)
+    }
+
+    #[cold]
+    pub(crate) fn error(&self, kind: XmlErrorKind, offset: usize, message: &str) -> XmlError {
+        XmlError { kind, position: Position::locate(self.input, offset), message: message.into() }
+    }
+
+    #[cold]
+    pub(crate) fn wrong<T>(&self, offset: usize, message: &str) -> Step<T> {
+        Err(Stop::Wrong(Box::new(self.error(XmlErrorKind::Malformed, offset, message))))
+    }
+
+    #[cold]
+    pub(crate) fn limit<T>(&self, offset: usize, message: &str) -> Step<T> {
+        Err(Stop::Wrong(Box::new(self.error(XmlErrorKind::Limit, offset, message))))
+    }
+
+    /// Whether the window reaches to the end of a document that is all there.
+    #[inline]
+    fn at_true_end(&self) -> bool {
+        self.complete && self.text.len() == self.input.len()
+    }
+
+    /// The namespace a prefix is bound to at the last event; the empty prefix asks for the default namespace.
+    pub fn namespace(&self, prefix: &str) -> Option<&str> {
+        if prefix == "xml" {
+            return Some(crate::names::XML_NAMESPACE);
+        }
+        let found = self.state.bindings.iter().rev().find(|binding| {
+            let (start, len) = binding.prefix;
+            self.text.get(start as usize..(start + len) as usize) == Some(prefix)
+        })?;
+        Some(&*found.namespace).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// What the document type declaration said about entities.
+    pub(crate) fn dtd(&self) -> Option<&Arc<Dtd>> {
+        self.state.dtd.as_ref()
+    }
+}
+
+impl State {
+    fn new(options: &ParseOptions, track_namespaces: bool) -> State {
+        State {
+            at: 0,
+            token_start: 0,
+            stage: Stage::Start,
+            fragment: false,
+            open: Vec::with_capacity(16),
+            attributes: Vec::with_capacity(8),
+            dtd: None,
+            track_namespaces,
+            bindings: Vec::new(),
+            used: Cell::new(0),
+            options: options.clone(),
+        }
+    }
+}
+
+fn check_chars(text: &str, contents: Contents) -> Result<(), usize> {
+    // U+FFFE and U+FFFF are the only forbidden characters that are not control characters.
+    let suspicious =
+        contents.control || (contents.non_ascii && memchr::memmem::find(text.as_bytes(), b"\xEF\xBF").is_some());
+    match suspicious.then(|| forbidden_char(text)).flatten() {
+        Some(offset) => Err(offset),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,329 @@
+//! Start and end tags, names and attributes.
+
+use std::borrow::Cow;
+
+use super::{Binding, RawName, Reader, Stage, Step, Stop};
+use crate::chars::{CLASS, NAME, NAME_SPECIAL, NAME_START, find_value_end, is_name, is_ncname};
+use crate::entity::{Normalise, Reference};
+use crate::error::XmlError;
+use crate::reader::token::Token;
+
+/// A name in the input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NameToken {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+    /// The length of the prefix; zero when there is none.
+    pub(crate) colon: u32,
+}
+
+impl NameToken {
+    #[inline]
+    pub(crate) fn end(self) -> usize {
+        self.start as usize + self.len as usize
+    }
+}
+
+/// An attribute in the input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawAttribute {
+    pub(crate) name: NameToken,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// The value is what is written: no references, no white space to normalise.
+    pub(crate) verbatim: bool,
+}
+
+/// An attribute of the last start tag. Namespace declarations are among them.
+#[derive(Clone, Debug)]
+pub struct Attribute<'a> {
+    /// The name as written.
+    pub name: RawName<'a>,
+    /// The value after normalisation.
+    pub value: Cow<'a, str>,
+}
+
+/// From this many attributes on, duplicates are looked for by sorting.
+const PAIRWISE_MAX: usize = 12;
+
+impl<'a> Reader<'a> {
+    /// The attributes of the last start tag.
+    pub fn attributes(&self) -> impl Iterator<Item = Result<Attribute<'a>, XmlError>> + '_ {
+        self.state.attributes.iter().map(|attribute| {
+            Ok(Attribute { name: self.raw_name(attribute.name), value: self.attribute_value(attribute)? })
+        })
+    }
+
+    /// The value of an attribute of the last start tag by its name as written.
+    pub fn attribute(&self, name: &str) -> Option<Result<Cow<'a, str>, XmlError>> {
+        let found = self.state.attributes.iter().find(|attribute| self.raw_name(attribute.name).as_str() == name)?;
+        Some(self.attribute_value(found))
+    }
+
+    pub(crate) fn attribute_value(&self, attribute: &RawAttribute) -> Result<Cow<'a, str>, XmlError> {
+        let raw: &'a str = &self.text[attribute.start as usize..attribute.end as usize];
+        if attribute.verbatim {
+            return Ok(Cow::Borrowed(raw));
+        }
+        let mut normalise = Normalise::new(self.dtd().map(|dtd| &**dtd), &self.state.options.limits, &self.state.used);
+        let mut out = String::with_capacity(raw.len());
+        normalise
+            .attribute(raw, &mut out)
+            .map_err(|failure| self.error(failure.kind, attribute.start as usize, &failure.message))?;
+        Ok(Cow::Owned(out))
+    }
+
+    /// A name at `at`, which the window must continue beyond.
+    #[inline]
+    pub(crate) fn name(&self, at: usize) -> Step<NameToken> {
+        let bytes = self.text.as_bytes();
+        let mut end = at;
+        let mut seen = 0;
+        while let Some(&byte) = bytes.get(end) {
+            let class = CLASS[byte as usize];
+            if class & NAME == 0 {
+                break;
+            }
+            seen |= class;
+            end += 1;
+        }
+        if end == bytes.len() {
+            return Err(Stop::Short);
+        }
+        if end == at || CLASS[bytes[at] as usize] & NAME_START == 0 {
+            return self.no_name(at);
+        }
+        if end - at > self.state.options.limits.name_bytes_max {
+            return self.limit(at, "this name is too long");
+        }
+        let name = NameToken { start: at as u32, len: (end - at) as u32, colon: 0 };
+        if seen & NAME_SPECIAL != 0 { self.special_name(name) } else { Ok(name) }
+    }
+
+    #[cold]
+    fn no_name(&self, at: usize) -> Step<NameToken> {
+        let found = self.text.get(at..).and_then(|rest| rest.chars().next());
+        match found {
+            Some(c) => self.wrong(at, &format!("a name is expected here, it cannot begin with `{}`", c.escape_debug())),
+            None => self.wrong(at, "a name is expected here"),
+        }
+    }
+
+    /// A name with a colon or with characters outside ASCII.
+    fn special_name(&self, name: NameToken) -> Step<NameToken> {
+        let text = &self.text[name.start as usize..name.end()];
+        let at = name.start as usize;
+        if !is_name(text) {
+            return self.wrong(at, &format!("`{text}` is not a name"));
+        }
+        let Some(colon) = text.find(':') else { return Ok(name) };
+        if colon == 0 || !is_ncname(&text[colon + 1..]) {
+            return self.wrong(at, &format!("`{text}` is not a prefix, one colon and a name"));
+        }
+        Ok(NameToken { colon: colon as u32, ..name })
+    }
+
+    #[inline]
+    pub(super) fn start_tag(&mut self, at: usize) -> Step<Token> {
+        let name = self.name(at + 1)?;
+        let bytes = self.text.as_bytes();
+        self.state.attributes.clear();
+        let mut end = name.end();
+        // `name` made sure that a byte follows.
+        if bytes[end] != b'>' && bytes[end] != b'/' {
+            end = self.attribute_list(end)?;
+        }
+        let empty = match bytes.get(end..) {
+            Some([b'>', ..]) => false,
+            Some([b'/', b'>', ..]) => true,
+            Some([b'/'] | []) | None => return Err(Stop::Short),
+            Some(_) => return self.wrong(end, "this start tag is not closed with `>`"),
+        };
+        if self.state.open.len() >= self.state.options.limits.depth_max {
+            return self.limit(at, "elements are nested too deeply");
+        }
+        self.state.at = end + 1 + usize::from(empty);
+        if !empty {
+            self.state.open.push((name.start, name.len));
+        }
+        if self.state.track_namespaces && !self.state.attributes.is_empty() {
+            self.bind_namespaces(self.state.open.len() + usize::from(empty))?;
+        }
+        Ok(Token::Start { name, empty })
+    }
+
+    /// The attributes between the name of an element and the end of its tag.
+    fn attribute_list(&mut self, mut at: usize) -> Step<usize> {
+        let bytes = self.text.as_bytes();
+        loop {
+            let next = self.skip_space(at);
+            match bytes.get(next) {
+                None => return Err(Stop::Short),
+                Some(b'>' | b'/') => {
+                    at = next;
+                    break;
+                }
+                Some(_) if next == at => return self.wrong(at, "white space is missing before this attribute"),
+                Some(_) => at = self.one_attribute(next)?,
+            }
+        }
+        if self.state.attributes.len() > 1 {
+            self.check_duplicates()?;
+        }
+        Ok(at)
+    }
+
+    fn one_attribute(&mut self, at: usize) -> Step<usize> {
+        if self.state.attributes.len() >= self.state.options.limits.attributes_max {
+            return self.limit(at, "this element has too many attributes");
+        }
+        let name = self.name(at)?;
+        let bytes = self.text.as_bytes();
+        let equals = self.skip_space(name.end());
+        match bytes.get(equals) {
+            Some(b'=') => {}
+            None => return Err(Stop::Short),
+            Some(_) => {
+                return self.wrong(at, &format!("the attribute `{}` has no value", self.raw_name(name).as_str()));
+            }
+        }
+        let open = self.skip_space(equals + 1);
+        let quote = match bytes.get(open) {
+            Some(&quote @ (b'"' | b'\'')) => quote,
+            None => return Err(Stop::Short),
+            Some(_) => return self.wrong(open, "the value of an attribute must stand in quotes"),
+        };
+        let start = open + 1;
+        let mut verbatim = true;
+        let mut end = find_value_end(bytes, start, quote);
+        loop {
+            match bytes.get(end) {
+                None => return Err(Stop::Short),
+                Some(&byte) if byte == quote => break,
+                Some(b'<') => return self.wrong(end, "`<` may not stand in the value of an attribute, write `&lt;`"),
+                Some(b'&') => {
+                    verbatim = false;
+                    let (reference, after) = self.reference(end)?;
+                    if let Reference::Entity { start, end } = reference {
+                        self.require_entity(start, end)?;
+                    }
+                    end = find_value_end(bytes, after, quote);
+                }
+                Some(_) => {
+                    verbatim = false;
+                    end = find_value_end(bytes, end + 1, quote);
+                }
+            }
+        }
+        self.state.attributes.push(RawAttribute { name, start: start as u32, end: end as u32, verbatim });
+        Ok(end + 1)
+    }
+
+    fn require_entity(&self, start: usize, end: usize) -> Step<()> {
+        let name = &self.text[start..end];
+        let declared = self.dtd().is_some_and(|dtd| dtd.knows(name) || dtd.incomplete);
+        if declared {
+            return Ok(());
+        }
+        let message = format!("the entity `{name}` is not declared");
+        Err(Stop::Wrong(Box::new(self.error(crate::error::XmlErrorKind::Entity, start, &message))))
+    }
+
+    fn check_duplicates(&self) -> Step<()> {
+        let name = |index: usize| self.raw_name(self.state.attributes[index].name).as_str();
+        let count = self.state.attributes.len();
+        let mut duplicate = None;
+        if count <= PAIRWISE_MAX {
+            for later in 1..count {
+                if (0..later).any(|earlier| name(earlier) == name(later)) {
+                    duplicate = Some(later);
+                    break;
+                }
+            }
+        } else {
+            let mut order: Vec<usize> = (0..count).collect();
+            order.sort_unstable_by_key(|&index| (name(index), index));
+            duplicate = order.windows(2).find(|pair| name(pair[0]) == name(pair[1])).map(|pair| pair[1]);
+        }
+        let Some(index) = duplicate else { return Ok(()) };
+        let at = self.state.attributes[index].name.start as usize;
+        self.wrong(at, &format!("the attribute `{}` is given twice", name(index)))
+    }
+
+    #[inline]
+    pub(super) fn end_tag(&mut self, at: usize) -> Step<Token> {
+        let bytes = self.text.as_bytes();
+        let Some(&(start, len)) = self.state.open.last() else { return self.stray_end(at) };
+        let from = at + 2;
+        let after = from + len as usize;
+        let open_name = &bytes[start as usize..(start + len) as usize];
+        let matches = bytes.get(from..after).is_some_and(|name| crate::names::same_bytes(name, open_name));
+        if !matches {
+            return self.wrong_end(at);
+        }
+        let mut end = after;
+        if bytes.get(end) != Some(&b'>') {
+            end = self.skip_space(after);
+            match bytes.get(end) {
+                Some(b'>') => {}
+                None => return Err(Stop::Short),
+                Some(_) => return self.wrong_end(at),
+            }
+        }
+        self.state.open.pop();
+        self.state.at = end + 1;
+        if self.state.open.is_empty() && !self.state.fragment {
+            self.state.stage = Stage::Epilog;
+        }
+        // Nobody inside asks for the prefix of an end tag, so the colon is not looked for.
+        Ok(Token::End { name: NameToken { start: from as u32, len, colon: 0 } })
+    }
+
+    #[cold]
+    fn stray_end(&self, at: usize) -> Step<Token> {
+        self.wrong(at, "an end tag without a start tag")
+    }
+
+    #[cold]
+    fn wrong_end(&self, at: usize) -> Step<Token> {
+        let name = self.name(at + 2)?;
+        let written = self.raw_name(name).as_str();
+        let expected =
+            self.state.open.last().map_or("", |&(start, len)| &self.text[start as usize..(start + len) as usize]);
+        if written == expected {
+            return self.wrong(name.end(), "this end tag is not closed with `>`");
+        }
+        self.wrong(at, &format!("`</{written}>` does not match `<{expected}>`"))
+    }
+
+    /// Remembers the namespace declarations of the last start tag, which opened an element at `depth`.
+    #[cold]
+    fn bind_namespaces(&mut self, depth: usize) -> Step<()> {
+        for index in 0..self.state.attributes.len() {
+            let attribute = self.state.attributes[index];
+            let name = self.raw_name(attribute.name);
+            let prefix = match (name.prefix(), name.local()) {
+                ("", "xmlns") => (0, 0),
+                ("xmlns", local) => (attribute.name.start + attribute.name.colon + 1, local.len() as u32),
+                _ => continue,
+            };
+            let namespace = self.attribute_value(&attribute).map_err(|error| Stop::Wrong(Box::new(error)))?;
+            self.state.bindings.push(Binding { prefix, namespace: namespace.into(), depth });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn drop_bindings(&mut self) {
+        let depth = self.state.open.len();
+        while self.state.bindings.last().is_some_and(|binding| binding.depth > depth) {
+            self.state.bindings.pop();
+        }
+    }
+}
+
+/// Whether an attribute's name makes it a namespace declaration.
+#[inline]
+pub(crate) fn declares_namespace(name: &str) -> bool {
+    name.starts_with("xmlns") && matches!(name.as_bytes().get(5), None | Some(b':'))
+}
