@@ -13,6 +13,8 @@ pub mod jtl;
 pub mod load;
 pub mod observe;
 pub mod payload;
+pub mod plan;
 pub mod progress;
 pub mod report;
+mod suggest;
 pub mod tls;

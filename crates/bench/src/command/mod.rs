@@ -5,6 +5,8 @@ mod arguments;
 mod echo_command;
 mod url;
 
+pub use arguments::parse_duration;
+
 use crate::error::Error;
 use clap::ArgMatches;
 use clap::error::ErrorKind;

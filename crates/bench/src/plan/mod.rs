@@ -1,0 +1,443 @@
+//! Plans: what to measure, on which targets, over which matrix. A plan is a small TOML file.
+//!
+//! [`Plan::parse`] turns the text into types or reports every mistake with its place; [`builtin`] holds the plans that
+//! ship with the program.
+pub mod builtin;
+mod toml_cursor;
+
+use crate::error::Error;
+use crate::http::request::check_header;
+use crate::load::expect::{Expect, Field, TextRule};
+use crate::payload::Shape;
+use std::time::Duration;
+use toml_cursor::{Cursor, Source};
+
+/// A plan as its file states it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Short name, also that of the directory results go to.
+    pub name: String,
+    /// One line for the head of reports.
+    pub title: String,
+    /// Name of the published report whose figures are laid beside these.
+    pub published: Option<String>,
+    /// How long and how often.
+    pub timing: Timing,
+    /// The backend the kit starts itself.
+    pub backend: Option<Backend>,
+    /// What is measured.
+    pub targets: Vec<Target>,
+    /// What is asked of them.
+    pub scenarios: Vec<Scenario>,
+    /// The combinations.
+    pub matrix: Matrix,
+    /// What `--quick` changes.
+    quick: Option<Quick>,
+}
+
+/// How long and how often a combination is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timing {
+    /// Whole time of one run, ramp-up and warm-up included.
+    pub duration: Duration,
+    /// First part of the time, which is not measured.
+    pub warm_up: Duration,
+    /// Time over which the users start.
+    pub ramp_up: Duration,
+    /// Runs of each combination; with several targets they take turns.
+    pub rounds: u32,
+    /// Requests per second of an open loop.
+    pub rate: Option<f64>,
+    /// Longest a response may take.
+    pub response_timeout: Duration,
+}
+
+/// The embedded echo backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backend {
+    /// Port; the configurations of the targets name it.
+    pub port: u16,
+    /// Whether it speaks TLS.
+    pub tls: bool,
+}
+
+/// A gateway to measure.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Target {
+    /// Name in tables and charts.
+    pub name: String,
+    /// Program and arguments; empty for a gateway that runs already.
+    pub start: Vec<String>,
+    /// Port the program listens on, for `{port}`.
+    pub port: u16,
+    /// Address without path.
+    pub url: String,
+    /// Process to measure, for a gateway that runs already.
+    pub pid: Option<u32>,
+    /// Scenarios it can do; `None` is all.
+    pub scenarios: Option<Vec<String>>,
+    /// Whether a run goes on without it when its program is not installed.
+    pub optional: bool,
+    /// How long it may take to listen.
+    pub start_timeout: Duration,
+}
+
+/// A request and what must come back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Name, as published where it was published.
+    pub name: String,
+    /// One line for the tables.
+    pub description: String,
+    /// Path of the request.
+    pub path: String,
+    /// Method.
+    pub method: String,
+    /// Headers.
+    pub headers: Vec<(String, String)>,
+    /// Where the body comes from.
+    pub body: BodySource,
+    /// What must come back.
+    pub expect: Expect,
+    /// Whether to speak HTTP/2.
+    pub http2: bool,
+}
+
+/// Where a request body comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodySource {
+    /// No body.
+    None,
+    /// Made to the message size of the matrix.
+    Generated(Shape),
+    /// A file, relative to the plan; the message size of the matrix does not apply.
+    File(String),
+}
+
+/// The combinations: every scenario with every number of users, message size and delay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matrix {
+    /// Numbers of concurrent users.
+    pub users: Vec<usize>,
+    /// Message sizes in bytes.
+    pub message_bytes: Vec<usize>,
+    /// Delays of the backend in milliseconds.
+    pub backend_delay_ms: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Quick {
+    duration: Option<Duration>,
+    warm_up: Option<Duration>,
+    ramp_up: Option<Duration>,
+    rounds: Option<u32>,
+    users: Option<Vec<usize>>,
+    message_bytes: Option<Vec<usize>>,
+    backend_delay_ms: Option<Vec<u64>>,
+}
+
+/// More users than this need more file descriptors than a system gives.
+const USERS_MAX: u64 = 100_000;
+/// A plan with more runs of one combination is a mistake.
+const ROUNDS_MAX: u64 = 1000;
+
+impl Plan {
+    /// Reads a plan; `name` is what messages call the file.
+    pub fn parse(name: &str, text: &str) -> Result<Plan, Error> {
+        let (plan, mistakes) = parse_file(name, text, |root| {
+            let plan = read_plan(root);
+            if plan.targets.is_empty() {
+                root.mistake("a plan needs at least one `[[target]]`");
+            }
+            if plan.scenarios.is_empty() {
+                root.mistake("a plan needs at least one `[[scenario]]`");
+            }
+            plan
+        })?;
+        if mistakes.is_empty() { Ok(plan) } else { Err(Error::Input(mistakes.join("\n"))) }
+    }
+
+    /// Reads a file that holds only targets.
+    pub fn parse_targets(name: &str, text: &str) -> Result<Vec<Target>, Error> {
+        let (targets, mistakes) = parse_file(name, text, |root| root.tables("target").into_iter().map(read_target).collect())?;
+        if mistakes.is_empty() { Ok(targets) } else { Err(Error::Input(mistakes.join("\n"))) }
+    }
+
+    /// Applies the plan's short form, which ends within two minutes.
+    pub fn make_quick(&mut self) {
+        let Some(quick) = self.quick.clone() else { return };
+        let timing = &mut self.timing;
+        timing.duration = quick.duration.unwrap_or(timing.duration);
+        timing.warm_up = quick.warm_up.unwrap_or(timing.warm_up);
+        timing.ramp_up = quick.ramp_up.unwrap_or(timing.ramp_up);
+        timing.rounds = quick.rounds.unwrap_or(timing.rounds);
+        let matrix = &mut self.matrix;
+        matrix.users = quick.users.unwrap_or_else(|| matrix.users.clone());
+        matrix.message_bytes = quick.message_bytes.unwrap_or_else(|| matrix.message_bytes.clone());
+        matrix.backend_delay_ms = quick.backend_delay_ms.unwrap_or_else(|| matrix.backend_delay_ms.clone());
+    }
+}
+
+fn parse_file<T>(name: &str, text: &str, read: impl FnOnce(&Cursor<'_>) -> T) -> Result<(T, Vec<String>), Error> {
+    let source = Source::new(name, text);
+    let table = toml::de::DeTable::parse(text).map_err(|error| Error::Input(position_of(name, text, &error)))?;
+    let root = Cursor::new(&source, name, 0, table.get_ref());
+    let read = read(&root);
+    root.finish();
+    Ok((read, source.into_mistakes()))
+}
+
+fn position_of(name: &str, text: &str, error: &toml::de::Error) -> String {
+    let source = Source::new(name, text);
+    source.mistake(error.span().map_or(0, |span| span.start), error.message().trim());
+    source.into_mistakes().join("\n")
+}
+
+fn read_plan(root: &Cursor<'_>) -> Plan {
+    Plan {
+        name: root.required_text("name"),
+        title: root.required_text("title"),
+        published: root.text("published"),
+        timing: read_timing(root),
+        backend: root.table("backend").map(read_backend),
+        targets: root.tables("target").into_iter().map(read_target).collect(),
+        scenarios: root.tables("scenario").into_iter().map(read_scenario).collect(),
+        matrix: root.table("matrix").map_or_else(
+            || Matrix { users: vec![100], message_bytes: vec![1000], backend_delay_ms: vec![0] },
+            |matrix| {
+                let read = Matrix {
+                    users: users(&matrix).unwrap_or_else(|| vec![100]),
+                    message_bytes: sizes(&matrix).unwrap_or_else(|| vec![1000]),
+                    backend_delay_ms: matrix.numbers("backend_delay_ms").unwrap_or_else(|| vec![0]),
+                };
+                matrix.finish();
+                read
+            },
+        ),
+        quick: root.table("quick").map(read_quick),
+    }
+}
+
+fn read_timing(root: &Cursor<'_>) -> Timing {
+    let timing = Timing {
+        duration: root.duration("duration").unwrap_or(Duration::from_secs(60)),
+        warm_up: root.duration("warm_up").unwrap_or_default(),
+        ramp_up: root.duration("ramp_up").unwrap_or_default(),
+        rounds: rounds(root).unwrap_or(1),
+        rate: root.decimal("rate"),
+        response_timeout: root.duration("response_timeout").unwrap_or(Duration::from_secs(120)),
+    };
+    if timing.warm_up >= timing.duration {
+        root.mistake_at("warm_up", "`warm_up` must be shorter than `duration`, which includes it");
+    }
+    if timing.rate.is_some_and(|rate| rate <= 0.0) {
+        root.mistake_at("rate", "`rate` must be more than 0 requests per second");
+    }
+    timing
+}
+
+fn read_quick(cursor: Cursor<'_>) -> Quick {
+    let quick = Quick {
+        duration: cursor.duration("duration"),
+        warm_up: cursor.duration("warm_up"),
+        ramp_up: cursor.duration("ramp_up"),
+        rounds: rounds(&cursor),
+        users: users(&cursor),
+        message_bytes: sizes(&cursor),
+        backend_delay_ms: cursor.numbers("backend_delay_ms"),
+    };
+    cursor.finish();
+    quick
+}
+
+fn rounds(cursor: &Cursor<'_>) -> Option<u32> {
+    let rounds = cursor.number("rounds")?;
+    if rounds == 0 || rounds > ROUNDS_MAX {
+        cursor.mistake_at("rounds", &format!("`rounds` must be from 1 to {ROUNDS_MAX}"));
+    }
+    u32::try_from(rounds).ok()
+}
+
+fn users(cursor: &Cursor<'_>) -> Option<Vec<usize>> {
+    let users = cursor.numbers("users")?;
+    if users.iter().any(|count| *count == 0 || *count > USERS_MAX) {
+        cursor.mistake_at("users", &format!("numbers of users must be from 1 to {USERS_MAX}"));
+    }
+    users.into_iter().map(|count| usize::try_from(count).ok()).collect()
+}
+
+fn sizes(cursor: &Cursor<'_>) -> Option<Vec<usize>> {
+    cursor.numbers("message_bytes")?.into_iter().map(|bytes| usize::try_from(bytes).ok()).collect()
+}
+
+fn port(cursor: &Cursor<'_>, default: u16) -> u16 {
+    match cursor.number("port").map(u16::try_from) {
+        None => default,
+        Some(Ok(port)) => port,
+        Some(Err(_)) => {
+            cursor.mistake_at("port", "`port` must be at most 65535");
+            default
+        }
+    }
+}
+
+fn read_backend(cursor: Cursor<'_>) -> Backend {
+    let backend = Backend { port: port(&cursor, 8688), tls: cursor.flag("tls") };
+    cursor.finish();
+    backend
+}
+
+fn read_target(cursor: Cursor<'_>) -> Target {
+    let target = Target {
+        name: cursor.required_text("name"),
+        start: cursor.texts("start").unwrap_or_default(),
+        port: port(&cursor, 0),
+        url: cursor.text("url").unwrap_or_else(|| "http://localhost:{port}".to_owned()),
+        pid: cursor.number("pid").and_then(|pid| u32::try_from(pid).ok()),
+        scenarios: cursor.texts("scenarios"),
+        optional: cursor.flag("optional"),
+        start_timeout: cursor.duration("start_timeout").unwrap_or(Duration::from_secs(60)),
+    };
+    if target.url.contains("{port}") && target.port == 0 {
+        cursor.mistake("a target needs `port` or `url`");
+    }
+    cursor.finish();
+    target
+}
+
+fn read_scenario(cursor: Cursor<'_>) -> Scenario {
+    let body = match (cursor.text("payload"), cursor.text("body_file")) {
+        (Some(_), Some(_)) => {
+            cursor.mistake_at("body_file", "a scenario has either `payload` or `body_file`");
+            BodySource::None
+        }
+        (None, Some(file)) => BodySource::File(file),
+        (None, None) => BodySource::None,
+        (Some(shape), None) => match Shape::parse(&shape) {
+            Some(shape) => BodySource::Generated(shape),
+            None => {
+                cursor.mistake_at("payload", &format!("unknown payload `{shape}`; there are soap, xml, json and text"));
+                BodySource::None
+            }
+        },
+    };
+    let mut headers = cursor.pairs("headers");
+    for (name, value) in &headers {
+        if let Err(error) = check_header(name, value) {
+            cursor.mistake_at("headers", &error.to_string());
+        }
+    }
+    if let BodySource::Generated(shape) = &body
+        && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+    {
+        headers.push(("Content-Type".to_owned(), shape.content_type().to_owned()));
+    }
+    let default_method = if body == BodySource::None { "GET" } else { "POST" };
+    let scenario = Scenario {
+        name: cursor.required_text("name"),
+        description: cursor.text("description").unwrap_or_default(),
+        path: cursor.required_text("path"),
+        method: cursor.text("method").unwrap_or_else(|| default_method.to_owned()),
+        headers,
+        body,
+        expect: cursor.table("expect").map(read_expect).unwrap_or_default(),
+        http2: cursor.flag("http2"),
+    };
+    cursor.finish();
+    scenario
+}
+
+fn read_expect(cursor: Cursor<'_>) -> Expect {
+    let status = cursor.number("status").map(u16::try_from);
+    if matches!(status, Some(Ok(0..=99 | 600..) | Err(_))) {
+        cursor.mistake_at("status", "`status` must be a status code from 100 to 599");
+    }
+    let rule = |pattern| TextRule { field: Field::Body, pattern, equals: false, negated: false };
+    let expect = Expect {
+        status: status.and_then(Result::ok),
+        any_status: false,
+        same_size: cursor.flag("same_size"),
+        rules: cursor.texts("text").unwrap_or_default().into_iter().map(rule).collect(),
+    };
+    cursor.finish();
+    expect
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+name = "small"
+title = "A small plan"
+duration = "10s"
+warm_up = "2s"
+[[target]]
+name = "gateway"
+url = "http://localhost:9"
+[[scenario]]
+name = "Direct"
+path = "/direct"
+payload = "soap"
+headers = { SOAPAction = "urn:x", Accept = "*/*" }
+expect = { status = 200, same_size = true }
+[matrix]
+users = [1, 1_000]
+message_bytes = [500]
+[quick]
+duration = "2s"
+warm_up = "500ms"
+users = [10]
+"#;
+
+    #[test]
+    fn a_plan_is_read_and_made_quick() {
+        let mut plan = Plan::parse("small.toml", SMALL).unwrap();
+        assert_eq!(plan.matrix, Matrix { users: vec![1, 1000], message_bytes: vec![500], backend_delay_ms: vec![0] });
+        let scenario = &plan.scenarios[0];
+        let names: Vec<&str> = scenario.headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((scenario.method.as_str(), names), ("POST", vec!["SOAPAction", "Accept", "Content-Type"]));
+        assert!(scenario.expect.same_size);
+        plan.make_quick();
+        assert_eq!((plan.timing.duration, plan.matrix.users), (Duration::from_secs(2), vec![10]));
+    }
+
+    fn check(from: &str, to: &str, expected: &str) {
+        let text = SMALL.replace(from, to);
+        assert_ne!(text, SMALL, "`{from}` is in the plan");
+        assert_eq!(Plan::parse("small.toml", &text), Err(Error::Input(expected.to_owned())));
+    }
+
+    #[test]
+    fn mistakes_have_a_place_and_a_hint() {
+        check("users = [1, 1_000]", "user = [1]", "small.toml:16:1: unknown key `user` in `matrix`, did you mean `users`?");
+        check("\"10s\"", "10", "small.toml:4:12: `duration` must be a time in quotes, such as \"500ms\", \"10s\" or \"15m\"");
+        check("\"2s\"\n[[", "\"20s\"\n[[", "small.toml:5:11: `warm_up` must be shorter than `duration`, which includes it");
+        check("\"soap\"", "\"soup\"", "small.toml:12:11: unknown payload `soup`; there are soap, xml, json and text");
+        check("path = \"/direct\"\n", "", "small.toml:9:1: scenario needs the key `path`");
+        check("[1, 1_000]", "[0]", "small.toml:16:9: numbers of users must be from 1 to 100000");
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_at_once() {
+        let text = SMALL.replace("same_size = true", "same_size = 1").replace("1_000", "\"x\"");
+        let Err(Error::Input(message)) = Plan::parse("p", &text) else { panic!("the plan is wrong") };
+        assert_eq!(message.lines().count(), 2, "{message}");
+        assert!(Plan::parse("p", "name = ").is_err());
+    }
+
+    #[test]
+    fn the_plans_that_ship_are_right_and_quick_ones_are_short() {
+        for name in builtin::names() {
+            let mut plan = builtin::plan(name).unwrap();
+            assert_eq!(plan.name, name);
+            plan.make_quick();
+            let matrix = &plan.matrix;
+            let cells = plan.scenarios.len() * matrix.users.len() * matrix.message_bytes.len() * matrix.backend_delay_ms.len();
+            let runs = u32::try_from(cells).unwrap() * plan.timing.rounds;
+            let whole = plan.timing.duration * runs;
+            assert!(whole <= Duration::from_secs(110), "{name} takes {whole:?}");
+        }
+        assert!(!builtin::peers().unwrap().is_empty());
+    }
+}
