@@ -1,8 +1,9 @@
 //! Branches: `iterate`, `clone`, `foreach`, `scatter-gather`.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
-use std::task::Poll;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::mediator::{Branch, BranchEnd, Fork, Kinship, Resume};
 use crate::ports::Level;
@@ -151,21 +152,14 @@ async fn start(child: &mut Exchange, sequence: Option<SequenceId>, endpoint: Opt
     }
 }
 
-/// Runs futures side by side in this task and returns their outputs in order.
-async fn all<T>(mut futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
+/// Runs futures side by side in this task and returns their outputs in order. Only those that were
+/// woken are polled, so thousands of branches cost no more than their own work.
+async fn all<T>(futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
-    poll_fn(|cx| {
-        let mut pending = false;
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none() {
-                match future.as_mut().poll(cx) {
-                    Poll::Ready(value) => *output = Some(value),
-                    Poll::Pending => pending = true,
-                }
-            }
-        }
-        if pending { Poll::Pending } else { Poll::Ready(()) }
-    })
-    .await;
+    let mut running: FuturesUnordered<_> =
+        futures.into_iter().enumerate().map(|(index, future)| async move { (index, future.await) }).collect();
+    while let Some((index, output)) = running.next().await {
+        outputs[index] = Some(output);
+    }
     outputs.into_iter().flatten().collect()
 }

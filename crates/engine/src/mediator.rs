@@ -18,11 +18,6 @@ pub trait Mediator: Send + Sync {
     fn needs(&self) -> Needs {
         Needs::Nothing
     }
-
-    /// Sequences this mediator may enter, so that needs can be summed and dead names found.
-    fn enters(&self) -> Vec<SequenceId> {
-        Vec::new()
-    }
 }
 
 /// What a mediator does with the body.
