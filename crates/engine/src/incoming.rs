@@ -1,6 +1,6 @@
 //! From an exchange's message to the answer the client gets: status, headers, body.
 
-use penstock_message::{Body, Form, Message, Method, Shape};
+use penstock_message::{Body, Form, Message, Shape};
 
 use crate::{Direction, Exchange, Fault, outgoing};
 
@@ -24,13 +24,18 @@ const REQUEST_ONLY: [&str; 13] = [
 ];
 
 /// Turns the message into the answer. `Err` when the body cannot be put in the form it must have.
+/// A body that must be converted has been buffered before.
 pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
     let loaded = exchange.loaded.clone();
     let from_client = exchange.direction == Direction::Request;
     let message = &mut exchange.message;
-    let no_entity = message.axis2.is_true("NO_ENTITY_BODY");
     let explicit = message.axis2.get("HTTP_SC").and_then(|value| value.to_text().trim().parse::<u16>().ok());
 
+    let output = match message.axis2.is_true("NO_ENTITY_BODY") {
+        true => None,
+        // A client of a REST call gets a SOAP fault as plain XML; one that spoke SOAP gets it as it is.
+        false => Some(message.output(&loaded.program.conversion, Shape::Reply)?),
+    };
     let mut headers = std::mem::take(&mut message.headers);
     let connection = headers.get_bytes("Connection").map(<[u8]>::to_vec).unwrap_or_default();
     headers.retain(|name, _| {
@@ -39,24 +44,24 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
     });
 
     let mut body = Body::empty();
-    let mut soap_fault = false;
-    if no_entity {
-        headers.remove("Content-Type");
-    } else {
-        let shape = if is_soap_client(exchange) { Shape::Same } else { Shape::Reply };
-        let output = exchange.message.output(&loaded.program.conversion, shape)?;
-        soap_fault = output.soap_fault;
-        match (&output.content_type, &output.form) {
-            (Some(content_type), _) => headers.set("Content-Type", content_type),
-            (None, Form::Empty) if from_client => {
-                headers.remove("Content-Type");
+    let soap_fault = output.as_ref().is_some_and(|output| output.soap_fault);
+    match output {
+        None => {
+            headers.remove("Content-Type");
+        }
+        Some(output) => {
+            match (&output.content_type, &output.form) {
+                (Some(content_type), _) => headers.set("Content-Type", content_type),
+                (None, Form::Empty) if from_client => {
+                    headers.remove("Content-Type");
+                }
+                _ => {}
             }
-            _ => {}
+            if output.decoded {
+                headers.remove("Content-Encoding");
+            }
+            body.set(output.form);
         }
-        if output.decoded {
-            headers.remove("Content-Encoding");
-        }
-        body.set(output.form);
     }
 
     let message = &mut exchange.message;
@@ -70,11 +75,6 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
     let reason = message.axis2.get("HTTP_SC_DESC").map(|value| value.to_text().into());
     let reason = reason.or_else(|| if explicit.is_none() { message.reason.take() } else { None });
     Ok(Message { headers, body, status, reason, ..Message::default() })
-}
-
-fn is_soap_client(exchange: &Exchange) -> bool {
-    // A client of a REST call gets a fault as plain XML.
-    exchange.client.line.method == Method::Post
 }
 
 /// The answer to a message that nobody answered: 202, as the original acknowledges.

@@ -58,13 +58,7 @@ pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOpti
     if bodiless || no_entity {
         headers.remove("Content-Type");
     } else {
-        let shape = match target.format {
-            Format::Soap11 => Shape::Soap11,
-            Format::Soap12 => Shape::Soap12,
-            Format::Pox => Shape::Pox,
-            Format::Same | Format::Rest | Format::Get => Shape::Same,
-        };
-        let output = message.output(&loaded.program.conversion, shape)?;
+        let output = message.output(&loaded.program.conversion, shape_of(target.format))?;
         if let Some(content_type) = &output.content_type {
             headers.set("Content-Type", content_type);
         }
@@ -75,6 +69,16 @@ pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOpti
     }
     soap_action(message, &target, &mut headers);
     Ok(Outgoing { url, method, message: Message { headers, body, ..Message::default() }, options })
+}
+
+/// The shape an endpoint's format asks for.
+pub(crate) fn shape_of(format: Format) -> Shape {
+    match format {
+        Format::Soap11 => Shape::Soap11,
+        Format::Soap12 => Shape::Soap12,
+        Format::Pox => Shape::Pox,
+        Format::Same | Format::Rest | Format::Get => Shape::Same,
+    }
 }
 
 fn method_of(exchange: &Exchange, target: &Target) -> Method {

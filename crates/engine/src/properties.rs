@@ -32,7 +32,12 @@ impl Exchange {
     pub fn set_property(&mut self, scope: Scope, name: &str, value: Value) {
         match scope {
             Scope::Default => self.message.properties.set(name, value),
-            Scope::Transport => self.message.headers.set(name, value.to_text().as_bytes()),
+            Scope::Transport => {
+                if name.eq_ignore_ascii_case("Content-Type") {
+                    self.message.remember_source();
+                }
+                self.message.headers.set(name, value.to_text().as_bytes());
+            }
             Scope::Axis2 => self.set_axis2(name, value),
             Scope::Axis2Client => self.message.axis2_client.set(name, value),
             Scope::Operation => self.message.operation.set(name, value),
@@ -184,12 +189,9 @@ impl Exchange {
         match name {
             "HTTP_METHOD" => self.message.method = penstock_message::Method::parse(value.to_text().trim()),
             "REST_URL_POSTFIX" => self.message.url_postfix = Some(value.to_text().into()),
-            "messageType" => {
-                // The header follows at once: what reads it next must see the new type.
-                self.message.headers.set("Content-Type", value.to_text().as_bytes());
-                self.message.axis2.set("messageType", value);
-            }
+            "messageType" => self.message.set_message_type(&value.to_text()),
             "ContentType" => {
+                self.message.remember_source();
                 self.message.headers.set("Content-Type", value.to_text().as_bytes());
                 self.message.axis2.set("ContentType", value);
             }

@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::time::Instant;
 
-use penstock_message::{Body, BodyError, Message, Value};
+use penstock_message::{Body, BodyError, Message, Shape, Value};
 
 use crate::endpoint::deliver;
 use crate::exchange::Frame;
@@ -113,7 +113,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 exchange.called = true;
                 then.run(exchange, reply)?
             }
-            Flow::Respond => return respond(exchange).map(Some),
+            Flow::Respond => return respond(exchange).await.map(Some),
             Flow::Loopback => {
                 if exchange.direction == Direction::Request {
                     exchange.direction = Direction::Response;
@@ -231,7 +231,7 @@ async fn transmit(exchange: &mut Exchange, destination: &Destination) -> Result<
 async fn send(exchange: &mut Exchange, destination: Destination, receive: Option<SequenceId>) -> Result<Option<End>, Fault> {
     let answers = exchange.direction == Direction::Response || exchange.message.properties.is_true("RESPONSE");
     if answers && matches!(destination, Destination::Implicit) {
-        return respond(exchange).map(Some);
+        return respond(exchange).await.map(Some);
     }
     let one_way = takes_one_way(exchange);
     let reply = transmit(exchange, &destination).await?;
@@ -243,7 +243,7 @@ async fn send(exchange: &mut Exchange, destination: Destination, receive: Option
     exchange.called = true;
     to_out_path(exchange, receive)?;
     if exchange.frames.is_empty() {
-        return respond(exchange).map(Some);
+        return respond(exchange).await.map(Some);
     }
     Ok(None)
 }
@@ -264,10 +264,13 @@ fn to_out_path(exchange: &mut Exchange, receive: Option<SequenceId>) -> Result<(
 }
 
 /// Answers the client with the message at hand.
-pub(crate) fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
+pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
     if exchange.reply.is_answered() {
         exchange.log(Level::Warn, "Respond", "Trying to send a response to an already responded client request");
         return Ok(End::Stopped);
+    }
+    if exchange.message.must_be_read_for(Shape::Reply) {
+        buffer_body(exchange).await?;
     }
     let reply = incoming::prepare(exchange)?;
     exchange.reply.put(reply);

@@ -1,10 +1,13 @@
 //! Attribute values that are constants or expressions, bound to an exchange: XPath, JSONPath
 //! (`json-eval(…)`), Synapse expressions (`${…}`).
 
+mod functions;
+mod json;
 mod xpath;
 
 use std::sync::Arc;
 
+use penstock_json::path::JsonPath;
 use penstock_engine::{Exchange, Fault, Needs, Place};
 use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
@@ -22,12 +25,16 @@ pub struct Expression {
 
 enum Kind {
     XPath(xpath::XPathExpression),
+    Json(JsonPath),
 }
 
 impl Expression {
     /// Compiles a text found on an element, whose namespaces hold. `None` after an error was reported.
     pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<Expression> {
-        let kind = Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?);
+        let kind = match json::path_of(text) {
+            Some(path) => Kind::Json(json::compile(cx, path, &at)?),
+            None => Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?),
+        };
         Some(Expression { text: text.into(), at, kind })
     }
 
@@ -35,6 +42,15 @@ impl Expression {
     pub fn needs(&self) -> Needs {
         match &self.kind {
             Kind::XPath(expression) => expression.needs(),
+            Kind::Json(_) => Needs::Whole,
+        }
+    }
+
+    /// The path, when it is a JSONPath.
+    pub fn json_path(&self) -> Option<&JsonPath> {
+        match &self.kind {
+            Kind::Json(path) => Some(path),
+            Kind::XPath(_) => None,
         }
     }
 
@@ -42,18 +58,31 @@ impl Expression {
     pub fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
         match &self.kind {
             Kind::XPath(expression) => expression.value(exchange),
+            Kind::Json(path) => json::value(path, exchange),
         }
     }
 
     /// The value as text; empty when a path finds nothing.
     pub fn text(&self, exchange: &mut Exchange) -> Result<String, Fault> {
-        Ok(self.value(exchange)?.map_or_else(String::new, |value| value.to_text().into_owned()))
+        Ok(self.text_if_any(exchange)?.unwrap_or_default())
+    }
+
+    /// The value as text; `None` when a path finds nothing.
+    pub fn text_if_any(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
+        match &self.kind {
+            Kind::XPath(expression) => expression.text(exchange),
+            Kind::Json(path) => {
+                let root = exchange.json()?;
+                Ok(Some(path.text(&root).into_owned()))
+            }
+        }
     }
 
     /// The value as a condition: XPath's effective boolean value, or a boolean result.
     pub fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
         match &self.kind {
             Kind::XPath(expression) => expression.truth(exchange),
+            Kind::Json(path) => Ok(json::value(path, exchange)?.is_some_and(|value| value.is_true())),
         }
     }
 
@@ -61,6 +90,7 @@ impl Expression {
     pub fn nodes(&self, exchange: &mut Exchange) -> Result<(Arc<Document>, Vec<NodeId>), Fault> {
         match &self.kind {
             Kind::XPath(expression) => expression.nodes(exchange),
+            Kind::Json(_) => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use penstock_message::{Form, Message, SoapVersion};
 
-use super::{Endpoint, EndpointKind, Format, Leaf, Target, TimeoutDuration};
+use super::{Endpoint, EndpointKind, Format, Leaf, Target, TimeoutAction, TimeoutDuration};
 use crate::mediator::Destination;
 use crate::ports::{LocalFuture, SendOptions};
 use crate::{Direction, Exchange, Fault, Side, codes, outgoing, run};
@@ -168,6 +168,11 @@ async fn deliver_leaf(exchange: &mut Exchange, endpoint: &Arc<Endpoint>, leaf: &
                 let text = format!("endpoint `{}` is suspended after error {code}: {}", endpoint.label(), fault.message);
                 exchange.log(crate::ports::Level::Warn, "Endpoint", &text);
             }
+            if endpoint.policy.timeout_action == TimeoutAction::Discard && fault.number() == Some(codes::CONNECTION_TIMED_OUT) {
+                // The original forgets the fault handlers and leaves the client hanging; the handlers
+                // stay forgotten here, the client gets the defined error.
+                exchange.handlers.clear();
+            }
             fault.at.get_or_insert_with(|| endpoint.at.clone());
             Err(fault)
         }
@@ -175,11 +180,8 @@ async fn deliver_leaf(exchange: &mut Exchange, endpoint: &Arc<Endpoint>, leaf: &
 }
 
 async fn transmit(exchange: &mut Exchange, target: Target, timeout: std::time::Duration) -> Result<Message, Fault> {
-    if target.format != Format::Same || exchange.message.axis2.is_true("DISABLE_CHUNKING") {
-        // The envelope is reshaped, or its length must be known.
-        if target.format != Format::Rest && target.format != Format::Same {
-            run::buffer_body(exchange).await?;
-        }
+    if exchange.message.must_be_read_for(outgoing::shape_of(target.format)) {
+        run::buffer_body(exchange).await?;
     }
     let remaining = exchange.deadline.saturating_duration_since(std::time::Instant::now());
     let options = SendOptions {
