@@ -84,7 +84,14 @@ pub fn uuid() -> String {
     let (high, low) = (random(), random());
     let high = (high & !0xf000) | 0x4000;
     let low = (low & !(0b11 << 62)) | (0b10 << 62);
-    format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48, low & 0xffff_ffff_ffff)
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
 }
 
 /// A number that differs from call to call and from process to process (splitmix64).

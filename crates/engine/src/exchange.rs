@@ -51,6 +51,8 @@ pub struct Exchange {
     pub kinship: Option<Kinship>,
     /// `Parent` of a branch's fork, outermost first, for nested forks.
     pub ancestry: Vec<Kinship>,
+    /// Fields that go on the answer whatever becomes of it (`Access-Control-Allow-Origin`).
+    pub reply_headers: Vec<(Arc<str>, Arc<str>)>,
     /// Client side of the exchange, shared by all branches.
     pub reply: Rc<ReplyCell>,
     pub(crate) loaded: Rc<Loaded>,
@@ -108,6 +110,7 @@ impl Exchange {
             functions: Vec::new(),
             kinship: None,
             ancestry: Vec::new(),
+            reply_headers: Vec::new(),
             reply: Rc::default(),
             loaded,
             core,
@@ -172,6 +175,7 @@ impl Exchange {
             functions: self.functions.clone(),
             kinship: kinship.or_else(|| self.kinship.clone()),
             ancestry,
+            reply_headers: self.reply_headers.clone(),
             reply: self.reply.clone(),
             loaded: self.loaded.clone(),
             core: self.core.clone(),

@@ -57,7 +57,8 @@ async fn joined(
             }
         });
         if parallel {
-            faults = all(runs.map(|run| Box::pin(run) as Pin<Box<dyn Future<Output = Option<Fault>> + '_>>).collect()).await;
+            faults =
+                all(runs.map(|run| Box::pin(run) as Pin<Box<dyn Future<Output = Option<Fault>> + '_>>).collect()).await;
         } else {
             for (slot, run) in faults.iter_mut().zip(runs) {
                 *slot = run.await;
@@ -68,11 +69,8 @@ async fn joined(
     if exchange.reply.is_answered() {
         return Ok(After::End);
     }
-    let ends = children
-        .into_iter()
-        .zip(faults)
-        .map(|(child, fault)| BranchEnd { message: child.message, fault })
-        .collect();
+    let ends =
+        children.into_iter().zip(faults).map(|(child, fault)| BranchEnd { message: child.message, fault }).collect();
     join.run(exchange, ends).map(After::Continue)
 }
 

@@ -64,6 +64,9 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
         }
     }
 
+    for (name, value) in &exchange.reply_headers {
+        headers.set(name, value.as_bytes());
+    }
     let message = &mut exchange.message;
     let status = match explicit {
         Some(status @ 100..=999) => status,

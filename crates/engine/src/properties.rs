@@ -13,7 +13,9 @@ impl Exchange {
     pub fn property(&mut self, scope: Scope, name: &str) -> Option<Value> {
         match scope {
             Scope::Default => self.default_property(name),
-            Scope::Transport => self.message.headers.get_bytes(name).map(|value| Value::string(String::from_utf8_lossy(value))),
+            Scope::Transport => {
+                self.message.headers.get_bytes(name).map(|value| Value::string(String::from_utf8_lossy(value)))
+            }
             Scope::Axis2 | Scope::Axis2Client => self.axis2_property(name),
             Scope::Operation => self.message.operation.get(name).cloned(),
             Scope::Trace => None,
@@ -23,7 +25,9 @@ impl Exchange {
                 let system = self.core().environment.system.read().unwrap_or_else(std::sync::PoisonError::into_inner);
                 system.get(name).map(|value| Value::string(value.as_str()))
             }
-            Scope::Environment => self.core().environment.variables.get(name).map(|value| Value::string(value.as_str())),
+            Scope::Environment => {
+                self.core().environment.variables.get(name).map(|value| Value::string(value.as_str()))
+            }
             Scope::File => self.core().environment.file.get(name).map(|value| Value::string(value.as_str())),
         }
     }
@@ -48,7 +52,8 @@ impl Exchange {
                 }
             }
             Scope::System => {
-                let mut system = self.core.environment.system.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut system =
+                    self.core.environment.system.write().unwrap_or_else(std::sync::PoisonError::into_inner);
                 system.insert(name.into(), value.to_text().into_owned());
             }
             Scope::Registry | Scope::Environment | Scope::File | Scope::Trace => {}
@@ -121,13 +126,21 @@ impl Exchange {
                 let envelope = self.xml().ok()?;
                 let payload = envelope.payload()?;
                 let document = &envelope.document;
-                Some(Value::string(if name == "OperationName" { document.local_name(payload) } else { document.namespace(payload) }))
+                Some(Value::string(if name == "OperationName" {
+                    document.local_name(payload)
+                } else {
+                    document.namespace(payload)
+                }))
             }
             "SYSTEM_TIME" | "SYSTEM_DATE" => Some(Value::string(crate::clock::system_date(None))),
             "RESPONSE" if self.direction == Direction::Response => Some(Value::Boolean(true)),
             "REST_FULL_REQUEST_PATH" => Some(Value::string(self.client.line.target())),
             "REST_METHOD" => Some(Value::string(self.client.line.method.as_str())),
-            "REST_API_CONTEXT" | "REST_API_VERSION" | "SYNAPSE_REST_API" | "REST_SUB_REQUEST_PATH" | "REST_URL_PREFIX"
+            "REST_API_CONTEXT"
+            | "REST_API_VERSION"
+            | "SYNAPSE_REST_API"
+            | "REST_SUB_REQUEST_PATH"
+            | "REST_URL_PREFIX"
             | "proxy.name" => self.service_property(name),
             _ => self.query_parameter(name).or_else(|| {
                 let resource = self.program().resources.get(name)?;
@@ -142,7 +155,9 @@ impl Exchange {
             (Entry::Resource(api, _), "REST_API_CONTEXT") => api.context.clone(),
             (Entry::Resource(api, _), "REST_API_VERSION") => api.version.as_ref()?.text.clone(),
             (Entry::Resource(api, _), "SYNAPSE_REST_API") => api.name.clone(),
-            (Entry::Resource(api, _), "REST_SUB_REQUEST_PATH") => self.client.line.target().strip_prefix(&*api.context)?.into(),
+            (Entry::Resource(api, _), "REST_SUB_REQUEST_PATH") => {
+                self.client.line.target().strip_prefix(&*api.context)?.into()
+            }
             (_, "REST_URL_PREFIX") => {
                 let scheme = if self.client.line.secure { "https" } else { "http" };
                 format!("{scheme}://{}", self.client.local).into()
@@ -205,7 +220,11 @@ impl Exchange {
         match name.rsplit_once('@') {
             Some((path, property)) => {
                 let resource = resources.get(path)?;
-                resource.properties.iter().find(|(key, _)| **key == *property).map(|(_, value)| Value::String(value.clone()))
+                resource
+                    .properties
+                    .iter()
+                    .find(|(key, _)| **key == *property)
+                    .map(|(_, value)| Value::String(value.clone()))
             }
             None => resources.get(name).map(|resource| resource.to_value()),
         }
@@ -213,7 +232,11 @@ impl Exchange {
 
     /// The message's id, made when first asked for.
     pub fn message_id(&mut self) -> Arc<str> {
-        self.message.addressing_mut().message_id.get_or_insert_with(|| format!("urn:uuid:{}", crate::clock::uuid()).into()).clone()
+        self.message
+            .addressing_mut()
+            .message_id
+            .get_or_insert_with(|| format!("urn:uuid:{}", crate::clock::uuid()).into())
+            .clone()
     }
 
     /// The correlation id of the request: what the client sent as `activityid`, or one of ours.
@@ -234,7 +257,13 @@ impl Exchange {
         }
         let correlation = self.correlation_id();
         let entry = self.entry.clone();
-        self.core.log.write(&crate::ports::Record { level, logger, service: entry.label(), correlation: &correlation, text });
+        self.core.log.write(&crate::ports::Record {
+            level,
+            logger,
+            service: entry.label(),
+            correlation: &correlation,
+            text,
+        });
     }
 }
 
@@ -242,7 +271,8 @@ impl crate::Resource {
     /// The entry as a property's value: XML as nodes, the rest as text.
     pub fn to_value(&self) -> Value {
         if self.is_xml
-            && let Ok(document) = penstock_xml::Document::parse(self.bytes.clone(), &penstock_xml::ParseOptions::default())
+            && let Ok(document) =
+                penstock_xml::Document::parse(self.bytes.clone(), &penstock_xml::ParseOptions::default())
             && let Some(root) = document.root_element()
         {
             return Value::Xml(Arc::new(document), vec![root]);

@@ -145,7 +145,9 @@ fn again(exchange: &mut Exchange) {
 pub(crate) fn enter(exchange: &mut Exchange, sequence: SequenceId) -> Result<(), Fault> {
     let limit = exchange.loaded.program.limits.depth_max;
     if exchange.frames.len() >= limit {
-        return Err(Fault::new(format!("sequences are nested deeper than {limit}: they may enter each other in a circle")));
+        return Err(Fault::new(format!(
+            "sequences are nested deeper than {limit}: they may enter each other in a circle"
+        )));
     }
     let handlers = exchange.handlers.len() as u16;
     if let Some(handler) = exchange.loaded.program.sequence(sequence).on_error {
@@ -188,7 +190,12 @@ fn handle(exchange: &mut Exchange, fault: Fault) -> Result<(), Fault> {
     exchange.floor = 0;
     exchange.fault = Some(fault);
     // The handlers that are left stay: an error in this one goes to the next.
-    exchange.frames.push(Frame { sequence: handler, next: 0, handlers: exchange.handlers.len() as u16, template: false });
+    exchange.frames.push(Frame {
+        sequence: handler,
+        next: 0,
+        handlers: exchange.handlers.len() as u16,
+        template: false,
+    });
     Ok(())
 }
 
@@ -228,7 +235,11 @@ async fn transmit(exchange: &mut Exchange, destination: &Destination) -> Result<
 
 /// `send`: in the request path to a backend, whose answer goes through the out path; in the
 /// response path, or when `RESPONSE` is set, to the client.
-async fn send(exchange: &mut Exchange, destination: Destination, receive: Option<SequenceId>) -> Result<Option<End>, Fault> {
+async fn send(
+    exchange: &mut Exchange,
+    destination: Destination,
+    receive: Option<SequenceId>,
+) -> Result<Option<End>, Fault> {
     let answers = exchange.direction == Direction::Response || exchange.message.properties.is_true("RESPONSE");
     if answers && matches!(destination, Destination::Implicit) {
         return respond(exchange).await.map(Some);

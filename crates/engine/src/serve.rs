@@ -82,7 +82,7 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
             Admission::Run(Box::new(exchange), start)
         }
         Dispatch::Api(found) => {
-            if let Some(answer) = crate::describe::api(&found.api, line) {
+            if let Some(answer) = crate::describe::api(core, &found.api, line) {
                 return Admission::Answer(answer);
             }
             let target = line.target();

@@ -63,7 +63,11 @@ async fn deliver_group(
     depth: usize,
 ) -> Result<Message, Fault> {
     if members.is_empty() {
-        return Err(Fault::coded(codes::GROUP_NOT_READY, Side::Us, format!("endpoint `{}` has no members", group.label())));
+        return Err(Fault::coded(
+            codes::GROUP_NOT_READY,
+            Side::Us,
+            format!("endpoint `{}` has no members", group.label()),
+        ));
     }
     if !group.state.is_ready() {
         return Err(not_ready(group, codes::GROUP_NOT_READY));
@@ -131,17 +135,13 @@ async fn implicit(exchange: &mut Exchange) -> Result<Message, Fault> {
     let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
     match to {
         Some(url) if url.contains("://") && exchange.direction == Direction::Request => {
-            let target = Target {
-                url,
-                method: None,
-                format: Format::Same,
-                append_postfix: false,
-                headers: Vec::new(),
-            };
+            let target = Target { url, method: None, format: Format::Same, append_postfix: false, headers: Vec::new() };
             let timeout = exchange.program().limits.endpoint_timeout;
             transmit(exchange, target, timeout).await
         }
-        _ => Err(Fault::new("the message has no address to be sent to: no endpoint is given and `To` is not an absolute URL")),
+        _ => Err(Fault::new(
+            "the message has no address to be sent to: no endpoint is given and `To` is not an absolute URL",
+        )),
     }
 }
 
@@ -165,10 +165,13 @@ async fn deliver_leaf(exchange: &mut Exchange, endpoint: &Arc<Endpoint>, leaf: &
                 && let Some(code) = fault.number()
                 && endpoint.state.failed(code, &endpoint.policy.suspension)
             {
-                let text = format!("endpoint `{}` is suspended after error {code}: {}", endpoint.label(), fault.message);
+                let text =
+                    format!("endpoint `{}` is suspended after error {code}: {}", endpoint.label(), fault.message);
                 exchange.log(crate::ports::Level::Warn, "Endpoint", &text);
             }
-            if endpoint.policy.timeout_action == TimeoutAction::Discard && fault.number() == Some(codes::CONNECTION_TIMED_OUT) {
+            if endpoint.policy.timeout_action == TimeoutAction::Discard
+                && fault.number() == Some(codes::CONNECTION_TIMED_OUT)
+            {
                 // The original forgets the fault handlers and leaves the client hanging; the handlers
                 // stay forgotten here, the client gets the defined error.
                 exchange.handlers.clear();

@@ -198,9 +198,14 @@ mod tests {
             ("map:*.json", &[]),
             ("map:/orders", &[]),
         ]);
-        for (path, expected) in
-            [("/orders", "4"), ("/orders/7", "1"), ("/orders/open/7", "2"), ("/z.json", "3"), ("/q/y", "0"), ("/q", "404")]
-        {
+        for (path, expected) in [
+            ("/orders", "4"),
+            ("/orders/7", "1"),
+            ("/orders/open/7", "2"),
+            ("/z.json", "3"),
+            ("/q/y", "0"),
+            ("/q", "404"),
+        ] {
             assert_eq!(which(&api, path, Method::Get), expected, "{path}");
         }
     }

@@ -10,8 +10,8 @@ use crate::mediator::{Destination, SequenceId};
 use crate::{Place, Program};
 
 pub use api::{Api, ApiMatch, Pattern, Resource, ResourceMatch, Version};
-pub use template::{UriTemplate, UriTemplateError};
 pub(crate) use template::decode;
+pub use template::{UriTemplate, UriTemplateError};
 
 /// All services of a program.
 #[derive(Default)]

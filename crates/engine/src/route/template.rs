@@ -8,6 +8,7 @@ use std::sync::Arc;
 /// A compiled `uri-template`.
 #[derive(Debug, Clone)]
 pub struct UriTemplate {
+    text: Arc<str>,
     path: Vec<Piece>,
     query: Vec<(Arc<str>, Vec<Piece>)>,
     has_query: bool,
@@ -47,7 +48,8 @@ impl UriTemplate {
             Some(at) => (&text[..at], Some(&text[at + 1..])),
             None => (text, None),
         };
-        let mut template = UriTemplate { path: pieces(path, 0)?, query: Vec::new(), has_query: query.is_some() };
+        let mut template =
+            UriTemplate { text: text.into(), path: pieces(path, 0)?, query: Vec::new(), has_query: query.is_some() };
         let mut offset = path.len() + 1;
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -56,6 +58,11 @@ impl UriTemplate {
             offset += pair.len() + 1;
         }
         Ok(template)
+    }
+
+    /// The template as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Variables by name, percent-decoded, when the path (after the context) and query fit. Every
@@ -113,10 +120,9 @@ fn pieces(text: &str, base: usize) -> Result<Vec<Piece>, UriTemplateError> {
                 rest = &rest[1..];
             }
             Some(0) => {
-                let end = rest.find('}').ok_or_else(|| UriTemplateError {
-                    message: format!("`{{` is not closed in `{text}`"),
-                    offset,
-                })?;
+                let end = rest
+                    .find('}')
+                    .ok_or_else(|| UriTemplateError { message: format!("`{{` is not closed in `{text}`"), offset })?;
                 let name = &rest[1..end];
                 let (reserved, name) = match name.strip_prefix('+') {
                     Some(name) => (true, name),
@@ -142,17 +148,16 @@ fn pieces(text: &str, base: usize) -> Result<Vec<Piece>, UriTemplateError> {
 fn fit(pieces: &[Piece], text: &str, is_path: bool, variables: &mut Vec<(Arc<str>, String)>) -> bool {
     match pieces.split_first() {
         None => text.is_empty(),
-        Some((Piece::Text(plain), [])) if is_path => {
-            plain.trim_end_matches('/') == text.trim_end_matches('/')
-        }
+        Some((Piece::Text(plain), [])) if is_path => plain.trim_end_matches('/') == text.trim_end_matches('/'),
         Some((Piece::Text(plain), rest)) => match text.strip_prefix(&**plain) {
             Some(after) => fit(rest, after, is_path, variables),
             // `/x/*` fits `/x`.
             None => matches!(rest, [Piece::Rest]) && plain.strip_suffix('/') == Some(text),
         },
-        Some((Piece::Rest, rest)) => {
-            (0..=text.len()).rev().filter(|at| text.is_char_boundary(*at)).any(|at| fit(rest, &text[at..], is_path, variables))
-        }
+        Some((Piece::Rest, rest)) => (0..=text.len())
+            .rev()
+            .filter(|at| text.is_char_boundary(*at))
+            .any(|at| fit(rest, &text[at..], is_path, variables)),
         Some((Piece::Variable { name, reserved }, rest)) => {
             let mark = variables.len();
             let limit = if *reserved || !is_path { text.len() } else { text.find('/').unwrap_or(text.len()) };

@@ -1,51 +1,15 @@
-//! What a service says of itself: `?wsdl` of a proxy, `?swagger.json` of an API.
-
-use std::rc::Rc;
-
-use penstock_message::{Body, Headers, Message, RequestLine};
-
-use crate::core::Core;
-use crate::route::{Api, Proxy};
-
-/// The answer to `?wsdl` and `?wsdl2`. `None` for any other query.
-pub(crate) fn proxy(core: &Rc<Core>, proxy: &Proxy, query: Option<&str>) -> Option<Message> {
-    let query = query?;
-    if !matches!(query.to_ascii_lowercase().as_str(), "wsdl" | "wsdl2" | "singlewsdl") {
-        return None;
-    }
-    let environment = &core.environment;
-    let address = |scheme: &str, port: u16| format!("{scheme}://{}:{port}/services/{}", environment.host, proxy.name);
-    let text = match &proxy.wsdl {
-        Some(resource) => rewrite_addresses(&resource.text(), |secure| {
-            if secure { address("https", environment.https_port) } else { address("http", environment.http_port) }
-        }),
-        None => generated(&proxy.name, &address("http", environment.http_port)),
-    };
-    Some(answer("text/xml; charset=UTF-8", text))
-}
-
-/// The answer to `?swagger.json` when the API publishes a definition.
-pub(crate) fn api(api: &Api, line: &RequestLine) -> Option<Message> {
-    let swagger = api.swagger.as_ref()?;
-    let context_only = line.path().trim_end_matches('/') == &*api.context;
-    (context_only && line.query() == Some("swagger.json")).then(|| answer("application/json", swagger.to_string()))
-}
-
-fn answer(content_type: &str, text: String) -> Message {
-    let mut headers = Headers::new();
-    headers.set("Content-Type", content_type);
-    Message { headers, body: Body::bytes(text), status: 200, ..Message::default() }
-}
+//! The WSDL of a proxy service: the published one with its addresses rewritten, or a generated one.
 
 /// Replaces the location of every `address` element; the rest of the document stays as written.
-fn rewrite_addresses(wsdl: &str, address: impl Fn(bool) -> String) -> String {
+pub(super) fn rewrite_addresses(wsdl: &str, address: impl Fn(bool) -> String) -> String {
     let mut out = String::with_capacity(wsdl.len());
     let mut rest = wsdl;
     while let Some(at) = rest.find("address") {
         let (before, after) = rest.split_at(at + "address".len());
         out.push_str(before);
         rest = after;
-        let opens = before.trim_end_matches("address").ends_with([':', '<']) && after.starts_with(|next: char| next.is_whitespace());
+        let opens = before.trim_end_matches("address").ends_with([':', '<'])
+            && after.starts_with(|next: char| next.is_whitespace());
         let end = after.find('>').unwrap_or(0);
         if !opens || end == 0 {
             continue;
@@ -65,7 +29,7 @@ fn rewrite_addresses(wsdl: &str, address: impl Fn(bool) -> String) -> String {
 }
 
 /// The WSDL of a proxy that publishes none: one operation, `mediate`, that takes anything.
-fn generated(name: &str, address: &str) -> String {
+pub(super) fn generated(name: &str, address: &str) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <wsdl:definitions xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:tns="urn:penstock:{name}" targetNamespace="urn:penstock:{name}">
@@ -87,7 +51,8 @@ mod tests {
     fn only_address_locations_are_rewritten() {
         let wsdl = r#"<w><!-- address --><soap:address location="http://old:1/a"/><s:address  location='https://old/b'/><x address="k"/></w>"#;
         let expected = r#"<w><!-- address --><soap:address location="http://new"/><s:address  location='https://new'/><x address="k"/></w>"#;
-        let rewritten = rewrite_addresses(wsdl, |secure| if secure { "https://new".into() } else { "http://new".into() });
+        let rewritten =
+            rewrite_addresses(wsdl, |secure| if secure { "https://new".into() } else { "http://new".into() });
         assert_eq!(rewritten, expected);
     }
 }
