@@ -47,9 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: passthrough LISTEN http://BACKEND".into());
     };
     let address: SocketAddr = address.parse()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, async move {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default())?;
+    runtime.block_on(async move {
         let listener = HttpListener::bind(address, ListenerConfig::default())?;
         let core = PerCore::start();
         let sender = HttpSender::new(&core, SenderConfig::default());

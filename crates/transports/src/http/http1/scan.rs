@@ -71,7 +71,8 @@ mod tests {
                 assert_eq!(value_length(&bytes), length, "{bad} after {length}");
             }
         }
-        assert_eq!(value_length("tab\tand \u{e4}\u{ff} \u{80}~ stay in".as_bytes()), 28);
+        let text = "tab\tand \u{e4}\u{ff} \u{80}~ stay in";
+        assert_eq!(value_length(text.as_bytes()), text.len());
     }
 
     #[test]

@@ -1,0 +1,311 @@
+//! What a listener answers to raw bytes.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod common;
+
+use std::rc::Rc;
+
+use common::{Obedient, read_to_end, read_until, run, serve, short_times, talk};
+use penstock_transports::http::{HttpLimits, ListenerConfig};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+/// Every reply to a request that ends the connection, in one string.
+fn check(request: &str, expected: &str) {
+    let answer = run(async {
+        let server = serve(Rc::new(Obedient), ListenerConfig::default());
+        talk(server.address, request).await
+    });
+    assert_eq!(answer, expected, "to {request:?}");
+}
+
+fn refused(request: &str, status_line: &str) {
+    let answer = run(async {
+        let server = serve(Rc::new(Obedient), ListenerConfig::default());
+        talk(server.address, request).await
+    });
+    assert!(answer.starts_with(&format!("HTTP/1.1 {status_line}\r\n")), "{answer:?} to {request:?}");
+    assert!(answer.contains("Connection: close\r\n"), "{answer:?} to {request:?}");
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer:?} to {request:?}");
+}
+
+const GET: &str = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+const GET_REPLY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nGET /a h []";
+
+#[test]
+fn bodies_arrive_however_they_are_framed() {
+    check(GET, GET_REPLY);
+    let close = "Host: h\r\nConnection: close\r\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 17\r\nConnection: close\r\n\r\n";
+    let expected = &format!("{head}POST /a h [12345]");
+    check(&format!("POST /a HTTP/1.1\r\n{close}Content-Length: 5\r\n\r\n12345"), expected);
+    check(
+        &format!("POST /a HTTP/1.1\r\n{close}Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n03;a=b\r\n345\r\n0\r\n\r\n"),
+        expected,
+    );
+    check(
+        &format!("POST /a HTTP/1.1\r\n{close}Transfer-Encoding: Chunked\r\n\r\n5\r\n12345\r\n0\r\nX-T: 1\r\n\r\n"),
+        expected,
+    );
+    check(&format!("\r\n\r\nPOST /a HTTP/1.1\r\n{close}content-length: 5\r\n\r\n12345"), expected);
+}
+
+#[test]
+fn replies_are_framed_for_the_client() {
+    let request = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let close = "Connection: close\r\n\r\n";
+    check(
+        &request("/chunks"),
+        &format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{close}3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"),
+    );
+    check(
+        &request("/trailers"),
+        &format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{close}3\r\none\r\n0\r\nX-Sum: 3\r\n\r\n"),
+    );
+    check(&request("/exact"), &format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{close}onetwo"));
+    check(&request("/status/204"), &format!("HTTP/1.1 204 No Content\r\n{close}"));
+    check(&request("/status/304"), &format!("HTTP/1.1 304 Not Modified\r\n{close}"));
+    check(&request("/status/202"), &format!("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n{close}"));
+    check(&request("/status/799"), &format!("HTTP/1.1 799 \r\nContent-Length: 0\r\n{close}"));
+    check(
+        &request("/evil"),
+        &format!("HTTP/1.1 200 OK\r\nX-Split: aX-Injected: b\r\nContent-Length: 4\r\n{close}evil"),
+    );
+    check(
+        "HEAD /exact HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+        &format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{close}"),
+    );
+}
+
+#[test]
+fn a_body_may_come_back_on_its_own_connection() {
+    let body = "x".repeat(300_000);
+    let request = format!("POST /back HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n{body}");
+    check(
+        &request,
+        &format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nConnection: close\r\n\r\n{body}"),
+    );
+}
+
+#[test]
+fn old_clients_get_what_they_understand() {
+    check("GET /a HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nGET /a - []");
+    check(
+        "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /a HTTP/1.0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: keep-alive\r\n\r\nGET /a - []\
+         HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nGET /a - []",
+    );
+    check(
+        "GET /chunks HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nonetwo",
+    );
+}
+
+#[test]
+fn requests_may_queue_up() {
+    let ok = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    check(
+        &format!(
+            "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nabPOST /unread HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \
+             chunked\r\n\r\n1\r\nc\r\n0\r\n\r\nPOST /unread HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\n\r\n{}{GET}",
+            "z".repeat(3000)
+        ),
+        &format!("{}{}{}{GET_REPLY}", ok("POST /1 h [ab]"), ok("unread"), ok("unread")),
+    );
+}
+
+#[test]
+fn an_absolute_target_names_the_host() {
+    check(
+        "GET http://other:81/a?b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 20\r\nConnection: close\r\n\r\nGET /a?b other:81 []",
+    );
+    check(
+        "GET http://other HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 14\r\nConnection: close\r\n\r\nGET / other []",
+    );
+    check(
+        "OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 14\r\nConnection: close\r\n\r\nOPTIONS * h []",
+    );
+}
+
+/// RFC 9112 §11: where two parties could disagree about the end of a message, there is no message.
+#[test]
+fn smuggling_is_refused() {
+    let post = |fields: &str, body: &str| format!("POST /a HTTP/1.1\r\nHost: h\r\n{fields}\r\n{body}{GET}");
+    for fields in [
+        "Content-Length: 1\r\nContent-Length: 2\r\n",
+        "Content-Length: 1\r\nContent-Length: 1\r\n",
+        "Content-Length: 1, 1\r\n",
+        "Content-Length: +1\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 0x1\r\n",
+        "Content-Length: 1 1\r\n",
+        "Content-Length:\r\n",
+        "Content-Length: 99999999999999999999\r\n",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        "Transfer-Encoding:\r\n",
+        "Transfer-Encoding : chunked\r\n",
+        "Content-Length : 1\r\n",
+        "Content-Length: 1\n",
+        "X: a\rContent-Length: 1\r\n",
+        "X: a\nTransfer-Encoding: chunked\r\n",
+        "X: a\r\n Content-Length: 1\r\n",
+        "X: a\r\n\tTransfer-Encoding: chunked\r\n",
+        " Content-Length: 1\r\n",
+        "X: a\0\r\n",
+        "X\0: a\r\n",
+        "X(: a\r\n",
+        ": a\r\n",
+        "X\r\n",
+        "Host: other\r\n",
+    ] {
+        refused(&post(fields, "a"), "400 Bad Request");
+    }
+    refused(&post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), "501 Not Implemented");
+    refused(&post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"), "501 Not Implemented");
+    refused("GET /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Bad Request");
+}
+
+#[test]
+fn malformed_chunks_are_refused() {
+    let long_extension = format!("1;{}\r\na\r\n0\r\n\r\n", "e".repeat(300));
+    for chunks in [
+        "g\r\n",
+        "\r\n",
+        " 1\r\na\r\n0\r\n\r\n",
+        "-1\r\na\r\n0\r\n\r\n",
+        "0x1\r\na\r\n0\r\n\r\n",
+        "1 \r\na\r\n0\r\n\r\n",
+        "1\na\r\n0\r\n\r\n",
+        "1\r\nab\r\n0\r\n\r\n",
+        "1\r\na\n0\r\n\r\n",
+        "1\r\na\r\n0\r\nX: 1\n\r\n",
+        "1\r\na\r\n0\r\n X: 1\r\n\r\n",
+        "1\r\na\r\n0\r\nContent-Length: 1\r\n\r\n",
+        "1;a\nb\r\na\r\n0\r\n\r\n",
+        "10000000000000000\r\na\r\n",
+        "FFFFFFFFFFFFFFFF\r\na\r\n",
+        long_extension.as_str(),
+    ] {
+        refused(
+            &format!("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}{GET}"),
+            "400 Bad Request",
+        );
+    }
+}
+
+#[test]
+fn malformed_start_lines_are_refused() {
+    for line in ["GET  /a HTTP/1.1", "GET /a", "GET /a HTTP/1.1 ", "GET /a http/1.1", "G T /a HTTP/1.1", "(GET) /a HTTP/1.1", "GET /a\tHTTP/1.1", "GET /a#b HTTP/1.1", "GET a HTTP/1.1", "GET * HTTP/1.1", "CONNECT a:1 HTTP/1.1", "GET http:///a HTTP/1.1", "GET http://a b/ HTTP/1.1", "GET ftp://a/ HTTP/1.1", "GET /a HTTP/1.x", "GET /\u{7f} HTTP/1.1"] {
+        refused(&format!("{line}\r\nHost: h\r\n\r\n"), "400 Bad Request");
+    }
+    refused("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", "505 HTTP Version Not Supported");
+    refused("GET /a HTTP/1.1\r\n\r\n", "400 Bad Request");
+    refused("GET /a HTTP/1.1\r\nHost: a b\r\n\r\n", "400 Bad Request");
+    refused("GET /a HTTP/1.1\r\nHost: a, b\r\n\r\n", "400 Bad Request");
+    refused("GET /a HTTP/1.1\r\nHost: h\r\nExpect: tea\r\n\r\n", "417 Expectation Failed");
+    refused("\u{16}\u{3}\u{1}\u{2}\0\u{1}\0", "400 Bad Request");
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    refused(&format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(20_000)), "414 URI Too Long");
+    refused(&format!("GET /{}", "a".repeat(20_000)), "414 URI Too Long");
+    refused(
+        &format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "a".repeat(70_000)),
+        "431 Request Header Fields Too Large",
+    );
+    refused(
+        &format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "a".repeat(70_000)),
+        "431 Request Header Fields Too Large",
+    );
+    refused(
+        &format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "X: a\r\n".repeat(300)),
+        "431 Request Header Fields Too Large",
+    );
+    let limits = HttpLimits { body_bytes_max: 10, ..HttpLimits::default() };
+    let config = ListenerConfig { limits, ..ListenerConfig::default() };
+    for (fields, body) in
+        [("Content-Length: 11", "12345678901"), ("Transfer-Encoding: chunked", "b\r\n12345678901\r\n0\r\n\r\n")]
+    {
+        let answer = run(async {
+            let server = serve(Rc::new(Obedient), config.clone());
+            talk(server.address, format!("POST /exact HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n{body}{GET}")).await
+        });
+        assert!(answer.starts_with("HTTP/1.1 413 ") || answer.starts_with("HTTP/1.1 200 "), "{answer:?}");
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_client_that_waits_for_100_gets_it_when_its_body_is_read() {
+    run(async {
+        let server = serve(Rc::new(Obedient), ListenerConfig::default());
+        let head = "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        socket.write_all(head.as_bytes()).await.unwrap();
+        assert_eq!(read_until(&mut socket, "\r\n\r\n").await, "HTTP/1.1 100 Continue\r\n\r\n");
+        socket.write_all(b"ab").await.unwrap();
+        let reply = read_until(&mut socket, "]").await;
+        assert_eq!(reply, "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nPOST /a h [ab]");
+
+        // Nobody reads it: the final reply says at once that the connection ends.
+        socket.write_all(head.replace("/a", "/unread").as_bytes()).await.unwrap();
+        let reply = read_to_end(&mut socket).await;
+        assert_eq!(reply, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nunread");
+    });
+}
+
+#[test]
+fn slow_clients_are_told_and_left() {
+    let check = |bytes: &str, expected: &str| {
+        let answer = run(async {
+            let server = serve(Rc::new(Obedient), short_times());
+            talk(server.address, bytes).await
+        });
+        assert!(answer.starts_with(expected), "{answer:?} to {bytes:?}");
+        assert!(!expected.is_empty() || answer.is_empty(), "{answer:?} to {bytes:?}");
+    };
+    check("", "");
+    check("GET /a HT", "HTTP/1.1 408 Request Timeout\r\n");
+    check("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123", "HTTP/1.1 408 Request Timeout\r\n");
+    check("POST /back HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n123", "HTTP/1.1 200 OK\r\n");
+}
+
+#[test]
+fn draining_finishes_what_runs_and_closes_what_waits() {
+    run(async {
+        let server = serve(Rc::new(Obedient), ListenerConfig::default());
+        let mut idle = TcpStream::connect(server.address).await.unwrap();
+        idle.write_all(b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+        read_until(&mut idle, "[]").await;
+        let mut busy = TcpStream::connect(server.address).await.unwrap();
+        busy.write_all(b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\na").await.unwrap();
+        while server.core.counters.in_flight.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        server.trigger.stop();
+        assert_eq!(read_to_end(&mut idle).await, "");
+        busy.write_all(b"b").await.unwrap();
+        let reply = read_to_end(&mut busy).await;
+        assert_eq!(reply, "HTTP/1.1 200 OK\r\nContent-Length: 14\r\nConnection: close\r\n\r\nPOST /a h [ab]");
+        server.ended.await.unwrap().unwrap();
+        assert!(TcpStream::connect(server.address).await.is_err());
+        assert_eq!(server.core.counters.connections.get(), 0);
+    });
+}
+
+#[test]
+fn a_taken_port_is_told() {
+    run(async {
+        let server = serve(Rc::new(Obedient), ListenerConfig::default());
+        let error = penstock_transports::http::HttpListener::check_free(server.address).unwrap_err();
+        assert_eq!(error.to_string(), format!("port {} of 127.0.0.1 is taken", server.address.port()));
+    });
+}
