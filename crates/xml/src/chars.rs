@@ -1,4 +1,4 @@
-//! Characters: which are allowed, which make names, and how to find the next one that matters.
+//! Characters: which are allowed and which make names.
 
 /// What a stretch of text contains, found in one pass so that the scanners need not look again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,53 +117,4 @@ pub fn is_name(text: &str) -> bool {
 /// Whether the whole text is a name without a colon, as Namespaces in XML calls an NCName.
 pub fn is_ncname(text: &str) -> bool {
     is_name(text) && !text.contains(':')
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
-
-/// The high bit of each byte that is zero; bits above the lowest one set may be wrong.
-#[inline]
-const fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word & HIGHS
-}
-
-#[inline]
-const fn equal_bytes(word: u64, byte: u8) -> u64 {
-    zero_bytes(word ^ (ONES * byte as u64))
-}
-
-/// The next `<` or `&` at or after `at`; the length when there is none.
-#[inline]
-pub(crate) fn find_text_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        let found = equal_bytes(word, b'<') | equal_bytes(word, b'&');
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while at < bytes.len() && !matches!(bytes[at], b'<' | b'&') {
-        at += 1;
-    }
-    at
-}
-
-/// The next byte of an attribute value that matters: the quote, `<`, `&`, or white space other than a blank.
-#[inline]
-pub(crate) fn find_value_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        let found = equal_bytes(word, quote) | equal_bytes(word, b'<') | equal_bytes(word, b'&') | control;
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while at < bytes.len() && bytes[at] != quote && !matches!(bytes[at], b'<' | b'&' | 0..0x20) {
-        at += 1;
-    }
-    at
 }

@@ -82,3 +82,9 @@ impl fmt::Display for XmlError {
 }
 
 impl std::error::Error for XmlError {}
+
+impl From<Box<XmlError>> for XmlError {
+    fn from(error: Box<XmlError>) -> XmlError {
+        *error
+    }
+}

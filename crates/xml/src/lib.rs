@@ -18,6 +18,7 @@ mod names;
 mod options;
 mod parse;
 mod reader;
+mod scan;
 mod span;
 mod text;
 pub mod tree;

@@ -252,7 +252,7 @@ impl Index {
 
 /// A keyed hash of a short string. The key differs from process to process, so that names made to collide do not.
 #[inline]
-fn hash_name(bytes: &[u8], prefix: u32, namespace: u32) -> u32 {
+pub(crate) fn hash_name(bytes: &[u8], prefix: u32, namespace: u32) -> u32 {
     let key = seed();
     let (first, last) = match bytes.len() {
         0 => (0, 0),

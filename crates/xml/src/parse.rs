@@ -10,7 +10,7 @@ use crate::build::{TreeBuilder, UNBOUND};
 use crate::chars::is_blank;
 use crate::doctype::Doctype;
 use crate::dtd::{Dtd, Entity};
-use crate::entity::{charge, decode_text};
+use crate::entity::{Failure, charge, decode_text};
 use crate::error::{Position, XmlError, XmlErrorKind};
 use crate::names::{NAME_EMPTY, NAMESPACE_NONE, NAMESPACE_XML, PREFIX_NONE, PREFIX_XML};
 use crate::options::ParseOptions;
@@ -55,7 +55,7 @@ pub(crate) fn append(builder: &mut TreeBuilder, source: Bytes, options: &ParseOp
     let mut parse = Parse::new(builder, options, outer.default_bound);
     let result = parse.run(&mut reader, base);
     outer.restore(builder);
-    result
+    result.map_err(|error| *error)
 }
 
 /// What the builder was at before a document was put into it.
@@ -103,73 +103,104 @@ struct Parse<'p> {
     careful: bool,
     /// Whether `xml:space` was seen anywhere.
     space_seen: bool,
+    /// What names were resolved to, by the number the reader gives them.
+    resolved: [Resolved; RESOLVED],
+}
+
+/// Names of which the resolution is kept at hand.
+const RESOLVED: usize = 64;
+
+#[derive(Clone, Copy)]
+struct Resolved {
+    number: u32,
+    prefix: u32,
+    namespace: u32,
+    id: u32,
 }
 
 impl<'p> Parse<'p> {
     fn new(builder: &'p mut TreeBuilder, options: &'p ParseOptions, default_bound: bool) -> Parse<'p> {
         let undeclare_at = if default_bound { builder.open.len() } else { 0 };
-        Parse { builder, options, entities: Vec::new(), undeclare_at, careful: default_bound, space_seen: false }
+        let nothing = Resolved { number: 0, prefix: PREFIX_NONE, namespace: UNBOUND, id: NAME_EMPTY };
+        Parse {
+            builder,
+            options,
+            entities: Vec::new(),
+            undeclare_at,
+            careful: default_bound,
+            space_seen: false,
+            resolved: [nothing; RESOLVED],
+        }
     }
 
     /// Reads to the end. `base` is where the reader's text begins in the document's strings.
-    fn run(&mut self, reader: &mut Reader<'_>, base: u32) -> Result<(), XmlError> {
+    fn run(&mut self, reader: &mut Reader<'_>, base: u32) -> Result<(), Box<XmlError>> {
         let strips = self.options.strip_space.is_some();
         loop {
             let token = reader.advance()?;
-            if strips && !matches!(token, Token::Text { .. } | Token::CData { .. } | Token::Reference { .. }) {
+            if strips && !matches!(token, Token::Verbatim | Token::Text | Token::CData | Token::Reference) {
                 self.strip_last();
             }
             match token {
-                Token::Start { name, empty } => {
-                    if self.careful || !reader.state.attributes.is_empty() {
-                        self.start_with_attributes(reader, base, name)?;
-                    } else {
-                        let id = self.resolve(reader, base, name, false)?;
-                        self.builder.open_element(id, offset(base, name.start - 1));
-                    }
-                    if empty {
-                        self.builder.end_element();
-                    }
-                    self.check_size(reader)?;
+                Token::Start => self.start(reader, base)?,
+                Token::Empty => {
+                    self.start(reader, base)?;
+                    self.builder.end_element();
                 }
-                Token::End { .. } => self.builder.end_element(),
-                Token::Text { start, end, verbatim: true } | Token::CData { start, end, verbatim: true } => {
-                    self.text(reader, base, start, end);
-                }
-                Token::Text { start, end, .. } => self.decoded_text(reader, start, end, true),
-                Token::CData { start, end, .. } => self.decoded_text(reader, start, end, false),
+                Token::End => self.builder.end_element(),
+                Token::Verbatim => self.text(reader, base),
+                Token::Text => self.decoded_text(reader, true),
+                Token::CData => self.decoded_text(reader, false),
                 Token::EndOfInput | Token::NeedMore => return Ok(()),
                 other => self.rare(reader, base, other)?,
             }
         }
     }
 
+    #[inline]
+    fn start(&mut self, reader: &Reader<'_>, base: u32) -> Result<(), Box<XmlError>> {
+        let name = reader.state.name;
+        if self.careful || !reader.state.attributes.is_empty() {
+            self.start_with_attributes(reader, base, name)?;
+        } else {
+            let id = self.resolve(reader, base, name, false)?;
+            self.builder.open_element(id, offset(base, name.start - 1));
+        }
+        self.check_size(reader)
+    }
+
     #[cold]
-    fn rare(&mut self, reader: &mut Reader<'_>, base: u32, token: Token) -> Result<(), XmlError> {
+    fn rare(&mut self, reader: &mut Reader<'_>, base: u32, token: Token) -> Result<(), Box<XmlError>> {
+        let (start, end) = reader.state.content;
         match token {
-            Token::Comment { start, end } => {
-                self.leaf(reader, base, NodeKind::Comment, NAME_EMPTY, start, end);
+            Token::Comment => {
+                self.leaf(reader, base, NodeKind::Comment, NAME_EMPTY);
                 self.check_size(reader)
             }
-            Token::Instruction { target, start, end } => {
+            Token::Instruction => {
+                let target = reader.state.name;
                 let local = StrRef { start: base + target.start, len: target.len };
                 let document = &mut self.builder.document;
                 let id = document.names.intern_qname(&document.strings, PREFIX_NONE, NAMESPACE_NONE, local);
-                self.leaf(reader, base, NodeKind::ProcessingInstruction, id, start, end);
+                self.leaf(reader, base, NodeKind::ProcessingInstruction, id);
                 self.check_size(reader)
             }
             Token::Doctype => {
                 self.doctype(reader);
                 Ok(())
             }
-            Token::Reference { start, end } => self.entity(reader, start, end),
+            Token::Reference => self.entity(reader, start, end),
             _ => Ok(()),
         }
     }
 
-    fn check_size(&self, reader: &Reader<'_>) -> Result<(), XmlError> {
+    fn check_size(&self, reader: &Reader<'_>) -> Result<(), Box<XmlError>> {
         if self.builder.document.nodes.len() > self.options.limits.nodes_max {
-            return Err(reader.error(XmlErrorKind::Limit, reader.offset(), "the document has too many nodes"));
+            return Err(Box::new(reader.error(
+                XmlErrorKind::Limit,
+                reader.offset(),
+                "the document has too many nodes",
+            )));
         }
         Ok(())
     }
@@ -182,34 +213,47 @@ impl<'p> Parse<'p> {
         base: u32,
         name: NameToken,
         is_attribute: bool,
-    ) -> Result<u32, XmlError> {
+    ) -> Result<u32, Box<XmlError>> {
+        let known = &self.resolved[name.number as usize % RESOLVED];
+        let in_none = is_attribute && name.colon == 0;
+        let bound = if in_none { NAMESPACE_NONE } else { self.builder.bindings[known.prefix as usize] };
+        if known.number == name.number && known.namespace == bound {
+            return Ok(known.id);
+        }
+        self.resolve_new(reader, base, name, in_none)
+    }
+
+    #[cold]
+    fn resolve_new(
+        &mut self,
+        reader: &Reader<'_>,
+        base: u32,
+        name: NameToken,
+        in_none: bool,
+    ) -> Result<u32, Box<XmlError>> {
         let document = &mut self.builder.document;
         let text = reader.piece(name.start, name.start + name.len);
-        let (prefix, local, skipped) = if name.colon == 0 {
-            (PREFIX_NONE, text, 0)
-        } else {
-            let skipped = name.colon + 1;
-            match document.names.find_prefix(&document.strings, &text[..name.colon as usize]) {
-                Some(prefix) => (prefix, &text[skipped as usize..], skipped),
-                None => return Err(undeclared(reader, name)),
-            }
-        };
+        let skipped = if name.colon == 0 { 0 } else { name.colon + 1 };
+        let prefix = document.names.find_prefix(&document.strings, &text[..name.colon as usize]);
+        let Some(prefix) = prefix else { return Err(undeclared(reader, name)) };
         // Attributes without a prefix are in no namespace, whatever the default is.
-        let bound =
-            if is_attribute && name.colon == 0 { NAMESPACE_NONE } else { self.builder.bindings[prefix as usize] };
-        if bound == UNBOUND {
+        let namespace = if in_none { NAMESPACE_NONE } else { self.builder.bindings[prefix as usize] };
+        if namespace == UNBOUND {
             return Err(undeclared(reader, name));
         }
-        if let Some(id) = document.names.find_qname(&document.strings, prefix, bound, local) {
-            return Ok(id);
-        }
         let stored = StrRef { start: base + name.start + skipped, len: name.len - skipped };
-        Ok(document.names.intern_qname(&document.strings, prefix, bound, stored))
+        let id = document.names.intern_qname(&document.strings, prefix, namespace, stored);
+        if name.number != 0 {
+            let number = name.number;
+            self.resolved[number as usize % RESOLVED] = Resolved { number, prefix, namespace, id };
+        }
+        Ok(id)
     }
 
     /// Text that is stored as it is written.
     #[inline]
-    fn text(&mut self, reader: &Reader<'_>, base: u32, start: u32, end: u32) {
+    fn text(&mut self, reader: &Reader<'_>, base: u32) {
+        let (start, end) = reader.state.content;
         let parent = self.builder.current();
         let document = &mut self.builder.document;
         let follows_text =
@@ -222,7 +266,8 @@ impl<'p> Parse<'p> {
     }
 
     #[cold]
-    fn decoded_text(&mut self, reader: &Reader<'_>, start: u32, end: u32, references: bool) {
+    fn decoded_text(&mut self, reader: &Reader<'_>, references: bool) {
+        let (start, end) = reader.state.content;
         let mut decoded = String::with_capacity((end - start) as usize);
         decode_text(reader.piece(start, end), references, &mut decoded);
         self.made_text(&decoded, start);
@@ -236,7 +281,8 @@ impl<'p> Parse<'p> {
         }
     }
 
-    fn leaf(&mut self, reader: &Reader<'_>, base: u32, kind: NodeKind, name: u32, start: u32, end: u32) {
+    fn leaf(&mut self, reader: &Reader<'_>, base: u32, kind: NodeKind, name: u32) {
+        let (start, end) = reader.state.content;
         let parent = self.builder.current();
         let raw = reader.piece(start, end);
         let document = &mut self.builder.document;
@@ -267,18 +313,19 @@ impl<'p> Parse<'p> {
     }
 
     /// Puts what an entity stands for in the place of a reference to it.
-    fn entity(&mut self, reader: &mut Reader<'_>, start: u32, end: u32) -> Result<(), XmlError> {
+    fn entity(&mut self, reader: &mut Reader<'_>, start: u32, end: u32) -> Result<(), Box<XmlError>> {
         let name = reader.piece(start, end);
         let at = reader.offset();
         let Some(dtd) = reader.dtd().cloned() else {
-            return Err(reader.error(XmlErrorKind::Entity, at, &format!("the entity `{name}` is not declared")));
+            let message = format!("the entity `{name}` is not declared");
+            return Err(Box::new(reader.error(XmlErrorKind::Entity, at, &message)));
         };
         let limits = &self.options.limits;
         if self.entities.iter().any(|open| **open == *name) || self.entities.len() >= limits.entity_depth_max {
             let message = format!("the entity `{name}` contains itself, or is nested too deeply");
-            return Err(reader.error(XmlErrorKind::Entity, at, &message));
+            return Err(Box::new(reader.error(XmlErrorKind::Entity, at, &message)));
         }
-        let failed = |failure: crate::entity::Failure| reader.error(failure.kind, at, &failure.message);
+        let failed = |failure: Failure| Box::new(reader.error(failure.kind, at, &failure.message));
         let Some(text) = dtd.replacement(name, self.options).map_err(failed)? else { return Ok(()) };
         charge(&reader.state.used, text.len(), limits).map_err(failed)?;
         if !text.contains(['<', '&', ']', '\r']) {
@@ -290,19 +337,21 @@ impl<'p> Parse<'p> {
         self.entities.pop();
         result.map_err(|error| {
             let message = format!("in the entity `{name}`: {}", error.message);
-            reader.error(error.kind, at, &message)
+            Box::new(reader.error(error.kind, at, &message))
         })
     }
 
-    fn fragment(&mut self, reader: &Reader<'_>, text: &str, dtd: Arc<Dtd>) -> Result<(), XmlError> {
+    fn fragment(&mut self, reader: &mut Reader<'_>, text: &str, dtd: Arc<Dtd>) -> Result<(), Box<XmlError>> {
         let base = self.builder.document.strings.owned.len() as u32 | OWNED;
         self.builder.document.strings.owned.push_str(text);
         let mut inner = Reader::fragment(text, Some(dtd), self.options);
         inner.state.used.set(reader.state.used.get());
+        inner.state.seen.next = reader.state.seen.next;
         inner.state.options.limits.depth_max = reader.state.options.limits.depth_max.saturating_sub(reader.depth());
         let first = self.builder.document.nodes.len() as u32;
         let result = self.run(&mut inner, base);
         reader.state.used.set(inner.state.used.get());
+        reader.state.seen.next = inner.state.seen.next;
         if self.entities.len() == 1 {
             let place = reader.offset() as u32;
             let made = first..self.builder.document.nodes.len() as u32;
@@ -363,8 +412,8 @@ fn offset(base: u32, start: u32) -> u32 {
 }
 
 #[cold]
-fn undeclared(reader: &Reader<'_>, name: NameToken) -> XmlError {
+fn undeclared(reader: &Reader<'_>, name: NameToken) -> Box<XmlError> {
     let prefix = reader.piece(name.start, name.start + name.colon);
     let message = format!("the prefix `{prefix}` is not declared");
-    reader.error(XmlErrorKind::Namespace, name.start as usize, &message)
+    Box::new(reader.error(XmlErrorKind::Namespace, name.start as usize, &message))
 }

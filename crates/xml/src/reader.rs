@@ -4,6 +4,7 @@
 //! not touch the rest. The end of a window and the end of what has arrived are the same thing to the scanner: the
 //! token is given up, and begun again once there is more.
 
+mod seen;
 mod tag;
 mod token;
 
@@ -16,6 +17,7 @@ use crate::error::{Position, XmlError, XmlErrorKind};
 use crate::options::ParseOptions;
 use crate::text::Text;
 
+use seen::SeenNames;
 pub use tag::Attribute;
 pub(crate) use tag::{NameToken, RawAttribute, declares_namespace};
 pub(crate) use token::Token;
@@ -24,11 +26,12 @@ pub(crate) use token::Token;
 const FIRST_WINDOW: usize = 1024;
 
 /// Why a token could not be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The window ends inside it.
     Short,
-    /// It is wrong.
-    Wrong(Box<XmlError>),
+    /// It is wrong; the reader keeps the error.
+    Wrong,
 }
 
 pub(crate) type Step<T> = Result<T, Stop>;
@@ -62,6 +65,12 @@ pub struct Reader<'a> {
 pub struct State {
     pub(crate) at: usize,
     pub(crate) token_start: usize,
+    /// The name of the last token that has one.
+    pub(crate) name: NameToken,
+    /// Where the content of the last token is, of those that have some.
+    pub(crate) content: (u32, u32),
+    failure: Cell<Option<Box<XmlError>>>,
+    pub(crate) seen: SeenNames,
     stage: Stage,
     fragment: bool,
     pub(crate) open: Vec<(u32, u32)>,
@@ -236,25 +245,29 @@ impl<'a> Reader<'a> {
     /// The next event.
     pub fn next_event(&mut self) -> Result<Event<'a>, XmlError> {
         let token = self.advance()?;
-        let piece = |start, end| self.piece(start, end);
+        let (start, end) = self.state.content;
         Ok(match token {
-            Token::Start { name, empty } => Event::StartElement { name: self.raw_name(name), empty },
-            Token::End { name } => Event::EndElement { name: self.end_name(name) },
-            Token::Text { start, end, verbatim } => {
-                Event::Text(RawText { raw: piece(start, end), verbatim, references: true })
-            }
-            Token::CData { start, end, verbatim } => {
-                Event::CData(RawText { raw: piece(start, end), verbatim, references: false })
-            }
-            Token::Comment { start, end } => Event::Comment(piece(start, end)),
-            Token::Instruction { target, start, end } => {
-                Event::ProcessingInstruction { target: self.raw_name(target).text, data: piece(start, end) }
+            Token::Start => Event::StartElement { name: self.raw_name(self.state.name), empty: false },
+            Token::Empty => Event::StartElement { name: self.raw_name(self.state.name), empty: true },
+            Token::End => Event::EndElement { name: self.end_name(start, end) },
+            Token::Verbatim => Event::Text(RawText { raw: self.piece(start, end), verbatim: true, references: false }),
+            Token::Text => Event::Text(RawText { raw: self.piece(start, end), verbatim: false, references: true }),
+            Token::CData => Event::CData(RawText { raw: self.piece(start, end), verbatim: false, references: false }),
+            Token::Comment => Event::Comment(self.piece(start, end)),
+            Token::Instruction => {
+                let target = self.raw_name(self.state.name).text;
+                Event::ProcessingInstruction { target, data: self.piece(start, end) }
             }
             Token::Doctype => Event::Doctype,
-            Token::Reference { start, end } => Event::EntityReference(piece(start, end)),
+            Token::Reference => Event::EntityReference(self.piece(start, end)),
             Token::NeedMore => Event::NeedMore,
             Token::EndOfInput => Event::End,
         })
+    }
+
+    fn end_name(&self, start: u32, end: u32) -> RawName<'a> {
+        let text = self.piece(start, end);
+        RawName { text, colon: text.find(':').unwrap_or(0) }
     }
 
     /// A piece of the checked input.
@@ -265,43 +278,55 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn raw_name(&self, name: NameToken) -> RawName<'a> {
-        let start = name.start as usize;
-        RawName { text: &self.text[start..start + name.len as usize], colon: name.colon as usize }
-    }
-
-    fn end_name(&self, name: NameToken) -> RawName<'a> {
-        let RawName { text, .. } = self.raw_name(name);
-        RawName { text, colon: text.find(':').unwrap_or(0) }
+        RawName { text: self.piece(name.start, name.start + name.len), colon: name.colon as usize }
     }
 
     /// The next token; internal form of [`Reader::next_event`].
     #[inline]
-    pub(crate) fn advance(&mut self) -> Result<Token, XmlError> {
+    pub(crate) fn advance(&mut self) -> Result<Token, Box<XmlError>> {
         loop {
             self.state.token_start = self.state.at;
             match self.token() {
                 Ok(token) => return Ok(token),
-                Err(Stop::Wrong(error)) => return Err(*error),
-                Err(Stop::Short) => {
-                    self.state.at = self.state.token_start;
-                    if !self.widen()? {
-                        return if self.complete { Err(self.unexpected_end()) } else { Ok(Token::NeedMore) };
+                Err(stop) => {
+                    if let Some(token) = self.stopped(stop)? {
+                        return Ok(token);
                     }
                 }
             }
         }
     }
 
+    /// What to do about a token that could not be read; nothing means to try again.
+    #[cold]
+    fn stopped(&mut self, stop: Stop) -> Result<Option<Token>, Box<XmlError>> {
+        if stop == Stop::Wrong {
+            return Err(self.failure());
+        }
+        self.state.at = self.state.token_start;
+        if self.widen()? {
+            return Ok(None);
+        }
+        if self.complete { Err(Box::new(self.unexpected_end())) } else { Ok(Some(Token::NeedMore)) }
+    }
+
+    /// The error behind a [`Stop::Wrong`].
+    fn failure(&self) -> Box<XmlError> {
+        let unknown =
+            || Box::new(self.error(XmlErrorKind::Malformed, self.state.at, "the document is not well-formed"));
+        self.state.failure.take().unwrap_or_else(unknown)
+    }
+
     /// Checks a larger part of the input; false when all of it was.
     #[cold]
-    fn widen(&mut self) -> Result<bool, XmlError> {
+    fn widen(&mut self) -> Result<bool, Box<XmlError>> {
         let checked = self.text.len();
         if checked == self.input.len() {
             return Ok(false);
         }
         let wanted = (checked * 4).max(self.state.at + FIRST_WINDOW).min(self.input.len());
         if wanted > self.state.options.limits.source_bytes_max {
-            return Err(self.error(XmlErrorKind::Limit, checked, "the document is too large"));
+            return Err(Box::new(self.error(XmlErrorKind::Limit, checked, "the document is too large")));
         }
         let window = &self.input[..wanted];
         let text = match std::str::from_utf8(window) {
@@ -311,7 +336,8 @@ impl<'a> Reader<'a> {
                 std::str::from_utf8(&window[..error.valid_up_to()]).unwrap_or_default()
             }
             Err(error) => {
-                return Err(self.error(XmlErrorKind::Encoding, error.valid_up_to(), "these bytes are not UTF-8"));
+                let offset = error.valid_up_to();
+                return Err(Box::new(self.error(XmlErrorKind::Encoding, offset, "these bytes are not UTF-8")));
             }
         };
         if text.len() <= checked {
@@ -357,13 +383,14 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    pub(crate) fn wrong<T>(&self, offset: usize, message: &str) -> Step<T> {
-        Err(Stop::Wrong(Box::new(self.error(XmlErrorKind::Malformed, offset, message))))
+    pub(crate) fn fail<T>(&self, kind: XmlErrorKind, offset: usize, message: &str) -> Step<T> {
+        self.state.failure.set(Some(Box::new(self.error(kind, offset, message))));
+        Err(Stop::Wrong)
     }
 
     #[cold]
-    pub(crate) fn limit<T>(&self, offset: usize, message: &str) -> Step<T> {
-        Err(Stop::Wrong(Box::new(self.error(XmlErrorKind::Limit, offset, message))))
+    pub(crate) fn wrong<T>(&self, offset: usize, message: &str) -> Step<T> {
+        self.fail(XmlErrorKind::Malformed, offset, message)
     }
 
     /// Whether the window reaches to the end of a document that is all there.
@@ -395,6 +422,10 @@ impl State {
         State {
             at: 0,
             token_start: 0,
+            name: NameToken::default(),
+            content: (0, 0),
+            failure: Cell::new(None),
+            seen: SeenNames::new(),
             stage: Stage::Start,
             fragment: false,
             open: Vec::with_capacity(16),

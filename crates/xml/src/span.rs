@@ -35,7 +35,7 @@ fn content_length(text: &str, kind: NodeKind) -> usize {
     let mut reader = Reader::fragment(text, Some(unknown), &ParseOptions::default());
     loop {
         match (reader.advance(), kind) {
-            (Ok(Token::Text { .. } | Token::CData { .. } | Token::Reference { .. }), _) => {}
+            (Ok(Token::Verbatim | Token::Text | Token::CData | Token::Reference), _) => {}
             (Ok(Token::NeedMore | Token::EndOfInput) | Err(_), _) => return reader.offset(),
             (Ok(_), NodeKind::Text) => return reader.offset(),
             (Ok(_), _) if reader.depth() == 0 => return reader.next_offset(),

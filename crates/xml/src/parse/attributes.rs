@@ -19,7 +19,7 @@ impl Parse<'_> {
         reader: &Reader<'_>,
         base: u32,
         name: NameToken,
-    ) -> Result<(), XmlError> {
+    ) -> Result<(), Box<XmlError>> {
         self.builder.open_element(NAME_EMPTY, offset(base, name.start - 1));
         let element = self.builder.current();
         let dtd = reader.dtd().cloned();
@@ -58,7 +58,7 @@ impl Parse<'_> {
     }
 
     /// A value as the document stores it, and whether it had to be made.
-    fn value(&mut self, reader: &Reader<'_>, base: u32, attribute: &RawAttribute) -> Result<StrRef, XmlError> {
+    fn value(&mut self, reader: &Reader<'_>, base: u32, attribute: &RawAttribute) -> Result<StrRef, Box<XmlError>> {
         if attribute.verbatim {
             return Ok(StrRef { start: base + attribute.start, len: attribute.end - attribute.start });
         }
@@ -66,7 +66,7 @@ impl Parse<'_> {
         Ok(self.builder.document.strings.push(&value))
     }
 
-    fn declare(&mut self, reader: &Reader<'_>, base: u32, attribute: &RawAttribute) -> Result<(), XmlError> {
+    fn declare(&mut self, reader: &Reader<'_>, base: u32, attribute: &RawAttribute) -> Result<(), Box<XmlError>> {
         let name = attribute.name;
         let uri = self.value(reader, base, attribute)?;
         let prefix = match name.colon {
@@ -87,11 +87,11 @@ impl Parse<'_> {
     }
 
     /// Binds a prefix on the open element and adds the namespace node.
-    fn bind(&mut self, reader: &Reader<'_>, prefix: StrRef, uri: StrRef, at: u32) -> Result<(), XmlError> {
+    fn bind(&mut self, reader: &Reader<'_>, prefix: StrRef, uri: StrRef, at: u32) -> Result<(), Box<XmlError>> {
         let document = &mut self.builder.document;
         let (prefix_text, uri_text) = (document.strings.get(prefix), document.strings.get(uri));
         if let Some(message) = wrong_declaration(prefix_text, uri_text) {
-            return Err(reader.error(XmlErrorKind::Namespace, at as usize, &message));
+            return Err(Box::new(reader.error(XmlErrorKind::Namespace, at as usize, &message)));
         }
         let namespace = document.names.intern_namespace(&document.strings, uri);
         let name = document.names.intern_qname(&document.strings, PREFIX_NONE, NAMESPACE_NONE, prefix);
@@ -120,7 +120,7 @@ impl Parse<'_> {
         base: u32,
         attribute: &RawAttribute,
         rules: &[AttributeRule],
-    ) -> Result<(), XmlError> {
+    ) -> Result<(), Box<XmlError>> {
         let id = self.resolve(reader, base, attribute.name, true)?;
         let mut value = self.value(reader, base, attribute)?;
         let mut verbatim = attribute.verbatim;
@@ -149,7 +149,7 @@ impl Parse<'_> {
     }
 
     /// Two attributes with different prefixes may still have the same name (Namespaces in XML §6.3).
-    fn check_duplicates(&self, reader: &Reader<'_>, first: usize) -> Result<(), XmlError> {
+    fn check_duplicates(&self, reader: &Reader<'_>, first: usize) -> Result<(), Box<XmlError>> {
         let document = &self.builder.document;
         let added = &document.nodes[first..];
         if added.len() < 2 {
@@ -165,7 +165,7 @@ impl Parse<'_> {
         };
         if duplicate {
             let message = "two attributes of this element have the same namespace and name";
-            return Err(reader.error(XmlErrorKind::Namespace, reader.offset(), message));
+            return Err(Box::new(reader.error(XmlErrorKind::Namespace, reader.offset(), message)));
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Parse<'_> {
         reader: &Reader<'_>,
         rules: &[AttributeRule],
         element: NameToken,
-    ) -> Result<(), XmlError> {
+    ) -> Result<(), Box<XmlError>> {
         for rule in rules.iter().filter(|rule| declares_namespace(&rule.name)) {
             let Some(default) = &rule.default else { continue };
             if written(reader, &rule.name) {
@@ -196,7 +196,7 @@ impl Parse<'_> {
         reader: &Reader<'_>,
         rules: &[AttributeRule],
         element: NameToken,
-    ) -> Result<(), XmlError> {
+    ) -> Result<(), Box<XmlError>> {
         for rule in rules.iter().filter(|rule| !declares_namespace(&rule.name)) {
             let Some(default) = &rule.default else { continue };
             if written(reader, &rule.name) {

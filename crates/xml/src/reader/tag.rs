@@ -3,18 +3,21 @@
 use std::borrow::Cow;
 
 use super::{Binding, RawName, Reader, Stage, Step, Stop};
-use crate::chars::{CLASS, NAME, NAME_SPECIAL, NAME_START, find_value_end, is_name, is_ncname};
+use crate::chars::{CLASS, NAME, NAME_SPECIAL, NAME_START, is_name, is_ncname};
 use crate::entity::{Normalise, Reference};
-use crate::error::XmlError;
+use crate::error::{XmlError, XmlErrorKind};
 use crate::reader::token::Token;
+use crate::scan::{find_name_end, find_value_end};
 
 /// A name in the input.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NameToken {
     pub(crate) start: u32,
     pub(crate) len: u32,
     /// The length of the prefix; zero when there is none.
     pub(crate) colon: u32,
+    /// The same for the same name most of the time, never the same for different ones. Zero says nothing.
+    pub(crate) number: u32,
 }
 
 impl NameToken {
@@ -73,30 +76,56 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(out))
     }
 
-    /// A name at `at`, which the window must continue beyond.
+    /// A name in a tag, which the window must continue beyond.
     #[inline]
-    pub(crate) fn name(&self, at: usize) -> Step<NameToken> {
+    fn name(&mut self, at: usize) -> Step<NameToken> {
         let bytes = self.text.as_bytes();
+        let end = find_name_end(bytes, at);
+        if end == bytes.len() {
+            return Err(Stop::Short);
+        }
+        if let Some(seen) = self.state.seen.find(bytes, at, end) {
+            let (colon, number) = (seen.colon, seen.number);
+            return Ok(NameToken { start: at as u32, len: (end - at) as u32, colon, number });
+        }
+        self.new_name(at, end)
+    }
+
+    /// A name that was not seen yet, or not lately.
+    #[cold]
+    fn new_name(&mut self, at: usize, end: usize) -> Step<NameToken> {
+        let name = self.checked_name(at)?;
+        if name.end() != end {
+            let message = match self.text[name.end()..].chars().next() {
+                Some('<') => "this tag is not closed with `>`".to_owned(),
+                found => format!("`{}` may not stand in a name", found.unwrap_or_default().escape_debug()),
+            };
+            return self.wrong(name.end(), &message);
+        }
+        let number = self.state.seen.add(self.text.as_bytes(), at, end, name.colon);
+        Ok(NameToken { number, ..name })
+    }
+
+    /// A name at `at`, character by character. The window must continue beyond it.
+    pub(super) fn checked_name(&self, at: usize) -> Step<NameToken> {
+        let bytes = self.text.as_bytes();
+        let class = |at: usize| bytes.get(at).map_or(0, |&byte| CLASS[byte as usize]);
         let mut end = at;
         let mut seen = 0;
-        while let Some(&byte) = bytes.get(end) {
-            let class = CLASS[byte as usize];
-            if class & NAME == 0 {
-                break;
-            }
-            seen |= class;
+        while class(end) & NAME != 0 {
+            seen |= class(end);
             end += 1;
         }
         if end == bytes.len() {
             return Err(Stop::Short);
         }
-        if end == at || CLASS[bytes[at] as usize] & NAME_START == 0 {
+        if class(at) & NAME_START == 0 {
             return self.no_name(at);
         }
         if end - at > self.state.options.limits.name_bytes_max {
-            return self.limit(at, "this name is too long");
+            return self.fail(XmlErrorKind::Limit, at, "this name is too long");
         }
-        let name = NameToken { start: at as u32, len: (end - at) as u32, colon: 0 };
+        let name = NameToken { start: at as u32, len: (end - at) as u32, colon: 0, number: 0 };
         if seen & NAME_SPECIAL != 0 { self.special_name(name) } else { Ok(name) }
     }
 
@@ -140,7 +169,7 @@ impl<'a> Reader<'a> {
             Some(_) => return self.wrong(end, "this start tag is not closed with `>`"),
         };
         if self.state.open.len() >= self.state.options.limits.depth_max {
-            return self.limit(at, "elements are nested too deeply");
+            return self.fail(XmlErrorKind::Limit, at, "elements are nested too deeply");
         }
         self.state.at = end + 1 + usize::from(empty);
         if !empty {
@@ -149,7 +178,8 @@ impl<'a> Reader<'a> {
         if self.state.track_namespaces && !self.state.attributes.is_empty() {
             self.bind_namespaces(self.state.open.len() + usize::from(empty))?;
         }
-        Ok(Token::Start { name, empty })
+        self.state.name = name;
+        Ok(if empty { Token::Empty } else { Token::Start })
     }
 
     /// The attributes between the name of an element and the end of its tag.
@@ -175,7 +205,7 @@ impl<'a> Reader<'a> {
 
     fn one_attribute(&mut self, at: usize) -> Step<usize> {
         if self.state.attributes.len() >= self.state.options.limits.attributes_max {
-            return self.limit(at, "this element has too many attributes");
+            return self.fail(XmlErrorKind::Limit, at, "this element has too many attributes");
         }
         let name = self.name(at)?;
         let bytes = self.text.as_bytes();
@@ -226,7 +256,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let message = format!("the entity `{name}` is not declared");
-        Err(Stop::Wrong(Box::new(self.error(crate::error::XmlErrorKind::Entity, start, &message))))
+        self.fail(XmlErrorKind::Entity, start, &message)
     }
 
     fn check_duplicates(&self) -> Step<()> {
@@ -275,8 +305,7 @@ impl<'a> Reader<'a> {
         if self.state.open.is_empty() && !self.state.fragment {
             self.state.stage = Stage::Epilog;
         }
-        // Nobody inside asks for the prefix of an end tag, so the colon is not looked for.
-        Ok(Token::End { name: NameToken { start: from as u32, len, colon: 0 } })
+        Ok(self.with_content(Token::End, from, after))
     }
 
     #[cold]
@@ -286,7 +315,7 @@ impl<'a> Reader<'a> {
 
     #[cold]
     fn wrong_end(&self, at: usize) -> Step<Token> {
-        let name = self.name(at + 2)?;
+        let name = self.checked_name(at + 2)?;
         let written = self.raw_name(name).as_str();
         let expected =
             self.state.open.last().map_or("", |&(start, len)| &self.text[start as usize..(start + len) as usize]);
@@ -307,7 +336,10 @@ impl<'a> Reader<'a> {
                 ("xmlns", local) => (attribute.name.start + attribute.name.colon + 1, local.len() as u32),
                 _ => continue,
             };
-            let namespace = self.attribute_value(&attribute).map_err(|error| Stop::Wrong(Box::new(error)))?;
+            let namespace = match self.attribute_value(&attribute) {
+                Ok(namespace) => namespace,
+                Err(error) => return self.fail(error.kind, attribute.start as usize, &error.message),
+            };
             self.state.bindings.push(Binding { prefix, namespace: namespace.into(), depth });
         }
         Ok(())

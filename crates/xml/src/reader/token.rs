@@ -4,25 +4,34 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::tag::NameToken;
 use super::{Reader, Stage, Step, Stop};
-use crate::chars::{find_text_end, is_space};
+use crate::chars::is_space;
 use crate::dtd::Dtd;
 use crate::entity::{Reference, scan_reference};
 use crate::error::XmlErrorKind;
 use crate::options::DoctypePolicy;
+use crate::scan::find_text_end;
 
-/// What [`Reader::advance`] found, as offsets.
-#[derive(Clone, Copy, Debug)]
+/// What [`Reader::advance`] found. Where it is stands in the reader's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
-    Start { name: NameToken, empty: bool },
-    End { name: NameToken },
-    Text { start: u32, end: u32, verbatim: bool },
-    CData { start: u32, end: u32, verbatim: bool },
-    Comment { start: u32, end: u32 },
-    Instruction { target: NameToken, start: u32, end: u32 },
+    /// A start tag.
+    Start,
+    /// An empty-element tag.
+    Empty,
+    /// An end tag.
+    End,
+    /// Text or a CDATA section that means what is written.
+    Verbatim,
+    /// Text with references or carriage returns.
+    Text,
+    /// A CDATA section with carriage returns.
+    CData,
+    Comment,
+    Instruction,
     Doctype,
-    Reference { start: u32, end: u32 },
+    /// A reference to a general entity; the content is its name.
+    Reference,
     NeedMore,
     EndOfInput,
 }
@@ -70,7 +79,7 @@ impl<'a> Reader<'a> {
                 (Reference::Entity { .. }, _) if end > start => break,
                 (Reference::Entity { start, end }, after) => {
                     self.state.at = after;
-                    return Ok(Token::Reference { start: start as u32, end: end as u32 });
+                    return Ok(self.with_content(Token::Reference, start, end));
                 }
             }
         }
@@ -81,7 +90,13 @@ impl<'a> Reader<'a> {
             verbatim = false;
         }
         self.state.at = end;
-        Ok(Token::Text { start: start as u32, end: end as u32, verbatim })
+        Ok(self.with_content(if verbatim { Token::Verbatim } else { Token::Text }, start, end))
+    }
+
+    #[inline]
+    pub(super) fn with_content(&mut self, token: Token, start: usize, end: usize) -> Token {
+        self.state.content = (start as u32, end as u32);
+        token
     }
 
     /// Looks for what the quick scan does not: `]]>`, which is forbidden, and carriage returns, reported as true.
@@ -126,7 +141,7 @@ impl<'a> Reader<'a> {
                 }
                 let token = self.markup(at)?;
                 if tag {
-                    let ended = matches!(token, Token::Start { empty: true, .. });
+                    let ended = token == Token::Empty;
                     self.state.stage = if ended { Stage::Epilog } else { Stage::Content };
                 }
                 Ok(token)
@@ -173,7 +188,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let message = format!("the encoding `{name}` is not read here, only UTF-8");
-        Err(Stop::Wrong(Box::new(self.error(XmlErrorKind::Encoding, at, &message))))
+        self.fail(XmlErrorKind::Encoding, at, &message)
     }
 
     #[inline]
@@ -202,7 +217,7 @@ impl<'a> Reader<'a> {
             let end = start + length;
             self.state.at = end + "]]>".len();
             let verbatim = !(self.contents.carriage_return && self.text.as_bytes()[start..end].contains(&b'\r'));
-            return Ok(Token::CData { start: start as u32, end: end as u32, verbatim });
+            return Ok(self.with_content(if verbatim { Token::Verbatim } else { Token::CData }, start, end));
         }
         const DOCTYPE: &[u8] = b"<!DOCTYPE";
         if rest.starts_with(DOCTYPE) {
@@ -222,7 +237,7 @@ impl<'a> Reader<'a> {
         match bytes.get(end + 2) {
             Some(b'>') => {
                 self.state.at = end + "-->".len();
-                Ok(Token::Comment { start: start as u32, end: end as u32 })
+                Ok(self.with_content(Token::Comment, start, end))
             }
             Some(_) => self.wrong(end, "`--` may not stand inside a comment"),
             None => Err(Stop::Short),
@@ -231,7 +246,7 @@ impl<'a> Reader<'a> {
 
     #[cold]
     fn instruction(&mut self, at: usize) -> Step<Token> {
-        let target = self.name(at + "<?".len())?;
+        let target = self.checked_name(at + "<?".len())?;
         let name = self.raw_name(target).as_str();
         if name.eq_ignore_ascii_case("xml") {
             return self.wrong(at, "an XML declaration may only stand at the very beginning of a document");
@@ -248,7 +263,8 @@ impl<'a> Reader<'a> {
             return self.wrong(after, "white space is missing after the target of a processing instruction");
         }
         self.state.at = end + "?>".len();
-        Ok(Token::Instruction { target, start: start as u32, end: end as u32 })
+        self.state.name = target;
+        Ok(self.with_content(Token::Instruction, start, end))
     }
 
     fn doctype(&mut self, at: usize, after: usize) -> Step<Token> {
@@ -257,7 +273,7 @@ impl<'a> Reader<'a> {
         }
         if self.state.options.doctype == DoctypePolicy::Refuse {
             let message = "a document type declaration is not allowed here";
-            return Err(Stop::Wrong(Box::new(self.error(XmlErrorKind::DoctypeRefused, at, message))));
+            return self.fail(XmlErrorKind::DoctypeRefused, at, message);
         }
         match Dtd::parse(self.text, after, &self.state.options, &self.state.used) {
             Ok((dtd, end)) => {
@@ -266,7 +282,7 @@ impl<'a> Reader<'a> {
                 Ok(Token::Doctype)
             }
             Err(failure) if failure.short && !self.at_true_end() => Err(Stop::Short),
-            Err(failure) => Err(Stop::Wrong(Box::new(self.error(failure.kind, failure.offset, &failure.message)))),
+            Err(failure) => self.fail(failure.kind, failure.offset, &failure.message),
         }
     }
 }
