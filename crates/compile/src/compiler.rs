@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use penstock_engine::endpoint::Endpoint;
-use penstock_engine::{Destination, EndpointId, Place, Program, Sequence, SequenceId, Step};
+use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequence, SequenceId, Step};
 
 use crate::diagnostic::{Diagnostic, Severity, suggestion};
 use crate::element::Element;
@@ -223,7 +223,8 @@ impl<'r> Compiler<'r> {
     /// A sequence that is a registry resource or local entry: compiled on first use.
     fn sequence_resource(&mut self, key: &str) -> Option<SequenceId> {
         let resource = self.program.resources.get(key)?.clone();
-        let document = penstock_xml::Document::parse(resource.bytes.clone(), &penstock_xml::ParseOptions::default()).ok()?;
+        let document =
+            penstock_xml::Document::parse(resource.bytes.clone(), &penstock_xml::ParseOptions::default()).ok()?;
         let source = crate::Source::new(resource.at.file.clone(), Arc::new(document));
         let root = source.root().filter(|root| root.name() == "sequence")?;
         let id = self.reserve_sequence(Some(key.into()));
@@ -258,9 +259,14 @@ impl<'r> Compiler<'r> {
     pub(crate) fn security_gate(&mut self, policy: &Element<'_>) -> Option<SequenceId> {
         let at = policy.place();
         let mediator = (self.registry.username_token)(policy, self)?;
+        Some(self.sequence_of_one(mediator, "policy", at))
+    }
+
+    /// A sequence of one mediator that has no element of its own.
+    pub(crate) fn sequence_of_one(&mut self, mediator: Box<dyn Mediator>, kind: &'static str, at: Place) -> SequenceId {
         let id = self.reserve_sequence(None);
-        self.program.sequences[id.0 as usize].steps.push(Step { mediator, kind: "policy", at });
-        Some(id)
+        self.program.sequences[id.0 as usize].steps.push(Step { mediator, kind, at });
+        id
     }
 
     /// An attribute that is an expression; absent when the attribute is.

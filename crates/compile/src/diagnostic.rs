@@ -75,7 +75,9 @@ mod tests {
     #[test]
     fn suggests_what_was_probably_meant() {
         let names = ["fault", "main", "StockQuote"];
-        for (name, expected) in [("fualt", Some("fault")), ("stockquote", Some("StockQuote")), ("zzz", None), ("main", None)] {
+        for (name, expected) in
+            [("fualt", Some("fault")), ("stockquote", Some("StockQuote")), ("zzz", None), ("main", None)]
+        {
             assert_eq!(suggestion(name, names.into_iter()), expected, "{name}");
         }
     }

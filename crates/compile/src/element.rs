@@ -200,7 +200,8 @@ impl<'a> Element<'a> {
         let document = self.document();
         for attribute in document.attributes(self.node) {
             if !self.source.is_marked(attribute) && document.namespace(attribute).is_empty() {
-                let message = format!("<{}> does not know the attribute `{}`", self.name(), document.local_name(attribute));
+                let message =
+                    format!("<{}> does not know the attribute `{}`", self.name(), document.local_name(attribute));
                 cx.warn(self.source.place(attribute), message);
             }
         }

@@ -21,4 +21,4 @@ pub use compiler::{CompileOptions, Compiler, NameKind};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, Text};
-pub use registry::{MediatorKind, Registry};
+pub use registry::{HandlerKind, MediatorKind, Registry};

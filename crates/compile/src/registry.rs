@@ -12,10 +12,20 @@ pub struct MediatorKind {
     pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
 }
 
+/// An API handler of the original, by its class.
+pub struct HandlerKind {
+    /// The Java class artifacts name.
+    pub class: &'static str,
+    /// Compiles a `<handler>`. `None` after an error was reported.
+    pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
+}
+
 /// All kinds, and the elements of the original that are known and not built yet.
 pub struct Registry {
     /// The kinds.
     pub mediators: &'static [MediatorKind],
+    /// The API handlers.
+    pub handlers: &'static [HandlerKind],
     /// What checks the UsernameToken of a request to a secured proxy.
     pub username_token: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
     /// Elements that exist in the original.

@@ -7,6 +7,7 @@
 //! Start reading at [`MEDIATORS`], then `filter.rs`.
 
 mod filter;
+mod handlers;
 mod respond;
 
 use penstock_compile::{MediatorKind, Registry};
@@ -19,4 +20,4 @@ pub const KNOWN: &[&str] = &[];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry =
-    Registry { mediators: MEDIATORS, username_token: |_, _| None, known: KNOWN };
+    Registry { mediators: MEDIATORS, handlers: handlers::HANDLERS, username_token: |_, _| None, known: KNOWN };

@@ -44,16 +44,10 @@ pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
             api.resources.push(resource);
         }
     }
-    for (kind, message) in [
-        ("handlers", "API handlers are Java classes and are not supported yet; requests pass without them"),
-        ("cors", "<cors> is not supported yet"),
-    ] {
-        if let Some(child) = el.child(kind) {
-            child.accept_all();
-            if child.children().next().is_some() {
-                cx.warn(child.place(), message);
-            }
-        }
+    handlers(cx, el, &mut api);
+    if let Some(cors) = el.child("cors") {
+        cors.accept_all();
+        cx.warn(cors.place(), "<cors> is not supported yet; the CORS handler is");
     }
     el.finish(cx);
     if cx.errors_so_far() == errors {
@@ -61,9 +55,36 @@ pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     }
 }
 
+/// `<handlers>`: Java classes of the original that run before any resource.
+fn handlers(cx: &mut Compiler<'_>, el: &Element<'_>, api: &mut Api) {
+    for handler in el.elements("handlers").flat_map(|handlers| handlers.elements("handler").collect::<Vec<_>>()) {
+        let Some(class) = handler.required(cx, "class") else { continue };
+        match cx.registry.handlers.iter().find(|kind| kind.class == class) {
+            Some(kind) => {
+                let at = handler.place();
+                if let Some(mediator) = (kind.compile)(&handler, cx) {
+                    api.handlers.push(cx.sequence_of_one(mediator, "handler", at));
+                }
+                handler.finish(cx);
+            }
+            None => {
+                handler.accept_all();
+                // Serving an API without the check its handler makes would open a door.
+                cx.error(
+                    handler.place(),
+                    format!("the API handler `{class}` is a Java class that has no counterpart here"),
+                );
+            }
+        }
+    }
+}
+
 fn build_resource(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Resource> {
     let methods = el.attribute("methods").unwrap_or_default();
-    let methods = methods.split([' ', ',']).filter(|method| !method.is_empty()).map(|method| Method::parse(&method.to_uppercase()));
+    let methods = methods
+        .split([' ', ','])
+        .filter(|method| !method.is_empty())
+        .map(|method| Method::parse(&method.to_uppercase()));
     let secure = match el.attribute("protocol") {
         Some("http") => Some(false),
         Some("https") => Some(true),

@@ -18,7 +18,10 @@ pub(super) fn build(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) {
             match cx.program.resources.get(name).or_else(|| cx.program.resources.get(source)) {
                 Some(found) => (found.bytes.to_vec(), found.is_xml),
                 None => {
-                    cx.warn(el.attribute_place("src"), format!("`{source}` is not part of the configuration; the entry is empty"));
+                    cx.warn(
+                        el.attribute_place("src"),
+                        format!("`{source}` is not part of the configuration; the entry is empty"),
+                    );
                     (Vec::new(), false)
                 }
             }

@@ -139,7 +139,10 @@ fn parse(cx: &mut Compiler<'_>, inputs: &[Input]) -> Vec<Source> {
                     media_type: media_type.as_deref().map(Arc::from),
                     is_xml: is_xml(media_type.as_deref(), key),
                     at: Place { file: input.file.clone(), line: 1, column: 1 },
-                    properties: properties.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
+                    properties: properties
+                        .iter()
+                        .map(|(name, value)| (name.as_str().into(), value.as_str().into()))
+                        .collect(),
                 };
                 let at = resource.at.clone();
                 if cx.declare(NameKind::Resource, key, at) {
@@ -171,7 +174,8 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
     if root.name() == "definitions" {
         let mut loose = Vec::new();
         for child in root.children() {
-            if cx.registry.mediator(child.name()).is_some() && child.name() != "sequence" && child.name() != "endpoint" {
+            if cx.registry.mediator(child.name()).is_some() && child.name() != "sequence" && child.name() != "endpoint"
+            {
                 loose.push(child);
             } else {
                 collect(cx, child, artifacts);
@@ -254,7 +258,9 @@ fn build(cx: &mut Compiler<'_>, artifact: &Artifact<'_>) {
         "definitions" => {
             let loose: Vec<Element<'_>> = el
                 .children()
-                .filter(|child| cx.registry.mediator(child.name()).is_some() && !matches!(child.name(), "sequence" | "endpoint"))
+                .filter(|child| {
+                    cx.registry.mediator(child.name()).is_some() && !matches!(child.name(), "sequence" | "endpoint")
+                })
                 .collect();
             if let Some(id) = cx.program.sequence_names.get("main").copied() {
                 cx.fill_sequence(id, &loose);

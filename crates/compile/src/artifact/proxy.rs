@@ -15,10 +15,12 @@ pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     }
     let transports = el.attribute("transports").unwrap_or("http https");
     let offers = |wanted: &str| transports.split([' ', ',']).any(|transport| transport.trim() == wanted);
-    let others = transports.split([' ', ',']).filter(|transport| !matches!(transport.trim(), "" | "http" | "https" | "local"));
+    let others =
+        transports.split([' ', ',']).filter(|transport| !matches!(transport.trim(), "" | "http" | "https" | "local"));
     let others: Vec<&str> = others.collect();
     if !others.is_empty() {
-        let message = format!("the transport `{}` is not supported yet; the service is not offered over it", others.join("`, `"));
+        let message =
+            format!("the transport `{}` is not supported yet; the service is not offered over it", others.join("`, `"));
         cx.warn(el.attribute_place("transports"), message);
     }
     let mut proxy = Proxy {
@@ -106,7 +108,8 @@ fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
             // A password in the clear may only travel inside TLS.
             proxy.http = false;
         } else {
-            let message = format!("the security policy `{key}` is not a UsernameToken over HTTPS, the only one that is checked");
+            let message =
+                format!("the security policy `{key}` is not a UsernameToken over HTTPS, the only one that is checked");
             cx.warn(policy.place(), message);
         }
     }

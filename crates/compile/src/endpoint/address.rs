@@ -68,7 +68,10 @@ pub(super) fn format(cx: &mut Compiler<'_>, el: &Element<'_>) -> Format {
         Some("get") => Format::Get,
         Some("rest") => Format::Rest,
         Some(other) => {
-            cx.warn(el.attribute_place("format"), format!("the format `{other}` is none of soap11, soap12, pox, get, rest"));
+            cx.warn(
+                el.attribute_place("format"),
+                format!("the format `{other}` is none of soap11, soap12, pox, get, rest"),
+            );
             Format::Same
         }
     }

@@ -15,7 +15,10 @@ pub struct UrlTemplate {
 enum Piece {
     Text(String),
     /// RFC 6570 §3.2: an operator and variables.
-    Variables { operator: Operator, names: Vec<String> },
+    Variables {
+        operator: Operator,
+        names: Vec<String>,
+    },
     /// Put in as it is.
     Expression(Expression),
 }
@@ -79,7 +82,8 @@ impl UrlTemplate {
                     let values: Vec<(&str, Option<String>)> = names
                         .iter()
                         .map(|name| {
-                            let value = exchange.property(Scope::Default, name).map(|value| value.to_text().into_owned());
+                            let value =
+                                exchange.property(Scope::Default, name).map(|value| value.to_text().into_owned());
                             (name.as_str(), value)
                         })
                         .collect();
@@ -105,7 +109,10 @@ fn variables(body: &str, first: bool) -> Piece {
         _ => Operator::Simple,
     };
     let names = body.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
-    Piece::Variables { operator, names: names.split(',').map(|name| name.trim().trim_end_matches('*').to_owned()).collect() }
+    Piece::Variables {
+        operator,
+        names: names.split(',').map(|name| name.trim().trim_end_matches('*').to_owned()).collect(),
+    }
 }
 
 fn expand(url: &mut String, operator: Operator, values: &[(&str, Option<String>)], legacy: bool) {
@@ -191,7 +198,8 @@ mod tests {
     fn check(body: &str, first: bool, value: &str, expected: &str) {
         let Piece::Variables { operator, names } = variables(body, first) else { panic!("variables") };
         let mut url = String::new();
-        let values: Vec<(&str, Option<String>)> = names.iter().map(|name| (name.as_str(), Some(value.to_owned()))).collect();
+        let values: Vec<(&str, Option<String>)> =
+            names.iter().map(|name| (name.as_str(), Some(value.to_owned()))).collect();
         expand(&mut url, operator, &values, false);
         assert_eq!(url, expected, "{body}");
     }

@@ -23,7 +23,8 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
     let template = el.required(cx, "uri-template")?;
     let template = super::policy::configured(cx, template, &el.attribute_place("uri-template"));
     let template = UrlTemplate::compile(cx, el, &template, el.attribute_place("uri-template"))?;
-    let method = el.attribute("method").filter(|method| !method.is_empty()).map(|method| Method::parse(&method.to_uppercase()));
+    let method =
+        el.attribute("method").filter(|method| !method.is_empty()).map(|method| Method::parse(&method.to_uppercase()));
     el.attribute("statistics");
     let mut basic = None;
     if let Some(authentication) = el.child("authentication") {

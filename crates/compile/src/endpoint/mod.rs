@@ -81,7 +81,11 @@ fn computed(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> O
     let kind = EndpointKind::Indirect(Box::new(move |exchange: &mut Exchange| {
         let key = expression.text(exchange)?;
         if key.is_empty() {
-            return Err(Fault::coded(codes::INDIRECT_MISSING, penstock_engine::Side::Us, "the endpoint's key is empty"));
+            return Err(Fault::coded(
+                codes::INDIRECT_MISSING,
+                penstock_engine::Side::Us,
+                "the endpoint's key is empty",
+            ));
         }
         Ok(Destination::Named(key.into()))
     }));

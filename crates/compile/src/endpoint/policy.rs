@@ -16,7 +16,8 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointPolicy {
     if let Some(mark) = el.child("markForSuspension") {
         let suspension = &mut policy.suspension;
         suspension.mark_codes = codes(cx, &mark, "errorCodes");
-        suspension.retries_before_suspension = number(cx, &mark, "retriesBeforeSuspension").unwrap_or(0.0).max(0.0) as u32;
+        suspension.retries_before_suspension =
+            number(cx, &mark, "retriesBeforeSuspension").unwrap_or(0.0).max(0.0) as u32;
         suspension.retry_delay = millis(number(cx, &mark, "retryDelay").unwrap_or(0.0));
     }
     if let Some(suspend) = el.child("suspendOnFailure") {
@@ -115,10 +116,14 @@ fn codes(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Vec<u32
 pub(super) fn configured(cx: &mut Compiler<'_>, text: &str, at: &Place) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((start, marker)) = ["$SYSTEM:", "$FILE:"].iter().filter_map(|marker| Some((rest.find(marker)?, *marker))).min() {
+    while let Some((start, marker)) =
+        ["$SYSTEM:", "$FILE:"].iter().filter_map(|marker| Some((rest.find(marker)?, *marker))).min()
+    {
         let (before, after) = rest.split_at(start);
         let after = &after[marker.len()..];
-        let end = after.find(|next: char| !(next.is_alphanumeric() || matches!(next, '_' | '-' | '.'))).unwrap_or(after.len());
+        let end = after
+            .find(|next: char| !(next.is_alphanumeric() || matches!(next, '_' | '-' | '.')))
+            .unwrap_or(after.len());
         let name = &after[..end];
         out.push_str(before);
         match cx.options.configurables.get(name) {

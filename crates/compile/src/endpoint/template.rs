@@ -8,7 +8,12 @@ use penstock_xml::{Document, ParseOptions};
 use crate::{Compiler, Element, NameKind, Source};
 
 /// Puts the parameters in and compiles what comes out.
-pub(super) fn instantiate(cx: &mut Compiler<'_>, el: &Element<'_>, template: &str, name: Option<&str>) -> Option<Endpoint> {
+pub(super) fn instantiate(
+    cx: &mut Compiler<'_>,
+    el: &Element<'_>,
+    template: &str,
+    name: Option<&str>,
+) -> Option<Endpoint> {
     let Some(source) = cx.endpoint_templates.get(template).cloned() else {
         cx.unknown(NameKind::EndpointTemplate, template, el.attribute_place("template"));
         return None;
@@ -36,7 +41,10 @@ pub(super) fn instantiate(cx: &mut Compiler<'_>, el: &Element<'_>, template: &st
     let document = match Document::parse(text.into_bytes(), &ParseOptions::default()) {
         Ok(document) => document,
         Err(error) => {
-            cx.error(el.place(), format!("endpoint template `{template}` is not XML with these parameters: {}", error.message));
+            cx.error(
+                el.place(),
+                format!("endpoint template `{template}` is not XML with these parameters: {}", error.message),
+            );
             return None;
         }
     };
@@ -50,7 +58,8 @@ pub(super) fn instantiate(cx: &mut Compiler<'_>, el: &Element<'_>, template: &st
 
 fn definition_of(source: &Source, template: &str) -> Option<Vec<u8>> {
     let root = source.root()?;
-    let candidates: Vec<Element<'_>> = if root.name() == "definitions" { root.elements("template").collect() } else { vec![root] };
+    let candidates: Vec<Element<'_>> =
+        if root.name() == "definitions" { root.elements("template").collect() } else { vec![root] };
     let found = candidates.into_iter().find(|candidate| candidate.attribute("name") == Some(template))?;
     Some(found.child("endpoint")?.to_xml())
 }

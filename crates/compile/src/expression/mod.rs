@@ -1,14 +1,13 @@
 //! Attribute values that are constants or expressions, bound to an exchange: XPath, JSONPath
 //! (`json-eval(…)`), Synapse expressions (`${…}`).
 
-mod functions;
 mod json;
 mod xpath;
 
 use std::sync::Arc;
 
-use penstock_json::path::JsonPath;
 use penstock_engine::{Exchange, Fault, Needs, Place};
+use penstock_json::path::JsonPath;
 use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
 
@@ -166,7 +165,9 @@ mod tests {
 
     #[test]
     fn braces() {
-        for (text, expected) in [("{a}", Some("a")), ("${a}", Some("${a}")), ("a", None), ("{a", None), ("${a}/${b}", None)] {
+        for (text, expected) in
+            [("{a}", Some("a")), ("${a}", Some("${a}")), ("a", None), ("{a", None), ("${a}/${b}", None)]
+        {
             assert_eq!(braced(text), expected, "{text}");
         }
         assert_eq!(closing_brace("{a['}']}x"), Some(7));

@@ -1,0 +1,11 @@
+//! API handlers: the Java classes of the original that artifacts name, by what they do.
+
+mod cors;
+
+use penstock_compile::HandlerKind;
+
+/// Every handler there is.
+pub const HANDLERS: &[HandlerKind] = &[
+    HandlerKind { class: "org.wso2.micro.integrator.security.handler.CORSRequestHandler", compile: cors::compile },
+    HandlerKind { class: "org.wso2.carbon.integrator.core.handler.CORSRequestHandler", compile: cors::compile },
+];
