@@ -1,0 +1,153 @@
+//! Function calls: standard functions by table, constructor functions as casts, the rest by asking the host.
+
+use super::Compiler;
+use crate::ast::{Expr, Name};
+use crate::code::{Code, HostCallCode, Op, Prepared};
+use crate::error::{Result, Span, XPathError};
+use crate::functions::{self, Builtin, Run, format_number};
+use crate::regex::Regex;
+use crate::static_context::{FUNCTION_NAMESPACE, FunctionRef, ResultKind, SCHEMA_NAMESPACE};
+use crate::suggest;
+use crate::value::{AtomicType, Item, Sequence};
+
+impl Compiler<'_> {
+    pub(super) fn call(&mut self, name: &Name, arguments: &[Expr], span: Span) -> Result<(Op, ResultKind)> {
+        match name.namespace.as_deref() {
+            Some(FUNCTION_NAMESPACE) => {
+                if let Some(builtin) = functions::find(&name.local) {
+                    return self.builtin(builtin, arguments, span);
+                }
+            }
+            Some(functions::MATH_NAMESPACE) => {
+                if let Some(builtin) = functions::find_math(&name.local) {
+                    return self.builtin(builtin, arguments, span);
+                }
+            }
+            Some(SCHEMA_NAMESPACE) => {
+                if let Some(wanted) = AtomicType::from_local_name(&name.local) {
+                    let [argument] = arguments else { return Err(wrong_count(&name.lexical(), arguments.len(), span)) };
+                    return Ok((Op::Cast(self.boxed(argument)?, wanted, true), ResultKind::Any));
+                }
+            }
+            _ => {}
+        }
+        self.host_call(name, arguments, span)
+    }
+
+    fn host_call(&mut self, name: &Name, arguments: &[Expr], span: Span) -> Result<(Op, ResultKind)> {
+        // A name without a prefix was taken for a standard one; to the host it is in no namespace.
+        let mut asked = name.clone();
+        if name.prefix.is_none() {
+            asked.namespace = None;
+        }
+        let known = self.context.resolver.and_then(|resolver| resolver.function(&asked, arguments.len()));
+        let found = match known {
+            Some(found) => found,
+            None if self.context.unknown_functions => FunctionRef { index: u32::MAX, result: ResultKind::Any },
+            None => return Err(unknown_function(name, span)),
+        };
+        if !self.functions.contains(&asked) {
+            self.functions.push(asked.clone());
+        }
+        let arguments = self.all(arguments)?;
+        Ok((Op::HostCall(Box::new(HostCallCode { name: asked, index: found.index, arguments })), found.result))
+    }
+
+    fn builtin(&mut self, builtin: &'static Builtin, arguments: &[Expr], span: Span) -> Result<(Op, ResultKind)> {
+        if !builtin.accepts(arguments.len()) {
+            return Err(wrong_count(builtin.name, arguments.len(), span));
+        }
+        let codes = self.all(arguments)?;
+        let prepared = self.prepare(builtin, &codes)?;
+        let result = match &builtin.run {
+            Run::Boolean(_) => ResultKind::Boolean,
+            Run::Integer(_) | Run::Number(_) => ResultKind::Number,
+            Run::Numeric(..) if self.compat() => ResultKind::Number,
+            Run::Text(_) => ResultKind::String,
+            Run::Nodes(_) => ResultKind::Nodes,
+            Run::Numeric(..) | Run::Any(_) => ResultKind::Any,
+        };
+        Ok((Op::Call(builtin, codes, prepared), result))
+    }
+
+    /// Does once what a constant argument allows to do once. A wrong constant is reported when the call is reached.
+    fn prepare(&self, builtin: &Builtin, codes: &[Code]) -> Result<Option<Box<Prepared>>> {
+        let text = |index: usize| codes.get(index).and_then(constant_text);
+        let prepared = match builtin.name {
+            "matches" | "replace" | "tokenize" => {
+                let flags_at = if builtin.name == "replace" { 3 } else { 2 };
+                let flags = if codes.len() > flags_at { text(flags_at) } else { Some(String::new()) };
+                match (text(1), flags) {
+                    (Some(pattern), Some(flags)) => Regex::new(&pattern, &flags).ok().map(Prepared::Regex),
+                    _ => None,
+                }
+            }
+            "format-number" => {
+                let name = match codes.get(2) {
+                    None => None,
+                    Some(code) => match constant_text(code) {
+                        Some(lexical) => Some(self.format_name(&lexical)),
+                        None => return Ok(None),
+                    },
+                };
+                match (text(1), self.context.find_decimal_format(name.as_ref())) {
+                    (Some(picture), Some(format)) => {
+                        format_number::Picture::parse(&picture, format).ok().map(Prepared::Picture)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        Ok(prepared.map(Box::new))
+    }
+
+    fn format_name(&self, lexical: &str) -> Name {
+        let (prefix, local) = match lexical.split_once(':') {
+            Some((prefix, local)) => (Some(prefix), local),
+            None => (None, lexical),
+        };
+        let namespace = prefix.and_then(|prefix| self.context.lookup_namespace(prefix));
+        Name { prefix: prefix.map(Into::into), local: local.into(), namespace }
+    }
+
+    /// `a || b` is `concat(a, b)`.
+    pub(super) fn concatenation(&mut self, operands: &[Expr]) -> Result<(Op, ResultKind)> {
+        let codes = self.all(operands)?;
+        match functions::find("concat") {
+            Some(concat) => Ok((Op::Call(concat, codes, None), ResultKind::String)),
+            None => Ok((Op::Sequence(codes), ResultKind::Any)),
+        }
+    }
+}
+
+fn constant_text(code: &Code) -> Option<String> {
+    match code.constant()? {
+        Sequence::One(Item::Atomic(atomic)) => atomic.as_text().map(ToString::to_string),
+        _ => None,
+    }
+}
+
+fn wrong_count(name: &str, given: usize, span: Span) -> XPathError {
+    let wanted = functions::find(name).map_or("one argument".to_string(), Builtin::describe_arguments);
+    XPathError::new("XPST0017", format!("`{name}` takes {wanted}, {given} given")).at(span)
+}
+
+fn unknown_function(name: &Name, span: Span) -> XPathError {
+    let standard = name.namespace.as_deref() == Some(FUNCTION_NAMESPACE);
+    let hint = if standard { suggest::nearest(&name.local, functions::names()) } else { None };
+    let hint = hint.map_or(String::new(), |name| format!(", did you mean `{name}`?"));
+    XPathError::new("XPST0017", format!("unknown function `{}`{hint}", name.lexical())).at(span)
+}
+
+/// Whether a call looks at the context item by itself, or may do so for all we know.
+pub(super) fn reads_context(name: &Name, arguments: usize) -> bool {
+    match name.namespace.as_deref() {
+        Some(FUNCTION_NAMESPACE) => match functions::find(&name.local) {
+            Some(builtin) => builtin.reads_context(arguments),
+            None => true,
+        },
+        Some(SCHEMA_NAMESPACE | functions::MATH_NAMESPACE) => false,
+        _ => true,
+    }
+}

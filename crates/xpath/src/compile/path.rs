@@ -1,0 +1,278 @@
+//! Paths: axis steps with their tests worked out, `//name` as one scan, and what is known about the order.
+
+use super::Compiler;
+use super::focus::focus_use;
+use crate::ast::{Axis, AxisStep, Comparison, Expr, KindTest, Name, NodeTest, Path, PathStart, Step};
+use crate::code::{Code, Op, PathCode, Predicate, StartCode, StepCode, Test, TestName};
+use crate::error::{Result, Span};
+use crate::static_context::ResultKind;
+use crate::value::{Item, Sequence};
+
+impl Compiler<'_> {
+    pub(super) fn path(&mut self, path: &Path, span: Span) -> Result<(Op, ResultKind)> {
+        let mut start = match &path.start {
+            PathStart::Context => StartCode::Context,
+            PathStart::Root => StartCode::Root,
+            PathStart::Expr(expr) => StartCode::Code(self.compile(expr)?),
+        };
+        let mut steps = Vec::new();
+        for step in &path.steps {
+            match step {
+                Step::Axis(axis) => {
+                    let step = self.step(axis)?;
+                    push_step(&mut steps, step);
+                }
+                Step::Expr(expr) => {
+                    let left = finish(start, std::mem::take(&mut steps), span);
+                    let right = self.compile(expr)?;
+                    let result = if right.result == ResultKind::Nodes { ResultKind::Nodes } else { ResultKind::Any };
+                    start = StartCode::Code(Code { op: Op::Slash(Box::new((left, right))), span, result });
+                }
+            }
+        }
+        let code = finish(start, steps, span);
+        Ok((code.op, code.result))
+    }
+
+    pub(crate) fn step(&mut self, step: &AxisStep) -> Result<StepCode> {
+        let test = self.test(step.axis, &step.test);
+        let predicates = self.predicates(&step.predicates)?;
+        let needs_size = predicates.iter().any(needs_size);
+        Ok(StepCode { axis: step.axis, test, predicates, needs_size, span: step.span })
+    }
+
+    pub(super) fn filter(&mut self, base: &Expr, predicates: &[Expr]) -> Result<(Op, ResultKind)> {
+        let base = self.compile(base)?;
+        let result = if base.result == ResultKind::Nodes { ResultKind::Nodes } else { ResultKind::Any };
+        let predicates = self.predicates(predicates)?;
+        Ok((Op::Filter(Box::new((base, predicates))), result))
+    }
+
+    fn predicates(&mut self, predicates: &[Expr]) -> Result<Box<[Predicate]>> {
+        predicates.iter().map(|predicate| self.predicate(predicate)).collect()
+    }
+
+    fn predicate(&mut self, expr: &Expr) -> Result<Predicate> {
+        let code = self.compile(expr)?;
+        if let Some(number) = constant_number(&code) {
+            // A position that cannot be is a condition that never holds.
+            return Ok(match position(number) {
+                Some(position) => Predicate::Position(position),
+                None => Predicate::Condition(constant_false(code.span), false),
+            });
+        }
+        if is_call(&code, "last") {
+            return Ok(Predicate::Last);
+        }
+        if let Op::General(Comparison::Equal, pair) | Op::Value(Comparison::Equal, pair) = &code.op
+            && let Some(shortcut) = position_shortcut(&pair.0, &pair.1).or_else(|| position_shortcut(&pair.1, &pair.0))
+        {
+            return Ok(shortcut);
+        }
+        let needs_size = focus_use(expr).size;
+        Ok(match code.result {
+            ResultKind::Boolean | ResultKind::String | ResultKind::Nodes => Predicate::Condition(code, needs_size),
+            ResultKind::Number | ResultKind::Any if self.never_number(&code) => Predicate::Condition(code, needs_size),
+            ResultKind::Number | ResultKind::Any => Predicate::Either(code, needs_size),
+        })
+    }
+
+    /// Value comparisons are boolean or empty.
+    fn never_number(&self, code: &Code) -> bool {
+        matches!(code.op, Op::Value(..) | Op::Nodes(..))
+    }
+
+    fn test_name(&self, name: &Name) -> TestName {
+        let index = self.context.pool.intern(name.namespace.as_ref(), &name.local);
+        let namespace = name.namespace.clone().unwrap_or_else(|| "".into());
+        TestName { index, namespace, local: name.local.clone() }
+    }
+
+    fn test(&self, axis: Axis, test: &NodeTest) -> Test {
+        let kind = match test {
+            NodeTest::Kind(kind) => return self.kind_test(kind),
+            _ => axis,
+        };
+        match (kind, test) {
+            (Axis::Attribute, NodeTest::Name(name)) => Test::Attribute(self.test_name(name)),
+            (Axis::Attribute, NodeTest::AnyName) => Test::AnyAttribute,
+            (Axis::Attribute, NodeTest::Namespace(name)) => Test::AttributeInNamespace(uri(name)),
+            (Axis::Attribute, NodeTest::Local(local)) => Test::AttributeLocal(local.clone()),
+            (Axis::Attribute, NodeTest::UndeclaredPrefix(name)) => Test::AttributeLocal(name.local.clone()),
+            (Axis::Namespace, NodeTest::Name(name) | NodeTest::UndeclaredPrefix(name)) => {
+                Test::NamespaceNode(name.local.clone())
+            }
+            (Axis::Namespace, NodeTest::Local(local)) => Test::NamespaceNode(local.clone()),
+            (Axis::Namespace, _) => Test::AnyNamespace,
+            (_, NodeTest::Name(name)) => Test::Element(self.test_name(name)),
+            (_, NodeTest::Namespace(name)) => Test::ElementInNamespace(uri(name)),
+            (_, NodeTest::Local(local)) => Test::ElementLocal(local.clone()),
+            (_, NodeTest::UndeclaredPrefix(name)) => Test::ElementLocal(name.local.clone()),
+            (_, NodeTest::AnyName | NodeTest::Kind(_)) => Test::AnyElement,
+        }
+    }
+
+    pub(crate) fn kind_test(&self, kind: &KindTest) -> Test {
+        match kind {
+            KindTest::Any => Test::Any,
+            KindTest::Text => Test::Text,
+            KindTest::Comment => Test::Comment,
+            KindTest::ProcessingInstruction(target) => Test::ProcessingInstruction(target.clone()),
+            KindTest::Document => Test::Document,
+            KindTest::Element(None) => Test::AnyElement,
+            KindTest::Element(Some(name)) => Test::Element(self.test_name(name)),
+            KindTest::Attribute(None) => Test::AnyAttribute,
+            KindTest::Attribute(Some(name)) => Test::Attribute(self.test_name(name)),
+        }
+    }
+}
+
+fn uri(name: &Name) -> std::sync::Arc<str> {
+    name.namespace.clone().unwrap_or_else(|| "".into())
+}
+
+fn constant_false(span: Span) -> Code {
+    Code { op: Op::Constant(Sequence::from(false)), span, result: ResultKind::Boolean }
+}
+
+fn constant_number(code: &Code) -> Option<f64> {
+    match code.constant()? {
+        Sequence::One(Item::Atomic(atomic)) if atomic.is_numeric() => Some(atomic.to_number(true)),
+        _ => None,
+    }
+}
+
+fn position(number: f64) -> Option<usize> {
+    (number >= 1.0 && number.fract() == 0.0 && number < 4e9).then_some(number as usize)
+}
+
+fn is_call(code: &Code, name: &str) -> bool {
+    matches!(&code.op, Op::Call(builtin, _, _) if builtin.name == name)
+}
+
+/// `position() = 3` and `position() = last()`.
+fn position_shortcut(left: &Code, right: &Code) -> Option<Predicate> {
+    if !is_call(left, "position") {
+        return None;
+    }
+    if is_call(right, "last") {
+        return Some(Predicate::Last);
+    }
+    constant_number(right).and_then(position).map(Predicate::Position)
+}
+
+fn needs_size(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Last => true,
+        Predicate::Position(_) | Predicate::SiblingPosition(_) => false,
+        Predicate::Condition(_, needs_size) | Predicate::Either(_, needs_size) => *needs_size,
+    }
+}
+
+/// Whether a predicate's outcome depends on where the candidate stands among the others.
+pub(crate) fn is_positional(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Position(_) | Predicate::Last | Predicate::Either(..) => true,
+        Predicate::SiblingPosition(_) => false,
+        Predicate::Condition(code, needs_size) => *needs_size || mentions_position(code),
+    }
+}
+
+/// Whether `position()` is called anywhere in a condition; inner predicates count too, which only costs speed.
+fn mentions_position(code: &Code) -> bool {
+    let any = |many: &[Code]| many.iter().any(mentions_position);
+    match &code.op {
+        Op::Call(builtin, arguments, _) => builtin.name == "position" || any(arguments),
+        Op::Constant(_) | Op::ContextItem | Op::Slot(_) | Op::Local(_) => false,
+        Op::HostVariable(_) | Op::NamedVariable(_) => false,
+        Op::Or(many) | Op::And(many) | Op::Union(many) => any(many),
+        Op::General(_, pair) | Op::Value(_, pair) | Op::Arithmetic(_, pair) => {
+            mentions_position(&pair.0) || mentions_position(&pair.1)
+        }
+        Op::Path(path) => match &path.start {
+            StartCode::Code(start) => mentions_position(start),
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
+/// Appends a step, joining it with the one before where that means one scan instead of two.
+fn push_step(steps: &mut Vec<StepCode>, mut step: StepCode) {
+    let after_any_descendant = steps.last().is_some_and(|before| {
+        before.axis == Axis::DescendantOrSelf && before.test == Test::Any && before.predicates.is_empty()
+    });
+    if after_any_descendant && matches!(step.axis, Axis::Child | Axis::Descendant | Axis::DescendantOrSelf) {
+        let positional = step.predicates.iter().any(is_positional);
+        let first_position = match step.predicates.first() {
+            Some(Predicate::Position(position)) => Some(*position),
+            _ => None,
+        };
+        if !positional {
+            steps.pop();
+            step.axis = if step.axis == Axis::DescendantOrSelf { step.axis } else { Axis::Descendant };
+        } else if let Some(position) = first_position
+            && step.axis == Axis::Child
+            && !step.predicates[1..].iter().any(is_positional)
+        {
+            steps.pop();
+            step.axis = Axis::Descendant;
+            step.predicates[0] = Predicate::SiblingPosition(position);
+        }
+    }
+    // `a/.` is `a`.
+    let stays = step.axis == Axis::Myself && step.test == Test::Any && step.predicates.is_empty();
+    if !(stays && !steps.is_empty()) {
+        steps.push(step);
+    }
+}
+
+fn finish(start: StartCode, mut steps: Vec<StepCode>, span: Span) -> Code {
+    if steps.is_empty() {
+        match start {
+            StartCode::Code(code) => return code,
+            StartCode::Context => return Code { op: Op::ContextItem, span, result: ResultKind::Any },
+            StartCode::Root => {}
+        }
+    }
+    // From the root of the tree, `descendant-or-self::node()/@x` and the like keep their first step.
+    steps.shrink_to_fit();
+    let ordered_from_one = keeps_order(&steps, Order { single: true, peers: true });
+    let ordered_from_many = keeps_order(&steps, Order { single: false, peers: false });
+    let path = PathCode { start, steps: steps.into(), ordered_from_one, ordered_from_many };
+    Code { op: Op::Path(Box::new(path)), span, result: ResultKind::Nodes }
+}
+
+/// What is known of a set of nodes in document order.
+#[derive(Clone, Copy)]
+struct Order {
+    /// At most one node.
+    single: bool,
+    /// No node lies inside another.
+    peers: bool,
+}
+
+/// Whether walking the steps depth first visits nodes in document order, each once.
+fn keeps_order(steps: &[StepCode], start: Order) -> bool {
+    let mut order = start;
+    for step in steps {
+        let one = order.single && step.predicates.iter().any(|p| matches!(p, Predicate::Position(_) | Predicate::Last));
+        let peers = Order { single: false, peers: true };
+        let next = match step.axis {
+            Axis::Myself => Some(order),
+            Axis::Parent if order.single => Some(order),
+            Axis::Attribute => Some(peers),
+            Axis::Child if order.peers => Some(peers),
+            Axis::FollowingSibling if order.single => Some(peers),
+            Axis::Descendant | Axis::DescendantOrSelf if order.peers => Some(Order { single: false, peers: false }),
+            Axis::Following if order.single => Some(Order { single: false, peers: false }),
+            _ => None,
+        };
+        order = match next {
+            _ if one => Order { single: true, peers: true },
+            Some(next) => next,
+            None => return false,
+        };
+    }
+    true
+}
