@@ -1,6 +1,7 @@
 //! Attribute values that are constants or expressions, bound to an exchange: XPath, JSONPath
 //! (`json-eval(…)`), Synapse expressions (`${…}`).
 
+mod functions;
 mod json;
 mod xpath;
 

@@ -1,38 +1,240 @@
-//! XPath bound to an exchange.
+//! XPath bound to an exchange: the context is the SOAP envelope, real or synthesized; `$ctx:x`,
+//! `$axis2:x`, `$trp:x`, `$url:x`, `$func:x`, `$operation:x`, `$sys:x` and `$var:x` are properties;
+//! `get-property()` and its kin are functions.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Needs, Place};
-use penstock_message::Value;
-use penstock_xml::{Document, NodeId};
+use penstock_message::{Scope, Value};
+use penstock_xml::{Document, NodeId, NodeKind};
+use penstock_xpath::{
+    Atomic, DynamicContext, Host, HostCall, Item, ItemRef, Node, Sequence, Session, StaticContext, VariablePolicy,
+    XPath, XPathError,
+};
 
+use penstock_xpath::ast::Name;
+
+use super::functions;
 use crate::{Compiler, Element};
 
+/// What the variables of the artifacts stand for, as paths from the envelope's document.
+const ALIASES: [(&str, &str); 3] =
+    [("body", "/*/*[local-name()='Body']"), ("header", "/*/*[local-name()='Header']"), ("env", "/*")];
+
 /// An XPath expression of an artifact.
-pub(super) struct XPathExpression {}
+pub(super) struct XPathExpression {
+    compiled: XPath,
+    needs: Needs,
+    text: Arc<str>,
+}
 
 impl XPathExpression {
-    pub(super) fn compile(_cx: &mut Compiler<'_>, _el: &Element<'_>, _text: &str, _at: &Place) -> Option<XPathExpression> {
-        Some(XPathExpression {})
+    pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: &Place) -> Option<XPathExpression> {
+        let mut context = StaticContext::new()
+            .variables(VariablePolicy::Any)
+            .allow_undeclared_prefixes(true)
+            .allow_unknown_functions(true);
+        // Synapse binds these two without a declaration; one on the element wins.
+        for (prefix, namespace) in
+            [("s11", "http://schemas.xmlsoap.org/soap/envelope/"), ("s12", "http://www.w3.org/2003/05/soap-envelope")]
+        {
+            context = context.namespace(prefix, namespace);
+        }
+        for (prefix, namespace) in el.namespaces() {
+            // The default namespace of an artifact is Synapse's own and says nothing about paths.
+            if !prefix.is_empty() {
+                context = context.namespace(prefix, namespace);
+            }
+        }
+        for (variable, path) in ALIASES {
+            context = context.alias(variable, path);
+        }
+        match XPath::compile(text, &context) {
+            Ok(compiled) => {
+                let needs = if touches_body(&compiled, text) { Needs::Whole } else { Needs::Nothing };
+                Some(XPathExpression { compiled, needs, text: text.into() })
+            }
+            Err(error) => {
+                let mut at = at.clone();
+                at.column += error.span().start as u32;
+                cx.error(at, format!("the expression `{text}` is not valid XPath: {}", error.message()));
+                None
+            }
+        }
     }
 
     pub(super) fn needs(&self) -> Needs {
-        Needs::Whole
+        self.needs
     }
 
-    pub(super) fn value(&self, _exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
-        Ok(None)
+    /// The value; nodes stay nodes.
+    pub(super) fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
+        self.with(exchange, |sequence, session| {
+            Ok(match sequence.first() {
+                None => None,
+                Some(ItemRef::Atomic(atomic)) => Some(atomic_value(atomic)),
+                Some(ItemRef::Node(first)) => {
+                    let nodes = sequence.iter().filter_map(|item| match item {
+                        ItemRef::Node(node) if node.document == first.document => Some(node.id),
+                        _ => None,
+                    });
+                    Some(Value::Xml(session.shared_document(first.document), nodes.collect()))
+                }
+            })
+        })
     }
 
-    pub(super) fn text(&self, _exchange: &mut Exchange) -> Result<Option<String>, Fault> {
-        Ok(None)
+    /// The value as text, the way the original makes it: of elements their own text, or their XML
+    /// when they have none; several nodes one after another.
+    pub(super) fn text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
+        self.with(exchange, |sequence, session| {
+            let mut text = String::new();
+            for item in sequence.iter() {
+                match item {
+                    ItemRef::Node(node) => text.push_str(&node_text(session.document_of(node), node.id)),
+                    ItemRef::Atomic(atomic) => text.push_str(&atomic_value(atomic).to_text()),
+                }
+            }
+            Ok((!sequence.is_empty()).then_some(text))
+        })
     }
 
-    pub(super) fn truth(&self, _exchange: &mut Exchange) -> Result<bool, Fault> {
-        Ok(false)
+    pub(super) fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
+        let (session, root) = self.session(exchange)?;
+        let host = Binding { exchange: RefCell::new(exchange) };
+        let mut context = DynamicContext::new(&session, &host);
+        if let Some(root) = root {
+            context = context.with_node(root);
+        }
+        self.compiled.evaluate_boolean(&context).map_err(|error| self.fault(&error))
     }
 
-    pub(super) fn nodes(&self, _exchange: &mut Exchange) -> Result<(Arc<Document>, Vec<NodeId>), Fault> {
-        Err(Fault::new("not a path"))
+    pub(super) fn nodes(&self, exchange: &mut Exchange) -> Result<(Arc<Document>, Vec<NodeId>), Fault> {
+        match self.value(exchange)? {
+            Some(Value::Xml(document, nodes)) => Ok((document, nodes)),
+            Some(_) => Err(Fault::new(format!("the expression `{}` does not select nodes", self.text))),
+            None => Ok((exchange.xml()?.document.clone(), Vec::new())),
+        }
     }
+
+    fn with<T>(
+        &self,
+        exchange: &mut Exchange,
+        read: impl FnOnce(&Sequence, &Session) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let (session, root) = self.session(exchange)?;
+        let sequence = {
+            let host = Binding { exchange: RefCell::new(exchange) };
+            let mut context = DynamicContext::new(&session, &host);
+            if let Some(root) = root {
+                context = context.with_node(root);
+            }
+            self.compiled.evaluate(&context).map_err(|error| self.fault(&error))?
+        };
+        read(&sequence, &session)
+    }
+
+    /// The documents of one evaluation: the envelope, when the expression looks at it.
+    fn session(&self, exchange: &mut Exchange) -> Result<(Session, Option<Node>), Fault> {
+        if self.needs == Needs::Nothing {
+            return Ok((Session::new(), None));
+        }
+        let envelope = exchange.xml()?;
+        let (session, root) = Session::with_document(envelope.document.clone());
+        Ok((session, Some(root)))
+    }
+
+    fn fault(&self, error: &XPathError) -> Fault {
+        Fault::new(format!("the expression `{}` failed: {}", self.text, error.message()))
+    }
+}
+
+/// Whether evaluation looks at the message's body: by a path, or by a property that is computed
+/// from the payload.
+fn touches_body(compiled: &XPath, text: &str) -> bool {
+    const FROM_PAYLOAD: [&str; 4] = ["OperationName", "OperationNamespace", "MESSAGE_FORMAT", "'FAULT'"];
+    compiled.uses_context() || FROM_PAYLOAD.iter().any(|name| text.contains(name))
+}
+
+/// An atomic value as a property's value. Numbers are doubles, as Jaxen's are.
+fn atomic_value(atomic: &Atomic) -> Value {
+    match atomic {
+        Atomic::Boolean(flag) => Value::Boolean(*flag),
+        Atomic::Integer(number) => Value::Double(*number as f64),
+        Atomic::Double(number) => Value::Double(*number),
+        other => Value::string(other.to_text(true)),
+    }
+}
+
+/// A node's text as the original reads it.
+pub(super) fn node_text(document: &Document, node: NodeId) -> String {
+    match document.kind(node) {
+        NodeKind::Element => {
+            let own = document.children(node).filter(|child| document.kind(*child) == NodeKind::Text);
+            let text: String = own.map(|child| document.text(child)).collect();
+            if !text.trim().is_empty() {
+                return text;
+            }
+            if document.first_child(node).is_none() {
+                return String::new();
+            }
+            String::from_utf8_lossy(&penstock_xml::to_vec(document, node, &penstock_xml::WriteOptions::default()))
+                .into_owned()
+        }
+        NodeKind::Document => match document.root_element() {
+            Some(root) => node_text(document, root),
+            None => String::new(),
+        },
+        _ => document.text(node).to_owned(),
+    }
+}
+
+/// The exchange as an expression's host.
+struct Binding<'a> {
+    exchange: RefCell<&'a mut Exchange>,
+}
+
+impl Host for Binding<'_> {
+    fn variable(&self, name: &Name, session: &Session) -> Result<Sequence, XPathError> {
+        let mut exchange = self.exchange.borrow_mut();
+        let local = &*name.local;
+        let value = match name.prefix.as_deref().unwrap_or_default() {
+            "ctx" => exchange.property(Scope::Default, local),
+            "axis2" => exchange.property(Scope::Axis2, local),
+            "trp" => exchange.property(Scope::Transport, local),
+            "url" => exchange.query(local).map(Value::string),
+            "func" => exchange.property(Scope::Function, local),
+            "operation" => exchange.property(Scope::Operation, local),
+            "sys" | "system" => exchange.property(Scope::System, local),
+            "var" => exchange.message.variables.get(local).cloned(),
+            // `$x` without a prefix: a property of the flow, then a parameter.
+            _ => exchange.property(Scope::Default, local).or_else(|| exchange.property(Scope::Function, local)),
+        };
+        Ok(to_sequence(value, session))
+    }
+
+    fn call(&self, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
+        let mut exchange = self.exchange.borrow_mut();
+        let value =
+            functions::call(&mut exchange, &call.name.local, &|index| call.string(index), call.arguments.len())?;
+        Ok(to_sequence(value, call.session))
+    }
+}
+
+/// A property's value as XPath sees it: text that may be XML stays text.
+fn to_sequence(value: Option<Value>, session: &Session) -> Sequence {
+    let atomic = match value {
+        None => return Sequence::Empty,
+        Some(Value::Xml(document, nodes)) => {
+            let root = session.add(document);
+            let nodes: Vec<Node> = nodes.into_iter().map(|id| Session::sibling(root, id)).collect();
+            return Sequence::from_nodes(&nodes);
+        }
+        Some(Value::Boolean(flag)) => Atomic::Boolean(flag),
+        Some(Value::Integer(number)) => Atomic::Integer(number),
+        Some(Value::Double(number)) => Atomic::Double(number),
+        Some(other) => Atomic::string(other.to_text()),
+    };
+    Sequence::One(Item::Atomic(atomic))
 }

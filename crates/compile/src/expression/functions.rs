@@ -1,0 +1,62 @@
+//! The functions Synapse adds to XPath.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use penstock_engine::{Exchange, clock};
+use penstock_message::{Scope, Value};
+use penstock_xpath::XPathError;
+
+/// Calls a function by its local name. Arguments are strings: no function of the original takes more.
+pub(super) fn call(
+    exchange: &mut Exchange,
+    name: &str,
+    argument: &dyn Fn(usize) -> String,
+    count: usize,
+) -> Result<Option<Value>, XPathError> {
+    let text = |text: String| Some(Value::string(text));
+    Ok(match (name, count) {
+        ("get-property", 1) => get_property(exchange, "default", &argument(0), None),
+        ("get-property", 2) => {
+            let (first, second) = (argument(0), argument(1));
+            // With two arguments the first is a scope, or the name of a date and the second its format.
+            match Scope::parse(&first) {
+                Some(_) => get_property(exchange, &first, &second, None),
+                None => get_property(exchange, "default", &first, Some(&second)),
+            }
+        }
+        ("get-property", 3) => get_property(exchange, &argument(0), &argument(1), Some(&argument(2))),
+        ("base64Encode", 1..=2) => text(BASE64.encode(argument(0))),
+        ("base64Decode", 1..=2) => {
+            let decoded = BASE64.decode(argument(0).trim()).map_err(|error| failure(name, &error.to_string()))?;
+            text(String::from_utf8_lossy(&decoded).into_owned())
+        }
+        ("url-encode", 1..=2) => text(url_encode(&argument(0))),
+        ("vault-lookup", 1) => return Err(failure("wso2:vault-lookup", "secrets by alias are not supported yet")),
+        ("hmac-generate" | "encrypt" | "decrypt", _) => return Err(failure(name, "it is not supported yet")),
+        _ => return Err(XPathError::new("XPST0017", format!("unknown function `{name}` with {count} arguments"))),
+    })
+}
+
+fn failure(name: &str, why: &str) -> XPathError {
+    XPathError::new("FOER0000", format!("`{name}`: {why}"))
+}
+
+fn get_property(exchange: &mut Exchange, scope: &str, name: &str, format: Option<&str>) -> Option<Value> {
+    if let (Some(format), "SYSTEM_DATE" | "SYSTEM_TIME") = (format, name) {
+        return Some(Value::string(clock::system_date(Some(format))));
+    }
+    exchange.property(Scope::parse(scope)?, name)
+}
+
+/// Percent-encoding as Java's `URLEncoder` does it, with `%20` for a space.
+fn url_encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._*".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
