@@ -272,7 +272,7 @@ impl<'r> Compiler<'r> {
     /// An attribute that is an expression; absent when the attribute is.
     pub fn expression(&mut self, el: &Element<'_>, attribute: &'static str) -> Option<Expression> {
         let text = el.attribute(attribute)?;
-        Expression::compile(self, el, text, el.attribute_place(attribute))
+        Expression::compile(self, el, text, el.value_place(attribute))
     }
 
     /// An attribute that must be there and is an expression.

@@ -52,7 +52,10 @@ impl Source {
 
     /// Where a node stands.
     pub fn place(&self, node: NodeId) -> Place {
-        let offset = self.document.span(node).start;
+        self.place_at(self.document.span(node).start)
+    }
+
+    fn place_at(&self, offset: usize) -> Place {
         let line = self.lines.partition_point(|start| *start as usize <= offset);
         let start = line.checked_sub(1).and_then(|index| self.lines.get(index)).map_or(0, |start| *start as usize);
         let before = self.document.source().get(start..offset).unwrap_or_default();
@@ -101,6 +104,15 @@ impl<'a> Element<'a> {
     pub fn attribute_place(&self, name: &str) -> Place {
         let node = self.document().attribute_node(self.node, "", name).unwrap_or(self.node);
         self.source.place(node)
+    }
+
+    /// Where an attribute's value begins: mistakes inside it are counted from there.
+    pub fn value_place(&self, name: &str) -> Place {
+        let Some(node) = self.document().attribute_node(self.node, "", name) else { return self.place() };
+        let span = self.document().span(node);
+        let text = self.document().source().get(span.clone()).unwrap_or_default();
+        let quote = text.iter().position(|byte| matches!(byte, b'"' | b'\'')).map_or(0, |index| index + 1);
+        self.source.place_at(span.start + quote)
     }
 
     /// An attribute that must be there; its absence is an error.

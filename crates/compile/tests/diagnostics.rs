@@ -1,0 +1,109 @@
+//! What the compiler says, and where.
+
+use bytes::Bytes;
+use penstock_compile::{
+    Compilation, CompileOptions, Compiler, Element, Input, InputKind, MediatorKind, Registry, compile,
+};
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+struct Nothing;
+
+impl Mediator for Nothing {
+    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
+        Ok(Flow::Next)
+    }
+}
+
+/// A mediator with one attribute that is an expression and one that names a sequence.
+fn probe(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    if let Some(key) = el.attribute("key") {
+        cx.sequence_ref(key, el.attribute_place("key"));
+    }
+    if el.attribute("expression").is_some() {
+        cx.expression(el, "expression")?;
+    }
+    Some(Box::new(Nothing))
+}
+
+const REGISTRY: Registry = Registry {
+    mediators: &[MediatorKind { name: "probe", compile: probe }],
+    handlers: &[],
+    username_token: |_, _| None,
+    known: &["store"],
+};
+
+fn run(files: &[(&str, &str)], strict: bool) -> Compilation {
+    let inputs: Vec<Input> = files
+        .iter()
+        .map(|(file, text)| Input {
+            file: (*file).into(),
+            bytes: Bytes::from((*text).to_owned()),
+            kind: InputKind::Artifact,
+        })
+        .collect();
+    compile(&inputs, &REGISTRY, &CompileOptions { strict, ..CompileOptions::default() })
+}
+
+fn check(text: &str, expected: &[&str]) {
+    let said: Vec<String> = run(&[("a.xml", text)], false).diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(said, expected, "{text}");
+}
+
+#[test]
+fn every_mistake_is_said_at_once_with_its_place() {
+    check(
+        "<sequence name='s'>\n  <prbe/>\n  <probe colour='red'/>\n  <store/>\n  <probe expression='//a['/>\n</sequence>",
+        &[
+            "a.xml:2:3: error: unknown mediator <prbe>, did you mean <probe>?",
+            "a.xml:3:10: warning: <probe> does not know the attribute `colour`",
+            "a.xml:4:3: error: mediator <store> is not supported yet",
+            "a.xml:5:27: error: the expression `//a[` is not valid XPath: expected an expression, the expression ends here",
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_xml_is_told_where_it_breaks() {
+    let said = run(&[("a.xml", "<sequence name='s'>\n <probe></sequence>")], false).diagnostics;
+    assert_eq!(said.len(), 1);
+    assert_eq!((said[0].at.line, said[0].at.file.as_ref()), (2, "a.xml"));
+    assert!(said[0].message.starts_with("not well-formed XML: "), "{}", said[0].message);
+}
+
+#[test]
+fn a_name_that_nothing_defines_is_a_warning_with_a_suggestion_and_an_error_when_strict() {
+    let files =
+        [("a.xml", "<sequence name='orders'/>"), ("b.xml", "<sequence name='b'><probe key='ordres'/></sequence>")];
+    let text = "unknown sequence `ordres`, did you mean `orders`?";
+    assert_eq!(run(&files, false).diagnostics[0].to_string(), format!("b.xml:1:27: warning: {text}"));
+    assert!(run(&files, true).has_errors());
+}
+
+#[test]
+fn artifacts_with_errors_are_left_out_and_the_others_served() {
+    let compilation = run(
+        &[
+            ("good.xml", "<proxy name='Good'><target><inSequence><probe/></inSequence></target></proxy>"),
+            ("bad.xml", "<proxy name='Bad'><target><inSequence><nope/></inSequence></target></proxy>"),
+            ("api.xml", "<api name='A' context='nope'><resource/></api>"),
+        ],
+        false,
+    );
+    let served: Vec<&str> = compilation.program.routes.proxies().map(|proxy| &*proxy.name).collect();
+    assert_eq!(served, ["Good"]);
+    let good: Vec<(&str, bool)> =
+        compilation.artifacts.iter().map(|status| (status.name.as_str(), status.good)).collect();
+    assert_eq!(good, [("Good", true), ("Bad", false), ("A", false)]);
+}
+
+#[test]
+fn order_of_files_does_not_matter() {
+    let files = [
+        ("1.xml", "<sequence name='first'><probe key='second'/></sequence>"),
+        (
+            "2.xml",
+            "<definitions><sequence name='second'><probe key='first'/></sequence><endpoint name='e'><address uri='http://h'/></endpoint></definitions>",
+        ),
+    ];
+    assert_eq!(run(&files, true).diagnostics, []);
+}
