@@ -60,8 +60,8 @@ pub(crate) fn is_char(c: char) -> bool {
 pub(crate) const NAME: u8 = 1;
 /// Set for every byte that a name may begin with.
 pub(crate) const NAME_START: u8 = 2;
-/// Set for the bytes of a name that need a closer look: colons and anything outside ASCII.
-pub(crate) const NAME_SPECIAL: u8 = 4;
+/// Set for bytes of characters outside ASCII; a closer look says whether they may be part of a name.
+pub(crate) const NON_ASCII: u8 = 4;
 /// Set for white space.
 pub(crate) const SPACE: u8 = 8;
 
@@ -76,7 +76,8 @@ const fn classes() -> [u8; 256] {
         table[index] = match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => NAME | NAME_START,
             b'0'..=b'9' | b'-' | b'.' => NAME,
-            b':' | 0x80.. => NAME | NAME_START | NAME_SPECIAL,
+            b':' => NAME | NAME_START,
+            0x80.. => NAME | NAME_START | NON_ASCII,
             b' ' | b'\t' | b'\r' | b'\n' => SPACE,
             _ => 0,
         };

@@ -52,6 +52,8 @@ pub(crate) struct QName {
     pub(crate) namespace: u32,
     /// The first name with this namespace and local part.
     pub(crate) canonical: u32,
+    /// The next name with this namespace and local part; zero for none.
+    sibling: u32,
 }
 
 /// The index of the empty prefix.
@@ -70,7 +72,7 @@ pub(crate) const NAME_XML: u32 = 1;
 #[derive(Clone)]
 pub(crate) struct Names {
     pub(crate) qnames: Vec<QName>,
-    qname_index: Index,
+    /// The first name for each namespace and local part.
     expanded_index: Index,
     pub(crate) namespaces: Vec<StrRef>,
     namespace_index: Index,
@@ -82,7 +84,6 @@ impl Names {
     pub(crate) fn new(strings: &mut Strings) -> Names {
         let mut names = Names {
             qnames: Vec::with_capacity(16),
-            qname_index: Index::with_slots(32),
             expanded_index: Index::with_slots(32),
             namespaces: Vec::with_capacity(8),
             namespace_index: Index::with_slots(0),
@@ -103,47 +104,64 @@ impl Names {
     /// Finds a qualified name, if it was seen before.
     #[inline]
     pub(crate) fn find_qname(&self, strings: &Strings, prefix: u32, namespace: u32, local: &str) -> Option<u32> {
-        let hash = hash_name(local.as_bytes(), prefix, namespace);
-        self.qname_index.find(hash, |id| {
+        let first = self.find_expanded(strings, namespace, local)?;
+        self.with_prefix(first, prefix).ok()
+    }
+
+    /// The name with this prefix among those that equal `first` otherwise, or the last one looked at.
+    #[inline]
+    fn with_prefix(&self, first: u32, prefix: u32) -> Result<u32, u32> {
+        let mut id = first;
+        for _ in 0..PREFIXES_MAX {
             let name = &self.qnames[id as usize];
-            name.namespace == namespace
-                && name.prefix == prefix
-                && name.local.len as usize == local.len()
-                && same_bytes(strings.get(name.local).as_bytes(), local.as_bytes())
-        })
+            if name.prefix == prefix {
+                return Ok(id);
+            }
+            if name.sibling == 0 {
+                return Err(id);
+            }
+            id = name.sibling;
+        }
+        Err(id)
     }
 
     /// The index of a qualified name whose local part is already stored as `local`.
     pub(crate) fn intern_qname(&mut self, strings: &Strings, prefix: u32, namespace: u32, local: StrRef) -> u32 {
         let text = strings.get(local);
-        if let Some(id) = self.find_qname(strings, prefix, namespace, text) {
-            return id;
-        }
+        let hash = hash_name(text.as_bytes(), namespace);
         let id = self.qnames.len() as u32;
-        let canonical = match self.find_expanded(strings, namespace, text) {
-            Some(canonical) => canonical,
+        let canonical = match self.find_hashed(hash, strings, namespace, text) {
+            Some(first) => match self.with_prefix(first, prefix) {
+                Ok(known) => return known,
+                Err(last) => {
+                    // Past the bound the chain is cut: further names are found again or made twice, both harmless.
+                    self.qnames[last as usize].sibling = id;
+                    first
+                }
+            },
             None => {
                 let hashes = |id: u32| {
                     let name = &self.qnames[id as usize];
-                    hash_name(strings.get(name.local).as_bytes(), 0, name.namespace)
+                    hash_name(strings.get(name.local).as_bytes(), name.namespace)
                 };
-                self.expanded_index.insert(hash_name(text.as_bytes(), 0, namespace), id, hashes);
+                self.expanded_index.insert(hash, id, hashes);
                 id
             }
         };
-        let hashes = |id: u32| {
-            let name = &self.qnames[id as usize];
-            hash_name(strings.get(name.local).as_bytes(), name.prefix, name.namespace)
-        };
-        self.qname_index.insert(hash_name(text.as_bytes(), prefix, namespace), id, hashes);
-        self.qnames.push(QName { local, prefix, namespace, canonical });
+        self.qnames.push(QName { local, prefix, namespace, canonical, sibling: 0 });
         id
     }
 
+    #[inline]
     pub(crate) fn find_expanded(&self, strings: &Strings, namespace: u32, local: &str) -> Option<u32> {
-        self.expanded_index.find(hash_name(local.as_bytes(), 0, namespace), |id| {
+        self.find_hashed(hash_name(local.as_bytes(), namespace), strings, namespace, local)
+    }
+
+    #[inline]
+    fn find_hashed(&self, hash: u32, strings: &Strings, namespace: u32, local: &str) -> Option<u32> {
+        self.expanded_index.find(hash, |id| {
             let name = &self.qnames[id as usize];
-            name.namespace == namespace && strings.get(name.local) == local
+            name.namespace == namespace && same_bytes(strings.get(name.local).as_bytes(), local.as_bytes())
         })
     }
 
@@ -165,6 +183,9 @@ impl Names {
     }
 }
 
+/// Prefixes looked through for one namespace and local part. Documents use one, rarely two.
+const PREFIXES_MAX: usize = 16;
+
 /// Up to this many strings a comparison with each is faster than hashing.
 const LINEAR_MAX: usize = 8;
 
@@ -173,7 +194,7 @@ fn find_string(list: &[StrRef], index: &Index, strings: &Strings, text: &str) ->
     if list.len() <= LINEAR_MAX {
         return list.iter().position(|&item| strings.get(item) == text).map(|position| position as u32);
     }
-    index.find(hash_name(text.as_bytes(), 0, 0), |id| strings.get(list[id as usize]) == text)
+    index.find(hash_name(text.as_bytes(), 0), |id| strings.get(list[id as usize]) == text)
 }
 
 fn intern_string(list: &mut Vec<StrRef>, index: &mut Index, strings: &Strings, item: StrRef) -> u32 {
@@ -181,7 +202,7 @@ fn intern_string(list: &mut Vec<StrRef>, index: &mut Index, strings: &Strings, i
         return id;
     }
     list.push(item);
-    let hash = |id: u32| hash_name(strings.get(list[id as usize]).as_bytes(), 0, 0);
+    let hash = |id: u32| hash_name(strings.get(list[id as usize]).as_bytes(), 0);
     let id = list.len() as u32 - 1;
     if list.len() == LINEAR_MAX + 1 {
         for earlier in 0..id {
@@ -252,7 +273,7 @@ impl Index {
 
 /// A keyed hash of a short string. The key differs from process to process, so that names made to collide do not.
 #[inline]
-pub(crate) fn hash_name(bytes: &[u8], prefix: u32, namespace: u32) -> u32 {
+pub(crate) fn hash_name(bytes: &[u8], namespace: u32) -> u32 {
     let key = seed();
     let (first, last) = match bytes.len() {
         0 => (0, 0),
@@ -271,7 +292,7 @@ pub(crate) fn hash_name(bytes: &[u8], prefix: u32, namespace: u32) -> u32 {
             (load64(bytes, length - 16) ^ running, load64(bytes, length - 8))
         }
     };
-    let context = u64::from(prefix) << 40 ^ u64::from(namespace) << 16 ^ bytes.len() as u64;
+    let context = u64::from(namespace) << 16 ^ bytes.len() as u64;
     let mixed = fold(first ^ key, last ^ context.wrapping_mul(MULTIPLIER) ^ key.rotate_left(32));
     (mixed ^ mixed >> 32) as u32
 }
@@ -284,12 +305,12 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-#[inline]
+#[inline(always)]
 fn load64(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
-#[inline]
+#[inline(always)]
 fn load32(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |chunk| u32::from_le_bytes(*chunk))
 }

@@ -34,7 +34,7 @@ impl SeenNames {
     #[inline]
     pub(crate) fn find(&self, text: &[u8], start: usize, end: usize) -> Option<&Seen> {
         let name = &text[start..end];
-        let slot = hash_name(name, 0, 0) as usize & self.slots.len().wrapping_sub(1);
+        let slot = hash_name(name, 0) as usize & self.slots.len().wrapping_sub(1);
         let seen = self.slots.get(slot)?;
         let earlier = text.get(seen.start as usize..seen.start as usize + seen.len as usize)?;
         // An unused slot has no length, a name always has.
@@ -51,7 +51,7 @@ impl SeenNames {
             self.slots.clear();
             self.slots.resize(SLOTS_MANY, Seen::default());
         }
-        let slot = hash_name(&text[start..end], 0, 0) as usize & (self.slots.len() - 1);
+        let slot = hash_name(&text[start..end], 0) as usize & (self.slots.len() - 1);
         self.slots[slot] = Seen { start: start as u32, len: (end - start) as u32, colon, number };
         number
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Binding, RawName, Reader, Stage, Step, Stop};
-use crate::chars::{CLASS, NAME, NAME_SPECIAL, NAME_START, is_name, is_ncname};
+use crate::chars::{CLASS, NAME, NAME_START, NON_ASCII, is_name, is_name_start};
 use crate::entity::{Normalise, Reference};
 use crate::error::{XmlError, XmlErrorKind};
 use crate::reader::token::Token;
@@ -110,9 +110,12 @@ impl<'a> Reader<'a> {
     pub(super) fn checked_name(&self, at: usize) -> Step<NameToken> {
         let bytes = self.text.as_bytes();
         let class = |at: usize| bytes.get(at).map_or(0, |&byte| CLASS[byte as usize]);
-        let mut end = at;
-        let mut seen = 0;
+        let (mut end, mut seen, mut colons, mut colon) = (at, 0, 0, 0);
         while class(end) & NAME != 0 {
+            if bytes[end] == b':' {
+                colons += 1;
+                colon = end - at;
+            }
             seen |= class(end);
             end += 1;
         }
@@ -125,8 +128,16 @@ impl<'a> Reader<'a> {
         if end - at > self.state.options.limits.name_bytes_max {
             return self.fail(XmlErrorKind::Limit, at, "this name is too long");
         }
-        let name = NameToken { start: at as u32, len: (end - at) as u32, colon: 0, number: 0 };
-        if seen & NAME_SPECIAL != 0 { self.special_name(name) } else { Ok(name) }
+        let text = &self.text[at..end];
+        if seen & NON_ASCII != 0 && !is_name(text) {
+            return self.wrong(at, &format!("`{text}` is not a name"));
+        }
+        // Namespaces in XML §4: the part after the colon is a name of its own.
+        let has_local = || class(at + colon + 1) & NAME_START != 0 && text[colon + 1..].starts_with(is_name_start);
+        if colons > 0 && (colons > 1 || colon == 0 || !has_local()) {
+            return self.wrong(at, &format!("`{text}` is not a prefix, one colon and a name"));
+        }
+        Ok(NameToken { start: at as u32, len: (end - at) as u32, colon: colon as u32, number: 0 })
     }
 
     #[cold]
@@ -136,20 +147,6 @@ impl<'a> Reader<'a> {
             Some(c) => self.wrong(at, &format!("a name is expected here, it cannot begin with `{}`", c.escape_debug())),
             None => self.wrong(at, "a name is expected here"),
         }
-    }
-
-    /// A name with a colon or with characters outside ASCII.
-    fn special_name(&self, name: NameToken) -> Step<NameToken> {
-        let text = &self.text[name.start as usize..name.end()];
-        let at = name.start as usize;
-        if !is_name(text) {
-            return self.wrong(at, &format!("`{text}` is not a name"));
-        }
-        let Some(colon) = text.find(':') else { return Ok(name) };
-        if colon == 0 || !is_ncname(&text[colon + 1..]) {
-            return self.wrong(at, &format!("`{text}` is not a prefix, one colon and a name"));
-        }
-        Ok(NameToken { colon: colon as u32, ..name })
     }
 
     #[inline]
