@@ -57,7 +57,7 @@ fn every_mistake_is_said_at_once_with_its_place() {
             "a.xml:2:3: error: unknown mediator <prbe>, did you mean <probe>?",
             "a.xml:3:10: warning: <probe> does not know the attribute `colour`",
             "a.xml:4:3: error: mediator <store> is not supported yet",
-            "a.xml:5:27: error: the expression `//a[` is not valid XPath: expected an expression, the expression ends here",
+            "a.xml:5:26: error: the expression `//a[` is not valid XPath: expected an expression, the expression ends here",
         ],
     );
 }

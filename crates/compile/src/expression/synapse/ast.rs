@@ -1,5 +1,7 @@
 //! What an expression is made of.
 
+use std::sync::Arc;
+
 use penstock_json::path::{Filter, JsonPath, Segment, TailFunction};
 
 use super::Source;
@@ -12,10 +14,12 @@ pub(super) enum Node {
     Array(Vec<Node>),
     Negate(Box<Node>),
     Not(Box<Node>),
-    Binary(Box<Node>, Operator, Box<Node>),
+    Binary(Arc<Node>, Operator, Arc<Node>),
+    /// A node that two readings of an expression share.
+    Shared(Arc<Node>),
     /// Comparisons and logic without brackets: what the original reads, and what it looks like. The
     /// second is for messages on which the first fails, and for those only.
-    Ambiguous { original: Box<Node>, usual: Box<Node> },
+    Ambiguous { original: Arc<Node>, usual: Arc<Node> },
     Conditional(Box<Node>, Box<Node>, Box<Node>),
     Payload(Path),
     Named { source: Source, name: String, path: Path },
@@ -126,7 +130,7 @@ impl Node {
             Node::Array(nodes) => nodes.iter().any(Node::reads_payload),
             Node::Negate(node) | Node::Not(node) => node.reads_payload(),
             Node::Binary(left, _, right) => left.reads_payload() || right.reads_payload(),
-            Node::Ambiguous { original, .. } => original.reads_payload(),
+            Node::Shared(node) | Node::Ambiguous { original: node, .. } => node.reads_payload(),
             Node::Conditional(test, yes, no) => test.reads_payload() || yes.reads_payload() || no.reads_payload(),
             Node::Named { path: steps, .. } => path(steps),
             Node::Call { function, arguments, path: steps } => {

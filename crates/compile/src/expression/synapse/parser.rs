@@ -1,5 +1,7 @@
 //! Tokens to syntax tree.
 
+use std::sync::Arc;
+
 use penstock_json::path::{Filter, JsonPath, PathError, Resolve, Selector, TailFunction};
 
 use super::ast::{Node, Operator, Path, Step, StepKind};
@@ -51,40 +53,27 @@ impl<'t> Parser<'t> {
     fn operators(&mut self) -> Result<Node, SyntaxError> {
         self.lexer.skip_space();
         let start = self.lexer.at;
-        let first = self.sum()?;
+        let mut operands = vec![Arc::new(self.sum()?)];
         let mut operators = Vec::new();
-        let mut ends = Vec::new();
-        loop {
-            let before = self.lexer.at;
-            let Some(operator) = self.operator()? else { break };
+        while let Some(operator) = self.operator()? {
             operators.push(operator);
-            ends.push((before, self.lexer.at));
-            self.sum()?;
-        }
-        if operators.is_empty() {
-            return Ok(first);
+            operands.push(Arc::new(self.sum()?));
         }
         let span = start..self.lexer.at;
-        // Nodes cannot be shared between the readings, so each reading parses its own: expressions are short.
-        let mixed = operators.iter().any(|operator| operator.is_logical())
-            && operators.iter().any(|operator| !operator.is_logical());
-        let mut again = Operands { parser: self, start };
-        if !mixed {
-            let operands = again.parse(operators.len() + 1)?;
-            let logical = operators.iter().all(|operator| operator.is_logical());
-            if logical && operators.windows(2).any(|pair| pair == [Operator::And, Operator::Or]) {
+        let logical = operators.iter().filter(|operator| operator.is_logical()).count();
+        if logical == 0 {
+            return Ok(owned(from_the_left(operands, &operators)));
+        }
+        if logical == operators.len() {
+            if operators.windows(2).any(|pair| pair == [Operator::And, Operator::Or]) {
                 self.lint("`and` and `or` bind alike and group from the right here; brackets would show it", span);
             }
-            return Ok(if logical { from_the_right(operands, &operators) } else { from_the_left(operands, &operators) });
+            return Ok(owned(from_the_right(operands, &operators)));
         }
-        let original = original_reading(again.parse(operators.len() + 1)?, &operators);
-        let usual = usual_reading(again.parse(operators.len() + 1)?, &operators);
         self.lint("without brackets the original compares after `and` and `or`; put the comparisons in brackets", span);
-        Ok(if fails_always(&original) {
-            usual
-        } else {
-            Node::Ambiguous { original: Box::new(original), usual: Box::new(usual) }
-        })
+        let usual = usual_reading(operands.clone(), &operators);
+        let original = original_reading(operands, &operators);
+        Ok(if fails_always(&original) { owned(usual) } else { Node::Ambiguous { original, usual } })
     }
 
     fn operator(&mut self) -> Result<Option<Operator>, SyntaxError> {
@@ -117,7 +106,7 @@ impl<'t> Parser<'t> {
                 self.lint("the original reads a minus that touches the number as its sign; put a blank between", at - 1..at);
             }
             let right = self.product()?;
-            left = Node::Binary(Box::new(left), operator, Box::new(right));
+            left = Node::Binary(Arc::new(left), operator, Arc::new(right));
         }
     }
 
@@ -132,7 +121,7 @@ impl<'t> Parser<'t> {
             };
             self.lexer.next()?;
             let right = self.unary()?;
-            left = Node::Binary(Box::new(left), operator, Box::new(right));
+            left = Node::Binary(Arc::new(left), operator, Arc::new(right));
         }
     }
 
@@ -477,24 +466,6 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Parses the operands of a flat list once more.
-struct Operands<'p, 't> {
-    parser: &'p mut Parser<'t>,
-    start: usize,
-}
-
-impl Operands<'_, '_> {
-    fn parse(&mut self, count: usize) -> Result<Vec<Node>, SyntaxError> {
-        self.parser.lexer.at = self.start;
-        let mut operands = vec![self.parser.sum()?];
-        while operands.len() < count {
-            self.parser.operator()?;
-            operands.push(self.parser.sum()?);
-        }
-        Ok(operands)
-    }
-}
-
 /// Operands of a filter that are expressions themselves.
 struct FilterOperands<'p> {
     parameters: &'p mut Vec<Node>,
@@ -518,12 +489,12 @@ impl Resolve for FilterOperands<'_> {
 }
 
 /// Comparisons split the list first; between them logic groups from the right, `and` and `or` alike.
-fn original_reading(operands: Vec<Node>, operators: &[Operator]) -> Node {
+fn original_reading(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
     split(operands, operators, |operator| !operator.is_logical(), from_the_right)
 }
 
 /// `or` splits first, then `and`, then comparisons.
-fn usual_reading(operands: Vec<Node>, operators: &[Operator]) -> Node {
+fn usual_reading(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
     split(operands, operators, |operator| operator == Operator::Or, |operands, operators| {
         split(operands, operators, |operator| operator == Operator::And, from_the_left)
     })
@@ -531,11 +502,11 @@ fn usual_reading(operands: Vec<Node>, operators: &[Operator]) -> Node {
 
 /// Joins from the left the groups between the operators that split.
 fn split(
-    operands: Vec<Node>,
+    operands: Vec<Arc<Node>>,
     operators: &[Operator],
     splits: impl Fn(Operator) -> bool,
-    inner: impl Fn(Vec<Node>, &[Operator]) -> Node,
-) -> Node {
+    inner: impl Fn(Vec<Arc<Node>>, &[Operator]) -> Arc<Node>,
+) -> Arc<Node> {
     let mut operands = operands.into_iter();
     let mut groups = Vec::new();
     let mut between = Vec::new();
@@ -551,27 +522,22 @@ fn split(
     from_the_left(groups, &between)
 }
 
-fn from_the_left(operands: Vec<Node>, operators: &[Operator]) -> Node {
-    let mut operators = operators.iter();
-    operands
-        .into_iter()
-        .reduce(|left, right| {
-            let operator = operators.next().copied().unwrap_or(Operator::Equal);
-            Node::Binary(Box::new(left), operator, Box::new(right))
-        })
-        .unwrap_or(Node::Literal(Item::Null))
+fn from_the_left(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
+    let mut operands = operands.into_iter();
+    let first = operands.next().unwrap_or_else(|| Arc::new(Node::Literal(Item::Null)));
+    operands.zip(operators).fold(first, |left, (right, operator)| Arc::new(Node::Binary(left, *operator, right)))
 }
 
-fn from_the_right(operands: Vec<Node>, operators: &[Operator]) -> Node {
-    let mut operators = operators.iter().rev();
-    operands
-        .into_iter()
-        .rev()
-        .reduce(|right, left| {
-            let operator = operators.next().copied().unwrap_or(Operator::And);
-            Node::Binary(Box::new(left), operator, Box::new(right))
-        })
-        .unwrap_or(Node::Literal(Item::Null))
+fn from_the_right(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
+    let mut operands = operands.into_iter().rev();
+    let last = operands.next().unwrap_or_else(|| Arc::new(Node::Literal(Item::Null)));
+    let pairs = operands.zip(operators.iter().rev());
+    pairs.fold(last, |right, (left, operator)| Arc::new(Node::Binary(left, *operator, right)))
+}
+
+/// The node itself; it was just made, so nobody else holds it unless both readings are kept.
+fn owned(node: Arc<Node>) -> Node {
+    Arc::try_unwrap(node).unwrap_or_else(Node::Shared)
 }
 
 /// Whether it compares the order of something that is never a number.
