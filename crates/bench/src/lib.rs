@@ -16,5 +16,8 @@ pub mod payload;
 pub mod plan;
 pub mod progress;
 pub mod report;
+pub mod results;
+pub mod runner;
 mod suggest;
+pub mod target;
 pub mod tls;

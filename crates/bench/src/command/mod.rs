@@ -3,6 +3,9 @@
 //! One file per subcommand; each builds its [`clap::Command`] and runs the matches.
 mod arguments;
 mod echo_command;
+mod plans;
+mod report_command;
+mod run;
 mod url;
 
 pub use arguments::parse_duration;
@@ -18,7 +21,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Runs `penstock bench ARGS…`.
 pub fn bench(args: Vec<String>) -> ExitCode {
     finish(parse(bench_command(), args).and_then(|matches| match matches.subcommand() {
+        Some(("run", matches)) => run::run(matches),
+        Some(("plans", matches)) => plans::run(matches),
         Some(("url", matches)) => url::run(matches),
+        Some(("report", matches)) => report_command::run(matches),
+        Some(("payload", matches)) => plans::run_payload(matches),
         _ => Err(Error::Usage("which of the commands? see `penstock bench --help`".to_owned())),
     }))
 }
@@ -38,7 +45,11 @@ fn bench_command() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
+        .subcommand(run::command())
+        .subcommand(plans::command())
         .subcommand(url::command())
+        .subcommand(report_command::command())
+        .subcommand(plans::payload_command())
 }
 
 /// Whether the exit status is 0 although something was found wrong with what was measured is decided here.

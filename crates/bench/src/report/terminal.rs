@@ -1,6 +1,9 @@
 //! Results as text for a person at the terminal, or one line of them for a script.
 use crate::figures::{Figures, Metric};
 use crate::load::tally::{FailedExchange, Tally};
+use crate::report::published::Published;
+use crate::report::tables::published_fields;
+use crate::results::Row;
 
 /// The figures of one load.
 pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>) -> String {
@@ -61,6 +64,66 @@ pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>)
     }
     if let Some(failure) = &tally.first_failure {
         text.push_str(&failed_exchange(failure));
+    }
+    text
+}
+
+/// The figures of one run in one line.
+pub fn brief(figures: &Figures) -> String {
+    let cpu = match figures.get(Metric::TargetCpu) {
+        Some(_) => format!("  {:>7} µs CPU", figures.text(Metric::TargetCpu)),
+        None => String::new(),
+    };
+    let errors = match figures.get(Metric::Errors) {
+        Some(errors) if errors > 0.0 => format!("  {} % errors", figures.text(Metric::ErrorPercent)),
+        _ => String::new(),
+    };
+    let (throughput, average) = (figures.text(Metric::Throughput), figures.text(Metric::Average));
+    format!("{throughput:>10}/s  {average:>8} ms  p99 {:>8} ms{cpu}{errors}", figures.text(Metric::P99))
+}
+
+/// All rows as a table with aligned columns.
+pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
+    let mut table: Vec<Vec<String>> = Vec::new();
+    let mut head = vec!["Gateway", "Scenario", "Users", "Bytes", "Delay", "Requests/s", "Avg ms", "p99 ms", "Error %", "CPU µs", "MB"];
+    if published.is_some() {
+        head.extend(["published", "ratio", "avg ms", "ratio"]);
+    }
+    table.push(head.into_iter().map(str::to_owned).collect());
+    for row in rows {
+        let cell = &row.cell;
+        let mut line = vec![
+            row.target.clone(),
+            cell.scenario.clone(),
+            cell.users.to_string(),
+            cell.message_bytes.to_string(),
+            cell.backend_delay_ms.to_string(),
+        ];
+        let shown =
+            [Metric::Throughput, Metric::Average, Metric::P99, Metric::ErrorPercent, Metric::TargetCpu, Metric::TargetMemoryPeak];
+        line.extend(shown.map(|metric| row.figures.text(metric)));
+        if let Some(published) = published {
+            line.extend(published_fields(row, published));
+        }
+        table.push(line);
+    }
+    align(&table)
+}
+
+/// Columns of equal width; the first two hold names, the others numbers.
+fn align(table: &[Vec<String>]) -> String {
+    let columns = table.first().map_or(0, Vec::len);
+    let width = |column: usize| table.iter().map(|line| line.get(column).map_or(0, |text| text.chars().count())).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for line in table {
+        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let gap = if column == 0 { "" } else { "  " };
+            let cell = if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+            text.push_str(&format!("{gap}{cell}"));
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
     }
     text
 }

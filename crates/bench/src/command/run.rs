@@ -1,0 +1,453 @@
+//! `penstock bench run`: a whole plan.
+use super::arguments::{default_threads, duration, flag, number, option, repeated, text, texts};
+use super::{Outcome, print, stop_on_interrupt};
+use crate::error::Error;
+use crate::observe::machine::Machine;
+use crate::plan::{Plan, Target, builtin};
+use crate::progress::clock;
+use crate::report;
+use crate::report::published::{CAVEAT, Published};
+use crate::report::{tables, terminal};
+use crate::results::{Results, ResultsDirectory};
+use crate::runner::{Report, Session};
+use clap::{Arg, ArgMatches};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The file in a directory of results that holds the command line they were made with.
+const ARGUMENTS_FILE: &str = "arguments.txt";
+
+pub fn command() -> clap::Command {
+    clap::Command::new("run")
+        .about("Runs a plan: starts the gateways and the back-end, goes through the matrix, writes the reports")
+        .arg(
+            Arg::new("PLAN")
+                .required_unless_present("resume")
+                .help("Name of a plan that ships with the program (see `penstock bench plans`), or a TOML file"),
+        )
+        .arg(flag("quick", "The plan's short form, which ends within two minutes"))
+        .arg(flag("peers", "Measure nginx, HAProxy and Envoy too, where installed"))
+        .arg(repeated("target", "NAME", "Measure only this gateway of the plan"))
+        .arg(repeated("scenario", "NAME", "Measure only this scenario of the plan"))
+        .arg(repeated("gateway", "NAME=URL", "Measure a gateway that runs already, instead of the plan's own"))
+        .arg(repeated("gateway-pid", "NAME=PID", "Process of a gateway that runs already, to measure CPU time and memory"))
+        .arg(option("users", "N,…", "Numbers of concurrent users"))
+        .arg(option("sizes", "BYTES,…", "Message sizes, such as 500,10KB"))
+        .arg(option("delays", "MS,…", "Delays of the back-end in milliseconds"))
+        .arg(option("duration", "TIME", "Whole time of each test, ramp-up and warm-up included"))
+        .arg(option("warm-up", "TIME", "First part of the time, which is not measured"))
+        .arg(option("ramp-up", "TIME", "Time over which the users start"))
+        .arg(option("rounds", "N", "How often each combination is measured; gateways take turns"))
+        .arg(option("rate", "N", "Open loop at N requests per second"))
+        .arg(option("threads", "N", "Load threads [default: half the processors]"))
+        .arg(option("tokens", "FILE", "CSV file whose first column holds the values for `${token}`"))
+        .arg(repeated("port", "[NAME=]PORT", "Port of a gateway the plan starts; without a name, of the first one"))
+        .arg(option("backend-port", "PORT", "Port of the embedded back-end"))
+        .arg(flag("no-backend", "Start no back-end: one runs already where the gateway expects it"))
+        .arg(option("compare", "WHAT", "`published`, or the name of a published report, to lay its figures beside"))
+        .arg(option("out", "DIR", "Where results go [default: penstock-bench/PLAN-TIME]"))
+        .arg(option("resume", "DIR", "Go on with an interrupted run, with the arguments it was started with"))
+}
+
+pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
+    if let Some(directory) = text(matches, "resume") {
+        return resume(Path::new(directory));
+    }
+    let directory = match text(matches, "out") {
+        Some(directory) => PathBuf::from(directory),
+        None => default_directory(text(matches, "PLAN").unwrap_or("plan")),
+    };
+    run_in(matches, &directory, false)
+}
+
+/// Reads the arguments an interrupted run was started with and goes on.
+fn resume(directory: &Path) -> Result<Outcome, Error> {
+    let file = directory.join(ARGUMENTS_FILE);
+    let text = std::fs::read_to_string(&file).map_err(|error| Error::file(&file, &error))?;
+    let arguments = std::iter::once("run").chain(text.lines());
+    let matches = command().try_get_matches_from(arguments).map_err(|error| {
+        Error::Input(format!("{}: {}", file.display(), error.to_string().trim_start_matches("error: ").trim_end()))
+    })?;
+    run_in(&matches, directory, true)
+}
+
+fn run_in(matches: &ArgMatches, path: &Path, resumed: bool) -> Result<Outcome, Error> {
+    let (plan, plan_directory) = plan(matches)?;
+    let published = published(matches, &plan)?;
+    let directory = ResultsDirectory::create(path)?;
+    let earlier = directory.load()?;
+    if !resumed && !earlier.runs.is_empty() {
+        let hint = format!("go on with `--resume {}` or choose another directory", path.display());
+        return Err(Error::Usage(format!("`{}` holds results already; {hint}", path.display())));
+    }
+    if !resumed {
+        directory.write(ARGUMENTS_FILE, &arguments_of(matches))?;
+    }
+    let tokens = match text(matches, "tokens") {
+        Some(file) => crate::csv::first_column(Path::new(file))?,
+        None => Vec::new(),
+    };
+    let threads = number(matches, "threads")?.unwrap_or_else(default_threads);
+    let stop = stop_on_interrupt();
+    let session = Session {
+        plan: &plan,
+        plan_directory,
+        tokens: tokens.into(),
+        threads,
+        directory: &directory,
+        done: earlier.runs,
+        penstock: penstock_program(),
+        stop,
+    };
+    let begun = Instant::now();
+    let outcome = session.run();
+    let report = match &outcome {
+        Ok(report) => report,
+        // What was measured before something broke is reported all the same.
+        Err(_) => &Report::default(),
+    };
+    let mut results = directory.load()?;
+    results.about = about(&plan, report, threads, published);
+    directory.write_about(&results.about)?;
+    if !results.runs.is_empty() {
+        report::write(&directory, &results, &report.failures)?;
+        print(&text_report(&results, published.and_then(Published::find).as_ref()));
+    }
+    say(&failures_text(report));
+    if !results.runs.is_empty() {
+        let took = clock(begun.elapsed());
+        say(&format!("{} tests in {took}; reports are in {}\n", results.runs.len(), path.display()));
+    }
+    if report.stopped {
+        say(&format!("stopped; go on with `penstock bench run --resume {}`\n", path.display()));
+    }
+    outcome.map(|report| {
+        let failed = !report.failures.is_empty() || results.runs.is_empty();
+        if failed { Outcome::Failures } else { Outcome::Done }
+    })
+}
+
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// The plan with everything the command line changes.
+fn plan(matches: &ArgMatches) -> Result<(Plan, PathBuf), Error> {
+    let name = text(matches, "PLAN").unwrap_or_default();
+    let (mut plan, directory) = match builtin::plan(name) {
+        Some(plan) => (plan, PathBuf::from(".")),
+        None => read_plan(name)?,
+    };
+    if matches.get_flag("quick") {
+        plan.make_quick();
+    }
+    if matches.get_flag("peers") {
+        plan.targets.extend(builtin::peers()?);
+    }
+    move_ports(&mut plan, matches)?;
+    override_timing(&mut plan, matches)?;
+    override_matrix(&mut plan, matches)?;
+    replace_gateways(&mut plan, matches)?;
+    let names: Vec<String> = plan.targets.iter().map(|target| target.name.clone()).collect();
+    keep_named(&mut plan.targets, &texts(matches, "target"), &names, "target", |target| &target.name)?;
+    let names: Vec<String> = plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
+    keep_named(&mut plan.scenarios, &texts(matches, "scenario"), &names, "scenario", |scenario| &scenario.name)?;
+    if matches.get_flag("no-backend") {
+        plan.backend = None;
+    }
+    if let Some(port) = port(matches, "backend-port")?
+        && let Some(backend) = &mut plan.backend
+    {
+        backend.port = port;
+    }
+    Ok((plan, directory))
+}
+
+fn read_plan(name: &str) -> Result<(Plan, PathBuf), Error> {
+    let path = Path::new(name);
+    if !path.exists() && !name.contains(['/', '.']) {
+        let names: Vec<&str> = builtin::names().collect();
+        return Err(Error::Usage(format!("no plan `{name}`; there are {}", names.join(", "))));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, &error))?;
+    let directory = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
+    Ok((Plan::parse(name, &text)?, directory))
+}
+
+fn override_timing(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {
+    let timing = &mut plan.timing;
+    timing.duration = duration(matches, "duration")?.unwrap_or(timing.duration);
+    timing.warm_up = duration(matches, "warm-up")?.unwrap_or(timing.warm_up);
+    timing.ramp_up = duration(matches, "ramp-up")?.unwrap_or(timing.ramp_up);
+    if let Some(rounds) = number(matches, "rounds")? {
+        timing.rounds = u32::try_from(rounds.max(1)).map_err(|_| Error::Usage("that is too many rounds".to_owned()))?;
+    }
+    if let Some(rate) = text(matches, "rate") {
+        let parsed = rate.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
+        timing.rate = Some(parsed.ok_or_else(|| Error::Usage(format!("`--rate {rate}`: `{rate}` is not a rate")))?);
+    }
+    if timing.warm_up >= timing.duration {
+        return Err(Error::Usage("the warm-up must be shorter than the duration, which includes it".to_owned()));
+    }
+    Ok(())
+}
+
+fn override_matrix(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {
+    let matrix = &mut plan.matrix;
+    if let Some(users) = list(matches, "users", |text| text.parse().ok().filter(|users| *users > 0))? {
+        matrix.users = users;
+    }
+    if let Some(sizes) = list(matches, "sizes", crate::payload::parse_size)? {
+        matrix.message_bytes = sizes;
+    }
+    if let Some(delays) = list(matches, "delays", |text| text.parse().ok())? {
+        matrix.backend_delay_ms = delays;
+    }
+    Ok(())
+}
+
+fn list<T>(matches: &ArgMatches, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<Vec<T>>, Error> {
+    let Some(items) = text(matches, name) else { return Ok(None) };
+    let item = |item: &str| {
+        parse(item.trim()).ok_or_else(|| Error::Usage(format!("`--{name} {items}`: `{item}` is not a value of this list")))
+    };
+    items.split(',').map(item).collect::<Result<Vec<T>, Error>>().map(Some)
+}
+
+fn port(matches: &ArgMatches, name: &str) -> Result<Option<u16>, Error> {
+    let narrow = |port| u16::try_from(port).map_err(|_| Error::Usage(format!("`--{name} {port}`: a port is at most 65535")));
+    number(matches, name)?.map(narrow).transpose()
+}
+
+fn move_ports(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {
+    for moved in texts(matches, "port") {
+        let (name, digits) = moved.split_once('=').map_or((None, moved), |(name, digits)| (Some(name), digits));
+        let port = digits.parse().map_err(|_| Error::Usage(format!("`--port {moved}`: `{digits}` is not a port")))?;
+        let target = plan.targets.iter_mut().find(|target| name.is_none_or(|name| target.name == name));
+        target.ok_or_else(|| Error::Usage(format!("`--port {moved}`: the plan has no such gateway")))?.port = port;
+    }
+    Ok(())
+}
+
+/// `--gateway NAME=URL` replaces the plan's gateway of this name, or all of the plan's own if there is none.
+fn replace_gateways(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {
+    let pair = |option: &str, text: &str| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Error::Usage(format!("`--{option} {text}`: expected a name, `=` and a value"))),
+    };
+    let mut given = Vec::new();
+    for gateway in texts(matches, "gateway") {
+        let (name, url) = pair("gateway", gateway)?;
+        crate::http::url::Url::parse(&url).map_err(|error| Error::Usage(error.to_string()))?;
+        given.push(Target { name, url, ..Target::default() });
+    }
+    if !given.is_empty() {
+        let peers = matches.get_flag("peers");
+        plan.targets.retain(|target| peers && target.optional);
+        given.append(&mut plan.targets);
+        plan.targets = given;
+    }
+    for gateway in texts(matches, "gateway-pid") {
+        let (name, pid) = pair("gateway-pid", gateway)?;
+        let target = plan.targets.iter_mut().find(|target| target.name == name);
+        let target = target.ok_or_else(|| Error::Usage(format!("`--gateway-pid {gateway}`: no gateway `{name}`")))?;
+        target.pid = Some(pid.parse().map_err(|_| Error::Usage(format!("`--gateway-pid {gateway}`: `{pid}` is no process")))?);
+    }
+    Ok(())
+}
+
+fn keep_named<T>(
+    items: &mut Vec<T>,
+    wanted: &[&str],
+    names: &[String],
+    what: &str,
+    name_of: impl Fn(&T) -> &String,
+) -> Result<(), Error> {
+    for name in wanted {
+        if !names.iter().any(|other| other == name) {
+            let hint = crate::suggest::closest(name, names.iter().map(String::as_str));
+            let hint = hint.map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+            return Err(Error::Usage(format!("the plan has no {what} `{name}`; {hint}")));
+        }
+    }
+    if !wanted.is_empty() {
+        items.retain(|item| wanted.contains(&name_of(item).as_str()));
+    }
+    Ok(())
+}
+
+fn published(matches: &ArgMatches, plan: &Plan) -> Result<Option<&'static str>, Error> {
+    let wanted = match text(matches, "compare") {
+        None => return Ok(None),
+        Some("published") => plan.published.clone().unwrap_or_default(),
+        Some(name) => name.to_owned(),
+    };
+    let found = Published::names().find(|name| *name == wanted);
+    let names: Vec<&str> = Published::names().collect();
+    let unknown = || Error::Usage(format!("no published report `{wanted}`; there are {}", names.join(", ")));
+    found.map(Some).ok_or_else(unknown)
+}
+
+/// The arguments as lines, for `--resume`. Relative paths stay relative: go on from where you started.
+fn arguments_of(matches: &ArgMatches) -> String {
+    let mut lines: Vec<String> = text(matches, "PLAN").map(str::to_owned).into_iter().collect();
+    for argument in command().get_arguments() {
+        let name = argument.get_id().as_str();
+        if name == "PLAN" || name == "resume" || name == "out" {
+            continue;
+        }
+        if !argument.get_action().takes_values() {
+            if matches.get_flag(name) {
+                lines.push(format!("--{name}"));
+            }
+            continue;
+        }
+        lines.extend(texts(matches, name).into_iter().map(|value| format!("--{name}={value}")));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What `{penstock}` in a plan stands for: this very program, unless it is the kit alone.
+fn penstock_program() -> String {
+    if let Some(program) = std::env::var_os("PENSTOCK") {
+        return program.to_string_lossy().into_owned();
+    }
+    match std::env::current_exe() {
+        Ok(program) if program.file_stem().is_some_and(|name| name == "penstock") => program.display().to_string(),
+        _ => "penstock".to_owned(),
+    }
+}
+
+fn default_directory(plan: &str) -> PathBuf {
+    let name = Path::new(plan).file_stem().map_or("plan".into(), std::ffi::OsStr::to_string_lossy);
+    // A name such as `mi-4.5.0` ends in what looks like an extension.
+    let name = if plan.ends_with(".toml") { name.into_owned() } else { plan.replace('/', "-") };
+    let time = timestamp().replace([':', ' '], "-").trim_end_matches("-UTC").to_owned();
+    Path::new("penstock-bench").join(format!("{name}-{time}"))
+}
+
+/// The current date and time, such as `2024-05-06 07:08:09 UTC`.
+pub fn timestamp() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    date(seconds)
+}
+
+fn date(seconds: u64) -> String {
+    let (mut year, mut days) = (1970, seconds / 86_400);
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    loop {
+        let length = if is_leap(year) { 366 } else { 365 };
+        if days < length {
+            break;
+        }
+        days -= length;
+        year += 1;
+    }
+    let february = if is_leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{:02} {hour:02}:{minute:02}:{second:02} UTC", days + 1)
+}
+
+fn about(plan: &Plan, report: &Report, threads: usize, published: Option<&str>) -> Vec<(String, String)> {
+    let machine = Machine::read();
+    let seconds = |duration: std::time::Duration| format!("{} s", duration.as_secs_f64());
+    let mut about: Vec<(String, String)> = [
+        ("title", plan.title.clone()),
+        ("plan", plan.name.clone()),
+        ("date", timestamp()),
+        ("duration", seconds(plan.timing.duration)),
+        ("warm-up", seconds(plan.timing.warm_up)),
+        ("ramp-up", seconds(plan.timing.ramp_up)),
+        ("rounds", plan.timing.rounds.to_string()),
+        ("cpu model", machine.cpu_model),
+        ("cpus", machine.cpus.to_string()),
+        ("memory", format!("{} MiB", machine.memory_bytes / (1024 * 1024))),
+        ("distribution", machine.distribution),
+        ("kernel", machine.kernel),
+        ("load threads", threads.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    about.extend(plan.timing.rate.map(|rate| ("rate".to_owned(), rate.to_string())));
+    about.extend(published.map(|name| ("compare".to_owned(), name.to_owned())));
+    let scenarios = plan.scenarios.iter();
+    about.extend(scenarios.map(|scenario| (format!("scenario: {}", scenario.name), scenario.description.clone())));
+    about.extend(report.gateways.iter().map(|(name, how)| (format!("gateway: {name}"), how.clone())));
+    about.extend(report.left_out.iter().map(|why| ("left out".to_owned(), why.clone())));
+    about
+}
+
+/// The table for the terminal.
+fn text_report(results: &Results, published: Option<&Published>) -> String {
+    let rows = results.rows();
+    let mut text = terminal::rows(&rows, published);
+    if published.is_some() {
+        text.push_str(&format!("{CAVEAT}\n"));
+    }
+    let ratios = tables::pair_table(results);
+    if !ratios.is_empty() {
+        text.push_str(&ratios);
+    }
+    text
+}
+
+fn failures_text(report: &Report) -> String {
+    let mut text = String::new();
+    for why in &report.left_out {
+        text.push_str(&format!("left out: {why}\n"));
+    }
+    for (place, failure) in &report.failures {
+        text.push_str(&format!("\n{place}\n{}", terminal::failed_exchange(failure)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_735_689_599, "2024-12-31 23:59:59 UTC"),
+        ] {
+            assert_eq!(date(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn the_arguments_of_a_run_are_those_it_resumes_with() {
+        let matches = command().try_get_matches_from([
+            "run", "quick", "--quick", "--users", "1,2", "--scenario", "Direct Proxy", "--scenario", "Direct API", "--out", "x",
+        ]);
+        let expected = "quick\n--quick\n--scenario=Direct Proxy\n--scenario=Direct API\n--users=1,2\n";
+        assert_eq!(arguments_of(&matches.unwrap()), expected);
+    }
+
+    fn check(arguments: &[&str], expected: &str) {
+        let matches = command().try_get_matches_from(["run"].iter().chain(arguments)).unwrap();
+        let message = plan(&matches).and_then(|(plan, _)| published(&matches, &plan)).err().unwrap().to_string();
+        assert_eq!(message, expected);
+    }
+
+    #[test]
+    fn wrong_arguments_are_explained() {
+        check(&["nope"], "no plan `nope`; there are quick, mi-4.5.0, ei-6.6.0, apim, choreo-connect");
+        check(&["quick", "--scenario", "Direct Prox"], "the plan has no scenario `Direct Prox`; did you mean `Direct Proxy`?");
+        check(&["quick", "--users", "1,x"], "`--users 1,x`: `x` is not a value of this list");
+        check(&["quick", "--warm-up", "9s"], "the warm-up must be shorter than the duration, which includes it");
+        check(&["quick", "--compare", "x"], "no published report `x`; there are mi-4.5.0, ei-6.6.0, apim, choreo-connect");
+        check(&["quick", "--gateway", "x"], "`--gateway x`: expected a name, `=` and a value");
+    }
+}

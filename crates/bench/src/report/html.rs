@@ -1,0 +1,381 @@
+//! `report.html`: one self-contained page with charts and tables, light and dark, for screens, phones and paper.
+use super::chart::{Chart, Series, escape, short_number};
+use super::published::{CAVEAT, Published};
+use super::tables::{SYSTEM, pairs, parameters, published_fields, ratio_text};
+use crate::figures::{DISTRIBUTION, Metric};
+use crate::load::tally::FailedExchange;
+use crate::results::{Results, Row};
+
+const STYLE: &str = include_str!("report.css");
+
+/// The page.
+pub fn page(results: &Results, published: Option<&Published>, failures: &[(String, FailedExchange)]) -> String {
+    let about = |name: &str| escape(results.about(name).unwrap_or(""));
+    let title = about("title");
+    let rows = results.rows();
+    let mut body = format!("<header><h1>{title}</h1><p>Measured with <code>penstock bench</code> on {}.</p></header>", about("date"));
+    body.push_str(&facts(results, &rows));
+    body.push_str(&scenarios(results, &rows, published));
+    body.push_str(&cpu_section(results, &rows));
+    if let Some(published) = published {
+        body.push_str(&published_section(&rows, published));
+    }
+    body.push_str(&pair_section(results, &rows));
+    body.push_str(&all_figures(&rows));
+    body.push_str(&failure_section(failures));
+    body.push_str(&conditions(results));
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, \
+initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+}
+
+fn facts(results: &Results, rows: &[Row]) -> String {
+    let errors: f64 = rows.iter().filter_map(|row| row.figures.get(Metric::Errors)).sum();
+    let best = rows.iter().max_by(|a, b| value(a, Metric::Throughput).total_cmp(&value(b, Metric::Throughput)));
+    let mut items = Vec::new();
+    if let Some(best) = best {
+        let what = format!("requests/s at best: {}, {}", best.target, best.cell.scenario);
+        items.push((short_number(value(best, Metric::Throughput)), what));
+    }
+    let cpu = rows.iter().filter_map(|row| Some((row, row.figures.get(Metric::TargetCpu)?)));
+    if let Some((row, cpu)) = cpu.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        items.push((format!("{cpu:.1} µs"), format!("CPU per request at best: {}, {}", row.target, row.cell.scenario)));
+    }
+    items.push((short_number(errors), "failed requests".to_owned()));
+    items.push((rows.iter().map(|row| row.rounds.len()).sum::<usize>().to_string(), "tests run".to_owned()));
+    let costs: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| Some(row.figures.get(Metric::LoadCpu)? / row.figures.get(Metric::TargetCpu)?))
+        .collect();
+    if let Some(share) = crate::figures::median(costs) {
+        items.push((format!("{:.0} %", share * 100.0), "load side CPU per request, of the gateway's".to_owned()));
+    }
+    let _ = results;
+    let items = items.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{}</span></li>", escape(what)));
+    format!("<ul class=\"facts\">{}</ul>", items.collect::<String>())
+}
+
+fn value(row: &Row, metric: Metric) -> f64 {
+    row.figures.get(metric).unwrap_or(0.0)
+}
+
+/// The rows of one scenario with one delay: what shares a heading.
+fn scenarios(results: &Results, rows: &[Row], published: Option<&Published>) -> String {
+    let mut html = String::new();
+    for scenario in results.scenarios() {
+        let description = escape(results.about(&format!("scenario: {scenario}")).unwrap_or(""));
+        html.push_str(&format!("<section><h2>{}</h2><p>{description}</p>", escape(scenario)));
+        let of_scenario: Vec<&Row> = rows.iter().filter(|row| row.cell.scenario == scenario).collect();
+        let delays = distinct(of_scenario.iter().map(|row| row.cell.backend_delay_ms));
+        for delay in &delays {
+            if delays.len() > 1 {
+                html.push_str(&format!("<h3>Back-end delay {delay} ms</h3>"));
+            }
+            let rows: Vec<&Row> = of_scenario.iter().filter(|row| row.cell.backend_delay_ms == *delay).copied().collect();
+            let users = distinct(rows.iter().map(|row| row.cell.users));
+            html.push_str("<div class=\"panels\">");
+            if users.len() > 1 {
+                for target in results.targets() {
+                    let rows: Vec<&Row> = rows.iter().filter(|row| row.target == target).copied().collect();
+                    html.push_str(&over_users(&rows, &users, target, published));
+                }
+            } else {
+                html.push_str(&over_sizes(&rows, results, published));
+            }
+            for target in results.targets() {
+                let rows: Vec<&Row> = rows.iter().filter(|row| row.target == target).copied().collect();
+                html.push_str(&distribution(&rows, target));
+            }
+            html.push_str("</div>");
+        }
+        html.push_str("</section>");
+    }
+    html
+}
+
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort();
+    values.dedup();
+    values
+}
+
+#[expect(clippy::cast_precision_loss, reason = "positions along an axis")]
+fn position(index: usize) -> f64 {
+    index as f64
+}
+
+const MEASURES: [(Metric, &str); 2] =
+    [(Metric::Throughput, "Throughput (requests/s)"), (Metric::Average, "Average response time (ms)")];
+
+/// Throughput and response time against users, one line per message size.
+fn over_users(rows: &[&Row], users: &[usize], target: &str, published: Option<&Published>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let sizes = distinct(rows.iter().map(|row| row.cell.message_bytes));
+    let mut html = String::new();
+    for (metric, label) in MEASURES {
+        let mut series = Vec::new();
+        for (colour, size) in sizes.iter().enumerate() {
+            let of_size = || rows.iter().filter(|row| row.cell.message_bytes == *size);
+            let place = |row: &Row| users.iter().position(|count| *count == row.cell.users).map_or(0.0, position);
+            let points = of_size().filter_map(|row| Some((place(row), row.figures.get(metric)?))).collect();
+            series.push(Series { name: size_name(*size), points, colour, foreign: false });
+            let Some(published) = published else { continue };
+            let figure = |row: &Row| {
+                let other = published.row(&row.cell)?;
+                if metric == Metric::Throughput { other.throughput } else { other.average_ms }
+            };
+            let points: Vec<(f64, f64)> = of_size().filter_map(|row| Some((place(row), figure(row)?))).collect();
+            if !points.is_empty() {
+                series.push(Series { name: format!("{} published", size_name(*size)), points, colour, foreign: true });
+            }
+        }
+        let chart = Chart {
+            title: format!("{label} against concurrent users, {target}"),
+            y_label: label.to_owned(),
+            x_label: "Concurrent users".to_owned(),
+            x_ticks: users.iter().enumerate().map(|(index, count)| (position(index), count.to_string())).collect(),
+            series,
+            bars: false,
+            may_be_logarithmic: true,
+        };
+        html.push_str(&panel(target, &chart));
+    }
+    html
+}
+
+/// With one number of users there is no line to draw: bars, one group per message size, one bar per gateway.
+fn over_sizes(rows: &[&Row], results: &Results, published: Option<&Published>) -> String {
+    let sizes = distinct(rows.iter().map(|row| row.cell.message_bytes));
+    let place = |row: &Row| sizes.iter().position(|size| *size == row.cell.message_bytes).map_or(0.0, position);
+    let users = rows.first().map_or(0, |row| row.cell.users);
+    let mut html = String::new();
+    for (metric, label) in MEASURES {
+        let mut series = Vec::new();
+        for (colour, target) in results.targets().into_iter().enumerate() {
+            let of_target = rows.iter().filter(|row| row.target == target);
+            let points: Vec<(f64, f64)> = of_target.filter_map(|row| Some((place(row), row.figures.get(metric)?))).collect();
+            if !points.is_empty() {
+                series.push(Series { name: target.to_owned(), points, colour, foreign: false });
+            }
+        }
+        if let Some(published) = published {
+            let first = results.targets().first().copied().unwrap_or("").to_owned();
+            let figure = |row: &Row| {
+                let other = published.row(&row.cell)?;
+                if metric == Metric::Throughput { other.throughput } else { other.average_ms }
+            };
+            let of_first = rows.iter().filter(|row| row.target == first);
+            let points: Vec<(f64, f64)> = of_first.filter_map(|row| Some((place(row), figure(row)?))).collect();
+            if !points.is_empty() {
+                series.push(Series { name: "published".to_owned(), points, colour: super::chart::COLOURS - 1, foreign: true });
+            }
+        }
+        let chart = Chart {
+            title: format!("{label} by message size, {users} users"),
+            y_label: label.to_owned(),
+            x_label: format!("Message size, {users} concurrent users"),
+            x_ticks: sizes.iter().enumerate().map(|(index, size)| (position(index), size_name(*size))).collect(),
+            series,
+            bars: true,
+            may_be_logarithmic: false,
+        };
+        html.push_str(&panel("", &chart));
+    }
+    html
+}
+
+/// Response time by percentile, on an axis that gives each further nine the same room.
+fn distribution(rows: &[&Row], target: &str) -> String {
+    let Some(users) = rows.iter().map(|row| row.cell.users).min() else { return String::new() };
+    let nines = |percentile: f64| -(1.0 - percentile / 100.0).log10();
+    let rows = rows.iter().filter(|row| row.cell.users == users && row.figures.distribution.len() == DISTRIBUTION.len());
+    let series: Vec<Series> = rows
+        .enumerate()
+        .map(|(colour, row)| {
+            let points = DISTRIBUTION.iter().zip(&row.figures.distribution);
+            // The maximum would stand infinitely far to the right.
+            let points = points.filter(|(percentile, _)| **percentile < 100.0);
+            let points = points.map(|(percentile, ms)| (nines(*percentile), *ms)).collect();
+            Series { name: size_name(row.cell.message_bytes), points, colour, foreign: false }
+        })
+        .collect();
+    if series.is_empty() {
+        return String::new();
+    }
+    let ticks = [(0.0, "0"), (50.0, "50"), (90.0, "90"), (99.0, "99"), (99.9, "99.9"), (99.99, "99.99")];
+    let chart = Chart {
+        title: format!("Response time by percentile, {target}, {users} users"),
+        y_label: format!("Response time (ms), {users} users"),
+        x_label: "Percentile of requests (%)".to_owned(),
+        x_ticks: ticks.into_iter().map(|(percentile, text)| (nines(percentile), text.to_owned())).collect(),
+        series,
+        bars: false,
+        may_be_logarithmic: true,
+    };
+    panel(target, &chart)
+}
+
+fn panel(target: &str, chart: &Chart) -> String {
+    let heading = if target.is_empty() { String::new() } else { format!("<h4>{}</h4>", escape(target)) };
+    format!("<div class=\"panel\">{heading}{}</div>", chart.html())
+}
+
+fn size_name(bytes: usize) -> String {
+    match bytes {
+        0 => "no body".to_owned(),
+        whole if whole % 1024 == 0 => format!("{} KiB", whole / 1024),
+        whole if whole % 1000 == 0 => format!("{} KB", whole / 1000),
+        other => format!("{other} B"),
+    }
+}
+
+/// CPU per request of every gateway and scenario at the smallest load.
+fn cpu_section(results: &Results, rows: &[Row]) -> String {
+    if rows.iter().all(|row| row.figures.get(Metric::TargetCpu).is_none()) {
+        return String::new();
+    }
+    let users = rows.iter().map(|row| row.cell.users).min().unwrap_or(0);
+    let sizes = distinct(rows.iter().map(|row| row.cell.message_bytes));
+    let mut panels = String::new();
+    for scenario in results.scenarios() {
+        let of_scenario: Vec<&Row> =
+            rows.iter().filter(|row| row.cell.scenario == scenario && row.cell.users == users).collect();
+        let delay = of_scenario.iter().map(|row| row.cell.backend_delay_ms).min().unwrap_or(0);
+        let series: Vec<Series> = results
+            .targets()
+            .into_iter()
+            .enumerate()
+            .map(|(colour, target)| {
+                let rows = of_scenario.iter().filter(|row| row.target == target && row.cell.backend_delay_ms == delay);
+                let place = |row: &Row| sizes.iter().position(|size| *size == row.cell.message_bytes).map_or(0.0, position);
+                let points = rows.filter_map(|row| Some((place(row), row.figures.get(Metric::TargetCpu)?))).collect();
+                Series { name: target.to_owned(), points, colour, foreign: false }
+            })
+            .filter(|series| !series.points.is_empty())
+            .collect();
+        let chart = Chart {
+            title: format!("CPU time per request, {scenario}"),
+            y_label: "CPU per request (µs)".to_owned(),
+            x_label: format!("Message size, {users} concurrent users"),
+            x_ticks: sizes.iter().enumerate().map(|(index, size)| (position(index), size_name(*size))).collect(),
+            series,
+            bars: true,
+            may_be_logarithmic: false,
+        };
+        panels.push_str(&panel(scenario, &chart));
+    }
+    format!("<section><h2>CPU time of the gateway</h2><div class=\"panels\">{panels}</div></section>")
+}
+
+fn published_section(rows: &[Row], published: &Published) -> String {
+    let mut body = String::new();
+    for row in rows {
+        let [throughput, throughput_ratio, average, average_ratio] = published_fields(row, published);
+        if throughput.is_empty() {
+            continue;
+        }
+        let cells = [row.figures.text(Metric::Throughput), throughput, throughput_ratio, row.figures.text(Metric::Average), average, average_ratio];
+        body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&row.target), key_cells(row), number_cells(&cells)));
+    }
+    if body.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<section><h2>Beside the published figures of {}</h2><p>{CAVEAT}</p><div class=\"scroll\"><table><thead><tr><th>Gateway</th>{KEY_HEAD}\
+<th>Throughput (requests/s)</th><th>Published</th><th>Ratio</th><th>Average response time (ms)</th><th>Published</th><th>Ratio</th></tr></thead>\
+<tbody>{body}</tbody></table></div></section>",
+        escape(&published.product)
+    )
+}
+
+fn pair_section(results: &Results, rows: &[Row]) -> String {
+    let mut body = String::new();
+    for (row, other) in pairs(rows, &results.targets()) {
+        let ratio = |metric| match row.paired_ratio(other, metric) {
+            Some((median, least, greatest)) => {
+                format!("<b>{}</b> ({}–{})", ratio_text(median), ratio_text(least), ratio_text(greatest))
+            }
+            None => String::new(),
+        };
+        let cells = [Metric::Throughput, Metric::Average, Metric::TargetCpu].map(ratio);
+        body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&other.target), key_cells(row), number_cells(&cells)));
+    }
+    if body.is_empty() {
+        return String::new();
+    }
+    let first = escape(results.targets().first().copied().unwrap_or(""));
+    format!(
+        "<section><h2>{first} beside the other gateways</h2><p>Ratios of the same round: median (least–greatest). Above 1 in throughput and \
+below 1 in response time and CPU is in favour of {first}.</p><div class=\"scroll\"><table><thead><tr><th>Beside</th>{KEY_HEAD}<th>Throughput</th>\
+<th>Average response time</th><th>CPU per request</th></tr></thead><tbody>{body}</tbody></table></div></section>"
+    )
+}
+
+const KEY_HEAD: &str = "<th>Scenario</th><th>Users</th><th>Size (B)</th><th>Delay (ms)</th>";
+
+fn key_cells(row: &Row) -> String {
+    let cell = &row.cell;
+    let numbers = number_cells(&[cell.users.to_string(), cell.message_bytes.to_string(), cell.backend_delay_ms.to_string()]);
+    format!("<td>{}</td>{numbers}", escape(&cell.scenario))
+}
+
+fn number_cells(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("<td class=\"n\">{text}</td>")).collect()
+}
+
+fn all_figures(rows: &[Row]) -> String {
+    let metrics: Vec<Metric> = Metric::all().filter(|metric| rows.iter().any(|row| row.figures.get(*metric).is_some())).collect();
+    let head: String = metrics.iter().map(|metric| format!("<th>{}</th>", escape(metric.title()))).collect();
+    let mut body = String::new();
+    for row in rows {
+        let cells: Vec<String> = metrics.iter().map(|metric| row.figures.text(*metric)).collect();
+        body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&row.target), key_cells(row), number_cells(&cells)));
+    }
+    format!(
+        "<section><h2>All figures</h2><p>Medians over the rounds.</p><div class=\"scroll\"><table><thead><tr><th>Gateway</th>{KEY_HEAD}{head}</tr>\
+</thead><tbody>{body}</tbody></table></div></section>"
+    )
+}
+
+fn failure_section(failures: &[(String, FailedExchange)]) -> String {
+    if failures.is_empty() {
+        return String::new();
+    }
+    let items = failures.iter().map(|(place, failure)| {
+        format!(
+            "<details><summary>{}: {}</summary><h4>Sent</h4><pre>{}</pre><h4>Received</h4><pre>{}</pre></details>",
+            escape(place),
+            escape(&failure.reason),
+            escape(&failure.request),
+            escape(&failure.response)
+        )
+    });
+    format!("<section><h2>First failures</h2>{}</section>", items.collect::<String>())
+}
+
+fn conditions(results: &Results) -> String {
+    let mut body = String::new();
+    let mut line = |name: &str, value: &str| {
+        body.push_str(&format!("<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value)));
+    };
+    for (name, _, values) in parameters(results) {
+        line(name, &values);
+    }
+    for (name, key) in [("Time of each test", "duration"), ("Warm-up, not measured", "warm-up"), ("Ramp-up", "ramp-up"), ("Rounds", "rounds")] {
+        line(name, results.about(key).unwrap_or(""));
+    }
+    for (_, name, key) in SYSTEM {
+        line(name, results.about(key).unwrap_or(""));
+    }
+    for target in results.targets() {
+        line(&format!("Gateway {target}"), results.about(&format!("gateway: {target}")).unwrap_or(""));
+    }
+    for (_, value) in results.about.iter().filter(|(name, _)| name == "left out") {
+        line("Left out", value);
+    }
+    format!("<section><h2>Conditions</h2><div class=\"scroll\"><table class=\"plain\"><tbody>{body}</tbody></table></div></section>")
+}

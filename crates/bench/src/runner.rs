@@ -1,0 +1,368 @@
+//! Runs a plan: starts what is needed, goes through the matrix, keeps every run.
+use crate::echo::{EchoServer, EchoSpec};
+use crate::error::Error;
+use crate::figures::{Figures, Metric};
+use crate::http::request::Request;
+use crate::load::tally::{FailedExchange, Tally};
+use crate::load::{self, LoadSpec, Moment, Protocol};
+use crate::observe::machine::load_average;
+use crate::observe::process::CpuTime;
+use crate::observe::watch::Watch;
+use crate::plan::{BodySource, Plan, Scenario};
+use crate::progress::Progress;
+use crate::report::terminal;
+use crate::results::{Cell, ResultsDirectory, Run};
+use crate::target::{self, NotRunning, Placeholders, Running};
+use bytes::Bytes;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a single user tries a scenario before it is measured.
+const PROBE: Duration = Duration::from_millis(150);
+
+/// A plan with everything the command line added.
+pub struct Session<'a> {
+    /// The plan, already made quick and overridden.
+    pub plan: &'a Plan,
+    /// Directory of the plan's file, for `{plan}` and body files.
+    pub plan_directory: PathBuf,
+    /// Values for `${token}`.
+    pub tokens: Arc<[String]>,
+    /// Load threads.
+    pub threads: usize,
+    /// Where results go.
+    pub directory: &'a ResultsDirectory,
+    /// Runs that are there already and are not made again.
+    pub done: Vec<Run>,
+    /// Program that `{penstock}` stands for.
+    pub penstock: String,
+    /// Set by Ctrl-C.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// What a run through the matrix gave besides the runs themselves.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Gateways and how they were started.
+    pub gateways: Vec<(String, String)>,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
+    /// The first failing exchange of each gateway and scenario.
+    pub failures: Vec<(String, FailedExchange)>,
+    /// Whether Ctrl-C ended it.
+    pub stopped: bool,
+}
+
+/// A directory below the system's temporary one that goes away with this value.
+struct Kit(PathBuf);
+
+impl Drop for Kit {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Session<'_> {
+    /// Starts everything, measures, and ends everything.
+    pub fn run(&self) -> Result<Report, Error> {
+        let mut report = Report::default();
+        let kit = Kit(std::env::temp_dir().join(format!("penstock-bench-{}", std::process::id())));
+        let backend = self.start_backend()?;
+        let backend_port = backend.as_ref().map_or(8688, EchoServer::port);
+        self.write_kit(&kit.0, backend_port)?;
+        let mut running = self.start_targets(&kit.0, backend_port, &mut report)?;
+        let broken = self.probe(&mut running, backend.as_ref(), &mut report)?;
+        self.measure_all(&mut running, backend.as_ref(), &broken, &mut report)?;
+        report.stopped = self.stopped();
+        Ok(report)
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn start_backend(&self) -> Result<Option<EchoServer>, Error> {
+        let Some(backend) = &self.plan.backend else { return Ok(None) };
+        let spec = EchoSpec { port: backend.port, tls: backend.tls, ..EchoSpec::default() };
+        EchoServer::start(&spec).map(Some)
+    }
+
+    fn write_kit(&self, kit: &Path, backend_port: u16) -> Result<(), Error> {
+        let mut substitutions = vec![
+            ("localhost:8688", format!("localhost:{backend_port}")),
+            ("@BACKEND_PORT@", backend_port.to_string()),
+            ("@KIT@", kit.display().to_string()),
+        ];
+        for (target, name) in [("nginx", "@PORT_NGINX@"), ("haproxy", "@PORT_HAPROXY@"), ("envoy", "@PORT_ENVOY@")] {
+            let port = self.plan.targets.iter().find(|other| other.name == target).map_or(0, |target| target.port);
+            substitutions.push((name, port.to_string()));
+        }
+        crate::plan::builtin::write_files(kit, &substitutions)
+    }
+
+    fn start_targets(&self, kit: &Path, backend_port: u16, report: &mut Report) -> Result<Vec<Running>, Error> {
+        let mut running = Vec::new();
+        for target in &self.plan.targets {
+            if self.stopped() {
+                break;
+            }
+            // Gateways of the WSO2 family are moved by an offset from their first port.
+            let offset = i32::from(target.port) - 8280;
+            let placeholders: Placeholders = vec![
+                ("{penstock}", self.penstock.clone()),
+                ("{kit}", kit.display().to_string()),
+                ("{plan}", self.plan_directory.display().to_string()),
+                ("{port}", target.port.to_string()),
+                ("{offset}", offset.to_string()),
+                ("{backend_port}", backend_port.to_string()),
+            ];
+            let log = self.directory.file(&format!("{}.log", file_name(&target.name)));
+            match target::start(target, &placeholders, &log) {
+                Ok(target) => {
+                    report.gateways.push((target.name.clone(), describe(&target)));
+                    running.push(target);
+                }
+                Err(NotRunning::NotInstalled(program)) if target.optional => {
+                    report.left_out.push(format!("{}: `{program}` is not installed", target.name));
+                }
+                Err(NotRunning::NotInstalled(program)) => {
+                    let hint = "is it installed, or is its directory missing in PATH?";
+                    return Err(Error::Environment(format!("target `{}`: no program `{program}`; {hint}", target.name)));
+                }
+                Err(NotRunning::Failed(error)) if target.optional => {
+                    report.left_out.push(format!("{}: {error}", target.name));
+                }
+                Err(NotRunning::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(running)
+    }
+
+    /// Tries every scenario once on every gateway, so that a mistake shows in a second and not after an hour.
+    fn probe(
+        &self,
+        running: &mut [Running],
+        backend: Option<&EchoServer>,
+        report: &mut Report,
+    ) -> Result<Vec<(String, String)>, Error> {
+        let mut broken = Vec::new();
+        if let Some(backend) = backend {
+            backend.set_delay(Duration::ZERO);
+        }
+        for target in running.iter_mut() {
+            for scenario in self.plan.scenarios.iter().filter(|scenario| target.can_do(&scenario.name)) {
+                if self.stopped() {
+                    return Ok(broken);
+                }
+                let bytes = self.plan.matrix.message_bytes.iter().copied().max().unwrap_or(0);
+                let mut spec = self.load_spec(scenario, target, bytes, 1)?;
+                spec.duration = PROBE;
+                spec.warm_up = Duration::ZERO;
+                spec.ramp_up = Duration::ZERO;
+                spec.rate = None;
+                // One exchange decides; a gateway that never answers is found out by the time limit.
+                spec.response_timeout = spec.response_timeout.min(Duration::from_secs(10));
+                let (tally, _) = self.load(&spec, None, None, &mut |_| {})?;
+                let key = format!("{} · {}", target.name, scenario.name);
+                if let Some(failure) = tally.first_failure {
+                    report.left_out.push(format!("{key}: it fails: {}", failure.reason));
+                    report.failures.push((key, failure));
+                    broken.push((target.name.clone(), scenario.name.clone()));
+                }
+            }
+        }
+        Ok(broken)
+    }
+
+    fn measure_all(
+        &self,
+        running: &mut [Running],
+        backend: Option<&EchoServer>,
+        broken: &[(String, String)],
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let works = |target: &Running, scenario: &str| {
+            target.can_do(scenario) && !broken.iter().any(|(name, other)| *name == target.name && other == scenario)
+        };
+        let cells = self.cells();
+        let missing = |target: &Running, cell: &Cell, round: u32| {
+            let same = |run: &&Run| run.target == target.name && run.cell == *cell && run.round == round;
+            works(target, &cell.scenario) && !self.done.iter().any(|run| same(&run))
+        };
+        let rounds = self.plan.timing.rounds;
+        let mut count = 0;
+        for (cell, round) in cells.iter().flat_map(|cell| (1..=rounds).map(move |round| (cell, round))) {
+            count += running.iter().filter(|target| missing(target, cell, round)).count();
+        }
+        let duration = self.plan.timing.duration;
+        let mut progress = Progress::start(duration * u32::try_from(count).unwrap_or(u32::MAX));
+        let mut number = 0;
+        for cell in &cells {
+            for round in 1..=rounds {
+                // Gateways take turns within a round, and a different one begins each round.
+                let order: Vec<usize> = (0..running.len()).map(|place| (place + round as usize - 1) % running.len()).collect();
+                for index in order {
+                    let target = &mut running[index];
+                    if !missing(target, cell, round) {
+                        continue;
+                    }
+                    if self.stopped() {
+                        progress.clear();
+                        return Ok(());
+                    }
+                    number += 1;
+                    let what = format!("{number}/{count}  {} · {}", target.name, describe_cell(cell, round, rounds));
+                    self.measure_one(target, backend, (cell, round), (&what, &mut progress), report)?;
+                    progress.finish_part(duration);
+                }
+            }
+        }
+        progress.clear();
+        Ok(())
+    }
+
+    fn measure_one(
+        &self,
+        target: &mut Running,
+        backend: Option<&EchoServer>,
+        (cell, round): (&Cell, u32),
+        (what, progress): (&str, &mut Progress),
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let Some(scenario) = self.plan.scenarios.iter().find(|scenario| scenario.name == cell.scenario) else {
+            return Ok(());
+        };
+        if !target.alive() {
+            progress.clear();
+            let log = self.directory.file(&format!("{}.log", file_name(&target.name)));
+            return Err(Error::Environment(format!("target `{}` has ended; its output is in {}", target.name, log.display())));
+        }
+        if let Some(backend) = backend {
+            backend.set_delay(Duration::from_millis(cell.backend_delay_ms));
+        }
+        let spec = self.load_spec(scenario, target, cell.message_bytes, cell.users)?;
+        let (tally, figures) = self.load(&spec, target.pid, backend, &mut |elapsed| progress.show(what, elapsed))?;
+        if self.stopped() && tally.samples() == 0 {
+            return Ok(());
+        }
+        progress.note(&format!("{what:<70} {}", terminal::brief(&figures)));
+        if let Some(failure) = tally.first_failure {
+            let key = format!("{} · {}", target.name, cell.scenario);
+            if !report.failures.iter().any(|(other, _)| *other == key) {
+                report.failures.push((key, failure));
+            }
+        }
+        self.directory.append(&Run { target: target.name.clone(), cell: cell.clone(), round, figures })
+    }
+
+    fn load(
+        &self,
+        spec: &LoadSpec,
+        pid: Option<u32>,
+        backend: Option<&EchoServer>,
+        show: &mut dyn FnMut(Duration),
+    ) -> Result<(Tally, Figures), Error> {
+        let mut watch = pid.map(Watch::new);
+        let (mut backend_before, mut backend_used) = (CpuTime::default(), CpuTime::default());
+        let outcome = load::run(spec, &mut |moment| {
+            if let Some(watch) = &mut watch {
+                watch.at(moment);
+            }
+            match (moment, backend) {
+                (Moment::Tick(elapsed), _) => show(elapsed),
+                (Moment::WindowOpens, Some(backend)) => backend_before = backend.cpu(),
+                (Moment::WindowCloses, Some(backend)) => backend_used = backend.cpu() - backend_before,
+                _ => {}
+            }
+        })?;
+        let mut figures = Figures::of_load(&outcome);
+        if let Some(seen) = watch.and_then(Watch::finish) {
+            figures.add_target(&seen);
+        }
+        if let (Some(_), Some(samples)) = (backend, figures.get(Metric::Samples)) {
+            figures.set(Metric::BackendCpu, backend_used.total_us() / samples);
+        }
+        figures.set(Metric::LoadAverage, load_average());
+        Ok((outcome.tally, figures))
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let matrix = &self.plan.matrix;
+        let mut cells = Vec::new();
+        for scenario in &self.plan.scenarios {
+            let own_size = match &scenario.body {
+                BodySource::Generated(_) => None,
+                BodySource::None => Some(vec![0]),
+                BodySource::File(file) => {
+                    let size = std::fs::metadata(self.plan_directory.join(file)).map_or(0, |metadata| metadata.len());
+                    Some(vec![usize::try_from(size).unwrap_or(usize::MAX)])
+                }
+            };
+            for users in &matrix.users {
+                for message_bytes in own_size.as_ref().unwrap_or(&matrix.message_bytes) {
+                    for backend_delay_ms in &matrix.backend_delay_ms {
+                        cells.push(Cell {
+                            scenario: scenario.name.clone(),
+                            users: *users,
+                            message_bytes: *message_bytes,
+                            backend_delay_ms: *backend_delay_ms,
+                        });
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    fn load_spec(&self, scenario: &Scenario, target: &Running, bytes: usize, users: usize) -> Result<LoadSpec, Error> {
+        let body = match &scenario.body {
+            BodySource::None => Bytes::new(),
+            BodySource::Generated(shape) => shape.generate(bytes)?.into(),
+            BodySource::File(file) => {
+                let path = self.plan_directory.join(file);
+                std::fs::read(&path).map_err(|error| Error::file(&path, &error))?.into()
+            }
+        };
+        let timing = &self.plan.timing;
+        Ok(LoadSpec {
+            request: Request {
+                method: scenario.method.clone(),
+                url: target.url.with_path(&scenario.path),
+                headers: scenario.headers.clone(),
+                body,
+                keep_alive: true,
+            },
+            expect: scenario.expect.clone(),
+            tokens: self.tokens.clone(),
+            users,
+            ramp_up: timing.ramp_up,
+            duration: timing.duration,
+            warm_up: timing.warm_up,
+            rate: timing.rate,
+            protocol: if scenario.http2 { Protocol::Http2 { users_per_connection: 1 } } else { Protocol::Http1 },
+            threads: self.threads,
+            connect_timeout: Duration::from_secs(10),
+            response_timeout: timing.response_timeout,
+            jtl: None,
+            stop: self.stop.clone(),
+        })
+    }
+}
+
+fn describe(target: &Running) -> String {
+    let place = target.url.to_string();
+    if target.command_line.is_empty() { place } else { format!("`{}` at {place}", target.command_line) }
+}
+
+fn describe_cell(cell: &Cell, round: u32, rounds: u32) -> String {
+    let delay = if cell.backend_delay_ms > 0 { format!(" · {} ms delay", cell.backend_delay_ms) } else { String::new() };
+    let round = if rounds > 1 { format!(" · round {round}") } else { String::new() };
+    format!("{} · {} users · {} B{delay}{round}", cell.scenario, cell.users, cell.message_bytes)
+}
+
+/// A name as part of a file name.
+fn file_name(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }).collect()
+}
