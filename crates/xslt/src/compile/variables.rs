@@ -1,0 +1,138 @@
+//! Variables, parameters and what is passed to them.
+
+use crate::program::{Block, NONE, Op, Parameter, Passed, Slot};
+
+use super::scope::Frame;
+use super::{At, Compiler};
+
+impl Compiler<'_> {
+    /// `xsl:variable` inside a body.
+    pub fn local_variable(&mut self, at: At) {
+        let slot = self.frame.new_slot();
+        self.binding(at, slot);
+        if let Some(name) = self.binding_name(at) {
+            self.frame.visible.push((name, slot));
+        }
+    }
+
+    fn binding_name(&mut self, at: At) -> Option<u32> {
+        let text = self.attribute(at, "name")?;
+        self.qname(text, at)
+    }
+
+    /// The value of `xsl:variable`, `xsl:param` or `xsl:with-param`, put into a slot.
+    pub fn binding(&mut self, at: At, slot: Slot) {
+        self.here = at;
+        let as_type = self.as_type(at);
+        let content = self.content(at);
+        if let Some(text) = self.attribute(at, "select") {
+            if !content.is_empty() {
+                self.error("XTSE0620", "a variable has either `select` or content", at);
+            }
+            let expr = self.expression(text, self.attribute_place(at, "select"));
+            self.emit(Op::SetVariable { slot, expr, as_type });
+            return;
+        }
+        if content.is_empty() {
+            let text = if as_type == NONE { "''" } else { "()" };
+            let expr = self.expression(text, at);
+            self.emit(Op::SetVariable { slot, expr, as_type });
+            return;
+        }
+        let literal = self.literal.take();
+        if as_type == NONE {
+            self.emit(Op::BeginTree);
+            self.body(at);
+            self.here = at;
+            self.emit(Op::EndTree { slot });
+        } else {
+            self.emit(Op::BeginSequence);
+            self.body(at);
+            self.here = at;
+            self.emit(Op::EndSequence { slot, as_type });
+        }
+        self.literal = literal;
+    }
+
+    /// The `xsl:param` children of a template or function, in order.
+    pub fn param_elements(&self, parent: At) -> Vec<At> {
+        self.content(parent).into_iter().filter(|child| self.xsl_name(*child) == Some("param")).collect()
+    }
+
+    /// Compiles the parameters of a template; returns the names of those that do not tunnel.
+    pub fn template_params(&mut self, template: At) -> Vec<u32> {
+        let mut names = Vec::new();
+        for at in self.param_elements(template) {
+            self.here = at;
+            let Some(name) = self.binding_name(at) else { continue };
+            let tunnel = self.flag(at, "tunnel");
+            let required = self.flag(at, "required");
+            if self.frame.visible.iter().any(|(known, _)| *known == name) {
+                self.error("XTSE0580", "two parameters have the same name", at);
+            }
+            let slot = self.frame.new_slot();
+            let as_type = self.as_type(at);
+            let number = self.program.parameters.len();
+            self.program.parameters.push(Parameter { name, slot, tunnel, required, as_type, after: 0 });
+            self.emit(Op::Param(number as u32));
+            if !required {
+                self.binding(at, slot);
+            }
+            self.program.parameters[number].after = self.target();
+            self.frame.visible.push((name, slot));
+            if !tunnel {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The value of a yes/no attribute.
+    pub fn flag(&mut self, at: At, name: &str) -> bool {
+        match self.attribute(at, name).map(str::trim) {
+            None | Some("no" | "false" | "0") => false,
+            Some("yes" | "true" | "1") => true,
+            Some(other) => {
+                let message = format!("`{name}` is `yes` or `no`, not `{other}`");
+                self.error("XTSE0020", message, self.attribute_place(at, name));
+                false
+            }
+        }
+    }
+
+    /// Evaluates the `xsl:with-param` children into slots.
+    pub fn passed_params(&mut self, at: At) -> Vec<Passed> {
+        let mut passed: Vec<Passed> = Vec::new();
+        for child in self.content(at) {
+            if self.xsl_name(child) != Some("with-param") {
+                continue;
+            }
+            if let Some(syntax) = crate::read::syntax::element_syntax("with-param") {
+                self.check_attributes(syntax, child);
+            }
+            let Some(name) = self.binding_name(child) else { continue };
+            if passed.iter().any(|other| other.name == name) {
+                self.error("XTSE0670", "the same parameter is passed twice", child);
+            }
+            let tunnel = self.flag(child, "tunnel");
+            let slot = self.frame.new_slot();
+            self.binding(child, slot);
+            passed.push(Passed { name, tunnel, slot });
+        }
+        self.here = at;
+        passed
+    }
+
+    /// Compiles code that has variables of its own.
+    pub fn block<R>(&mut self, compile: impl FnOnce(&mut Self) -> R) -> (Block, R) {
+        let outer = std::mem::replace(&mut self.frame, Frame::default());
+        let literal = self.literal.take();
+        let entry = self.target();
+        let result = compile(self);
+        self.emit(Op::Return);
+        self.target();
+        self.literal = literal;
+        let frame = std::mem::replace(&mut self.frame, outer);
+        (Block { entry, slots: frame.slots }, result)
+    }
+}

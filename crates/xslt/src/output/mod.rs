@@ -1,0 +1,68 @@
+//! What `xsl:output` says, and the writer that follows it.
+
+mod encode;
+mod escape;
+mod html;
+mod namespaces;
+mod writer;
+
+pub(crate) use encode::{Charset, encode};
+pub(crate) use writer::{Buffers, Writer};
+
+/// The output methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// XML.
+    Xml,
+    /// HTML 4: no end tags for empty elements, no escaping in scripts.
+    Html,
+    /// The text of the result only.
+    Text,
+}
+
+/// What the caller needs to know about a result to send it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputInfo {
+    /// The method that was used: the declared one, or the one the result suggested.
+    pub method: Method,
+    /// The declared media type, or the usual one of the method.
+    pub media_type: String,
+    /// The encoding the bytes are in.
+    pub encoding: String,
+}
+
+/// The merged `xsl:output` declarations; `None` is "not said".
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OutputProperties {
+    pub method: Option<Method>,
+    pub version: Option<Box<str>>,
+    pub encoding: Option<Box<str>>,
+    pub omit_xml_declaration: Option<bool>,
+    pub standalone: Option<bool>,
+    pub doctype_public: Option<Box<str>>,
+    pub doctype_system: Option<Box<str>>,
+    pub indent: Option<bool>,
+    pub media_type: Option<Box<str>>,
+    pub include_content_type: Option<bool>,
+    /// Namespace and local name.
+    pub cdata_section_elements: Vec<(Box<str>, Box<str>)>,
+    pub character_map: Vec<(char, Box<str>)>,
+    /// Used while compiling only.
+    pub character_map_names: Vec<u32>,
+}
+
+impl OutputProperties {
+    /// What to tell the caller once the method is known.
+    pub fn info(&self, method: Method) -> OutputInfo {
+        let usual = match method {
+            Method::Xml => "application/xml",
+            Method::Html => "text/html",
+            Method::Text => "text/plain",
+        };
+        OutputInfo {
+            method,
+            media_type: self.media_type.as_deref().unwrap_or(usual).to_owned(),
+            encoding: Charset::of(self.encoding.as_deref()).name().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,761 @@
+//! Events to bytes, by the rules of the output method.
+//!
+//! The plain case (XML, UTF-8, no indentation, no CDATA sections) also takes fragments that were serialised when the
+//! stylesheet was compiled. A start tag stays open until something follows it, so that empty elements are short and
+//! attributes can still be added or replaced.
+
+use super::namespaces::Namespaces;
+use super::{Charset, Method, OutputProperties, escape, html};
+use crate::program::Fragment;
+
+/// An element that was opened by an event.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Its name in [`Writer::names`].
+    name: u32,
+    name_end: u32,
+    flags: u8,
+}
+
+/// It contains text, so that no white space may be added.
+const HAS_TEXT: u8 = 1;
+/// It contains elements.
+const HAS_ELEMENTS: u8 = 2;
+/// Its text goes into CDATA sections.
+const CDATA: u8 = 4;
+/// Its text is written as it is (scripts).
+const RAW: u8 = 8;
+/// It is known to HTML.
+const HTML: u8 = 16;
+/// White space inside is significant.
+const KEEP: u8 = 32;
+
+/// An attribute of the open start tag: where it stands in the output.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    start: usize,
+    name_end: usize,
+    end: usize,
+    local: usize,
+}
+
+/// Buffers that outlive a run, so that the next one need not allocate.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    names: String,
+    open: Vec<Open>,
+    attributes: Vec<Written>,
+    namespaces: Namespaces,
+}
+
+/// Writes a result.
+pub(crate) struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+    properties: &'o OutputProperties,
+    charset: Charset,
+    last_character: char,
+    /// `None` until the first element or text tells.
+    method: Option<Method>,
+    start: usize,
+    buffers: Buffers,
+    /// How many elements are open, those opened by fragments included.
+    depth: u32,
+    tag_open: bool,
+    takes_fragments: bool,
+    indent: bool,
+    doctype_done: bool,
+    /// White space and comments before the method is known.
+    prolog: Vec<Prolog>,
+    /// Raw text just written ends here: adjacent escaped text must not join a CDATA section.
+    wrote_anything: bool,
+}
+
+enum Prolog {
+    Text(String, bool),
+    Comment(String),
+    Instruction(String, String),
+}
+
+impl<'o> Writer<'o> {
+    pub fn new(out: &'o mut Vec<u8>, properties: &'o OutputProperties, mut buffers: Buffers) -> Self {
+        buffers.names.clear();
+        buffers.open.clear();
+        buffers.attributes.clear();
+        buffers.namespaces.clear();
+        let charset = Charset::of(properties.encoding.as_deref());
+        let start = out.len();
+        let last_character = charset.last_character();
+        let mut writer = Writer {
+            out,
+            properties,
+            charset,
+            last_character,
+            method: None,
+            start,
+            buffers,
+            depth: 0,
+            tag_open: false,
+            takes_fragments: false,
+            indent: false,
+            doctype_done: false,
+            prolog: Vec::new(),
+            wrote_anything: false,
+        };
+        if let Some(method) = properties.method {
+            writer.decide(method);
+        }
+        writer
+    }
+
+    /// Ends the result: the method that was used, and the buffers back.
+    pub fn finish(mut self) -> (Method, Buffers) {
+        if self.method.is_none() {
+            self.decide(Method::Xml);
+        }
+        self.close_tag();
+        super::encode(self.out, self.start, &self.charset);
+        (self.method.unwrap_or(Method::Xml), self.buffers)
+    }
+
+    /// How many bytes were written.
+    pub fn bytes(&self) -> usize {
+        self.out.len() - self.start
+    }
+
+    fn decide(&mut self, method: Method) {
+        self.method = Some(method);
+        let properties = self.properties;
+        self.indent = properties.indent.unwrap_or(method == Method::Html);
+        self.takes_fragments = method == Method::Xml
+            && !self.indent
+            && self.last_character == char::MAX
+            && properties.cdata_section_elements.is_empty()
+            && properties.character_map.is_empty();
+        if method == Method::Xml && !properties.omit_xml_declaration.unwrap_or(false) {
+            self.out.extend_from_slice(b"<?xml version=\"");
+            self.out.extend_from_slice(properties.version.as_deref().unwrap_or("1.0").as_bytes());
+            self.out.extend_from_slice(b"\" encoding=\"");
+            self.out.extend_from_slice(self.charset.name().as_bytes());
+            self.out.push(b'"');
+            if let Some(standalone) = properties.standalone {
+                let value: &[u8] = if standalone { b"yes" } else { b"no" };
+                self.out.extend_from_slice(b" standalone=\"");
+                self.out.extend_from_slice(value);
+                self.out.push(b'"');
+            }
+            self.out.extend_from_slice(b"?>");
+            if self.indent {
+                self.out.push(b'\n');
+            }
+        }
+        for item in std::mem::take(&mut self.prolog) {
+            match item {
+                Prolog::Text(text, raw) => if raw { self.raw(&text) } else { self.text(&text) },
+                Prolog::Comment(text) => self.comment(&text),
+                Prolog::Instruction(target, data) => self.processing_instruction(&target, &data),
+            }
+        }
+    }
+
+    /// Whether [`Writer::fragment`] may be called for a fragment.
+    #[inline]
+    pub fn takes(&self, fragment: &Fragment) -> bool {
+        self.takes_fragments && !(fragment.needs_no_default && self.buffers.namespaces.default_bound)
+    }
+
+    /// Writes a fragment that [`Writer::takes`] accepts.
+    #[inline]
+    pub fn fragment(&mut self, fragment: &Fragment) {
+        let mut bytes = &fragment.bytes[..];
+        if self.tag_open {
+            if fragment.end_tag_bytes > 0 {
+                self.out.extend_from_slice(b"/>");
+                bytes = &bytes[fragment.end_tag_bytes..];
+            } else {
+                self.out.push(b'>');
+            }
+        }
+        self.out.extend_from_slice(bytes);
+        self.tag_open = fragment.leaves_open;
+        self.buffers.attributes.clear();
+        self.depth = self.depth.wrapping_add_signed(fragment.depth_change);
+        self.buffers.namespaces.close_to(self.depth);
+    }
+
+    #[inline]
+    fn close_tag(&mut self) {
+        if !self.tag_open {
+            return;
+        }
+        self.tag_open = false;
+        self.out.push(b'>');
+        if self.method == Some(Method::Html) {
+            self.after_start_tag();
+        }
+    }
+
+    /// HTML: the head begins with its content type.
+    fn after_start_tag(&mut self) {
+        let Some(open) = self.buffers.open.last().copied() else { return };
+        let name = &self.buffers.names[open.name as usize..open.name_end as usize];
+        let wanted = self.properties.include_content_type.unwrap_or(true);
+        if open.flags & HTML != 0 && name.eq_ignore_ascii_case("head") && wanted {
+            if self.indent {
+                self.out.push(b'\n');
+            }
+            self.out.extend_from_slice(b"<META http-equiv=\"Content-Type\" content=\"");
+            self.out.extend_from_slice(self.properties.media_type.as_deref().unwrap_or("text/html").as_bytes());
+            self.out.extend_from_slice(b"; charset=");
+            self.out.extend_from_slice(self.charset.name().as_bytes());
+            self.out.extend_from_slice(b"\">");
+            if let Some(open) = self.buffers.open.last_mut() {
+                open.flags |= HAS_ELEMENTS;
+            }
+        }
+    }
+
+    /// Opens an element and declares its prefix if that is needed. `namespace` may be empty.
+    pub fn start_element(&mut self, prefix: &str, local: &str, namespace: &str) {
+        if self.method.is_none() {
+            let html = namespace.is_empty()
+                && local.eq_ignore_ascii_case("html")
+                && self.prolog.iter().all(|item| !matches!(item, Prolog::Text(text, _) if !text.trim().is_empty()));
+            self.decide(if html { Method::Html } else { Method::Xml });
+        }
+        if self.method == Some(Method::Text) {
+            self.depth += 1;
+            self.buffers.open.push(Open { name: 0, name_end: 0, flags: 0 });
+            return;
+        }
+        self.close_tag();
+        if !self.doctype_done {
+            self.doctype(prefix, local);
+        }
+        let html = self.method == Some(Method::Html) && namespace.is_empty();
+        if self.indent {
+            self.indent_before(html && html::is_inline(local));
+        }
+        self.out.push(b'<');
+        let name = self.buffers.names.len() as u32;
+        // In no namespace a prefix has no meaning.
+        if !prefix.is_empty() && !namespace.is_empty() {
+            self.buffers.names.push_str(prefix);
+            self.buffers.names.push(':');
+        }
+        self.buffers.names.push_str(local);
+        let name_end = self.buffers.names.len() as u32;
+        self.out.extend_from_slice(self.buffers.names[name as usize..].as_bytes());
+        let flags = self.flags(local, namespace, html);
+        self.buffers.open.push(Open { name, name_end, flags });
+        self.depth += 1;
+        self.tag_open = true;
+        self.wrote_anything = true;
+        self.buffers.attributes.clear();
+        let prefix = if namespace.is_empty() { "" } else { prefix };
+        if self.buffers.namespaces.lookup(prefix) != namespace {
+            self.write_declaration(prefix, namespace);
+        }
+    }
+
+    fn flags(&self, local: &str, namespace: &str, html: bool) -> u8 {
+        let mut flags = self.buffers.open.last().map_or(0, |open| open.flags & KEEP);
+        if html {
+            flags |= HTML;
+            if html::is_raw_text(local) {
+                flags |= RAW;
+            }
+            if html::keeps_space(local) {
+                flags |= KEEP;
+            }
+        } else if !self.properties.cdata_section_elements.is_empty()
+            && self.method == Some(Method::Xml)
+            && self.properties.cdata_section_elements.iter().any(|(n, l)| **n == *namespace && **l == *local)
+        {
+            flags |= CDATA;
+        }
+        flags
+    }
+
+    fn doctype(&mut self, prefix: &str, local: &str) {
+        self.doctype_done = true;
+        let html = self.method == Some(Method::Html);
+        let (public, system) = (self.properties.doctype_public.as_deref(), self.properties.doctype_system.as_deref());
+        // XML needs a system identifier, HTML either.
+        if system.is_none() && !(html && public.is_some()) {
+            return;
+        }
+        self.out.extend_from_slice(b"<!DOCTYPE ");
+        if html {
+            self.out.extend_from_slice(b"HTML");
+        } else {
+            if !prefix.is_empty() {
+                self.out.extend_from_slice(prefix.as_bytes());
+                self.out.push(b':');
+            }
+            self.out.extend_from_slice(local.as_bytes());
+        }
+        if let Some(public) = public {
+            self.out.extend_from_slice(b" PUBLIC \"");
+            self.out.extend_from_slice(public.as_bytes());
+            self.out.push(b'"');
+        } else {
+            self.out.extend_from_slice(b" SYSTEM");
+        }
+        if let Some(system) = system {
+            self.out.extend_from_slice(b" \"");
+            self.out.extend_from_slice(system.as_bytes());
+            self.out.push(b'"');
+        }
+        self.out.extend_from_slice(b">\n");
+    }
+
+    /// White space before a start tag, where it cannot matter.
+    fn indent_before(&mut self, inline: bool) {
+        let depth = self.buffers.open.len();
+        let Some(parent) = self.buffers.open.last_mut() else {
+            if self.wrote_anything {
+                self.out.push(b'\n');
+            }
+            return;
+        };
+        let quiet = parent.flags & (HAS_TEXT | KEEP) == 0;
+        parent.flags |= HAS_ELEMENTS;
+        if quiet && !inline {
+            self.new_line(depth);
+        }
+    }
+
+    fn new_line(&mut self, depth: usize) {
+        /// Deeper results are not indented further.
+        const INDENT_MAX: usize = 40;
+        self.out.push(b'\n');
+        if self.method == Some(Method::Xml) {
+            self.out.extend(std::iter::repeat_n(b' ', 2 * depth.min(INDENT_MAX)));
+        }
+    }
+
+    /// Declares a namespace on the element just opened, unless it is in scope or would change a name on it.
+    pub fn declare(&mut self, prefix: &str, namespace: &str) {
+        if !self.tag_open || prefix == "xml" || (namespace.is_empty() && !prefix.is_empty()) {
+            return;
+        }
+        let namespaces = &self.buffers.namespaces;
+        if namespaces.lookup(prefix) == namespace || namespaces.bound_here(prefix, self.depth) {
+            return;
+        }
+        // The element's own name, and its attributes, keep the meaning they have.
+        if let Some(open) = self.buffers.open.last() {
+            let name = &self.buffers.names[open.name as usize..open.name_end as usize];
+            let own = name.split_once(':').map_or("", |(prefix, _)| prefix);
+            if own == prefix {
+                return;
+            }
+        }
+        if !prefix.is_empty() && self.attribute_uses(prefix) {
+            return;
+        }
+        self.write_declaration(prefix, namespace);
+    }
+
+    fn attribute_uses(&self, prefix: &str) -> bool {
+        self.buffers.attributes.iter().any(|written| {
+            let name = &self.out[written.start + 1..written.local];
+            name.strip_suffix(b":") == Some(prefix.as_bytes())
+        })
+    }
+
+    fn write_declaration(&mut self, prefix: &str, namespace: &str) {
+        self.buffers.namespaces.bind(prefix, namespace, self.depth);
+        if self.method == Some(Method::Html) && namespace.is_empty() {
+            return;
+        }
+        self.out.extend_from_slice(b" xmlns");
+        if !prefix.is_empty() {
+            self.out.push(b':');
+            self.out.extend_from_slice(prefix.as_bytes());
+        }
+        self.out.extend_from_slice(b"=\"");
+        escape::attribute(self.out, namespace);
+        self.out.push(b'"');
+    }
+
+    /// Adds an attribute to the element just opened, or replaces it; ignored when there is none.
+    pub fn attribute(&mut self, prefix: &str, local: &str, namespace: &str, value: &str) {
+        if !self.tag_open {
+            return;
+        }
+        if !self.buffers.attributes.is_empty() {
+            self.remove_attribute(local, namespace);
+        }
+        let made;
+        let prefix = if namespace.is_empty() {
+            ""
+        } else if prefix == "xml" && namespace == penstock_xml::XML_NAMESPACE {
+            "xml"
+        } else {
+            made = self.attribute_prefix(prefix, namespace);
+            &made
+        };
+        let start = self.out.len();
+        self.out.push(b' ');
+        if !prefix.is_empty() {
+            self.out.extend_from_slice(prefix.as_bytes());
+            self.out.push(b':');
+        }
+        let local_start = self.out.len();
+        self.out.extend_from_slice(local.as_bytes());
+        let name_end = self.out.len();
+        if self.method == Some(Method::Html) {
+            self.html_value(local, value);
+        } else {
+            self.out.extend_from_slice(b"=\"");
+            if self.properties.character_map.is_empty() && self.last_character == char::MAX {
+                escape::attribute(self.out, value);
+            } else {
+                self.slow_text(value, true);
+            }
+            self.out.push(b'"');
+        }
+        let end = self.out.len();
+        self.buffers.attributes.push(Written { start, name_end, end, local: local_start });
+    }
+
+    fn remove_attribute(&mut self, local: &str, namespace: &str) {
+        let position = self.buffers.attributes.iter().position(|written| {
+            &self.out[written.local..written.name_end] == local.as_bytes() && {
+                let prefix = self.out[written.start + 1..written.local].strip_suffix(b":").unwrap_or_default();
+                let bound = if prefix.is_empty() {
+                    ""
+                } else {
+                    self.buffers.namespaces.lookup(std::str::from_utf8(prefix).unwrap_or_default())
+                };
+                bound == namespace
+            }
+        });
+        let Some(position) = position else { return };
+        let Written { start, end, .. } = self.buffers.attributes.remove(position);
+        self.out.drain(start..end);
+        let gone = end - start;
+        for later in self.buffers.attributes.iter_mut().filter(|written| written.start >= end) {
+            later.start -= gone;
+            later.name_end -= gone;
+            later.end -= gone;
+            later.local -= gone;
+        }
+    }
+
+    /// A prefix that is bound to the namespace here, declared if need be.
+    fn attribute_prefix(&mut self, wish: &str, namespace: &str) -> String {
+        let namespaces = &self.buffers.namespaces;
+        if !wish.is_empty() && namespaces.lookup(wish) == namespace {
+            return wish.to_owned();
+        }
+        let free = |prefix: &str| {
+            let own = self.buffers.open.last().is_some_and(|open| {
+                let name = &self.buffers.names[open.name as usize..open.name_end as usize];
+                name.split_once(':').is_some_and(|(own, _)| own == prefix)
+            });
+            !own && !namespaces.bound_here(prefix, self.depth) && !self.attribute_uses(prefix)
+        };
+        if !matches!(wish, "" | "xml" | "xmlns") && namespaces.lookup(wish).is_empty() && free(wish) {
+            self.write_declaration(wish, namespace);
+            return wish.to_owned();
+        }
+        if let Some(prefix) = namespaces.prefix_of(namespace) {
+            return prefix.to_owned();
+        }
+        let mut number = 0;
+        let made = loop {
+            let candidate = format!("ns{number}");
+            if namespaces.lookup(&candidate).is_empty() && free(&candidate) {
+                break candidate;
+            }
+            number += 1;
+        };
+        self.write_declaration(&made, namespace);
+        made
+    }
+
+    fn html_value(&mut self, name: &str, value: &str) {
+        if html::is_boolean(name) && value.eq_ignore_ascii_case(name) {
+            return;
+        }
+        self.out.extend_from_slice(b"=\"");
+        let uri = html::is_uri(name);
+        let mut chars = value.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => self.out.extend_from_slice(b"&quot;"),
+                '&' if chars.peek() != Some(&'{') => self.out.extend_from_slice(b"&amp;"),
+                c if uri && !c.is_ascii() => {
+                    let mut buffer = [0; 4];
+                    for byte in c.encode_utf8(&mut buffer).bytes() {
+                        self.out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+                    }
+                }
+                c => self.html_character(c),
+            }
+        }
+        self.out.push(b'"');
+    }
+
+    fn html_character(&mut self, c: char) {
+        if c.is_ascii() {
+            self.out.push(c as u8);
+            return;
+        }
+        if let Some(name) = html::entity(c) {
+            self.out.push(b'&');
+            self.out.extend_from_slice(name.as_bytes());
+            self.out.push(b';');
+        } else if c > self.last_character {
+            self.reference(c);
+        } else {
+            self.push_char(c);
+        }
+    }
+
+    fn reference(&mut self, c: char) {
+        self.out.extend_from_slice(format!("&#{};", u32::from(c)).as_bytes());
+    }
+
+    fn push_char(&mut self, c: char) {
+        let mut buffer = [0; 4];
+        self.out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+    }
+
+    /// Text.
+    #[inline]
+    pub fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.takes_fragments {
+            if self.tag_open {
+                self.tag_open = false;
+                self.out.push(b'>');
+            }
+            self.wrote_anything = true;
+            escape::text(self.out, text);
+            return;
+        }
+        self.text_slowly(text);
+    }
+
+    fn text_slowly(&mut self, text: &str) {
+        match self.method {
+            None if self.depth == 0 && text.trim().is_empty() => {
+                self.prolog.push(Prolog::Text(text.to_owned(), false));
+                return;
+            }
+            None => self.decide(Method::Xml),
+            Some(_) => {}
+        }
+        if self.method == Some(Method::Text) {
+            self.plain(text);
+            return;
+        }
+        self.close_tag();
+        self.wrote_anything = true;
+        let flags = match self.buffers.open.last_mut() {
+            Some(open) => {
+                open.flags |= HAS_TEXT;
+                open.flags
+            }
+            None => 0,
+        };
+        if flags & RAW != 0 {
+            self.out.extend_from_slice(text.as_bytes());
+        } else if flags & CDATA != 0 {
+            self.cdata(text);
+        } else if self.method == Some(Method::Html) {
+            for c in text.chars() {
+                match self.mapped(c) {
+                    Some(string) => self.out.extend_from_slice(string.as_bytes()),
+                    None => match c {
+                        '<' => self.out.extend_from_slice(b"&lt;"),
+                        '>' => self.out.extend_from_slice(b"&gt;"),
+                        '&' => self.out.extend_from_slice(b"&amp;"),
+                        c => self.html_character(c),
+                    },
+                }
+            }
+        } else {
+            self.slow_text(text, false);
+        }
+    }
+
+    fn mapped(&self, c: char) -> Option<&'o str> {
+        let properties = self.properties;
+        properties.character_map.iter().find(|(from, _)| *from == c).map(|(_, to)| &**to)
+    }
+
+    /// The text method: characters as they are.
+    fn plain(&mut self, text: &str) {
+        if self.properties.character_map.is_empty() {
+            self.out.extend_from_slice(text.as_bytes());
+            return;
+        }
+        for c in text.chars() {
+            match self.mapped(c) {
+                Some(string) => self.out.extend_from_slice(string.as_bytes()),
+                None => self.push_char(c),
+            }
+        }
+    }
+
+    /// Text with references for what the encoding lacks, and with character maps.
+    fn slow_text(&mut self, text: &str, attribute: bool) {
+        for c in text.chars() {
+            if let Some(string) = self.mapped(c) {
+                self.out.extend_from_slice(string.as_bytes());
+            } else if c > self.last_character {
+                self.reference(c);
+            } else {
+                let mut buffer = [0; 4];
+                let encoded = c.encode_utf8(&mut buffer);
+                if attribute { escape::attribute(self.out, encoded) } else { escape::text(self.out, encoded) }
+            }
+        }
+    }
+
+    fn cdata(&mut self, text: &str) {
+        // A section that follows another continues it.
+        let mut inside = self.out.ends_with(b"]]>") && {
+            self.out.truncate(self.out.len() - 3);
+            true
+        };
+        let mut ended_brackets = 0;
+        for c in text.chars() {
+            if c > self.last_character {
+                if std::mem::take(&mut inside) {
+                    self.out.extend_from_slice(b"]]>");
+                }
+                self.reference(c);
+                continue;
+            }
+            if !inside {
+                self.out.extend_from_slice(b"<![CDATA[");
+                inside = true;
+            }
+            if c == '>' && ended_brackets >= 2 {
+                self.out.extend_from_slice(b"]]><![CDATA[");
+            }
+            ended_brackets = if c == ']' { ended_brackets + 1 } else { 0 };
+            self.push_char(c);
+        }
+        if inside {
+            self.out.extend_from_slice(b"]]>");
+        }
+    }
+
+    /// Text without escaping.
+    pub fn raw(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.method {
+            None if self.depth == 0 => {
+                self.prolog.push(Prolog::Text(text.to_owned(), true));
+                return;
+            }
+            None => self.decide(Method::Xml),
+            Some(_) => {}
+        }
+        self.close_tag();
+        self.wrote_anything = true;
+        if let Some(open) = self.buffers.open.last_mut() {
+            open.flags |= HAS_TEXT;
+        }
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    /// A comment.
+    pub fn comment(&mut self, text: &str) {
+        match self.method {
+            None => self.prolog.push(Prolog::Comment(text.to_owned())),
+            Some(Method::Text) => {}
+            Some(_) => {
+                self.close_tag();
+                if self.indent {
+                    self.indent_before(false);
+                }
+                self.wrote_anything = true;
+                self.out.extend_from_slice(b"<!--");
+                self.out.extend_from_slice(text.as_bytes());
+                self.out.extend_from_slice(b"-->");
+            }
+        }
+    }
+
+    /// A processing instruction.
+    pub fn processing_instruction(&mut self, target: &str, data: &str) {
+        let end: &[u8] = match self.method {
+            None => {
+                self.prolog.push(Prolog::Instruction(target.to_owned(), data.to_owned()));
+                return;
+            }
+            Some(Method::Text) => return,
+            Some(Method::Html) => b">",
+            Some(Method::Xml) => b"?>",
+        };
+        self.close_tag();
+        if self.indent {
+            self.indent_before(false);
+        }
+        self.wrote_anything = true;
+        self.out.extend_from_slice(b"<?");
+        self.out.extend_from_slice(target.as_bytes());
+        if !data.is_empty() {
+            self.out.push(b' ');
+            self.out.extend_from_slice(data.as_bytes());
+        }
+        self.out.extend_from_slice(end);
+    }
+
+    /// Closes the innermost element that was opened by [`Writer::start_element`].
+    #[inline]
+    pub fn end_element(&mut self) {
+        let Some(open) = self.buffers.open.pop() else { return };
+        self.depth -= 1;
+        if self.method == Some(Method::Text) {
+            return;
+        }
+        if self.method == Some(Method::Html) && open.flags & HTML != 0 {
+            self.end_html(open);
+        } else if self.tag_open {
+            self.tag_open = false;
+            self.out.extend_from_slice(b"/>");
+        } else {
+            if self.indent && open.flags & (HAS_TEXT | HAS_ELEMENTS | KEEP) == HAS_ELEMENTS {
+                self.new_line(self.buffers.open.len());
+            }
+            self.end_tag(open);
+        }
+        self.buffers.names.truncate(open.name as usize);
+        self.buffers.namespaces.close_to(self.depth);
+    }
+
+    fn end_tag(&mut self, open: Open) {
+        self.out.extend_from_slice(b"</");
+        self.out.extend_from_slice(&self.buffers.names.as_bytes()[open.name as usize..open.name_end as usize]);
+        self.out.push(b'>');
+    }
+
+    fn end_html(&mut self, open: Open) {
+        // The start tag is closed while the element counts as open, for what follows a `<head>`.
+        if self.tag_open {
+            self.buffers.open.push(open);
+            self.close_tag();
+            self.buffers.open.pop();
+        }
+        let name = &self.buffers.names[open.name as usize..open.name_end as usize];
+        if html::is_empty_element(name) {
+            return;
+        }
+        if self.indent && open.flags & (HAS_TEXT | HAS_ELEMENTS | KEEP) == HAS_ELEMENTS && !html::is_inline(name) {
+            self.new_line(self.buffers.open.len());
+        }
+        self.end_tag(open);
+    }
+}

@@ -1,0 +1,83 @@
+//! `xsl:key` and `key()`: an index per document and key, built when it is first asked for.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use penstock_xml::{Document, NodeKind};
+use penstock_xpath::{DynamicContext, ItemRef, Node, Sequence, XPathError};
+
+use super::{Machine, Run};
+use crate::program::{Key, KeyUse};
+
+/// Nodes by the value of a key.
+pub(crate) type KeyIndex = HashMap<String, Vec<Node>>;
+
+impl<'a> Run<'a> {
+    /// The nodes of a document whose key has one of the values.
+    pub fn key(&self, name: u32, values: &Sequence, document: u32) -> Result<Sequence, XPathError> {
+        let known = self.keys.borrow().get(&(document, name)).cloned();
+        let index = match known {
+            Some(index) => index,
+            None => {
+                // While it is being built the key is empty: a key that uses itself is an error of the stylesheet.
+                self.keys.borrow_mut().insert((document, name), Rc::default());
+                let index = Rc::new(self.build_key(name, document)?);
+                self.keys.borrow_mut().insert((document, name), Rc::clone(&index));
+                index
+            }
+        };
+        let mut nodes: Vec<Node> = Vec::new();
+        for value in values.iter() {
+            nodes.extend(index.get(&*self.text(value)).into_iter().flatten());
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        Ok(Sequence::from_nodes(&nodes))
+    }
+
+    fn text<'v>(&'v self, item: ItemRef<'v>) -> std::borrow::Cow<'v, str> {
+        match item {
+            ItemRef::Node(node) => self.session.string_value(node),
+            ItemRef::Atomic(atomic) => atomic.to_text(true),
+        }
+    }
+
+    fn build_key(&self, name: u32, document: u32) -> Result<KeyIndex, XPathError> {
+        let mut index = KeyIndex::new();
+        let tree = self.session.document(document);
+        let Some(keys) = self.program.key_names.get(&name) else { return Ok(index) };
+        for number in keys {
+            let key = &self.program.keys[*number as usize];
+            for id in std::iter::once(Document::ROOT).chain(tree.descendants(Document::ROOT)) {
+                self.session.charge(1)?;
+                self.add_to_key(&mut index, key, Node { document, id })?;
+                if tree.kind(id) == NodeKind::Element {
+                    for id in tree.attributes(id) {
+                        self.add_to_key(&mut index, key, Node { document, id })?;
+                    }
+                }
+            }
+        }
+        Ok(index)
+    }
+
+    fn add_to_key(&self, index: &mut KeyIndex, key: &Key, node: Node) -> Result<(), XPathError> {
+        let context = DynamicContext::new(self.session, self).with_node(node);
+        if !self.program.patterns[key.pattern as usize].matches(node, &context)? {
+            return Ok(());
+        }
+        let value = match &key.usage {
+            KeyUse::Expr(expr) => self.program.expressions[*expr as usize].evaluate(&context)?,
+            KeyUse::Body(block, slot) => {
+                Machine::value(self, *block, *slot, Some(node)).map_err(|failure| self.smuggle(failure))?
+            }
+        };
+        for item in value.iter() {
+            let nodes = index.entry(self.text(item).into_owned()).or_default();
+            if nodes.last() != Some(&node) {
+                nodes.push(node);
+            }
+        }
+        Ok(())
+    }
+}

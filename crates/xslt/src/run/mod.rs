@@ -1,0 +1,27 @@
+//! Running a program: the machine and what it needs beside the program.
+
+mod apply;
+pub(crate) mod collate;
+mod context;
+pub(crate) mod functions;
+mod group;
+mod keys;
+mod machine;
+pub(crate) mod number_format;
+mod numbering;
+mod sequence;
+mod sink;
+mod sort;
+mod source;
+mod values;
+
+pub use context::Limits;
+pub(crate) use context::{Run, RunOptions};
+pub(crate) use machine::Machine;
+pub(crate) use sink::Sink;
+
+use crate::error::XsltError;
+
+/// Errors travel boxed: the good case of every operation should fit in registers.
+pub(crate) type Failure = Box<XsltError>;
+pub(crate) type Outcome<T> = Result<T, Failure>;

@@ -1,0 +1,223 @@
+//! Turning the integers of `xsl:number` into text: format tokens, letters, roman numerals, other digits, grouping.
+
+/// A parsed `format` attribute: `prefix (token separator)* suffix`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NumberFormat {
+    prefix: String,
+    tokens: Vec<Token>,
+    suffix: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Token {
+    /// What stands between the previous number and this one.
+    separator: String,
+    style: Style,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// Decimal digits that start at the given zero, at least so many of them.
+    Decimal { zero: char, width: usize },
+    /// An alphabetic sequence, by its letters.
+    Letters(&'static str),
+    Roman { upper: bool },
+}
+
+const LATIN_UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const LATIN_LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
+const GREEK_LOWER: &str = "αβγδεζηθικλμνξοπρστυφχψω";
+const GREEK_UPPER: &str = "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ";
+const CYRILLIC_LOWER: &str = "абвгдежзиклмнопрстуфхцчшщэюя";
+const CYRILLIC_UPPER: &str = "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЭЮЯ";
+const HEBREW: &str = "אבגדהוזחטיכלמנסעפצקרשת";
+const HIRAGANA: &str = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわをん";
+const KATAKANA: &str = "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン";
+
+/// Zeros of the decimal digit ranges of Unicode that appear in format tokens.
+const ZEROS: &[char] = &['0', '٠', '۰', '०', '০', '੦', '૦', '୦', '௦', '౦', '೦', '൦', '๐', '໐', '༠', '０'];
+
+/// Roman numerals are written up to this number, decimals above.
+const ROMAN_MAX: u64 = 4999;
+
+/// More leading zeros than this are an attack, not a format.
+const WIDTH_MAX: usize = 100;
+
+impl NumberFormat {
+    /// Reads a `format` attribute (XSLT 1.0 §7.7.1). `letter_value` is that of the attribute.
+    pub fn parse(format: &str, letter_value: &str) -> Self {
+        let mut tokens: Vec<Token> = Vec::new();
+        let mut prefix = String::new();
+        let mut between = String::new();
+        let mut rest = format;
+        while let Some(first) = rest.chars().next() {
+            let alphanumeric = first.is_alphanumeric();
+            let end = rest.find(|c: char| c.is_alphanumeric() != alphanumeric).unwrap_or(rest.len());
+            let (run, tail) = rest.split_at(end);
+            rest = tail;
+            if !alphanumeric {
+                between = run.to_owned();
+                continue;
+            }
+            let separator = if tokens.is_empty() {
+                prefix = std::mem::take(&mut between);
+                ".".to_owned()
+            } else {
+                std::mem::take(&mut between)
+            };
+            tokens.push(Token { separator, style: Style::of(run, letter_value) });
+        }
+        if tokens.is_empty() {
+            // Without a format token the punctuation is both prefix and suffix.
+            let style = Style::Decimal { zero: '0', width: 1 };
+            tokens.push(Token { separator: ".".into(), style });
+            prefix = between.clone();
+        }
+        NumberFormat { prefix, tokens, suffix: between }
+    }
+
+    /// Appends the numbers in this format.
+    pub fn write(&self, numbers: &[u64], grouping: Option<(&str, usize)>, out: &mut String) {
+        out.push_str(&self.prefix);
+        for (at, number) in numbers.iter().enumerate() {
+            let token = self.tokens.get(at).unwrap_or(&self.tokens[self.tokens.len() - 1]);
+            if at > 0 {
+                out.push_str(&token.separator);
+            }
+            token.style.write(*number, grouping, out);
+        }
+        out.push_str(&self.suffix);
+    }
+}
+
+impl Style {
+    fn of(token: &str, letter_value: &str) -> Style {
+        let decimal = Style::Decimal { zero: '0', width: 1 };
+        let Some(last) = token.chars().last() else { return decimal };
+        let width = token.chars().count().min(WIDTH_MAX);
+        if let Some(zero) = ZEROS.iter().copied().find(|zero| last as u32 == *zero as u32 + 1) {
+            if token.chars().rev().skip(1).all(|c| c == zero) {
+                return Style::Decimal { zero, width };
+            }
+            return decimal;
+        }
+        if width != 1 {
+            return decimal;
+        }
+        match last {
+            'A' => Style::Letters(LATIN_UPPER),
+            'a' => Style::Letters(LATIN_LOWER),
+            'I' if letter_value == "alphabetic" => Style::Letters(LATIN_UPPER),
+            'i' if letter_value == "alphabetic" => Style::Letters(LATIN_LOWER),
+            'I' => Style::Roman { upper: true },
+            'i' => Style::Roman { upper: false },
+            'α' => Style::Letters(GREEK_LOWER),
+            'Α' => Style::Letters(GREEK_UPPER),
+            'а' => Style::Letters(CYRILLIC_LOWER),
+            'А' => Style::Letters(CYRILLIC_UPPER),
+            'א' => Style::Letters(HEBREW),
+            'あ' => Style::Letters(HIRAGANA),
+            'ア' => Style::Letters(KATAKANA),
+            _ => decimal,
+        }
+    }
+
+    fn write(self, number: u64, grouping: Option<(&str, usize)>, out: &mut String) {
+        match self {
+            Style::Letters(letters) if number > 0 => write_letters(number, letters, out),
+            Style::Roman { upper } if (1..=ROMAN_MAX).contains(&number) => write_roman(number, upper, out),
+            Style::Decimal { zero, width } => write_decimal(number, zero, width, grouping, out),
+            _ => write_decimal(number, '0', 1, grouping, out),
+        }
+    }
+}
+
+fn write_decimal(number: u64, zero: char, width: usize, grouping: Option<(&str, usize)>, out: &mut String) {
+    let digits = format!("{number:0width$}");
+    for (at, digit) in digits.chars().enumerate() {
+        let left = digits.len() - at;
+        if let Some((separator, size)) = grouping
+            && at > 0
+            && size > 0
+            && left % size == 0
+        {
+            out.push_str(separator);
+        }
+        let value = digit as u32 - '0' as u32;
+        out.push(char::from_u32(zero as u32 + value).unwrap_or(digit));
+    }
+}
+
+fn write_letters(number: u64, letters: &str, out: &mut String) {
+    let letters: Vec<char> = letters.chars().collect();
+    let base = letters.len() as u64;
+    let mut reversed = Vec::new();
+    let mut left = number;
+    while left > 0 {
+        left -= 1;
+        reversed.push(letters[(left % base) as usize]);
+        left /= base;
+    }
+    out.extend(reversed.iter().rev());
+}
+
+fn write_roman(number: u64, upper: bool, out: &mut String) {
+    const NUMERALS: &[(u64, &str)] = &[
+        (1000, "m"),
+        (900, "cm"),
+        (500, "d"),
+        (400, "cd"),
+        (100, "c"),
+        (90, "xc"),
+        (50, "l"),
+        (40, "xl"),
+        (10, "x"),
+        (9, "ix"),
+        (5, "v"),
+        (4, "iv"),
+        (1, "i"),
+    ];
+    let mut left = number;
+    for (value, numeral) in NUMERALS {
+        while left >= *value {
+            left -= value;
+            if upper { out.push_str(&numeral.to_uppercase()) } else { out.push_str(numeral) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(format: &str, numbers: &[u64], expected: &str) {
+        let mut out = String::new();
+        NumberFormat::parse(format, "").write(numbers, None, &mut out);
+        assert_eq!(out, expected, "format `{format}`");
+    }
+
+    #[test]
+    fn tokens() {
+        check("1", &[12], "12");
+        check("001", &[7], "007");
+        check("a", &[1], "a");
+        check("A", &[27], "AA");
+        check("i", &[14], "xiv");
+        check("I", &[1999], "MCMXCIX");
+        check("(1) ", &[3], "(3) ");
+        check("A.1.a. ", &[2, 3, 4], "B.3.d. ");
+        check("1", &[1, 2, 3], "1.2.3");
+        check("1-1", &[1, 2, 3], "1-2-3");
+        check("...A...", &[2], "...B...");
+        check("", &[4], "4");
+        check("α", &[2], "β");
+        check("١", &[12], "١٢");
+    }
+
+    #[test]
+    fn grouping() {
+        let mut out = String::new();
+        NumberFormat::parse("1", "").write(&[1234567], Some((",", 3)), &mut out);
+        assert_eq!(out, "1,234,567");
+    }
+}

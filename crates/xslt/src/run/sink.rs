@@ -1,0 +1,269 @@
+//! Where the output of operations goes: bytes, a tree, a sequence of items, or a string.
+
+use std::sync::Arc;
+
+use penstock_xml::{Document, NodeId, NodeKind, TreeBuilder};
+use penstock_xpath::{Item, Node, Session};
+
+use crate::output::Writer;
+use crate::program::{Event, Fragment, OutName, Program};
+
+/// A destination.
+pub(crate) enum Sink<'o> {
+    Bytes(Box<Writer<'o>>),
+    Tree(TreeBuilder),
+    Text(TextSink),
+    Sequence(SequenceSink),
+}
+
+/// Collects the text of an attribute, a comment, a message.
+#[derive(Default)]
+pub(crate) struct TextSink {
+    pub text: String,
+}
+
+/// Collects items; nodes made here have no parent.
+#[derive(Default)]
+pub(crate) struct SequenceSink {
+    pub items: Vec<Item>,
+    tree: Option<TreeBuilder>,
+    depth: usize,
+}
+
+impl SequenceSink {
+    /// Whether an element is open.
+    pub fn is_building(&self) -> bool {
+        self.tree.is_some()
+    }
+
+    /// Builds one node and adds it.
+    fn single(&mut self, session: &Session, build: impl FnOnce(&mut TreeBuilder)) {
+        if let Some(tree) = &mut self.tree {
+            build(tree);
+            return;
+        }
+        let mut tree = TreeBuilder::with_capacity(4);
+        build(&mut tree);
+        self.add_first(session, tree);
+    }
+
+    fn add_first(&mut self, session: &Session, tree: TreeBuilder) {
+        let document = Arc::new(tree.finish());
+        let child = document.first_child(Document::ROOT);
+        let root = session.add(document);
+        self.items.extend(child.map(|id| Item::Node(Node { document: root.document, id })));
+    }
+}
+
+impl Sink<'_> {
+    pub fn start_element(&mut self, prefix: &str, local: &str, namespace: &str) {
+        match self {
+            Sink::Bytes(writer) => writer.start_element(prefix, local, namespace),
+            Sink::Tree(tree) => tree.start_element(prefix, local, namespace),
+            Sink::Sequence(sequence) => {
+                sequence.depth += 1;
+                sequence.tree.get_or_insert_with(TreeBuilder::new).start_element(prefix, local, namespace);
+            }
+            Sink::Text(_) => {}
+        }
+    }
+
+    pub fn end_element(&mut self, session: &Session) {
+        match self {
+            Sink::Bytes(writer) => writer.end_element(),
+            Sink::Tree(tree) => tree.end_element(),
+            Sink::Sequence(sequence) => {
+                if let Some(tree) = &mut sequence.tree {
+                    tree.end_element();
+                }
+                sequence.depth = sequence.depth.saturating_sub(1);
+                if sequence.depth == 0
+                    && let Some(tree) = sequence.tree.take()
+                {
+                    sequence.add_first(session, tree);
+                }
+            }
+            Sink::Text(_) => {}
+        }
+    }
+
+    pub fn declare(&mut self, prefix: &str, namespace: &str) {
+        match self {
+            Sink::Bytes(writer) => writer.declare(prefix, namespace),
+            Sink::Tree(tree) => tree.declare_namespace(prefix, namespace),
+            Sink::Sequence(sequence) => {
+                if let Some(tree) = &mut sequence.tree {
+                    tree.declare_namespace(prefix, namespace);
+                }
+            }
+            Sink::Text(_) => {}
+        }
+    }
+
+    pub fn attribute(&mut self, name: &OutName, value: &str, session: &Session) {
+        self.attribute_parts(&name.prefix, &name.local, &name.namespace, value, session);
+    }
+
+    pub fn attribute_parts(&mut self, prefix: &str, local: &str, namespace: &str, value: &str, session: &Session) {
+        match self {
+            Sink::Bytes(writer) => writer.attribute(prefix, local, namespace, value),
+            Sink::Tree(tree) => tree.attribute(prefix, local, namespace, value),
+            Sink::Sequence(sequence) => match &mut sequence.tree {
+                Some(tree) => tree.attribute(prefix, local, namespace, value),
+                None => {
+                    // An attribute cannot be without an element in a tree, so it gets one that nobody sees.
+                    let mut tree = TreeBuilder::with_capacity(4);
+                    tree.start_element("", "attribute", "");
+                    tree.attribute(prefix, local, namespace, value);
+                    let document = Arc::new(tree.finish());
+                    let id = document.first_child(Document::ROOT).and_then(|e| document.attributes(e).next());
+                    let root = session.add(document);
+                    sequence.items.extend(id.map(|id| Item::Node(Node { document: root.document, id })));
+                }
+            },
+            Sink::Text(_) => {}
+        }
+    }
+
+    #[inline]
+    pub fn text(&mut self, text: &str, session: &Session) {
+        match self {
+            Sink::Bytes(writer) => writer.text(text),
+            Sink::Tree(tree) => tree.text(text),
+            Sink::Text(sink) => sink.text.push_str(text),
+            Sink::Sequence(sequence) => {
+                if !text.is_empty() {
+                    sequence.single(session, |tree| tree.text(text));
+                }
+            }
+        }
+    }
+
+    /// Text that is not escaped; only bytes know the difference.
+    pub fn raw(&mut self, text: &str, session: &Session) {
+        match self {
+            Sink::Bytes(writer) => writer.raw(text),
+            other => other.text(text, session),
+        }
+    }
+
+    pub fn comment(&mut self, text: &str, session: &Session) {
+        match self {
+            Sink::Bytes(writer) => writer.comment(text),
+            Sink::Tree(tree) => tree.comment(text),
+            Sink::Sequence(sequence) => sequence.single(session, |tree| tree.comment(text)),
+            Sink::Text(_) => {}
+        }
+    }
+
+    pub fn processing_instruction(&mut self, target: &str, data: &str, session: &Session) {
+        match self {
+            Sink::Bytes(writer) => writer.processing_instruction(target, data),
+            Sink::Tree(tree) => tree.processing_instruction(target, data),
+            Sink::Sequence(sequence) => sequence.single(session, |tree| tree.processing_instruction(target, data)),
+            Sink::Text(_) => {}
+        }
+    }
+
+    /// A fragment: at once where that is possible, as events elsewhere.
+    #[inline]
+    pub fn fragment(&mut self, fragment: &Fragment, program: &Program, session: &Session) {
+        if let Sink::Bytes(writer) = self
+            && writer.takes(fragment)
+        {
+            writer.fragment(fragment);
+            return;
+        }
+        self.events(fragment, program, session);
+    }
+
+    fn events(&mut self, fragment: &Fragment, program: &Program, session: &Session) {
+        for event in &fragment.events {
+            match event {
+                Event::Start(literal) => {
+                    let literal = &program.literals[*literal as usize];
+                    self.start_element(&literal.name.prefix, &literal.name.local, &literal.name.namespace);
+                    for (prefix, namespace) in &literal.namespaces {
+                        self.declare(prefix, namespace);
+                    }
+                }
+                Event::Attribute(name, value) => self.attribute(name, value, session),
+                Event::Text(text) => self.text(text, session),
+                Event::End => self.end_element(session),
+            }
+        }
+    }
+
+    /// Copies a node with everything in it.
+    pub fn copy_node(&mut self, document: &Document, id: NodeId, namespaces: bool, session: &Session) {
+        match document.kind(id) {
+            NodeKind::Document => {
+                for child in document.children(id) {
+                    self.copy_node(document, child, namespaces, session);
+                }
+            }
+            NodeKind::Element => self.copy_element(document, id, namespaces, session),
+            _ => self.copy_leaf(document, id, session),
+        }
+    }
+
+    /// Copies a node that has no content.
+    pub fn copy_leaf(&mut self, document: &Document, id: NodeId, session: &Session) {
+        match document.kind(id) {
+            NodeKind::Text => self.text(document.text(id), session),
+            NodeKind::Comment => self.comment(document.text(id), session),
+            NodeKind::ProcessingInstruction => {
+                self.processing_instruction(document.local_name(id), document.text(id), session);
+            }
+            NodeKind::Attribute => {
+                let name = document.name(id);
+                self.attribute_parts(name.prefix, name.local, name.namespace, document.text(id), session);
+            }
+            NodeKind::Namespace => self.declare(document.local_name(id), document.text(id)),
+            NodeKind::Document | NodeKind::Element => {}
+        }
+    }
+
+    /// Opens a copy of an element with its namespaces: all in scope, or those written on it when its parent's copy
+    /// encloses it already.
+    pub fn copy_start(&mut self, document: &Document, id: NodeId, inherited: bool) {
+        let name = document.name(id);
+        self.start_element(name.prefix, name.local, name.namespace);
+        if inherited {
+            for declaration in document.namespace_declarations(id) {
+                self.declare(document.local_name(declaration), document.text(declaration));
+            }
+        } else {
+            for declaration in document.in_scope_namespaces(id) {
+                self.declare(document.local_name(declaration), document.text(declaration));
+            }
+        }
+    }
+
+    fn copy_element(&mut self, document: &Document, root: NodeId, namespaces: bool, session: &Session) {
+        let mut open: Vec<usize> = Vec::new();
+        for id in std::iter::once(root).chain(document.descendants(root)) {
+            while open.last().is_some_and(|end| *end <= id.index()) {
+                open.pop();
+                self.end_element(session);
+            }
+            if document.kind(id) != NodeKind::Element {
+                self.copy_leaf(document, id, session);
+                continue;
+            }
+            if namespaces {
+                self.copy_start(document, id, id != root);
+            } else {
+                let name = document.name(id);
+                self.start_element(name.prefix, name.local, name.namespace);
+            }
+            for attribute in document.attributes(id) {
+                self.copy_leaf(document, attribute, session);
+            }
+            open.push(document.subtree(id).end);
+        }
+        for _ in open {
+            self.end_element(session);
+        }
+    }
+}
