@@ -2,7 +2,9 @@
 
 /// The candidate with the fewest edits, when those are few enough to be a slip.
 pub(crate) fn nearest<'n>(wanted: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let allowed = (wanted.chars().count() / 3).clamp(1, 3);
+    // Two letters swapped are two edits.
+    let length = wanted.chars().count();
+    let allowed = if length < 4 { 1 } else { (length / 3).clamp(2, 3) };
     candidates
         .map(|candidate| (edits(wanted, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)

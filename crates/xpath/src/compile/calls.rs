@@ -140,14 +140,8 @@ fn unknown_function(name: &Name, span: Span) -> XPathError {
     XPathError::new("XPST0017", format!("unknown function `{}`{hint}", name.lexical())).at(span)
 }
 
-/// Whether a call looks at the context item by itself, or may do so for all we know.
+/// Whether a standard function looks at the context item by itself. What the host's functions do, the host knows.
 pub(super) fn reads_context(name: &Name, arguments: usize) -> bool {
-    match name.namespace.as_deref() {
-        Some(FUNCTION_NAMESPACE) => match functions::find(&name.local) {
-            Some(builtin) => builtin.reads_context(arguments),
-            None => true,
-        },
-        Some(SCHEMA_NAMESPACE | functions::MATH_NAMESPACE) => false,
-        _ => true,
-    }
+    name.namespace.as_deref() == Some(FUNCTION_NAMESPACE)
+        && functions::find(&name.local).is_some_and(|builtin| builtin.reads_context(arguments))
 }
