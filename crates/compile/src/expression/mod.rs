@@ -3,6 +3,8 @@
 
 mod functions;
 mod json;
+mod scope;
+pub mod synapse;
 mod xpath;
 
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use penstock_engine::{Exchange, Fault, Needs, Place};
 use penstock_json::path::JsonPath;
 use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
+
+use synapse::SynapseExpression;
 
 use crate::{Compiler, Element};
 
@@ -26,14 +30,18 @@ pub struct Expression {
 enum Kind {
     XPath(xpath::XPathExpression),
     Json(JsonPath),
+    Synapse(SynapseExpression, Vec<(String, String)>),
 }
 
 impl Expression {
     /// Compiles a text found on an element, whose namespaces hold. `None` after an error was reported.
     pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<Expression> {
-        let kind = match json::path_of(text) {
-            Some(path) => Kind::Json(json::compile(cx, path, &at)?),
-            None => Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?),
+        let kind = if let Some(inner) = synapse_of(text) {
+            Kind::Synapse(compile_synapse(cx, inner, &at)?, el.namespaces())
+        } else if let Some(path) = json::path_of(text) {
+            Kind::Json(json::compile(cx, path, &at)?)
+        } else {
+            Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?)
         };
         Some(Expression { text: text.into(), at, kind })
     }
@@ -43,6 +51,8 @@ impl Expression {
         match &self.kind {
             Kind::XPath(expression) => expression.needs(),
             Kind::Json(_) => Needs::Whole,
+            Kind::Synapse(expression, _) if !expression.reads_payload() => Needs::Nothing,
+            Kind::Synapse(..) => Needs::Whole,
         }
     }
 
@@ -50,7 +60,7 @@ impl Expression {
     pub fn json_path(&self) -> Option<&JsonPath> {
         match &self.kind {
             Kind::Json(path) => Some(path),
-            Kind::XPath(_) => None,
+            Kind::XPath(_) | Kind::Synapse(..) => None,
         }
     }
 
@@ -59,6 +69,7 @@ impl Expression {
         match &self.kind {
             Kind::XPath(expression) => expression.value(exchange),
             Kind::Json(path) => json::value(path, exchange),
+            Kind::Synapse(expression, namespaces) => Ok(synapse_value(expression, namespaces, exchange)),
         }
     }
 
@@ -75,6 +86,9 @@ impl Expression {
                 let root = exchange.json()?;
                 Ok(Some(path.text(&root).into_owned()))
             }
+            Kind::Synapse(expression, namespaces) => {
+                Ok(synapse_value(expression, namespaces, exchange).map(|value| value.to_text().into_owned()))
+            }
         }
     }
 
@@ -83,6 +97,9 @@ impl Expression {
         match &self.kind {
             Kind::XPath(expression) => expression.truth(exchange),
             Kind::Json(path) => Ok(json::value(path, exchange)?.is_some_and(|value| value.is_true())),
+            Kind::Synapse(expression, namespaces) => {
+                Ok(synapse_value(expression, namespaces, exchange).is_some_and(|value| value.is_true()))
+            }
         }
     }
 
@@ -91,6 +108,46 @@ impl Expression {
         match &self.kind {
             Kind::XPath(expression) => expression.nodes(exchange),
             Kind::Json(_) => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
+            Kind::Synapse(..) => match self.value(exchange)? {
+                Some(Value::Xml(document, nodes)) => Ok((document, nodes)),
+                _ => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
+            },
+        }
+    }
+}
+
+/// What stands inside `${…}` when that is the whole text.
+fn synapse_of(text: &str) -> Option<&str> {
+    let text = text.trim();
+    (text.starts_with("${") && closing_brace(&text[1..]) == Some(text.len() - 2)).then(|| &text[2..text.len() - 1])
+}
+
+fn compile_synapse(cx: &mut Compiler<'_>, inner: &str, at: &Place) -> Option<SynapseExpression> {
+    match SynapseExpression::parse(inner) {
+        Ok(expression) => {
+            for lint in expression.lints() {
+                let place = Place { column: at.column + 2 + lint.span.start as u32, ..at.clone() };
+                cx.warn(place, lint.message.clone());
+            }
+            Some(expression)
+        }
+        Err(error) => {
+            let place = Place { column: at.column + 2 + error.span.start as u32, ..at.clone() };
+            cx.error(place, format!("the expression `${{{inner}}}` is not valid: {}", error.message));
+            None
+        }
+    }
+}
+
+/// The value; a failed evaluation is a line in the log and no value, as in the original.
+fn synapse_value(expression: &SynapseExpression, namespaces: &[(String, String)], exchange: &mut Exchange) -> Option<Value> {
+    use synapse::Scope as _;
+    let mut scope = scope::ExchangeScope { exchange, namespaces };
+    match expression.evaluate(&mut scope) {
+        Ok(value) => value,
+        Err(error) => {
+            scope.failed(expression.text(), &error);
+            None
         }
     }
 }
@@ -132,7 +189,7 @@ impl Text {
 /// What stands between `{` and `}` when that is the whole text. `${…}` stays whole.
 pub fn braced(text: &str) -> Option<&str> {
     let text = text.trim();
-    if text.starts_with("${") && closing_brace(&text[1..]) == Some(text.len() - 2) {
+    if synapse_of(text).is_some() {
         return Some(text);
     }
     text.strip_prefix('{')?.strip_suffix('}')

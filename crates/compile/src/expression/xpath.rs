@@ -19,7 +19,7 @@ use super::functions;
 use crate::{Compiler, Element};
 
 /// What the variables of the artifacts stand for, as paths from the envelope's document.
-const ALIASES: [(&str, &str); 3] =
+pub(super) const ALIASES: [(&str, &str); 3] =
     [("body", "/*/*[local-name()='Body']"), ("header", "/*/*[local-name()='Header']"), ("env", "/*")];
 
 /// An XPath expression of an artifact.

@@ -1,0 +1,114 @@
+//! The exchange as what Synapse expressions (`${…}`) ask for values.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use penstock_engine::Exchange;
+use penstock_engine::ports::Level;
+use penstock_message::{Form, SoapVersion, Value};
+use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
+
+use super::synapse::{EvaluationError, Scope, Source, Vault};
+
+/// An exchange while an expression reads it.
+pub(super) struct ExchangeScope<'a> {
+    pub exchange: &'a mut Exchange,
+    /// Prefixes of the element the expression stands on, for `xpath(…)`.
+    pub namespaces: &'a [(String, String)],
+}
+
+impl Scope for ExchangeScope<'_> {
+    fn payload(&mut self) -> Result<Arc<serde_json::Value>, EvaluationError> {
+        self.exchange.json().map_err(|fault| EvaluationError::new(&*fault.message))
+    }
+
+    fn whole_payload(&mut self) -> Result<Value, EvaluationError> {
+        let media = self.exchange.message.media_type();
+        let is_xml = matches!(self.exchange.message.body.form(), Form::Xml(_)) || media.is_xml();
+        if !is_xml {
+            return self.payload().map(Value::Json);
+        }
+        let envelope = self.exchange.xml().map_err(|fault| EvaluationError::new(&*fault.message))?;
+        let nodes = match envelope.soap {
+            SoapVersion::None => envelope.payload().into_iter().collect(),
+            _ => envelope.document.children(envelope.body).filter(|child| envelope.document.is_element(*child)).collect(),
+        };
+        Ok(Value::Xml(envelope.document.clone(), nodes))
+    }
+
+    fn named(&mut self, source: Source, name: &str) -> Option<Value> {
+        use penstock_message::Scope as Property;
+        match source {
+            Source::Variable => self.exchange.message.variables.get(name).cloned(),
+            Source::Header => self.exchange.property(Property::Transport, name),
+            Source::Property => self.exchange.property(Property::Default, name),
+            Source::Axis2Property => self.exchange.property(Property::Axis2, name),
+            Source::QueryParameter => self.exchange.query(name).map(Value::string),
+            Source::PathParameter => self.exchange.property(Property::Default, &format!("uri.var.{name}")),
+            Source::FunctionParameter => self.exchange.property(Property::Function, name),
+            Source::Config => {
+                let environment = &self.exchange.core().environment;
+                let value = environment.variables.get(name).or_else(|| environment.file.get(name));
+                value.map(|value| Value::string(value.as_str()))
+            }
+        }
+    }
+
+    fn xpath(&mut self, expression: &str, variable: Option<&str>) -> Result<Value, EvaluationError> {
+        let document = match variable {
+            None => self.exchange.xml().map_err(|fault| EvaluationError::new(&*fault.message))?.document.clone(),
+            Some(name) => match self.exchange.message.variables.get(name) {
+                Some(Value::Xml(document, _)) => document.clone(),
+                Some(other) => {
+                    let text = other.to_text().into_owned();
+                    let parsed = penstock_xml::Document::parse(text.into_bytes(), &penstock_xml::ParseOptions::default());
+                    Arc::new(parsed.map_err(|error| EvaluationError::new(format!("variable `{name}` is not XML: {error}")))?)
+                }
+                None => return Err(EvaluationError::new(format!("there is no variable `{name}`"))),
+            },
+        };
+        let mut context = StaticContext::new().allow_undeclared_prefixes(true);
+        for (prefix, namespace) in self.namespaces {
+            context = context.namespace(prefix.as_str(), namespace.as_str());
+        }
+        for (variable, path) in super::xpath::ALIASES {
+            context = context.alias(variable, path);
+        }
+        let failed = |error: penstock_xpath::XPathError| EvaluationError::new(error.message());
+        let compiled = XPath::compile(expression, &context).map_err(failed)?;
+        let (session, root) = Session::with_document(document);
+        let context = DynamicContext::new(&session, &NoHost).with_node(root);
+        let found = compiled.evaluate(&context).map_err(failed)?;
+        let text: String = found
+            .iter()
+            .map(|item| match item {
+                ItemRef::Node(node) => super::xpath::node_text(session.document_of(node), node.id),
+                ItemRef::Atomic(atomic) => atomic.to_text(true).into_owned(),
+            })
+            .collect();
+        Ok(Value::string(text))
+    }
+
+    fn registry(&mut self, path: &str, property: Option<&str>) -> Option<String> {
+        let resource = self.exchange.program().resources.get(path)?;
+        match property {
+            None => Some(resource.text().into_owned()),
+            Some(name) => {
+                let found = resource.properties.iter().find(|(key, _)| **key == *name);
+                found.map(|(_, value)| value.to_string())
+            }
+        }
+    }
+
+    fn secret(&mut self, _vault: Vault, _path: &[String]) -> Result<String, EvaluationError> {
+        Err(EvaluationError::new("secrets are not supported yet"))
+    }
+
+    fn now_ms(&mut self) -> i64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+    }
+
+    fn failed(&mut self, expression: &str, error: &EvaluationError) {
+        self.exchange.log(Level::Warn, "SynapseExpression", &format!("`${{{expression}}}` has no value: {error}"));
+    }
+}
