@@ -20,5 +20,5 @@ pub use artifact::{ArtifactStatus, Compilation, Input, InputKind, compile};
 pub use compiler::{CompileOptions, Compiler, NameKind};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
-pub use expression::{Expression, Text};
+pub use expression::{Expression, InlineText, Text};
 pub use registry::{HandlerKind, MediatorKind, Registry};

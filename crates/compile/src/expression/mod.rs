@@ -186,6 +186,44 @@ impl Text {
     }
 }
 
+/// Text with `${…}` inside, written for what the text is: JSON and XML escape what is put in.
+pub struct InlineText {
+    template: synapse::Template,
+    namespaces: Vec<(String, String)>,
+    escape: synapse::Escape,
+}
+
+impl InlineText {
+    /// Compiles a text. `None` after an error was reported.
+    pub fn compile(
+        cx: &mut Compiler<'_>,
+        el: &Element<'_>,
+        text: &str,
+        escape: synapse::Escape,
+        at: Place,
+    ) -> Option<InlineText> {
+        match synapse::Template::parse(text) {
+            Ok(template) => Some(InlineText { template, namespaces: el.namespaces(), escape }),
+            Err(error) => {
+                cx.error(at, format!("`{}`: {}", text.get(error.span.clone()).unwrap_or_default(), error.message));
+                None
+            }
+        }
+    }
+
+    /// The text for a message. What fails becomes nothing, with a line in the log.
+    pub fn text(&self, exchange: &mut Exchange) -> String {
+        let options = exchange.program().conversion.mapping.clone();
+        let mut scope = scope::ExchangeScope { exchange, namespaces: &self.namespaces };
+        self.template.render(&mut scope, self.escape, &options)
+    }
+
+    /// What it does with the body.
+    pub fn needs(&self) -> Needs {
+        if self.template.reads_payload() { Needs::Whole } else { Needs::Nothing }
+    }
+}
+
 /// What stands between `{` and `}` when that is the whole text. `${…}` stays whole.
 pub fn braced(text: &str) -> Option<&str> {
     let text = text.trim();
