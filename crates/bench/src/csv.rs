@@ -57,7 +57,9 @@ pub fn first_column(path: &Path) -> Result<Vec<String>, Error> {
     loop {
         match reader.next(&mut fields) {
             Ok(true) => values.extend(fields.first().cloned()),
-            Ok(false) if values.is_empty() => return Err(Error::Input(format!("{}: the file is empty", path.display()))),
+            Ok(false) if values.is_empty() => {
+                return Err(Error::Input(format!("{}: the file is empty", path.display())));
+            }
             Ok(false) => return Ok(values),
             Err(why) => return Err(Error::Input(format!("{}:{}: {why}", path.display(), reader.line()))),
         }

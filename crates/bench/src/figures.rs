@@ -95,8 +95,8 @@ impl Metric {
 
 /// Percentiles at which the distribution of response times is kept for charts.
 pub const DISTRIBUTION: [f64; 22] = [
-    0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 97.5, 98.0, 99.0, 99.5, 99.9, 99.99,
-    100.0,
+    0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 97.5, 98.0, 99.0, 99.5,
+    99.9, 99.99, 100.0,
 ];
 
 /// The figures of one run. A figure that was not measured is absent.
@@ -224,7 +224,6 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 fn number(count: u64) -> f64 {
     count as f64
 }

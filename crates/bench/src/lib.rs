@@ -9,6 +9,7 @@ pub mod echo;
 pub mod error;
 pub mod figures;
 pub mod http;
+pub mod jmx;
 pub mod jtl;
 pub mod load;
 pub mod observe;

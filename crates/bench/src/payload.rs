@@ -99,7 +99,9 @@ fn json(bytes: usize) -> Result<Vec<u8>, Error> {
     const END: &str = "]}}";
     let Some(room) = bytes.checked_sub(START.len() + END.len()) else {
         let least = START.len() + END.len();
-        return Err(Error::Input(format!("the smallest JSON message of this shape has {least} bytes, more than {bytes}")));
+        return Err(Error::Input(format!(
+            "the smallest JSON message of this shape has {least} bytes, more than {bytes}"
+        )));
     };
     let items = room / ITEM.len();
     let mut body = String::with_capacity(bytes);

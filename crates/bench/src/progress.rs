@@ -36,7 +36,6 @@ impl Progress {
         let left = clock(self.whole - spent);
         let share = if self.whole.is_zero() { 1.0 } else { spent.as_secs_f64() / self.whole.as_secs_f64() };
         const BAR_WIDTH: usize = 20;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a short bar")]
         let filled = (share * BAR_WIDTH as f64) as usize;
         let bar = format!("{}{}", "━".repeat(filled), "─".repeat(BAR_WIDTH.saturating_sub(filled)));
         // Carriage return, then erase to the end of the line: the line is always the last one on the terminal.

@@ -213,11 +213,7 @@ impl ResultsDirectory {
         Ok(results)
     }
 
-    fn each_record(
-        &self,
-        name: &str,
-        mut act: impl FnMut(&[String], u64) -> Result<(), String>,
-    ) -> Result<(), Error> {
+    fn each_record(&self, name: &str, mut act: impl FnMut(&[String], u64) -> Result<(), String>) -> Result<(), Error> {
         let path = self.file(name);
         if !path.exists() {
             return Ok(());

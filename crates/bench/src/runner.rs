@@ -129,7 +129,10 @@ impl Session<'_> {
                 }
                 Err(NotRunning::NotInstalled(program)) => {
                     let hint = "is it installed, or is its directory missing in PATH?";
-                    return Err(Error::Environment(format!("target `{}`: no program `{program}`; {hint}", target.name)));
+                    return Err(Error::Environment(format!(
+                        "target `{}`: no program `{program}`; {hint}",
+                        target.name
+                    )));
                 }
                 Err(NotRunning::Failed(error)) if target.optional => {
                     report.left_out.push(format!("{}: {error}", target.name));
@@ -202,7 +205,8 @@ impl Session<'_> {
         for cell in &cells {
             for round in 1..=rounds {
                 // Gateways take turns within a round, and a different one begins each round.
-                let order: Vec<usize> = (0..running.len()).map(|place| (place + round as usize - 1) % running.len()).collect();
+                let order: Vec<usize> =
+                    (0..running.len()).map(|place| (place + round as usize - 1) % running.len()).collect();
                 for index in order {
                     let target = &mut running[index];
                     if !missing(target, cell, round) {
@@ -237,7 +241,11 @@ impl Session<'_> {
         if !target.alive() {
             progress.clear();
             let log = self.directory.file(&format!("{}.log", file_name(&target.name)));
-            return Err(Error::Environment(format!("target `{}` has ended; its output is in {}", target.name, log.display())));
+            return Err(Error::Environment(format!(
+                "target `{}` has ended; its output is in {}",
+                target.name,
+                log.display()
+            )));
         }
         if let Some(backend) = backend {
             backend.set_delay(Duration::from_millis(cell.backend_delay_ms));
@@ -357,7 +365,8 @@ fn describe(target: &Running) -> String {
 }
 
 fn describe_cell(cell: &Cell, round: u32, rounds: u32) -> String {
-    let delay = if cell.backend_delay_ms > 0 { format!(" · {} ms delay", cell.backend_delay_ms) } else { String::new() };
+    let delay =
+        if cell.backend_delay_ms > 0 { format!(" · {} ms delay", cell.backend_delay_ms) } else { String::new() };
     let round = if rounds > 1 { format!(" · round {round}") } else { String::new() };
     format!("{} · {} users · {} B{delay}{round}", cell.scenario, cell.users, cell.message_bytes)
 }

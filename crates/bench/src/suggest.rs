@@ -3,7 +3,11 @@
 /// The candidate closest to a word, if it is close enough to be what was meant.
 pub fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = word.chars().count() / 3 + 1;
-    candidates.map(|candidate| (distance(word, candidate), candidate)).filter(|(far, _)| *far <= limit).min().map(|(_, near)| near)
+    candidates
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(far, _)| *far <= limit)
+        .min()
+        .map(|(_, near)| near)
 }
 
 /// Letters to insert, delete or replace to get from one word to the other (Levenshtein).

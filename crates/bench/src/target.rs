@@ -121,7 +121,8 @@ fn tail(log: &Path) -> String {
 
 fn listens(url: &Url) -> bool {
     let addresses = (url.host.as_str(), url.port).to_socket_addrs();
-    addresses.is_ok_and(|mut all| all.any(|address| TcpStream::connect_timeout(&address, Duration::from_secs(2)).is_ok()))
+    addresses
+        .is_ok_and(|mut all| all.any(|address| TcpStream::connect_timeout(&address, Duration::from_secs(2)).is_ok()))
 }
 
 /// The program with this name, as a shell would find it. Daemons are often outside of a user's path.

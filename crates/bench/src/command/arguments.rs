@@ -39,8 +39,9 @@ pub fn number(matches: &ArgMatches, name: &str) -> Result<Option<usize>, Error> 
 /// A length of time of an option.
 pub fn duration(matches: &ArgMatches, name: &str) -> Result<Option<Duration>, Error> {
     let parse = |text: &str| {
-        parse_duration(text)
-            .ok_or_else(|| Error::Usage(format!("`--{name} {text}`: `{text}` is not a time like `500ms`, `10s` or `15m`")))
+        parse_duration(text).ok_or_else(|| {
+            Error::Usage(format!("`--{name} {text}`: `{text}` is not a time like `500ms`, `10s` or `15m`"))
+        })
     };
     text(matches, name).map(parse).transpose()
 }
@@ -73,7 +74,9 @@ mod tests {
 
     #[test]
     fn times_are_read() {
-        for (text, expected_ms) in [("500ms", 500), ("10s", 10_000), ("1.5s", 1500), ("2m", 120_000), ("7", 7000), ("0", 0)] {
+        for (text, expected_ms) in
+            [("500ms", 500), ("10s", 10_000), ("1.5s", 1500), ("2m", 120_000), ("7", 7000), ("0", 0)]
+        {
             assert_eq!(parse_duration(text), Some(Duration::from_millis(expected_ms)), "{text}");
         }
         for text in ["", "s", "-1s", "1d", "1..2s", "99999h"] {

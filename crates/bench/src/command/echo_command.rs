@@ -22,7 +22,8 @@ pub fn command() -> clap::Command {
 pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
     let mut spec = EchoSpec { tls: matches.get_flag("tls"), ..EchoSpec::default() };
     if let Some(port) = number(matches, "port")? {
-        spec.port = u16::try_from(port).map_err(|_| Error::Usage(format!("`--port {port}`: a port is at most 65535")))?;
+        spec.port =
+            u16::try_from(port).map_err(|_| Error::Usage(format!("`--port {port}`: a port is at most 65535")))?;
     }
     if let Some(address) = text(matches, "address") {
         let wrong = |_| Error::Usage(format!("`--address {address}`: `{address}` is not an IP address"));
@@ -34,7 +35,8 @@ pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
     let server = EchoServer::start(&spec)?;
     let scheme = if spec.tls { "https" } else { "http" };
     let delay = if spec.delay.is_zero() { String::new() } else { format!(", delay {:?}", spec.delay) };
-    let _ = writeln!(std::io::stderr(), "echo backend on {scheme}://localhost:{}{delay}; Ctrl-C ends it", server.port());
+    let _ =
+        writeln!(std::io::stderr(), "echo backend on {scheme}://localhost:{}{delay}; Ctrl-C ends it", server.port());
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
     }

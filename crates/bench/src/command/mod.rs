@@ -3,6 +3,7 @@
 //! One file per subcommand; each builds its [`clap::Command`] and runs the matches.
 mod arguments;
 mod echo_command;
+mod jmx_command;
 mod plans;
 mod report_command;
 mod run;
@@ -20,19 +21,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs `penstock bench ARGS…`.
 pub fn bench(args: Vec<String>) -> ExitCode {
-    finish(parse(bench_command(), args).and_then(|matches| match matches.subcommand() {
+    run(bench_command(), args, |matches| match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
         Some(("plans", matches)) => plans::run(matches),
         Some(("url", matches)) => url::run(matches),
+        Some(("jmx", matches)) => jmx_command::run(matches),
         Some(("report", matches)) => report_command::run(matches),
         Some(("payload", matches)) => plans::run_payload(matches),
         _ => Err(Error::Usage("which of the commands? see `penstock bench --help`".to_owned())),
-    }))
+    })
 }
 
 /// Runs `penstock echo ARGS…`.
 pub fn echo(args: Vec<String>) -> ExitCode {
-    finish(parse(echo_command::command(), args).and_then(|matches| echo_command::run(&matches)))
+    run(echo_command::command(), args, echo_command::run)
 }
 
 fn bench_command() -> clap::Command {
@@ -48,11 +50,12 @@ fn bench_command() -> clap::Command {
         .subcommand(run::command())
         .subcommand(plans::command())
         .subcommand(url::command())
+        .subcommand(jmx_command::command())
         .subcommand(report_command::command())
         .subcommand(plans::payload_command())
 }
 
-/// Whether the exit status is 0 although something was found wrong with what was measured is decided here.
+/// How a command that ran to its end ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Everything went well.
@@ -61,19 +64,16 @@ pub(crate) enum Outcome {
     Failures,
 }
 
-fn parse(command: clap::Command, args: Vec<String>) -> Result<ArgMatches, Error> {
+fn run(command: clap::Command, args: Vec<String>, act: impl FnOnce(&ArgMatches) -> Result<Outcome, Error>) -> ExitCode {
     let name = command.get_name().to_owned();
-    let outcome = command.try_get_matches_from(std::iter::once(name).chain(args));
-    outcome.or_else(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = write!(std::io::stdout(), "{error}");
-            std::process::exit(0);
+    let outcome = match command.try_get_matches_from(std::iter::once(name).chain(args)) {
+        Ok(matches) => act(&matches),
+        Err(help) if matches!(help.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            print(&help.to_string());
+            return ExitCode::SUCCESS;
         }
-        _ => Err(Error::Usage(error.to_string().trim_end().trim_start_matches("error: ").to_owned())),
-    })
-}
-
-fn finish(outcome: Result<Outcome, Error>) -> ExitCode {
+        Err(error) => Err(Error::Usage(error.to_string().trim_end().trim_start_matches("error: ").to_owned())),
+    };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Failures) => ExitCode::from(1),
@@ -113,7 +113,8 @@ pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
 /// Waits for Ctrl-C or a request to terminate; `false` if signals cannot be received.
 async fn wait_for_interrupt() -> bool {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
         return false;
     };
     std::future::poll_fn(|cx| {

@@ -31,7 +31,11 @@ pub fn command() -> clap::Command {
         .arg(repeated("target", "NAME", "Measure only this gateway of the plan"))
         .arg(repeated("scenario", "NAME", "Measure only this scenario of the plan"))
         .arg(repeated("gateway", "NAME=URL", "Measure a gateway that runs already, instead of the plan's own"))
-        .arg(repeated("gateway-pid", "NAME=PID", "Process of a gateway that runs already, to measure CPU time and memory"))
+        .arg(repeated(
+            "gateway-pid",
+            "NAME=PID",
+            "Process of a gateway that runs already, to measure CPU time and memory",
+        ))
         .arg(option("users", "N,…", "Numbers of concurrent users"))
         .arg(option("sizes", "BYTES,…", "Message sizes, such as 500,10KB"))
         .arg(option("delays", "MS,…", "Delays of the back-end in milliseconds"))
@@ -210,13 +214,15 @@ fn override_matrix(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {
 fn list<T>(matches: &ArgMatches, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<Vec<T>>, Error> {
     let Some(items) = text(matches, name) else { return Ok(None) };
     let item = |item: &str| {
-        parse(item.trim()).ok_or_else(|| Error::Usage(format!("`--{name} {items}`: `{item}` is not a value of this list")))
+        parse(item.trim())
+            .ok_or_else(|| Error::Usage(format!("`--{name} {items}`: `{item}` is not a value of this list")))
     };
     items.split(',').map(item).collect::<Result<Vec<T>, Error>>().map(Some)
 }
 
 fn port(matches: &ArgMatches, name: &str) -> Result<Option<u16>, Error> {
-    let narrow = |port| u16::try_from(port).map_err(|_| Error::Usage(format!("`--{name} {port}`: a port is at most 65535")));
+    let narrow =
+        |port| u16::try_from(port).map_err(|_| Error::Usage(format!("`--{name} {port}`: a port is at most 65535")));
     number(matches, name)?.map(narrow).transpose()
 }
 
@@ -252,7 +258,8 @@ fn replace_gateways(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> 
         let (name, pid) = pair("gateway-pid", gateway)?;
         let target = plan.targets.iter_mut().find(|target| target.name == name);
         let target = target.ok_or_else(|| Error::Usage(format!("`--gateway-pid {gateway}`: no gateway `{name}`")))?;
-        target.pid = Some(pid.parse().map_err(|_| Error::Usage(format!("`--gateway-pid {gateway}`: `{pid}` is no process")))?);
+        target.pid =
+            Some(pid.parse().map_err(|_| Error::Usage(format!("`--gateway-pid {gateway}`: `{pid}` is no process")))?);
     }
     Ok(())
 }
@@ -267,7 +274,8 @@ fn keep_named<T>(
     for name in wanted {
         if !names.iter().any(|other| other == name) {
             let hint = crate::suggest::closest(name, names.iter().map(String::as_str));
-            let hint = hint.map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+            let hint = hint
+                .map_or_else(|| format!("there are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
             return Err(Error::Usage(format!("the plan has no {what} `{name}`; {hint}")));
         }
     }
@@ -429,7 +437,17 @@ mod tests {
     #[test]
     fn the_arguments_of_a_run_are_those_it_resumes_with() {
         let matches = command().try_get_matches_from([
-            "run", "quick", "--quick", "--users", "1,2", "--scenario", "Direct Proxy", "--scenario", "Direct API", "--out", "x",
+            "run",
+            "quick",
+            "--quick",
+            "--users",
+            "1,2",
+            "--scenario",
+            "Direct Proxy",
+            "--scenario",
+            "Direct API",
+            "--out",
+            "x",
         ]);
         let expected = "quick\n--quick\n--scenario=Direct Proxy\n--scenario=Direct API\n--users=1,2\n";
         assert_eq!(arguments_of(&matches.unwrap()), expected);
@@ -444,10 +462,16 @@ mod tests {
     #[test]
     fn wrong_arguments_are_explained() {
         check(&["nope"], "no plan `nope`; there are quick, mi-4.5.0, ei-6.6.0, apim, choreo-connect");
-        check(&["quick", "--scenario", "Direct Prox"], "the plan has no scenario `Direct Prox`; did you mean `Direct Proxy`?");
+        check(
+            &["quick", "--scenario", "Direct Prox"],
+            "the plan has no scenario `Direct Prox`; did you mean `Direct Proxy`?",
+        );
         check(&["quick", "--users", "1,x"], "`--users 1,x`: `x` is not a value of this list");
         check(&["quick", "--warm-up", "9s"], "the warm-up must be shorter than the duration, which includes it");
-        check(&["quick", "--compare", "x"], "no published report `x`; there are mi-4.5.0, ei-6.6.0, apim, choreo-connect");
+        check(
+            &["quick", "--compare", "x"],
+            "no published report `x`; there are mi-4.5.0, ei-6.6.0, apim, choreo-connect",
+        );
         check(&["quick", "--gateway", "x"], "`--gateway x`: expected a name, `=` and a value");
     }
 }

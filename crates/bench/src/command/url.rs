@@ -80,12 +80,9 @@ pub fn measure(spec: &LoadSpec, pid: Option<u32>, what: &str) -> Result<(LoadOut
     progress.clear();
     let outcome = outcome?;
     let mut figures = Figures::of_load(&outcome);
-    match (watch, pid) {
-        (Some(watch), Some(pid)) => match watch.finish() {
-            Some(seen) => figures.add_target(&seen),
-            None => return Err(Error::Environment(format!("there is no process {pid}"))),
-        },
-        _ => {}
+    if let (Some(watch), Some(pid)) = (watch, pid) {
+        let gone = || Error::Environment(format!("there is no process {pid}"));
+        figures.add_target(&watch.finish().ok_or_else(gone)?);
     }
     Ok((outcome, figures))
 }
@@ -162,7 +159,8 @@ fn expect(matches: &ArgMatches) -> Result<Expect, Error> {
         Ok(code @ 100..=599) => Ok(code),
         _ => Err(Error::Usage(format!("`--expect-status {code}`: `{code}` is not a status code"))),
     });
-    let rule = |pattern: &str| TextRule { field: Field::Body, pattern: pattern.to_owned(), equals: false, negated: false };
+    let rule =
+        |pattern: &str| TextRule { field: Field::Body, pattern: pattern.to_owned(), equals: false, negated: false };
     Ok(Expect {
         status: status.transpose()?,
         any_status: false,

@@ -124,7 +124,10 @@ struct Head {
 enum Framing {
     Sized(usize),
     /// `at` is where the next chunk starts.
-    Chunked { at: usize, body: Vec<u8> },
+    Chunked {
+        at: usize,
+        body: Vec<u8>,
+    },
 }
 
 impl Pending {
@@ -221,7 +224,8 @@ fn parse_head(buffer: &[u8], end: usize) -> Result<Head, &'static str> {
                 head.content_type = Some((start, start + value.len()));
             }
             10 if name.eq_ignore_ascii_case(b"connection") => {
-                let has = |word: &[u8]| value.split(|b| *b == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(word));
+                let has =
+                    |word: &[u8]| value.split(|b| *b == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(word));
                 head.keep_alive = if http11 { !has(b"close") } else { has(b"keep-alive") };
             }
             6 if name.eq_ignore_ascii_case(b"expect") => {
@@ -311,7 +315,10 @@ mod tests {
         check("POST / HTTP/1.1\r\ncontent-length: 3\r\nContent-Type:  a/b \r\n\r\nabcGET", Ok(("abc", "a/b", true, 3)));
         check("POST / HTTP/1.1\r\nConnection: x, Close\r\nContent-Length: 0\r\n\r\n", Ok(("", "", false, 0)));
         check("POST / HTTP/1.0\r\nContent-Length: 1\r\n\r\na", Ok(("a", "", false, 0)));
-        check("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n", Ok(("abcde", "", true, 0)));
+        check(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n",
+            Ok(("abcde", "", true, 0)),
+        );
         check("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n", Ok(("", "", true, 0)));
     }
 
@@ -323,6 +330,9 @@ mod tests {
         check("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", Err("501 Not Implemented"));
         check("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxx\r\n", Err("400 Bad Request"));
         check("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc", Err("400 Bad Request"));
-        check("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", Err("413 Content Too Large"));
+        check(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+            Err("413 Content Too Large"),
+        );
     }
 }

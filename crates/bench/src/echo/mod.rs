@@ -74,10 +74,12 @@ impl EchoServer {
         let delay_us = Arc::new(AtomicU64::new(0));
         let (end, ended) = watch::channel(());
         let (announce, announced) = mpsc::channel();
-        let mut server = EchoServer { port: spec.port, delay_us, tasks: Vec::new(), end: Some(end), threads: Vec::new() };
+        let mut server =
+            EchoServer { port: spec.port, delay_us, tasks: Vec::new(), end: Some(end), threads: Vec::new() };
         server.set_delay(spec.delay);
         // The threads share the port, and would share it with a stranger of the same user too: ask for it alone first.
-        let taken = |error| Error::Environment(format!("the echo backend cannot listen on port {}: {error}", spec.port));
+        let taken =
+            |error| Error::Environment(format!("the echo backend cannot listen on port {}: {error}", spec.port));
         drop(std::net::TcpListener::bind(spec.probe_address()).map_err(taken)?);
         for index in 0..spec.threads.max(1) {
             let worker = Worker {

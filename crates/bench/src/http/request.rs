@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn a_request_is_written_once() {
         let template = request(&[("Content-Type", "text/xml"), ("content-length", "9")], "<a/>").template().unwrap();
-        let expected = "POST /x HTTP/1.1\r\nHost: localhost:8290\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>";
+        let expected =
+            "POST /x HTTP/1.1\r\nHost: localhost:8290\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>";
         assert_eq!(template.fill(""), expected.as_bytes());
         assert!(!template.wants_token());
     }

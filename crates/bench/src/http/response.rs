@@ -114,7 +114,8 @@ impl Reader {
                     Some(rest) => bytes = rest,
                 },
                 State::Sized | State::ChunkData => {
-                    let taken = usize::try_from(self.remaining).map_or(bytes.len(), |remaining| remaining.min(bytes.len()));
+                    let taken =
+                        usize::try_from(self.remaining).map_or(bytes.len(), |remaining| remaining.min(bytes.len()));
                     let (data, rest) = bytes.split_at(taken);
                     self.keep_body(data);
                     self.remaining -= taken as u64;
@@ -331,7 +332,8 @@ mod tests {
                 Ok(false) => reader.close(),
                 Err(error) => Err(error),
             };
-            let seen = outcome.map(|()| (reader.status, String::from_utf8(reader.sample.clone()).unwrap(), reader.keep_alive));
+            let seen =
+                outcome.map(|()| (reader.status, String::from_utf8(reader.sample.clone()).unwrap(), reader.keep_alive));
             assert_eq!(seen, expected.map(|(status, body, keep)| (status, body.to_owned(), keep)), "{text:?}");
         }
     }
@@ -349,7 +351,10 @@ mod tests {
 
     #[test]
     fn chunks_are_put_together() {
-        check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n", Ok((200, "abc0123456789", true)));
+        check(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n",
+            Ok((200, "abc0123456789", true)),
+        );
         check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nTrailer: 1\r\n\r\n", Ok((200, "", true)));
     }
 

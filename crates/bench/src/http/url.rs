@@ -78,7 +78,8 @@ fn split_authority(authority: &str) -> Option<(&str, Option<&str>)> {
         Some((host, port)) => (host, Some(port)),
         None => (authority, None),
     };
-    let well_formed = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    let well_formed =
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
     well_formed.then_some((host, port))
 }
 
@@ -100,7 +101,9 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["localhost:80", "http://", "http://h:99999", "http://h/a b", "http://[::1", "ftp://h", "http://a@b/"] {
+        for text in
+            ["localhost:80", "http://", "http://h:99999", "http://h/a b", "http://[::1", "ftp://h", "http://a@b/"]
+        {
             assert!(Url::parse(text).is_err(), "{text}");
         }
     }

@@ -176,7 +176,8 @@ mod tests {
         check(text, 600, Ok(1));
         check("", 0, Err("a.jtl: the file is empty"));
         check("elapsed,timeStamp,success\nx,1,true\n", 0, Err("a.jtl:2: `x` in column `elapsed` is not a number"));
-        let no_column = "a.jtl:1: no column `timeStamp` in the first line; a JTL file starts with a line of column names";
+        let no_column =
+            "a.jtl:1: no column `timeStamp` in the first line; a JTL file starts with a line of column names";
         check("1,2,3\n", 0, Err(no_column));
     }
 }

@@ -130,7 +130,6 @@ impl JtlBuffer {
     }
 }
 
-
 fn reason_phrase(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("")
 }

@@ -146,11 +146,7 @@ async fn connected(shared: &Rc<Shared>, group: &Group) -> Result<(u64, SendReque
     Ok((*generation, sender))
 }
 
-async fn send(
-    shared: &Shared,
-    sender: SendRequest<Bytes>,
-    first_byte: &mut Option<Instant>,
-) -> Result<Answer, Broken> {
+async fn send(shared: &Shared, sender: SendRequest<Bytes>, first_byte: &mut Option<Instant>) -> Result<Answer, Broken> {
     let spec = &shared.part.spec;
     let url = &spec.request.url;
     let token = shared.token();
@@ -172,7 +168,8 @@ async fn send(
     let response = response.await.map_err(failed)?;
     *first_byte = shared.jtl.is_some().then(Instant::now);
     let kept_bytes = spec.expect.body_bytes_needed().max(SAMPLE_BYTES);
-    let mut answer = Answer { status: response.status().as_u16(), body_bytes: 0, received_bytes: 0, sample: Vec::new() };
+    let mut answer =
+        Answer { status: response.status().as_u16(), body_bytes: 0, received_bytes: 0, sample: Vec::new() };
     let mut body = response.into_body();
     while let Some(data) = body.data().await {
         let data = data.map_err(failed)?;

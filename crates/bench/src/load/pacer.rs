@@ -88,8 +88,12 @@ impl KernelTimer {
     fn new() -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::Environment(format!("cannot make a timer: {error}"));
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|error| failed(error.into()))?;
-        #[expect(deprecated, reason = "the replacement is unsafe; an `OwnedFd` keeps its number for as long as it lives")]
+        let fd =
+            rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|error| failed(error.into()))?;
+        #[expect(
+            deprecated,
+            reason = "the replacement is unsafe; an `OwnedFd` keeps its number for as long as it lives"
+        )]
         let fd = AsyncFd::new(fd).map_err(failed)?;
         Ok(KernelTimer { fd })
     }
@@ -102,7 +106,8 @@ impl KernelTimer {
             tv_nsec: duration.subsec_nanos().into(),
         };
         let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        rustix::time::timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &spec).map_err(|error| failed(error.into()))?;
+        rustix::time::timerfd_settime(&self.fd, TimerfdTimerFlags::empty(), &spec)
+            .map_err(|error| failed(error.into()))?;
         let mut guard = self.fd.readable().await.map_err(failed)?;
         let mut count = [0_u8; 8];
         // Reading the expiry count makes the descriptor unreadable again.

@@ -72,7 +72,6 @@ impl Tally {
     pub fn record(&mut self, elapsed: Duration, sent_bytes: u64, received_bytes: u64) {
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).clamp(1, LATENCY_NS_MAX);
         self.latency.saturating_record(elapsed_ns);
-        #[expect(clippy::cast_precision_loss, reason = "an hour in nanoseconds is below 2^53")]
         let ns = elapsed_ns as f64;
         self.sum_ns += ns;
         self.sum_of_squares += ns * ns;
@@ -129,7 +128,6 @@ impl Tally {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "sample counts stay far below 2^53")]
 fn count(samples: u64) -> f64 {
     samples as f64
 }

@@ -58,7 +58,8 @@ pub async fn run(shared: Rc<Shared>, number: usize) {
             shared.keep_failure(end, reason, &request, &response.unwrap_or_default());
         }
         if let Some(jtl) = &shared.jtl {
-            let status = connection.as_ref().filter(|_| outcome.is_ok()).map_or(0, |connection| connection.reader.status);
+            let status =
+                connection.as_ref().filter(|_| outcome.is_ok()).map_or(0, |connection| connection.reader.status);
             jtl.borrow_mut().write(&Sample {
                 start: intended,
                 end,
@@ -90,7 +91,6 @@ pub async fn wait_for_turn(shared: &Shared, number: usize) {
     shared.users_started.set(shared.users_started.get() + 1);
 }
 
-#[expect(clippy::cast_precision_loss, reason = "user numbers are far below 2^53")]
 fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
 }

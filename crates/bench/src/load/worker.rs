@@ -126,10 +126,8 @@ fn shared(part: Part) -> Result<Shared, Error> {
     let pacer = match part.spec.rate {
         None => None,
         Some(rate) if rate.is_finite() && rate > 0.0 => {
-            #[expect(clippy::cast_precision_loss, reason = "a handful of threads")]
             let threads = part.threads as f64;
             // The threads' moments are interleaved so that together they are evenly spaced.
-            #[expect(clippy::cast_precision_loss, reason = "a handful of threads")]
             let offset = part.index as f64 / rate;
             Some(Pacer::new(part.start + Duration::from_secs_f64(offset), Duration::from_secs_f64(threads / rate)))
         }

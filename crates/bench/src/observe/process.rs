@@ -59,7 +59,6 @@ impl Sub for CpuTime {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counters stay below 2^53 for a hundred days of CPU time")]
 fn as_f64(value: u64) -> f64 {
     value as f64
 }

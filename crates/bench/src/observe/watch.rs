@@ -56,7 +56,6 @@ impl Watch {
     /// What was seen; `None` if the process was not there.
     pub fn finish(mut self) -> Option<TargetUse> {
         self.tree.as_ref()?;
-        #[expect(clippy::cast_precision_loss, reason = "a mean of memory sizes need not be exact")]
         let average = self.resident_bytes_sum as f64 / self.samples.max(1) as f64;
         self.seen.resident_bytes_average = average;
         Some(self.seen)

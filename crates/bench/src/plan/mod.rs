@@ -159,7 +159,8 @@ impl Plan {
 
     /// Reads a file that holds only targets.
     pub fn parse_targets(name: &str, text: &str) -> Result<Vec<Target>, Error> {
-        let (targets, mistakes) = parse_file(name, text, |root| root.tables("target").into_iter().map(read_target).collect())?;
+        let (targets, mistakes) =
+            parse_file(name, text, |root| root.tables("target").into_iter().map(read_target).collect())?;
         if mistakes.is_empty() { Ok(targets) } else { Err(Error::Input(mistakes.join("\n"))) }
     }
 
@@ -410,9 +411,21 @@ users = [10]
 
     #[test]
     fn mistakes_have_a_place_and_a_hint() {
-        check("users = [1, 1_000]", "user = [1]", "small.toml:16:1: unknown key `user` in `matrix`, did you mean `users`?");
-        check("\"10s\"", "10", "small.toml:4:12: `duration` must be a time in quotes, such as \"500ms\", \"10s\" or \"15m\"");
-        check("\"2s\"\n[[", "\"20s\"\n[[", "small.toml:5:11: `warm_up` must be shorter than `duration`, which includes it");
+        check(
+            "users = [1, 1_000]",
+            "user = [1]",
+            "small.toml:16:1: unknown key `user` in `matrix`, did you mean `users`?",
+        );
+        check(
+            "\"10s\"",
+            "10",
+            "small.toml:4:12: `duration` must be a time in quotes, such as \"500ms\", \"10s\" or \"15m\"",
+        );
+        check(
+            "\"2s\"\n[[",
+            "\"20s\"\n[[",
+            "small.toml:5:11: `warm_up` must be shorter than `duration`, which includes it",
+        );
         check("\"soap\"", "\"soup\"", "small.toml:12:11: unknown payload `soup`; there are soap, xml, json and text");
         check("path = \"/direct\"\n", "", "small.toml:9:1: scenario needs the key `path`");
         check("[1, 1_000]", "[0]", "small.toml:16:9: numbers of users must be from 1 to 100000");
@@ -433,7 +446,8 @@ users = [10]
             assert_eq!(plan.name, name);
             plan.make_quick();
             let matrix = &plan.matrix;
-            let cells = plan.scenarios.len() * matrix.users.len() * matrix.message_bytes.len() * matrix.backend_delay_ms.len();
+            let cells =
+                plan.scenarios.len() * matrix.users.len() * matrix.message_bytes.len() * matrix.backend_delay_ms.len();
             let runs = u32::try_from(cells).unwrap() * plan.timing.rounds;
             let whole = plan.timing.duration * runs;
             assert!(whole <= Duration::from_secs(110), "{name} takes {whole:?}");

@@ -63,13 +63,11 @@ impl Scale {
         }
         if may_be_logarithmic && greatest / least > LOGARITHMIC_FROM {
             let (low, high) = (least.log10().floor(), greatest.log10().ceil());
-            #[expect(clippy::cast_possible_truncation, reason = "powers of ten of milliseconds or requests")]
             let ticks = (low as i32..=high as i32).map(|power| 10_f64.powi(power)).collect();
             return Scale { low: 10_f64.powf(low), high: 10_f64.powf(high), logarithmic: true, ticks };
         }
         let step = nice_step(greatest / 4.0);
         let count = (greatest / step).ceil();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most ten ticks")]
         let ticks = (0..=count as u32).map(|number| f64::from(number) * step).collect();
         Scale { low: 0.0, high: count * step, logarithmic: false, ticks }
     }
@@ -128,7 +126,8 @@ impl Chart {
     }
 
     fn svg(&self) -> String {
-        let values: Vec<f64> = self.series.iter().flat_map(|series| series.points.iter().map(|(_, value)| *value)).collect();
+        let values: Vec<f64> =
+            self.series.iter().flat_map(|series| series.points.iter().map(|(_, value)| *value)).collect();
         let scale = Scale::over(&values, self.may_be_logarithmic && !self.bars);
         let mut svg = format!(
             "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>",
@@ -206,13 +205,11 @@ text-anchor=\"end\">{}</text>",
 
     fn bars(&self, scale: &Scale, across: &dyn Fn(f64) -> f64) -> String {
         let mut svg = String::new();
-        #[expect(clippy::cast_precision_loss, reason = "a handful of series")]
         let count = self.series.len().max(1) as f64;
         let group = (across(1.0) - across(0.0)) * 0.8;
         let width = (group / count).min(44.0);
         for (number, series) in self.series.iter().enumerate() {
             let kind = if series.foreign { " foreign" } else { "" };
-            #[expect(clippy::cast_precision_loss, reason = "a handful of series")]
             let offset = (number as f64 - count / 2.0) * width;
             for (x, value) in &series.points {
                 let (left, top) = (across(*x) + offset, scale.y(*value));
@@ -265,7 +262,9 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        for (value, expected) in [(0.0, "0"), (0.25, "0.25"), (12.5, "12.5"), (1500.0, "1.5k"), (100_000.0, "100k"), (2e6, "2M")] {
+        for (value, expected) in
+            [(0.0, "0"), (0.25, "0.25"), (12.5, "12.5"), (1500.0, "1.5k"), (100_000.0, "100k"), (2e6, "2M")]
+        {
             assert_eq!(short_number(value), expected);
         }
     }
@@ -273,7 +272,12 @@ mod tests {
     #[test]
     fn a_chart_is_well_formed_and_stays_inside_its_frame() {
         for bars in [false, true] {
-            let series = |name: &str, foreign| Series { name: name.into(), points: vec![(0.0, 10.0), (1.0, 990.0)], colour: 0, foreign };
+            let series = |name: &str, foreign| Series {
+                name: name.into(),
+                points: vec![(0.0, 10.0), (1.0, 990.0)],
+                colour: 0,
+                foreign,
+            };
             let chart = Chart {
                 title: "a < b".into(),
                 y_label: "Throughput (requests/s)".into(),

@@ -13,8 +13,11 @@ pub fn page(results: &Results, published: Option<&Published>, failures: &[(Strin
     let about = |name: &str| escape(results.about(name).unwrap_or(""));
     let title = about("title");
     let rows = results.rows();
-    let mut body = format!("<header><h1>{title}</h1><p>Measured with <code>penstock bench</code> on {}.</p></header>", about("date"));
-    body.push_str(&facts(results, &rows));
+    let mut body = format!(
+        "<header><h1>{title}</h1><p>Measured with <code>penstock bench</code> on {}.</p></header>",
+        about("date")
+    );
+    body.push_str(&facts(&rows));
     body.push_str(&scenarios(results, &rows, published));
     body.push_str(&cpu_section(results, &rows));
     if let Some(published) = published {
@@ -30,7 +33,7 @@ initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{tit
     )
 }
 
-fn facts(results: &Results, rows: &[Row]) -> String {
+fn facts(rows: &[Row]) -> String {
     let errors: f64 = rows.iter().filter_map(|row| row.figures.get(Metric::Errors)).sum();
     let best = rows.iter().max_by(|a, b| value(a, Metric::Throughput).total_cmp(&value(b, Metric::Throughput)));
     let mut items = Vec::new();
@@ -51,7 +54,6 @@ fn facts(results: &Results, rows: &[Row]) -> String {
     if let Some(share) = crate::figures::median(costs) {
         items.push((format!("{:.0} %", share * 100.0), "load side CPU per request, of the gateway's".to_owned()));
     }
-    let _ = results;
     let items = items.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{}</span></li>", escape(what)));
     format!("<ul class=\"facts\">{}</ul>", items.collect::<String>())
 }
@@ -72,7 +74,8 @@ fn scenarios(results: &Results, rows: &[Row], published: Option<&Published>) -> 
             if delays.len() > 1 {
                 html.push_str(&format!("<h3>Back-end delay {delay} ms</h3>"));
             }
-            let rows: Vec<&Row> = of_scenario.iter().filter(|row| row.cell.backend_delay_ms == *delay).copied().collect();
+            let rows: Vec<&Row> =
+                of_scenario.iter().filter(|row| row.cell.backend_delay_ms == *delay).copied().collect();
             let users = distinct(rows.iter().map(|row| row.cell.users));
             html.push_str("<div class=\"panels\">");
             if users.len() > 1 {
@@ -101,7 +104,6 @@ fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
     values
 }
 
-#[expect(clippy::cast_precision_loss, reason = "positions along an axis")]
 fn position(index: usize) -> f64 {
     index as f64
 }
@@ -140,7 +142,7 @@ fn over_users(rows: &[&Row], users: &[usize], target: &str, published: Option<&P
             x_ticks: users.iter().enumerate().map(|(index, count)| (position(index), count.to_string())).collect(),
             series,
             bars: false,
-            may_be_logarithmic: true,
+            may_be_logarithmic: metric == Metric::Average,
         };
         html.push_str(&panel(target, &chart));
     }
@@ -157,7 +159,8 @@ fn over_sizes(rows: &[&Row], results: &Results, published: Option<&Published>) -
         let mut series = Vec::new();
         for (colour, target) in results.targets().into_iter().enumerate() {
             let of_target = rows.iter().filter(|row| row.target == target);
-            let points: Vec<(f64, f64)> = of_target.filter_map(|row| Some((place(row), row.figures.get(metric)?))).collect();
+            let points: Vec<(f64, f64)> =
+                of_target.filter_map(|row| Some((place(row), row.figures.get(metric)?))).collect();
             if !points.is_empty() {
                 series.push(Series { name: target.to_owned(), points, colour, foreign: false });
             }
@@ -171,7 +174,12 @@ fn over_sizes(rows: &[&Row], results: &Results, published: Option<&Published>) -
             let of_first = rows.iter().filter(|row| row.target == first);
             let points: Vec<(f64, f64)> = of_first.filter_map(|row| Some((place(row), figure(row)?))).collect();
             if !points.is_empty() {
-                series.push(Series { name: "published".to_owned(), points, colour: super::chart::COLOURS - 1, foreign: true });
+                series.push(Series {
+                    name: "published".to_owned(),
+                    points,
+                    colour: super::chart::COLOURS - 1,
+                    foreign: true,
+                });
             }
         }
         let chart = Chart {
@@ -192,7 +200,8 @@ fn over_sizes(rows: &[&Row], results: &Results, published: Option<&Published>) -
 fn distribution(rows: &[&Row], target: &str) -> String {
     let Some(users) = rows.iter().map(|row| row.cell.users).min() else { return String::new() };
     let nines = |percentile: f64| -(1.0 - percentile / 100.0).log10();
-    let rows = rows.iter().filter(|row| row.cell.users == users && row.figures.distribution.len() == DISTRIBUTION.len());
+    let rows =
+        rows.iter().filter(|row| row.cell.users == users && row.figures.distribution.len() == DISTRIBUTION.len());
     let series: Vec<Series> = rows
         .enumerate()
         .map(|(colour, row)| {
@@ -251,7 +260,8 @@ fn cpu_section(results: &Results, rows: &[Row]) -> String {
             .enumerate()
             .map(|(colour, target)| {
                 let rows = of_scenario.iter().filter(|row| row.target == target && row.cell.backend_delay_ms == delay);
-                let place = |row: &Row| sizes.iter().position(|size| *size == row.cell.message_bytes).map_or(0.0, position);
+                let place =
+                    |row: &Row| sizes.iter().position(|size| *size == row.cell.message_bytes).map_or(0.0, position);
                 let points = rows.filter_map(|row| Some((place(row), row.figures.get(Metric::TargetCpu)?))).collect();
                 Series { name: target.to_owned(), points, colour, foreign: false }
             })
@@ -278,7 +288,14 @@ fn published_section(rows: &[Row], published: &Published) -> String {
         if throughput.is_empty() {
             continue;
         }
-        let cells = [row.figures.text(Metric::Throughput), throughput, throughput_ratio, row.figures.text(Metric::Average), average, average_ratio];
+        let cells = [
+            row.figures.text(Metric::Throughput),
+            throughput,
+            throughput_ratio,
+            row.figures.text(Metric::Average),
+            average,
+            average_ratio,
+        ];
         body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&row.target), key_cells(row), number_cells(&cells)));
     }
     if body.is_empty() {
@@ -302,7 +319,12 @@ fn pair_section(results: &Results, rows: &[Row]) -> String {
             None => String::new(),
         };
         let cells = [Metric::Throughput, Metric::Average, Metric::TargetCpu].map(ratio);
-        body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&other.target), key_cells(row), number_cells(&cells)));
+        body.push_str(&format!(
+            "<tr><td>{}</td>{}{}</tr>",
+            escape(&other.target),
+            key_cells(row),
+            number_cells(&cells)
+        ));
     }
     if body.is_empty() {
         return String::new();
@@ -319,7 +341,8 @@ const KEY_HEAD: &str = "<th>Scenario</th><th>Users</th><th>Size (B)</th><th>Dela
 
 fn key_cells(row: &Row) -> String {
     let cell = &row.cell;
-    let numbers = number_cells(&[cell.users.to_string(), cell.message_bytes.to_string(), cell.backend_delay_ms.to_string()]);
+    let numbers =
+        number_cells(&[cell.users.to_string(), cell.message_bytes.to_string(), cell.backend_delay_ms.to_string()]);
     format!("<td>{}</td>{numbers}", escape(&cell.scenario))
 }
 
@@ -328,7 +351,8 @@ fn number_cells(texts: &[String]) -> String {
 }
 
 fn all_figures(rows: &[Row]) -> String {
-    let metrics: Vec<Metric> = Metric::all().filter(|metric| rows.iter().any(|row| row.figures.get(*metric).is_some())).collect();
+    let metrics: Vec<Metric> =
+        Metric::all().filter(|metric| rows.iter().any(|row| row.figures.get(*metric).is_some())).collect();
     let head: String = metrics.iter().map(|metric| format!("<th>{}</th>", escape(metric.title()))).collect();
     let mut body = String::new();
     for row in rows {
@@ -365,7 +389,12 @@ fn conditions(results: &Results) -> String {
     for (name, _, values) in parameters(results) {
         line(name, &values);
     }
-    for (name, key) in [("Time of each test", "duration"), ("Warm-up, not measured", "warm-up"), ("Ramp-up", "ramp-up"), ("Rounds", "rounds")] {
+    for (name, key) in [
+        ("Time of each test", "duration"),
+        ("Warm-up, not measured", "warm-up"),
+        ("Ramp-up", "ramp-up"),
+        ("Rounds", "rounds"),
+    ] {
         line(name, results.about(key).unwrap_or(""));
     }
     for (_, name, key) in SYSTEM {
@@ -377,5 +406,7 @@ fn conditions(results: &Results) -> String {
     for (_, value) in results.about.iter().filter(|(name, _)| name == "left out") {
         line("Left out", value);
     }
-    format!("<section><h2>Conditions</h2><div class=\"scroll\"><table class=\"plain\"><tbody>{body}</tbody></table></div></section>")
+    format!(
+        "<section><h2>Conditions</h2><div class=\"scroll\"><table class=\"plain\"><tbody>{body}</tbody></table></div></section>"
+    )
 }

@@ -11,7 +11,11 @@ use crate::results::{Results, ResultsDirectory};
 use published::Published;
 
 /// Writes `summary.csv`, `summary.md` and `report.html` into the directory of the results.
-pub fn write(directory: &ResultsDirectory, results: &Results, failures: &[(String, FailedExchange)]) -> Result<(), Error> {
+pub fn write(
+    directory: &ResultsDirectory,
+    results: &Results,
+    failures: &[(String, FailedExchange)],
+) -> Result<(), Error> {
     let published = results.about("compare").and_then(Published::find);
     directory.write("summary.csv", &tables::summary_csv(results, published.as_ref()))?;
     directory.write("summary.md", &tables::summary_md(results, published.as_ref()))?;

@@ -78,8 +78,11 @@ pub fn summary_md(results: &Results, published: Option<&Published>) -> String {
     let about = |name: &str| results.about(name).unwrap_or("");
     let mut text = format!("# {}\n\n", about("title"));
     text.push_str(&format!("Measured with `penstock bench` on {}.\n\n", about("date")));
-    let described: Vec<(&str, &str)> =
-        results.scenarios().into_iter().map(|name| (name, results.about(&format!("scenario: {name}")).unwrap_or(""))).collect();
+    let described: Vec<(&str, &str)> = results
+        .scenarios()
+        .into_iter()
+        .map(|name| (name, results.about(&format!("scenario: {name}")).unwrap_or("")))
+        .collect();
     text.push_str("| Test Scenario | What it does |\n|---|---|\n");
     for (name, description) in described {
         text.push_str(&format!("| {} | {} |\n", md(name), md(description)));
@@ -129,7 +132,11 @@ pub fn parameters(results: &Results) -> Vec<(&'static str, &'static str, String)
     vec![
         ("Concurrent Users", "Users who send one request after another", values(&|row| row.cell.users as u64)),
         ("Message Size (Bytes)", "Size of the request body", values(&|row| row.cell.message_bytes as u64)),
-        ("Back-end Service Delay (ms)", "Wait of the back-end before it answers", values(&|row| row.cell.backend_delay_ms)),
+        (
+            "Back-end Service Delay (ms)",
+            "Wait of the back-end before it answers",
+            values(&|row| row.cell.backend_delay_ms),
+        ),
     ]
 }
 
@@ -147,7 +154,8 @@ pub const SYSTEM: [(&str, &str, &str); 6] = [
 pub fn table(rows: &[&Row]) -> String {
     let shown: Vec<Metric> =
         SHOWN.into_iter().filter(|metric| rows.iter().any(|row| row.figures.get(*metric).is_some())).collect();
-    let mut text = String::from("| Scenario Name | Concurrent Users | Message Size (Bytes) | Back-end Service Delay (ms) |");
+    let mut text =
+        String::from("| Scenario Name | Concurrent Users | Message Size (Bytes) | Back-end Service Delay (ms) |");
     for metric in &shown {
         text.push_str(&format!(" {} |", metric.title()));
     }
@@ -223,7 +231,9 @@ pub fn pairs<'a>(rows: &'a [Row], targets: &[&str]) -> Vec<(&'a Row, &'a Row)> {
     let mut pairs = Vec::new();
     for other in others {
         for row in rows.iter().filter(|row| row.target == *first) {
-            pairs.extend(rows.iter().filter(|that| that.target == *other && that.cell == row.cell).map(|that| (row, that)));
+            pairs.extend(
+                rows.iter().filter(|that| that.target == *other && that.cell == row.cell).map(|that| (row, that)),
+            );
         }
     }
     pairs
@@ -242,11 +252,11 @@ pub fn remarks(results: &Results) -> String {
         .filter(|share| share.is_finite())
         .collect();
     if let Some(share) = crate::figures::median(costs) {
-        lines.push(format!("The load side cost {:.0} % of the gateway's CPU time per request (median).", share * 100.0));
+        lines
+            .push(format!("The load side cost {:.0} % of the gateway's CPU time per request (median).", share * 100.0));
     }
     for row in &rows {
         let Some(in_system) = row.figures.get(Metric::UsersInSystem) else { continue };
-        #[expect(clippy::cast_precision_loss, reason = "user counts are far below 2^53")]
         let off = 100.0 * (in_system / row.cell.users as f64 - 1.0);
         if off.abs() > LITTLES_LAW_TOLERANCE_PERCENT && results.about("rate").is_none() {
             lines.push(format!(
@@ -259,7 +269,10 @@ slow for the measured time.",
     if lines.is_empty() {
         return String::new();
     }
-    format!("\n## Remarks\n\n{}\n", lines.iter().map(|line| format!("- {}", md(line.trim()))).collect::<Vec<_>>().join("\n"))
+    format!(
+        "\n## Remarks\n\n{}\n",
+        lines.iter().map(|line| format!("- {}", md(line.trim()))).collect::<Vec<_>>().join("\n")
+    )
 }
 
 /// Text inside a Markdown table.

@@ -48,7 +48,8 @@ pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>)
     if figures.get(Metric::TargetCpu).is_some() {
         let split = format!("{} user, {} system", value(Metric::TargetCpuUser), value(Metric::TargetCpuSystem));
         line("Target CPU", format!("{} ({split})", with_unit(Metric::TargetCpu, "µs/request")));
-        let memory = format!("peak {}, average {}", value(Metric::TargetMemoryPeak), value(Metric::TargetMemoryAverage));
+        let memory =
+            format!("peak {}, average {}", value(Metric::TargetMemoryPeak), value(Metric::TargetMemoryAverage));
         line("Target memory (MB)", memory);
         line("Target threads", value(Metric::TargetThreads));
         line("Context switches", with_unit(Metric::TargetContextSwitches, "per request"));
@@ -85,7 +86,19 @@ pub fn brief(figures: &Figures) -> String {
 /// All rows as a table with aligned columns.
 pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
     let mut table: Vec<Vec<String>> = Vec::new();
-    let mut head = vec!["Gateway", "Scenario", "Users", "Bytes", "Delay", "Requests/s", "Avg ms", "p99 ms", "Error %", "CPU µs", "MB"];
+    let mut head = vec![
+        "Gateway",
+        "Scenario",
+        "Users",
+        "Bytes",
+        "Delay",
+        "Requests/s",
+        "Avg ms",
+        "p99 ms",
+        "Error %",
+        "CPU µs",
+        "MB",
+    ];
     if published.is_some() {
         head.extend(["published", "ratio", "avg ms", "ratio"]);
     }
@@ -99,8 +112,14 @@ pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
             cell.message_bytes.to_string(),
             cell.backend_delay_ms.to_string(),
         ];
-        let shown =
-            [Metric::Throughput, Metric::Average, Metric::P99, Metric::ErrorPercent, Metric::TargetCpu, Metric::TargetMemoryPeak];
+        let shown = [
+            Metric::Throughput,
+            Metric::Average,
+            Metric::P99,
+            Metric::ErrorPercent,
+            Metric::TargetCpu,
+            Metric::TargetMemoryPeak,
+        ];
         line.extend(shown.map(|metric| row.figures.text(metric)));
         if let Some(published) = published {
             line.extend(published_fields(row, published));
@@ -133,7 +152,6 @@ pub fn littles_law(in_system: f64, users: usize, rate: Option<f64>) -> String {
     if rate.is_some() {
         return format!("{in_system:.2} requests under way on average");
     }
-    #[expect(clippy::cast_precision_loss, reason = "user counts are far below 2^53")]
     let users = users as f64;
     let off = 100.0 * (in_system / users - 1.0);
     let verdict = if off.abs() <= LITTLES_LAW_TOLERANCE_PERCENT { "holds" } else { "is off" };
