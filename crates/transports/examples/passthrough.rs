@@ -33,9 +33,7 @@ impl Service for Forward {
             let url = [&self.backend, line.target()].concat().into();
             match self.sender.send(Outgoing { url, method: line.method.clone(), message, options }).await {
                 Ok(reply) => reply,
-                Err(fault) => {
-                    Message { status: 502, body: Body::bytes(format!("{fault}\n")), ..Message::default() }
-                }
+                Err(fault) => Message { status: 502, body: Body::bytes(format!("{fault}\n")), ..Message::default() },
             }
         })
     }

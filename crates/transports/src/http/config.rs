@@ -1,6 +1,9 @@
 //! Limits, timeouts and switches, each with its reason and the error it leads to.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use super::tls::{TlsClient, TlsServer};
 
 /// Sizes beyond which a message is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +94,8 @@ pub struct ListenerConfig {
     pub connections_max: usize,
     /// Whether clients may speak HTTP/2 (by ALPN over TLS, by prior knowledge without).
     pub http2: bool,
+    /// TLS, for a port that speaks HTTPS.
+    pub tls: Option<Arc<TlsServer>>,
 }
 
 impl Default for ListenerConfig {
@@ -101,6 +106,7 @@ impl Default for ListenerConfig {
             // Memory for heads and buffers stays within a few hundred megabytes.
             connections_max: 20_000,
             http2: true,
+            tls: None,
         }
     }
 }
@@ -114,10 +120,17 @@ pub struct SenderConfig {
     pub timeouts: HttpTimeouts,
     /// Idle connections kept for one backend on this core.
     pub idle_per_backend_max: usize,
+    /// TLS towards HTTPS backends; one for all cores.
+    pub tls: Arc<TlsClient>,
 }
 
 impl Default for SenderConfig {
     fn default() -> SenderConfig {
-        SenderConfig { limits: HttpLimits::default(), timeouts: HttpTimeouts::default(), idle_per_backend_max: 512 }
+        SenderConfig {
+            limits: HttpLimits::default(),
+            timeouts: HttpTimeouts::default(),
+            idle_per_backend_max: 512,
+            tls: Arc::default(),
+        }
     }
 }

@@ -21,6 +21,7 @@ mod listener;
 mod per_core;
 mod reason;
 mod sender;
+pub mod tls;
 
 pub use config::{HttpLimits, HttpTimeouts, ListenerConfig, SenderConfig};
 pub use counters::{Counters, CountersSnapshot};

@@ -183,7 +183,13 @@ impl Timer {
         false
     }
 
-    fn wake(&self) {
+    /// Whether it runs or has fired.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.fired.get() || self.due_ticks.get() != NEVER
+    }
+
+    /// Makes the task that waits look again.
+    pub(crate) fn wake(&self) {
         let waker = self.waker.borrow_mut().take();
         if let Some(waker) = waker {
             waker.wake();

@@ -19,11 +19,21 @@ pub struct ChunkDecoder {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
-    Size { digits: u8, size: u64 },
+    Size {
+        digits: u8,
+        size: u64,
+    },
     /// Counts the bytes of extensions; `quoted` inside a quoted string.
-    Extension { size: u64, count: u16 },
-    SizeLf { size: u64 },
-    Data { left: u64 },
+    Extension {
+        size: u64,
+        count: u16,
+    },
+    SizeLf {
+        size: u64,
+    },
+    Data {
+        left: u64,
+    },
     DataCr,
     DataLf,
     Trailers,

@@ -299,7 +299,13 @@ fn split_target(
 }
 
 fn is_authority(value: &[u8]) -> bool {
-    value.iter().all(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'[' | b']' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&'..=b',' | b';' | b'='))
+    value.iter().all(|&byte| {
+        byte.is_ascii_alphanumeric()
+            || matches!(
+                byte,
+                b'-' | b'.' | b':' | b'[' | b']' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&'..=b',' | b';' | b'='
+            )
+    })
 }
 
 struct FieldBlock<'a> {

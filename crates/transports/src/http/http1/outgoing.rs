@@ -43,7 +43,9 @@ pub(crate) fn remove_named_by_connection(headers: &mut Headers) {
         .flat_map(|value| value.split(|&byte| byte == b','))
         .map(|option| option.trim_ascii().to_vec())
         // A client must not be able to make us drop what decides about the message itself.
-        .filter(|option| !is_ours(option) && !option.eq_ignore_ascii_case(b"host") && !option.eq_ignore_ascii_case(b"content-type"))
+        .filter(|option| {
+            !is_ours(option) && !option.eq_ignore_ascii_case(b"host") && !option.eq_ignore_ascii_case(b"content-type")
+        })
         .collect();
     headers.retain(|name, _| !named.iter().any(|option| option.eq_ignore_ascii_case(name)));
 }

@@ -6,7 +6,8 @@ const TOKEN: [bool; 256] = {
     let mut byte = 0;
     while byte < 256 {
         let c = byte as u8;
-        table[byte] = c.is_ascii_alphanumeric() || matches!(c, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        table[byte] = c.is_ascii_alphanumeric()
+            || matches!(c, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
         byte += 1;
     }
     table

@@ -38,6 +38,16 @@ impl Socket {
     }
 }
 
+impl Socket {
+    /// The protocol that TLS agreed on.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        match self {
+            Socket::Plain(_) => None,
+            Socket::Tls(tls) => tls.get_ref().1.alpn_protocol(),
+        }
+    }
+}
+
 impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {

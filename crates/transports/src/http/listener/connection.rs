@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use penstock_engine::ports::{Client, Request};
 use penstock_message::{Body, BodyError, HeaderBlock, Headers, Message, Method, RequestLine};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,6 +25,9 @@ const JOINED_BODY_MAX: usize = 2 * 1024;
 /// Empty lines before a request line that are passed over (RFC 9112 §2.2 asks for one).
 const EMPTY_LINES_MAX: usize = 4;
 
+/// What HTTP/2 begins with (RFC 9113 §3.4); no request of HTTP/1 does.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 pub(super) struct Connection {
     wire: SharedWire,
     peer: SocketAddr,
@@ -36,16 +39,11 @@ pub(super) struct Connection {
 /// What a head turned into.
 enum Next {
     Request(RequestHead),
+    /// The client speaks HTTP/2.
+    Http2,
     /// Nothing more to do, without a word.
     Close,
     Refuse(u16, &'static str),
-}
-
-/// What of a request is needed when its reply is written.
-struct Facts {
-    is_head: bool,
-    is_http10: bool,
-    keep: bool,
 }
 
 impl Connection {
@@ -56,19 +54,25 @@ impl Connection {
         Connection { wire: Rc::new(RefCell::new(wire)), peer, local, secure, shared: shared.clone() }
     }
 
-    /// Answers requests until the connection ends.
-    pub(super) async fn serve(self) {
+    /// Answers requests until the connection ends. A client that begins HTTP/2 without asking gets it: what was
+    /// read and the socket come back.
+    pub(super) async fn serve(self) -> Option<(Socket, BytesMut)> {
+        let mut waiting = Waiting { may_be_http2: self.shared.config.http2, ..Waiting::default() };
         loop {
-            let mut waiting = Waiting::default();
             match poll_fn(|cx| self.poll_request(cx, &mut waiting)).await {
-                Next::Close => return,
-                Next::Refuse(status, why) => return self.refuse(status, why).await,
+                Next::Close => return None,
+                Next::Refuse(status, why) => {
+                    self.refuse(status, why).await;
+                    return None;
+                }
+                Next::Http2 => return Rc::into_inner(self.wire).map(|wire| wire.into_inner().into_parts()),
                 Next::Request(head) => {
                     if !self.exchange(head).await {
-                        return;
+                        return None;
                     }
                 }
             }
+            waiting = Waiting::default();
         }
     }
 
@@ -82,7 +86,13 @@ impl Connection {
                 waiting.empty_lines += 1;
             }
             let length = wire.buffer.len();
-            if length > 0 && (waiting.scanned == 0 || may_end_head(&wire.buffer, waiting.scanned)) {
+            let preface = if waiting.may_be_http2 { length.min(PREFACE.len()) } else { 0 };
+            if preface > 0 && wire.buffer[..preface] == PREFACE[..preface] {
+                if preface == PREFACE.len() {
+                    wire.read_timer.disarm();
+                    return Poll::Ready(Next::Http2);
+                }
+            } else if length > 0 && (waiting.scanned == 0 || may_end_head(&wire.buffer, waiting.scanned)) {
                 match parse_request(&wire.buffer, &self.shared.limits) {
                     Ok(Some(head)) => {
                         wire.read_timer.disarm();
@@ -142,10 +152,9 @@ impl Connection {
         let message = self.shared.service.answer(request).await;
 
         let keep = wants_keep && !self.shared.draining.get() && self.body_can_end();
-        let mut facts = Facts { is_head, is_http10, keep };
-        let message = self.replace_if_body_failed(message, &mut facts);
+        let mut to = ReplyTo { is_head, is_http10, keep };
+        let message = self.replace_if_body_failed(message, &mut to);
         let status = message.status;
-        let to = ReplyTo { is_head, is_http10, keep: facts.keep };
         let mut reply = Reply::new(core, message, to);
         let outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
         core.counters.replied(status);
@@ -238,10 +247,10 @@ impl Connection {
     }
 
     /// A request whose body broke gets the reply that says so, whatever the service made of it.
-    fn replace_if_body_failed(&self, message: Message, facts: &mut Facts) -> Message {
+    fn replace_if_body_failed(&self, message: Message, to: &mut ReplyTo) -> Message {
         let wire = self.wire.borrow();
         let Some(error) = &wire.body_error else { return message };
-        facts.keep = false;
+        to.keep = false;
         let status = match error {
             BodyError::TooLarge { .. } => 413,
             BodyError::Timeout => 408,
@@ -303,6 +312,7 @@ impl Connection {
 
 #[derive(Default)]
 struct Waiting {
+    may_be_http2: bool,
     scanned: usize,
     empty_lines: usize,
     for_first: bool,

@@ -2,6 +2,7 @@
 
 mod access;
 mod connection;
+mod http2;
 mod reply;
 mod shutdown;
 
@@ -48,7 +49,9 @@ impl fmt::Display for ListenError {
             io::ErrorKind::PermissionDenied => {
                 write!(out, "port {} may not be opened by this user", self.address.port())
             }
-            io::ErrorKind::AddrNotAvailable => write!(out, "the address {} is not one of this machine", self.address.ip()),
+            io::ErrorKind::AddrNotAvailable => {
+                write!(out, "the address {} is not one of this machine", self.address.ip())
+            }
             _ => write!(out, "cannot listen on {}: {}", self.address, self.cause),
         }
     }
@@ -143,7 +146,23 @@ async fn serve_connection(tcp: TcpStream, peer: SocketAddr, shared: Rc<Shared>) 
     counters.accepted.add(1);
     counters.connections.add(1);
     let _closed = OnDrop(|| counters.connections.subtract(1));
-    Connection::new(Socket::Plain(tcp), peer, local, &shared).serve().await;
+    let socket = match &shared.config.tls {
+        None => Socket::Plain(tcp),
+        Some(tls) => {
+            let handshake = tokio_rustls::TlsAcceptor::from(tls.current()).accept(tcp);
+            match tokio::time::timeout(shared.config.timeouts.handshake, handshake).await {
+                Ok(Ok(stream)) => Socket::Tls(Box::new(stream.into())),
+                // The library has sent its alert; there is nobody to tell more.
+                Ok(Err(_)) | Err(_) => return,
+            }
+        }
+    };
+    if socket.alpn() == Some(b"h2") {
+        return http2::serve(socket, bytes::BytesMut::new(), peer, local, &shared).await;
+    }
+    if let Some((socket, read)) = Connection::new(socket, peer, local, &shared).serve().await {
+        http2::serve(socket, read, peer, local, &shared).await;
+    }
 }
 
 /// Also runs when a task is aborted.

@@ -80,7 +80,8 @@ impl Reply {
             }
             ReplyForm::Stream { head, rest } => loop {
                 ready!(wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink)?;
-                let chunk = if head.is_empty() { rest.poll_chunk(cx) } else { Poll::Ready(Some(Ok(std::mem::take(head)))) };
+                let chunk =
+                    if head.is_empty() { rest.poll_chunk(cx) } else { Poll::Ready(Some(Ok(std::mem::take(head)))) };
                 let mut wire = wire.borrow_mut();
                 match chunk {
                     Poll::Pending if self.head.is_empty() => return Poll::Pending,

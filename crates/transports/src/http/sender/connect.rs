@@ -4,15 +4,19 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use penstock_engine::{Fault, codes};
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use super::backend_fault;
 use super::url::Url;
 use crate::http::HttpTimeouts;
 use crate::http::http1::Socket;
+use crate::http::tls::TlsClient;
 
 /// How long the addresses of a name are believed. Short, because nothing tells us their lifetime.
 const NAME_LIFETIME: Duration = Duration::from_secs(10);
@@ -21,12 +25,16 @@ const NAME_LIFETIME: Duration = Duration::from_secs(10);
 const ATTEMPT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Connector {
-    names: RefCell<HashMap<(String, u16), (Instant, Vec<SocketAddr>)>>,
+    tls: Arc<TlsClient>,
+    names: RefCell<HashMap<(String, u16), Resolved>>,
 }
 
+/// The addresses of a name, and when they were asked for.
+type Resolved = (Instant, Vec<SocketAddr>);
+
 impl Connector {
-    pub(crate) fn new() -> Connector {
-        Connector { names: RefCell::default() }
+    pub(crate) fn new(tls: &Arc<TlsClient>) -> Connector {
+        Connector { tls: tls.clone(), names: RefCell::default() }
     }
 
     pub(crate) async fn connect(&self, url: &Url<'_>, timeouts: &HttpTimeouts) -> Result<Socket, Fault> {
@@ -56,7 +64,7 @@ impl Connector {
                 Ok(tcp) => {
                     // Without it the last piece of a body waits for an acknowledgement.
                     let _ = tcp.set_nodelay(true);
-                    return Ok(Socket::Plain(tcp));
+                    return if url.secure { self.secure(url, tcp).await } else { Ok(Socket::Plain(tcp)) };
                 }
                 Err(error) => last = error,
             }
@@ -64,6 +72,17 @@ impl Connector {
         self.names.borrow_mut().remove(&(url.host.to_owned(), url.port));
         let message = format!("connecting to `{}` failed: {last}", url.authority);
         Err(backend_fault(codes::CONNECTION_FAILED, message).retryable())
+    }
+
+    async fn secure(&self, url: &Url<'_>, tcp: TcpStream) -> Result<Socket, Fault> {
+        let failed = |why: String| {
+            backend_fault(codes::CONNECTION_FAILED, format!("no secure connection to `{}`: {why}", url.authority))
+        };
+        let config = self.tls.config().map_err(|error| failed(error.to_string()))?;
+        let name = ServerName::try_from(url.host.to_owned()).map_err(|error| failed(error.to_string()))?;
+        let stream = TlsConnector::from(config).connect(name, tcp).await;
+        let stream = stream.map_err(|error| failed(error.to_string()).retryable())?;
+        Ok(Socket::Tls(Box::new(stream.into())))
     }
 
     async fn resolve(&self, url: &Url<'_>) -> io::Result<Vec<SocketAddr>> {

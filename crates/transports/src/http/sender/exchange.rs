@@ -17,8 +17,8 @@ use super::url::Url;
 use super::{Payload, backend_fault};
 use crate::http::PerCore;
 use crate::http::http1::{
-    BodyEncoder, Decoder, HeadError, Incoming, PumpError, ReplyHead, SharedWire, WireSource, describe, may_end_head,
-    parse_reply, poll_pump, remove_named_by_connection,
+    BodyEncoder, Decoder, HeadError, Incoming, PumpError, ReplyHead, SharedWire, describe, may_end_head, parse_reply,
+    poll_pump, remove_named_by_connection,
 };
 use crate::http::reason::reason_phrase;
 
@@ -83,7 +83,10 @@ pub(crate) enum Upload {
     Done,
     Bytes(Bytes),
     Wire(Incoming),
-    Stream { head: Bytes, rest: Box<dyn BodyStream> },
+    Stream {
+        head: Bytes,
+        rest: Box<dyn BodyStream>,
+    },
     /// The backend stopped reading; its reply may still come.
     Broken(String),
 }
@@ -276,7 +279,14 @@ impl Exchange {
             None if outgoing.options.one_way => Body::empty(),
             None => {
                 let body = ReplyBody { exchange: Some(self) };
-                return Ok(reply(head.status, reason, block, head.fields, facts.names_fields, Body::stream(Box::new(body))));
+                return Ok(reply(
+                    head.status,
+                    reason,
+                    block,
+                    head.fields,
+                    facts.names_fields,
+                    Body::stream(Box::new(body)),
+                ));
             }
         };
         if is_done {

@@ -16,9 +16,9 @@ use penstock_message::{Body, BodyStream, Form, Message, SizeHint};
 use super::http1::Incoming;
 use super::{HttpLimits, PerCore, SenderConfig};
 use connect::Connector;
+pub(crate) use exchange::ReplyBody;
 use exchange::{Exchange, Failure};
 use pool::Pool;
-pub(crate) use exchange::ReplyBody;
 use url::Url;
 
 /// A pooled connection that rested longer than this may be closed by the backend at this very moment, so a small
@@ -41,7 +41,7 @@ impl HttpSender {
         HttpSender {
             core: core.clone(),
             limits: Rc::new(config.limits.clone()),
-            connector: Connector::new(),
+            connector: Connector::new(&config.tls),
             pool,
             config,
         }
@@ -134,7 +134,10 @@ pub(crate) enum Payload {
     Bytes(bytes::Bytes),
     /// The client's own body, moved from buffer to socket.
     Wire(Incoming),
-    Stream { head: bytes::Bytes, rest: Box<dyn BodyStream> },
+    Stream {
+        head: bytes::Bytes,
+        rest: Box<dyn BodyStream>,
+    },
 }
 
 impl Payload {

@@ -113,4 +113,3 @@ async fn sweep(pool: Weak<Pool>) {
         }
     }
 }
-

@@ -17,7 +17,8 @@ pub(crate) struct Url<'a> {
 
 impl<'a> Url<'a> {
     pub(crate) fn parse(text: &'a str) -> Result<Url<'a>, Fault> {
-        let broken = |why: &str| Fault::coded(codes::CONNECTION_FAILED, Side::Us, format!("the address `{text}` {why}"));
+        let broken =
+            |why: &str| Fault::coded(codes::CONNECTION_FAILED, Side::Us, format!("the address `{text}` {why}"));
         let (secure, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
@@ -42,7 +43,13 @@ impl<'a> Url<'a> {
             return Err(broken("has no host"));
         }
         let port = match port {
-            None | Some("") => if secure { 443 } else { 80 },
+            None | Some("") => {
+                if secure {
+                    443
+                } else {
+                    80
+                }
+            }
             Some(port) => port.parse().map_err(|_| broken("has a malformed port"))?,
         };
         Ok(Url { secure, host, port, authority, path })
@@ -62,13 +69,25 @@ mod tests {
     fn addresses_come_apart() {
         let check = |text: &str, secure: bool, host: &str, port: u16, authority: &str, path: &str| {
             let url = Url::parse(text).expect(text);
-            assert_eq!((url.secure, url.host, url.port, url.authority, url.path), (secure, host, port, authority, path));
+            assert_eq!(
+                (url.secure, url.host, url.port, url.authority, url.path),
+                (secure, host, port, authority, path)
+            );
         };
         check("http://a", false, "a", 80, "a", "");
         check("HTTPS://a.b:8443/x?y#z", true, "a.b", 8443, "a.b:8443", "/x?y");
         check("http://[::1]:9000/x", false, "::1", 9000, "[::1]:9000", "/x");
         check("http://user:word@h?q", false, "h", 80, "h", "?q");
-        for bad in ["/x", "ftp://a", "http://", "http://a:b/", "http://a:99999/", "http://[::1", "http://a/ b", "http://a/\r\nX: y"] {
+        for bad in [
+            "/x",
+            "ftp://a",
+            "http://",
+            "http://a:b/",
+            "http://a:99999/",
+            "http://[::1",
+            "http://a/ b",
+            "http://a/\r\nX: y",
+        ] {
             assert!(Url::parse(bad).is_err(), "{bad}");
         }
     }

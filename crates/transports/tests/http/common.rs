@@ -130,7 +130,9 @@ impl Service for Obedient {
                     reply.headers.set("Transfer-Encoding", "chunked");
                     reply
                 }
-                _ if path.starts_with("/status/") => Message { status: path[8..].parse().unwrap(), ..Message::default() },
+                _ if path.starts_with("/status/") => {
+                    Message { status: path[8..].parse().unwrap(), ..Message::default() }
+                }
                 _ => match collect(&mut message.body).await {
                     Ok(body) => {
                         let body = String::from_utf8_lossy(&body);
@@ -244,8 +246,6 @@ pub fn sender() -> (Rc<PerCore>, HttpSender) {
 pub enum Act {
     /// Reads until the bytes that came since the last act end so.
     Until(&'static str),
-    /// Reads so many bytes.
-    Read(usize),
     /// Writes.
     Say(&'static str),
     /// Closes with a reset.
@@ -288,13 +288,6 @@ async fn play(mut socket: TcpStream, script: Vec<Act>, log: Heard, index: usize)
                         Err(_) => return,
                     }
                 }
-            }
-            Act::Read(count) => {
-                let mut bytes = vec![0; count];
-                if socket.read_exact(&mut bytes).await.is_err() {
-                    return;
-                }
-                log.borrow_mut()[index].push_str(&String::from_utf8_lossy(&bytes));
             }
             Act::Say(text) => {
                 if socket.write_all(text.as_bytes()).await.is_err() {

@@ -1,12 +1,8 @@
 //! What a listener answers to raw bytes.
 
-#![allow(missing_docs, reason = "tests")]
-
-mod common;
-
 use std::rc::Rc;
 
-use common::{Obedient, read_to_end, read_until, run, serve, short_times, talk};
+use crate::common::{Obedient, read_to_end, read_until, run, serve, short_times, talk};
 use penstock_transports::http::{HttpLimits, ListenerConfig};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -81,11 +77,9 @@ fn replies_are_framed_for_the_client() {
 #[test]
 fn a_body_may_come_back_on_its_own_connection() {
     let body = "x".repeat(300_000);
-    let request = format!("POST /back HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n{body}");
-    check(
-        &request,
-        &format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nConnection: close\r\n\r\n{body}"),
-    );
+    let request =
+        format!("POST /back HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n{body}");
+    check(&request, &format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nConnection: close\r\n\r\n{body}"));
 }
 
 #[test]
@@ -202,7 +196,24 @@ fn malformed_chunks_are_refused() {
 
 #[test]
 fn malformed_start_lines_are_refused() {
-    for line in ["GET  /a HTTP/1.1", "GET /a", "GET /a HTTP/1.1 ", "GET /a http/1.1", "G T /a HTTP/1.1", "(GET) /a HTTP/1.1", "GET /a\tHTTP/1.1", "GET /a#b HTTP/1.1", "GET a HTTP/1.1", "GET * HTTP/1.1", "CONNECT a:1 HTTP/1.1", "GET http:///a HTTP/1.1", "GET http://a b/ HTTP/1.1", "GET ftp://a/ HTTP/1.1", "GET /a HTTP/1.x", "GET /\u{7f} HTTP/1.1"] {
+    for line in [
+        "GET  /a HTTP/1.1",
+        "GET /a",
+        "GET /a HTTP/1.1 ",
+        "GET /a http/1.1",
+        "G T /a HTTP/1.1",
+        "(GET) /a HTTP/1.1",
+        "GET /a\tHTTP/1.1",
+        "GET /a#b HTTP/1.1",
+        "GET a HTTP/1.1",
+        "GET * HTTP/1.1",
+        "CONNECT a:1 HTTP/1.1",
+        "GET http:///a HTTP/1.1",
+        "GET http://a b/ HTTP/1.1",
+        "GET ftp://a/ HTTP/1.1",
+        "GET /a HTTP/1.x",
+        "GET /\u{7f} HTTP/1.1",
+    ] {
         refused(&format!("{line}\r\nHost: h\r\n\r\n"), "400 Bad Request");
     }
     refused("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", "505 HTTP Version Not Supported");
@@ -221,10 +232,7 @@ fn what_is_too_large_is_refused() {
         &format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "a".repeat(70_000)),
         "431 Request Header Fields Too Large",
     );
-    refused(
-        &format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "a".repeat(70_000)),
-        "431 Request Header Fields Too Large",
-    );
+    refused(&format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "a".repeat(70_000)), "431 Request Header Fields Too Large");
     refused(
         &format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "X: a\r\n".repeat(300)),
         "431 Request Header Fields Too Large",

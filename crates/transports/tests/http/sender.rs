@@ -1,14 +1,12 @@
 //! What the sender makes of backends that behave, and of those that do not.
 
-#![allow(missing_docs, reason = "tests")]
-
-mod common;
-
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::common::{
+    Act, Chunks, Forward, Obedient, backend, collect, get, read_to_end, read_until, run, sender, serve, serve_on,
+};
 use bytes::Bytes;
-use common::{Act, Chunks, Forward, Obedient, backend, collect, get, read_to_end, read_until, run, sender, serve, serve_on};
 use penstock_engine::Fault;
 use penstock_engine::ports::{Outbound, Outgoing};
 use penstock_message::{Body, Message, Method, SizeHint};
@@ -23,7 +21,10 @@ async fn outcome(sender: &HttpSender, outgoing: Outgoing) -> Result<(u16, String
     match sender.send(outgoing).await {
         Ok(mut reply) => {
             let body = collect(&mut reply.body).await;
-            Ok((reply.status, body.map_or_else(|error| format!("error: {error}"), |bytes| String::from_utf8_lossy(&bytes).into())))
+            Ok((
+                reply.status,
+                body.map_or_else(|error| format!("error: {error}"), |bytes| String::from_utf8_lossy(&bytes).into()),
+            ))
         }
         Err(fault) => Err(fault.number()),
     }
@@ -54,7 +55,10 @@ fn replies_are_read_however_they_are_framed() {
     answers("HTTP/1.0 200 OK\r\n\r\nabc", Ok((200, "abc")));
     answers("HTTP/1.1 204 No Content\r\n\r\n", Ok((204, "")));
     answers("HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", Ok((304, "")));
-    answers("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", Ok((200, "a")));
+    answers(
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
+        Ok((200, "a")),
+    );
 }
 
 #[test]
@@ -71,8 +75,14 @@ fn every_failure_has_its_code() {
     check(vec![Act::Until(END), Act::Say("HTTP/1.1 20"), Act::Reset], Err(101_501));
     check(vec![Act::Until(END), Act::Hold], Err(101_504));
     check(vec![Act::Until(END), Act::Say("HTTP/1.1 200 OK\r\nContent-Le"), Act::Hold], Err(101_504));
-    answers("HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\nabc", Ok((200, "error: the body ended early: the connection was closed")));
-    answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", Ok((200, "error: a chunk size is malformed")));
+    answers(
+        "HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\nabc",
+        Ok((200, "error: the body ended early: the connection was closed")),
+    );
+    answers(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        Ok((200, "error: a chunk size is malformed")),
+    );
     let result = run(async {
         let (_core, sender) = sender();
         let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
@@ -104,7 +114,14 @@ fn requests_leave_as_the_options_say() {
     check(|outgoing| outgoing.options.absolute_form = true, "GET http://B/p?q=1 HTTP/1.1\r\nHost: B\r\n\r\n");
     check(
         |outgoing| {
-            for (name, value) in [("Host", "h"), ("Connection", "x"), ("Content-Length", "9"), ("TE", "a"), ("X-Y", "z\r\nA: b"), ("Bad\r\n", "c")] {
+            for (name, value) in [
+                ("Host", "h"),
+                ("Connection", "x"),
+                ("Content-Length", "9"),
+                ("TE", "a"),
+                ("X-Y", "z\r\nA: b"),
+                ("Bad\r\n", "c"),
+            ] {
                 outgoing.message.headers.append(name, value);
             }
         },
@@ -142,7 +159,12 @@ fn bodies_leave_with_a_length_when_it_is_known() {
 fn connections_are_used_again_while_they_can_be() {
     let twice = |first: &'static str| {
         run(async {
-            let script = vec![Act::Until(END), Act::Say(first), Act::Until(END), Act::Say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2")];
+            let script = vec![
+                Act::Until(END),
+                Act::Say(first),
+                Act::Until(END),
+                Act::Say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2"),
+            ];
             let other = vec![Act::Until(END), Act::Say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n3")];
             let (address, heard) = backend(vec![script, other]).await;
             let (_core, sender) = sender();
@@ -152,7 +174,8 @@ fn connections_are_used_again_while_they_can_be() {
             (first.1, second.1, heard.borrow().len())
         })
     };
-    let big: &'static str = Box::leak(format!("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(200_000)).into_boxed_str());
+    let big: &'static str =
+        Box::leak(format!("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(200_000)).into_boxed_str());
     let same = |body: &str| (body.to_owned(), "2".to_owned(), 1);
     let fresh = |body: &str| (body.to_owned(), "3".to_owned(), 2);
     assert_eq!(twice("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"), same("1"));
@@ -203,7 +226,7 @@ fn an_early_reply_wins_over_the_rest_of_the_body() {
     });
 }
 
-fn proxy(backend: std::net::SocketAddr) -> common::Server {
+fn proxy(backend: std::net::SocketAddr) -> crate::common::Server {
     let core = penstock_transports::http::PerCore::start();
     let sender = HttpSender::new(&core, SenderConfig::default());
     serve_on(core, Rc::new(Forward { backend: format!("http://{backend}"), sender }), ListenerConfig::default())
@@ -231,7 +254,11 @@ fn bodies_of_all_sizes_pass_through_both_ways() {
                 socket.write_all(request.as_bytes()).await.unwrap();
                 let reply = read_until(&mut socket, "]").await;
                 let expected = format!("POST /a {} [{body}]", echo.address);
-                assert_eq!(reply, format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{expected}", expected.len()), "{size} {chunked}");
+                assert_eq!(
+                    reply,
+                    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{expected}", expected.len()),
+                    "{size} {chunked}"
+                );
             }
         }
         assert_eq!(proxy.core.counters.connects.get(), 1);
@@ -270,7 +297,10 @@ fn trailers_and_interim_replies_pass() {
         let request = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\nX-In: 2\r\n\r\n";
         socket.write_all(request.as_bytes()).await.unwrap();
         let answer = read_to_end(&mut socket).await;
-        assert_eq!(answer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1\r\na\r\n0\r\nX-Sum: 1\r\n\r\n");
+        assert_eq!(
+            answer,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1\r\na\r\n0\r\nX-Sum: 1\r\n\r\n"
+        );
         assert!(heard.borrow()[0].ends_with("1\r\nb\r\n0\r\nX-In: 2\r\n\r\n"), "{:?}", heard.borrow());
     });
 }
@@ -295,7 +325,7 @@ fn a_reply_that_breaks_off_cuts_the_client_off_too() {
         let reply = "HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\nabc";
         let (address, _) = backend(vec![vec![Act::Until(END), Act::Say(reply)]]).await;
         let proxy = proxy(address);
-        let answer = common::talk(proxy.address, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").await;
+        let answer = crate::common::talk(proxy.address, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").await;
         assert_eq!(answer, reply);
     });
 }

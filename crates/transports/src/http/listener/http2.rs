@@ -1,0 +1,418 @@
+//! HTTP/2 for clients that negotiate it: framing by the `h2` crate, one local task per stream, the same service.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes, BytesMut};
+use h2::server::{Connection, SendResponse};
+use h2::{RecvStream, SendStream};
+use penstock_engine::ports::{Client, Request};
+use penstock_message::{
+    Body, BodyError, BodyStream, Form, HeaderBlock, Headers, Message, Method, RequestLine, SizeHint,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{AccessEntry, OnDrop, Shared};
+use crate::http::http1::{Socket, is_ours};
+use crate::http::per_core::{PerCore, Timer};
+
+/// Requests at once on one connection, the number browsers expect.
+const STREAMS_MAX: u32 = 128;
+
+/// What a client may send of one body before we have read it.
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+
+/// The same for all bodies of a connection.
+const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+
+/// What we buffer of one reply that the client does not take.
+const SEND_BUFFER_BYTES: usize = 256 * 1024;
+
+/// Serves a connection that speaks HTTP/2; `read` is what was read of it while finding out.
+pub(super) async fn serve(socket: Socket, read: BytesMut, peer: SocketAddr, local: SocketAddr, shared: &Rc<Shared>) {
+    let secure = matches!(socket, Socket::Tls(_));
+    let mut builder = h2::server::Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS_MAX)
+        .initial_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_send_buffer_size(SEND_BUFFER_BYTES)
+        .max_header_list_size(u32::try_from(shared.limits.head_bytes_max).unwrap_or(u32::MAX));
+    let handshake = builder.handshake(Prefixed { read, socket });
+    let Ok(Ok(mut connection)) = tokio::time::timeout(shared.config.timeouts.handshake, handshake).await else {
+        return;
+    };
+    let running = Rc::new(Cell::new(0usize));
+    let timer = shared.core.timer();
+    let mut waiting = Waiting { draining: false, idle: false };
+    while let Some((request, respond)) =
+        poll_fn(|cx| poll_accept(&mut connection, &mut waiting, &timer, &running, shared, cx)).await
+    {
+        let stream = Stream { shared: shared.clone(), peer, local, secure };
+        let counted = running.clone();
+        running.set(running.get() + 1);
+        let timer = timer.clone();
+        tokio::task::spawn_local(async move {
+            // The connection looks again whether it is idle when its last stream ends.
+            let _ended = OnDrop(|| {
+                counted.set(counted.get() - 1);
+                timer.wake();
+            });
+            stream.answer(request, respond).await;
+        });
+    }
+}
+
+struct Waiting {
+    draining: bool,
+    idle: bool,
+}
+
+type Incoming = (http::Request<RecvStream>, SendResponse<Bytes>);
+
+/// The next stream; `None` when the connection is over.
+fn poll_accept(
+    connection: &mut Connection<Prefixed, Bytes>,
+    waiting: &mut Waiting,
+    timer: &Rc<Timer>,
+    running: &Cell<usize>,
+    shared: &Shared,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Incoming>> {
+    loop {
+        match connection.poll_accept(cx) {
+            Poll::Ready(Some(Ok(stream))) => {
+                waiting.idle = false;
+                return Poll::Ready(Some(stream));
+            }
+            Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(None),
+            Poll::Pending => {}
+        }
+        let fired = timer.poll_fired(cx);
+        if !waiting.draining && (shared.draining.get() || fired) {
+            // GOAWAY; what runs goes on, the next poll ends the connection when nothing does.
+            waiting.draining = true;
+            timer.disarm();
+            connection.graceful_shutdown();
+            continue;
+        }
+        let idle = running.get() == 0 && !waiting.draining;
+        if idle != waiting.idle {
+            waiting.idle = idle;
+            if idle { timer.arm(&shared.core, shared.config.timeouts.idle) } else { timer.disarm() }
+        }
+        return Poll::Pending;
+    }
+}
+
+struct Stream {
+    shared: Rc<Shared>,
+    peer: SocketAddr,
+    local: SocketAddr,
+    secure: bool,
+}
+
+impl Stream {
+    async fn answer(&self, request: http::Request<RecvStream>, mut respond: SendResponse<Bytes>) {
+        let core = &self.shared.core;
+        let start = Instant::now();
+        core.counters.requests.add(1);
+        core.counters.in_flight.add(1);
+        let _ended = OnDrop(|| core.counters.in_flight.subtract(1));
+        if request.headers().get(http::header::EXPECT).is_some_and(|value| value == "100-continue") {
+            let mut interim = http::Response::new(());
+            *interim.status_mut() = http::StatusCode::CONTINUE;
+            let _ = respond.send_informational(interim);
+        }
+        let failure = Rc::new(Cell::new(None));
+        let request = self.request(request, &failure);
+        let client = request.client.clone();
+        let message = self.shared.service.answer(request).await;
+        let message = match failure.take() {
+            Some(status) if message.status >= 400 => Message { status, ..Message::default() },
+            _ => message,
+        };
+        let status = if (200..=999).contains(&message.status) { message.status } else { 500 };
+        let is_head = client.line.method == Method::Head;
+        let (length, outcome) = self.send(message, status, is_head, respond).await;
+        core.counters.replied(status);
+        if let Some(access) = &self.shared.access {
+            access.record(&AccessEntry {
+                peer: self.peer,
+                line: &client.line,
+                protocol: client.protocol,
+                status,
+                body_bytes: length,
+                took: start.elapsed(),
+                complete: outcome.is_ok(),
+            });
+        }
+    }
+
+    fn request(&self, request: http::Request<RecvStream>, failure: &Rc<Cell<Option<u16>>>) -> Request {
+        let (parts, stream) = request.into_parts();
+        let method = Method::parse(parts.method.as_str());
+        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+        let line = RequestLine {
+            method: method.clone(),
+            target: Bytes::copy_from_slice(target.as_bytes()),
+            secure: self.secure,
+        };
+        let mut headers = headers_of(&parts.headers);
+        if let Some(authority) = parts.uri.authority()
+            && !headers.contains("Host")
+        {
+            headers.set("Host", authority.as_str());
+        }
+        let length = headers.get("content-length").and_then(|length| length.parse().ok());
+        let body = if stream.is_end_stream() {
+            Body::empty()
+        } else {
+            let limit = self.shared.limits.body_bytes_max;
+            let timer = self.shared.core.timer();
+            let (core, timeout) = (self.shared.core.clone(), self.shared.config.timeouts.body);
+            let failure = failure.clone();
+            let body =
+                StreamBody { stream, left: length, read: 0, limit, trailers: None, core, timer, timeout, failure };
+            Body::stream(Box::new(body))
+        };
+        Request {
+            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol: "HTTP/2" }),
+            message: Message { headers, body, method, ..Message::default() },
+        }
+    }
+
+    /// Sends the reply; its length when it was known, and whether it arrived.
+    async fn send(
+        &self,
+        mut message: Message,
+        status: u16,
+        is_head: bool,
+        mut respond: SendResponse<Bytes>,
+    ) -> (Option<u64>, Result<(), h2::Error>) {
+        let form = message.body.take();
+        let length = match &form {
+            Form::Bytes(bytes) => Some(bytes.len() as u64),
+            Form::Text(text) => Some(text.len() as u64),
+            Form::Stream { head, rest } => match rest.size_hint() {
+                SizeHint::Exact(size) => Some(size.saturating_add(head.len() as u64)),
+                SizeHint::Unknown => None,
+            },
+            Form::Empty | Form::Xml(_) | Form::Json(_) => Some(0),
+        };
+        let bodiless = matches!(status, 204 | 304);
+        let response = self.response(&message, status, length.filter(|_| !bodiless));
+        let ends = is_head || bodiless || length == Some(0);
+        let mut sink = match respond.send_response(response, ends) {
+            Ok(sink) if !ends => sink,
+            other => return (length, other.map(drop)),
+        };
+        let outcome = match form {
+            Form::Bytes(bytes) => self.send_piece(&mut sink, bytes, true).await,
+            Form::Text(text) => self.send_piece(&mut sink, Bytes::copy_from_slice(text.as_bytes()), true).await,
+            Form::Stream { head, rest } => self.send_stream(&mut sink, head, rest).await,
+            Form::Empty | Form::Xml(_) | Form::Json(_) => Ok(()),
+        };
+        if outcome.is_err() {
+            sink.send_reset(h2::Reason::INTERNAL_ERROR);
+        }
+        (length, outcome)
+    }
+
+    fn response(&self, message: &Message, status: u16, length: Option<u64>) -> http::Response<()> {
+        let mut response = http::Response::new(());
+        *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+        let fields = response.headers_mut();
+        for (name, value) in message.headers.iter().filter(|(name, _)| !is_ours(name)) {
+            // What cannot be a field in HTTP/2 is left out, as in HTTP/1.1.
+            if let (Ok(name), Ok(value)) = (http::HeaderName::from_bytes(name), http::HeaderValue::from_bytes(value)) {
+                fields.append(name, value);
+            }
+        }
+        if let (Ok(date), false) =
+            (http::HeaderValue::from_bytes(&self.shared.core.date()), fields.contains_key(http::header::DATE))
+        {
+            fields.insert(http::header::DATE, date);
+        }
+        if let Some(length) = length {
+            fields.insert(http::header::CONTENT_LENGTH, length.into());
+        }
+        response
+    }
+
+    async fn send_stream(
+        &self,
+        sink: &mut SendStream<Bytes>,
+        head: Bytes,
+        mut rest: Box<dyn BodyStream>,
+    ) -> Result<(), h2::Error> {
+        if !head.is_empty() {
+            self.send_piece(sink, head, false).await?;
+        }
+        while let Some(chunk) = poll_fn(|cx| rest.poll_chunk(cx)).await {
+            let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::INTERNAL_ERROR))?;
+            self.send_piece(sink, chunk, false).await?;
+        }
+        match rest.trailers() {
+            None => sink.send_data(Bytes::new(), true),
+            Some(trailers) => {
+                let fields = trailers.iter().filter(|(name, _)| !is_ours(name));
+                let fields = fields.filter_map(|(name, value)| {
+                    Some((http::HeaderName::from_bytes(name).ok()?, http::HeaderValue::from_bytes(value).ok()?))
+                });
+                sink.send_trailers(fields.collect())
+            }
+        }
+    }
+
+    /// Sends as the client's window allows.
+    async fn send_piece(&self, sink: &mut SendStream<Bytes>, mut piece: Bytes, last: bool) -> Result<(), h2::Error> {
+        while !piece.is_empty() {
+            sink.reserve_capacity(piece.len());
+            let wait = tokio::time::timeout(self.shared.config.timeouts.write, poll_fn(|cx| sink.poll_capacity(cx)));
+            let room = match wait.await {
+                Ok(Some(room)) => room?,
+                Ok(None) | Err(_) => return Err(h2::Reason::CANCEL.into()),
+            };
+            let now = piece.split_to(room.min(piece.len()));
+            let ends = last && piece.is_empty();
+            sink.send_data(now, ends)?;
+        }
+        Ok(())
+    }
+}
+
+fn headers_of(map: &http::HeaderMap) -> Headers {
+    let mut block = BytesMut::new();
+    let mut fields = Vec::with_capacity(map.len());
+    let mut push = |bytes: &[u8]| {
+        let start = block.len() as u32;
+        block.extend_from_slice(bytes);
+        start..block.len() as u32
+    };
+    for (name, value) in map {
+        fields.push((push(name.as_str().as_bytes()), push(value.as_bytes())));
+    }
+    Headers::from_block(HeaderBlock { bytes: block.freeze(), fields })
+}
+
+/// The body of a stream.
+struct StreamBody {
+    stream: RecvStream,
+    /// What Content-Length says is still to come.
+    left: Option<u64>,
+    read: u64,
+    limit: u64,
+    trailers: Option<Headers>,
+    core: Rc<PerCore>,
+    timer: Rc<Timer>,
+    timeout: Duration,
+    /// The status with which to refuse the request, once its body failed.
+    failure: Rc<Cell<Option<u16>>>,
+}
+
+impl StreamBody {
+    fn fail(&self, status: u16, error: BodyError) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.failure.set(Some(status));
+        Poll::Ready(Some(Err(error)))
+    }
+}
+
+impl BodyStream for StreamBody {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        match self.stream.poll_data(cx) {
+            Poll::Pending => {
+                if !self.timer.is_armed() {
+                    self.timer.arm(&self.core, self.timeout);
+                }
+                if self.timer.poll_fired(cx) {
+                    return self.fail(408, BodyError::Timeout);
+                }
+                Poll::Pending
+            }
+            Poll::Ready(Some(Ok(chunk))) => {
+                self.timer.disarm();
+                let size = chunk.len() as u64;
+                self.read += size;
+                self.left = self.left.map(|left| left.saturating_sub(size));
+                if self.read > self.limit {
+                    let limit_bytes = usize::try_from(self.limit).unwrap_or(usize::MAX);
+                    return self.fail(413, BodyError::TooLarge { limit_bytes });
+                }
+                let _ = self.stream.flow_control().release_capacity(chunk.len());
+                Poll::Ready(Some(Ok(chunk)))
+            }
+            Poll::Ready(Some(Err(error))) => self.fail(400, BodyError::Incomplete(error.to_string())),
+            Poll::Ready(None) => {
+                self.left = Some(0);
+                if let Ok(Some(trailers)) = ready!(self.stream.poll_trailers(cx)) {
+                    self.trailers = Some(headers_of(&trailers));
+                }
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or(SizeHint::Unknown, SizeHint::Exact)
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        self.trailers.take()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// A socket of which something was read already.
+struct Prefixed {
+    read: BytesMut,
+    socket: Socket,
+}
+
+impl AsyncRead for Prefixed {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.read.is_empty() {
+            return Pin::new(&mut self.socket).poll_read(cx, buffer);
+        }
+        let count = self.read.len().min(buffer.remaining());
+        buffer.put_slice(&self.read[..count]);
+        self.read.advance(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Prefixed {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

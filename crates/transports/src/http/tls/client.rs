@@ -1,0 +1,109 @@
+//! The configuration of the sender.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::{Identity, TlsError, provider, refused};
+
+/// Whom the sender trusts.
+#[derive(Debug, Clone, Default)]
+pub struct ClientTrust {
+    /// Certificates to trust beside those of the machine: a truststore.
+    pub extra_roots: Vec<CertificateDer<'static>>,
+    /// Trusts `extra_roots` only.
+    pub only_extra_roots: bool,
+    /// Believes any certificate. For tests; a setting of the user, never a default.
+    pub trust_everything: bool,
+    /// What to show to backends that ask who we are.
+    pub identity: Option<Identity>,
+}
+
+/// TLS of the sender, shared by all cores. Made when the first HTTPS backend is called, because reading the
+/// authorities of the machine takes milliseconds that a start does not have.
+#[derive(Debug, Default)]
+pub struct TlsClient {
+    trust: ClientTrust,
+    config: OnceLock<Result<Arc<ClientConfig>, TlsError>>,
+}
+
+impl TlsClient {
+    /// With this trust.
+    pub fn new(trust: ClientTrust) -> TlsClient {
+        TlsClient { trust, config: OnceLock::new() }
+    }
+
+    pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        self.config.get_or_init(|| configure(&self.trust)).clone()
+    }
+}
+
+fn configure(trust: &ClientTrust) -> Result<Arc<ClientConfig>, TlsError> {
+    let builder =
+        ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(refused)?;
+    let builder = if trust.trust_everything {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustEverything { provider: provider() }))
+    } else {
+        let mut roots = RootCertStore::empty();
+        if !trust.only_extra_roots {
+            // Some of the machine's may be unusable; a backend that needs one of those fails with its own error.
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        for root in &trust.extra_roots {
+            roots.add(root.clone()).map_err(refused)?;
+        }
+        builder.with_root_certificates(roots)
+    };
+    let mut config = match &trust.identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => {
+            builder.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key()).map_err(refused)?
+        }
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Checks that the other side holds the key of the certificate it shows, and nothing about the certificate.
+#[derive(Debug)]
+struct TrustEverything {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for TrustEverything {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

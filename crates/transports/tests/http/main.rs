@@ -1,0 +1,8 @@
+//! HTTP over real sockets: raw bytes in, raw bytes out.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests: a panic is the report")]
+
+mod common;
+mod listener;
+mod sender;
+mod tls;
