@@ -158,6 +158,19 @@ impl Exchange {
         self.fault.as_ref()
     }
 
+    /// Moves the message into an exchange of its own, for code that must own what it works on. Give
+    /// it back with [`Exchange::attach`].
+    pub fn detach(&mut self) -> Exchange {
+        let message = std::mem::take(&mut self.message);
+        self.branch(message, None)
+    }
+
+    /// Takes back the message of a detached exchange.
+    pub fn attach(&mut self, detached: Exchange) {
+        self.message = detached.message;
+        self.functions = detached.functions;
+    }
+
     /// A copy of this exchange for a branch with its own message.
     pub(crate) fn branch(&self, message: Message, kinship: Option<Kinship>) -> Exchange {
         let mut ancestry = self.ancestry.clone();
