@@ -22,4 +22,4 @@ pub use headers::{HeaderBlock, Headers};
 pub use media::MediaType;
 pub use message::{Addressing, Message, Method, RequestLine};
 pub use properties::{Properties, Scope};
-pub use value::Value;
+pub use value::{Value, double_to_text};

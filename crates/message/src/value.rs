@@ -36,7 +36,7 @@ impl Value {
             Value::String(text) => Cow::Borrowed(text),
             Value::Boolean(flag) => Cow::Borrowed(if *flag { "true" } else { "false" }),
             Value::Integer(number) => Cow::Owned(number.to_string()),
-            Value::Double(number) => Cow::Owned(format_double(*number)),
+            Value::Double(number) => Cow::Owned(double_to_text(*number)),
             Value::Xml(document, nodes) => {
                 let mut out = Vec::new();
                 for node in nodes {
@@ -60,13 +60,46 @@ impl Value {
     }
 }
 
-/// A double as Java's `Double.toString` writes it in the range people use: at least one decimal.
-fn format_double(number: f64) -> String {
+/// A double as Java's `Double.toString` writes it: at least one decimal, and an exponent outside of
+/// 0.001 to 10,000,000.
+pub fn double_to_text(number: f64) -> String {
     if number.is_nan() {
-        "NaN".into()
-    } else if number.is_infinite() {
-        if number > 0.0 { "Infinity".into() } else { "-Infinity".into() }
-    } else {
-        format!("{number:?}")
+        return "NaN".into();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity".into() } else { "-Infinity".into() };
+    }
+    let size = number.abs();
+    if number == 0.0 || (1e-3..1e7).contains(&size) {
+        return format!("{number:?}");
+    }
+    let text = format!("{number:E}");
+    match text.split_once('E') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_are_written_as_java_writes_them() {
+        for (number, expected) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (5.0, "5.0"),
+            (0.001, "0.001"),
+            (0.0001, "1.0E-4"),
+            (9_999_999.0, "9999999.0"),
+            (1e7, "1.0E7"),
+            (-1.25e-9, "-1.25E-9"),
+            (2e9, "2.0E9"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(double_to_text(number), expected);
+        }
     }
 }

@@ -10,6 +10,9 @@ use super::{DEPTH_MAX, MappingError, Options, names};
 /// The processing instruction that marks a list.
 pub(super) const LIST_INSTRUCTION: &str = "xml-multiple";
 
+/// The element for what has no name: an element of a list.
+const UNNAMED: &str = "jsonElement";
+
 /// Adds the element a value becomes: `jsonObject`, `jsonArray`, or `jsonValue` for anything else.
 pub fn to_xml(value: &Value, builder: &mut TreeBuilder, options: &Options) -> Result<(), MappingError> {
     let name = match value {
@@ -20,7 +23,7 @@ pub fn to_xml(value: &Value, builder: &mut TreeBuilder, options: &Options) -> Re
     let mut writer = Writer { builder, options, depth: 0 };
     writer.builder.start_element("", name, "");
     match value {
-        Value::Array(elements) => writer.elements("jsonElement", elements)?,
+        Value::Array(elements) => writer.elements(UNNAMED, elements)?,
         other => writer.content(other)?,
     }
     writer.builder.end_element();
@@ -49,7 +52,7 @@ impl Writer<'_> {
             Value::Object(members) => self.members(members)?,
             Value::Array(elements) => {
                 self.builder.start_element("", "jsonArray", "");
-                self.elements("jsonElement", elements)?;
+                self.elements(UNNAMED, elements)?;
                 self.builder.end_element();
             }
         }
@@ -67,9 +70,7 @@ impl Writer<'_> {
         for (name, value) in members {
             match value {
                 _ if attribute_text(name, value).is_some() => {}
-                Value::Array(elements) => {
-                    self.elements(&names::to_element(name, self.options.valid_names), elements)?;
-                }
+                Value::Array(elements) => self.elements(name, elements)?,
                 Value::Object(_) => self.element(name, value)?,
                 scalar if name == "$" => self.content(scalar)?,
                 scalar => self.element(name, scalar)?,
@@ -93,14 +94,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A list: its element once per value.
-    fn elements(&mut self, name: &str, elements: &[Value]) -> Result<(), MappingError> {
-        let unnamed = name == "jsonElement";
-        if self.options.write_array_instructions || (elements.is_empty() && !unnamed) {
-            self.builder.processing_instruction(LIST_INSTRUCTION, name);
+    /// A list: the element of its member once per value.
+    fn elements(&mut self, member: &str, elements: &[Value]) -> Result<(), MappingError> {
+        let name = names::to_element(member, self.options.valid_names);
+        if self.options.write_array_instructions || (elements.is_empty() && member != UNNAMED) {
+            // The instruction names the member, not the element, unless that would end it early.
+            let named = if member.contains("?>") { &*name } else { member };
+            self.builder.processing_instruction(LIST_INSTRUCTION, named);
         }
         for value in elements {
-            self.builder.start_element("", name, "");
+            self.builder.start_element("", &name, "");
             self.content(value)?;
             self.builder.end_element();
         }

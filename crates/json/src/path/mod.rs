@@ -111,15 +111,12 @@ impl JsonPath {
 }
 
 impl Filter {
-    /// Parses what stands after `?` in the artifacts' dialect. `resolve` gets to see operands first.
-    pub fn parse(text: &str, resolve: &mut dyn Resolve) -> Result<Filter, PathError> {
+    /// Parses what stands after `?` in the artifacts' dialect, and says how many bytes it takes.
+    /// `resolve` gets to see operands first.
+    pub fn parse_prefix(text: &str, resolve: &mut dyn Resolve) -> Result<(Filter, usize), PathError> {
         let mut parser = Parser::new(text, Dialect::Artifacts, Some(resolve));
         parser.space();
         let filter = parser.filter()?;
-        parser.space();
-        if !parser.rest().is_empty() {
-            return Err(parser.error_here(format!("`{}` is not expected here", parser.rest())));
-        }
-        Ok(filter)
+        Ok((filter, parser.at))
     }
 }

@@ -95,7 +95,7 @@ impl Message {
     }
 
     /// How the bytes are to be read.
-    pub(super) fn source_media(&self) -> MediaType {
+    pub fn source_media(&self) -> MediaType {
         match self.source_type() {
             Some(content_type) => MediaType::of(content_type),
             None if matches!(self.method, Method::Get | Method::Delete) => MediaType::Form,

@@ -172,8 +172,10 @@ impl Message {
             (Form::Text(text), MediaType::Text | MediaType::Binary | MediaType::Json | MediaType::Form) => {
                 return Ok(Output::bytes(text.to_string()));
             }
-            (Form::Bytes(bytes), MediaType::Binary) => return Ok(Output::plain(Form::Bytes(bytes.clone()), None)),
-            (Form::Bytes(_), MediaType::Text) => {
+            (Form::Bytes(bytes), MediaType::Binary) if !self.source_media().is_xml() => {
+                return Ok(Output::plain(Form::Bytes(bytes.clone()), None));
+            }
+            (Form::Bytes(_), MediaType::Text) if !self.source_media().is_xml() => {
                 return self.text(conversion).map(|text| Output::bytes(text.to_string()));
             }
             (Form::Bytes(_), MediaType::Json) if self.source_media() == MediaType::Json => {
@@ -310,7 +312,7 @@ pub fn write_fragment(out: &mut Vec<u8>, document: &Document, node: NodeId) {
             if !inherited || matches!(prefix, "" | "xml") {
                 continue;
             }
-            let used = memchr::memmem::find(&text, format!("{prefix}:").as_bytes()).is_some();
+            let used = mentions(&text, prefix);
             let mut written = format!(" xmlns:{prefix}=\"").into_bytes();
             escape_attribute(&mut written, document.text(declaration));
             written.push(b'"');
@@ -320,6 +322,13 @@ pub fn write_fragment(out: &mut Vec<u8>, document: &Document, node: NodeId) {
         }
     }
     out.append(&mut text);
+}
+
+/// Whether a prefix occurs, in a name or in content that may be one.
+fn mentions(text: &[u8], prefix: &str) -> bool {
+    let part_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | 0x80..);
+    memchr::memmem::find_iter(text, format!("{prefix}:").as_bytes())
+        .any(|at| !text[..at].last().is_some_and(part_of_name))
 }
 
 /// Whether a media type asks for the charset the bytes are in.

@@ -50,7 +50,7 @@ pub(super) fn convert(from: &Envelope, version: SoapVersion) -> Document {
         if Some(child) == fault {
             converter.fault(child);
         } else {
-            converter.builder.copy(document, child);
+            converter.copy(child);
         }
     }
     converter.builder.end_element();
@@ -116,19 +116,38 @@ impl Converter<'_> {
         }
     }
 
+    /// Copies what is not part of the envelope, without the envelope's own namespace, which the
+    /// tree would hand down as one in scope.
+    fn copy(&mut self, node: NodeId) {
+        let document = self.document;
+        if !document.is_element(node) {
+            return self.builder.copy(document, node);
+        }
+        self.open_copy(node);
+        document.attributes(node).for_each(|attribute| self.builder.copy(document, attribute));
+        document.children(node).for_each(|child| self.copy(child));
+        self.builder.end_element();
+    }
+
+    fn open_copy(&mut self, element: NodeId) {
+        let document = self.document;
+        let soap = [SoapVersion::Soap11, SoapVersion::Soap12].map(SoapVersion::namespace);
+        let name = document.name(element);
+        self.builder.start_element(name.prefix, name.local, name.namespace);
+        for declaration in document.namespace_declarations(element) {
+            if !soap.contains(&document.text(declaration)) {
+                self.builder.declare_namespace(document.local_name(declaration), document.text(declaration));
+            }
+        }
+    }
+
     fn header_block(&mut self, block: NodeId) {
         let document = self.document;
         if document.kind(block) != NodeKind::Element {
             return self.builder.copy(document, block);
         }
         let soap = [SoapVersion::Soap11, SoapVersion::Soap12].map(SoapVersion::namespace);
-        let name = document.name(block);
-        self.builder.start_element(name.prefix, name.local, name.namespace);
-        for declaration in document.in_scope_namespaces(block) {
-            if !soap.contains(&document.text(declaration)) {
-                self.builder.declare_namespace(document.local_name(declaration), document.text(declaration));
-            }
-        }
+        self.open_copy(block);
         for attribute in document.attributes(block) {
             let name = document.name(attribute);
             if soap.contains(&name.namespace) {
@@ -138,7 +157,7 @@ impl Converter<'_> {
                 self.builder.copy(document, attribute);
             }
         }
-        self.builder.copy_children(document, block);
+        document.children(block).for_each(|child| self.copy(child));
         self.builder.end_element();
     }
 
@@ -177,7 +196,7 @@ impl Converter<'_> {
         }
         if let Some(detail) = parts.detail {
             self.builder.start_element("", "detail", "");
-            self.builder.copy_children(self.document, detail);
+            self.document.children(detail).for_each(|child| self.copy(child));
             self.builder.end_element();
         }
     }
@@ -219,7 +238,7 @@ impl Converter<'_> {
         }
         if let Some(detail) = parts.detail {
             self.builder.start_element(prefix, "Detail", namespace);
-            self.builder.copy_children(self.document, detail);
+            self.document.children(detail).for_each(|child| self.copy(child));
             self.builder.end_element();
         }
     }

@@ -1,1 +1,234 @@
+//! Bodies from media type to media type, as data.
 
+use bytes::Bytes;
+
+use super::{Conversion, Shape};
+use crate::{Body, BodyError, Form, Message, Method, SoapVersion, Value};
+
+const ENVELOPE_11: &str =
+    "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a>1</a></s:Body></s:Envelope>";
+const ENVELOPE_12: &str =
+    "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\"><s:Body><a>1</a></s:Body></s:Envelope>";
+
+fn message(content_type: &str, body: impl Into<Bytes>) -> Message {
+    let mut message = Message { method: Method::Post, body: Body::bytes(body), ..Message::default() };
+    if !content_type.is_empty() {
+        message.headers.set("Content-Type", content_type);
+    }
+    message
+}
+
+fn out(message: &mut Message, shape: Shape) -> (String, Option<String>) {
+    let output = message.output(&Conversion::default(), shape).unwrap();
+    let bytes = match output.form {
+        Form::Bytes(bytes) => bytes,
+        Form::Empty => Bytes::new(),
+        other => panic!("{other:?}"),
+    };
+    (String::from_utf8(bytes.to_vec()).unwrap(), output.content_type)
+}
+
+#[test]
+fn message_type_converts_every_kind_into_every_other() {
+    let text = "<text xmlns=\"http://ws.apache.org/commons/ns/payload\">hello</text>";
+    for (from, body, to, expected) in [
+        ("application/json", r#"{"a":[1,2.50]}"#, "application/xml", "<jsonObject><a>1</a><a>2.50</a></jsonObject>"),
+        ("application/xml", "<a><b>1</b></a>", "application/json", r#"{"a":{"b":1}}"#),
+        ("text/xml", ENVELOPE_11, "application/json", r#"{"a":1}"#),
+        ("text/xml", ENVELOPE_11, "application/xml", "<a>1</a>"),
+        ("text/xml", ENVELOPE_11, "application/soap+xml", ENVELOPE_12),
+        ("application/soap+xml", ENVELOPE_12, "text/xml", ENVELOPE_11),
+        (
+            "application/xml",
+            "<p:a xmlns:p='urn:p' xmlns:q='urn:q'/>",
+            "text/xml; charset=utf-8",
+            "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><p:a xmlns:p=\"urn:p\" xmlns:q=\"urn:q\"/></soapenv:Body></soapenv:Envelope>",
+        ),
+        ("application/x-www-form-urlencoded", "a=1&b=x+y", "application/json", r#"{"mediate":{"a":1,"b":"x y"}}"#),
+        ("application/x-www-form-urlencoded", "a=1", "application/xml", "<mediate><a>1</a></mediate>"),
+        ("application/xml", "<m><a>1 2</a></m>", "application/x-www-form-urlencoded", "a=1+2"),
+        ("text/plain", "hello", "application/xml", text),
+        ("text/plain", "hello", "application/json", r#"{"text":"hello"}"#),
+        ("application/xml", text, "text/plain", "hello"),
+        (
+            "application/octet-stream",
+            "hello",
+            "application/xml",
+            "<binary xmlns=\"http://ws.apache.org/commons/ns/payload\">aGVsbG8=</binary>",
+        ),
+        (
+            "application/xml",
+            "<binary xmlns=\"http://ws.apache.org/commons/ns/payload\">aGVs bG8=</binary>",
+            "application/octet-stream",
+            "hello",
+        ),
+        ("", "<a/>", "application/json", r#"{"a":null}"#),
+        ("", "{\"a\":1}", "application/xml", "<jsonObject><a>1</a></jsonObject>"),
+        ("application/vnd.x+json", "[]", "application/xml", "<jsonArray/>"),
+    ] {
+        let mut message = message(from, body);
+        message.set_message_type(to);
+        let (bytes, content_type) = out(&mut message, Shape::Same);
+        assert_eq!(bytes, expected, "{from} to {to}");
+        let said = content_type.unwrap_or_default();
+        assert!(said.starts_with(to.split(';').next().unwrap()), "{from} to {to} says {said}");
+        assert_eq!(
+            said.matches("charset=UTF-8").count(),
+            usize::from(crate::MediaType::of(to).has_charset()),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_nobody_changed_leaves_as_it_came() {
+    let odd = "{ \"a\" : 1.0e0,\n \"a\":2 }";
+    let mut untouched = message("application/json; charset=utf-8", odd);
+    untouched.json(&Conversion::default()).unwrap();
+    untouched.xml(&Conversion::default()).unwrap();
+    assert_eq!(out(&mut untouched, Shape::Same), (odd.into(), None));
+    untouched.set_message_type("application/json");
+    assert_eq!(out(&mut untouched, Shape::Same), (odd.into(), Some("application/json; charset=utf-8".into())));
+
+    for (content_type, body, shape) in [
+        ("text/xml", ENVELOPE_11, Shape::Soap11),
+        ("application/soap+xml", ENVELOPE_12, Shape::Soap12),
+        ("application/xml", "<a />", Shape::Pox),
+        ("text/xml", "<?xml version='1.0'?><!-- x --><a />", Shape::Pox),
+        ("image/png", "\u{1}", Shape::Reply),
+    ] {
+        assert_eq!(out(&mut message(content_type, body), shape), (body.into(), None), "{content_type}");
+    }
+}
+
+#[test]
+fn shapes_make_envelopes_or_take_them_off() {
+    for (content_type, body, shape, expected, said) in [
+        ("text/xml", ENVELOPE_11, Shape::Soap12, ENVELOPE_12, "application/soap+xml; charset=UTF-8"),
+        ("application/soap+xml", ENVELOPE_12, Shape::Soap11, ENVELOPE_11, "text/xml; charset=UTF-8"),
+        ("text/xml", ENVELOPE_11, Shape::Pox, "<a>1</a>", "application/xml; charset=UTF-8"),
+        (
+            "application/json",
+            "{\"a\":1}",
+            Shape::Pox,
+            "<jsonObject><a>1</a></jsonObject>",
+            "application/xml; charset=UTF-8",
+        ),
+        (
+            "",
+            "",
+            Shape::Soap11,
+            "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body/></soapenv:Envelope>",
+            "text/xml; charset=UTF-8",
+        ),
+    ] {
+        let (bytes, content_type) = out(&mut message(content_type, body), shape);
+        assert_eq!((bytes.as_str(), content_type.as_deref()), (expected, Some(said)));
+    }
+    let mut json = message("application/json", "");
+    assert_eq!(out(&mut json, Shape::Same), (String::new(), None));
+}
+
+#[test]
+fn faults_change_with_the_version_and_for_plain_clients() {
+    let fault_11 = "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Header><h:b xmlns:h=\"urn:h\" s:mustUnderstand=\"1\" s:actor=\"http://schemas.xmlsoap.org/soap/actor/next\">x</h:b></s:Header><s:Body><s:Fault><faultcode>s:Server</faultcode><faultstring>broken</faultstring><faultactor>urn:a</faultactor><detail><d>1</d></detail></s:Fault></s:Body></s:Envelope>";
+    let fault_12 = "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\"><s:Header><h:b xmlns:h=\"urn:h\" s:mustUnderstand=\"true\" s:role=\"http://www.w3.org/2003/05/soap-envelope/role/next\">x</h:b></s:Header><s:Body><s:Fault><s:Code><s:Value>s:Receiver</s:Value></s:Code><s:Reason><s:Text xml:lang=\"en-US\">broken</s:Text></s:Reason><s:Role>urn:a</s:Role><s:Detail><d>1</d></s:Detail></s:Fault></s:Body></s:Envelope>";
+    assert_eq!(out(&mut message("text/xml", fault_11), Shape::Soap12).0, fault_12);
+    assert_eq!(out(&mut message("application/soap+xml", fault_12), Shape::Soap11).0, fault_11);
+
+    let mut own_code = message("text/xml", fault_11.replace("s:Server", "x:Own"));
+    assert!(
+        out(&mut own_code, Shape::Soap12)
+            .0
+            .contains("<s:Value>s:Receiver</s:Value><s:Subcode><s:Value>x:Own</s:Value></s:Subcode>")
+    );
+
+    let mut plain = message("text/xml", fault_11);
+    assert_eq!(
+        out(&mut plain, Shape::Reply),
+        ("<Exception>broken</Exception>".into(), Some("application/xml; charset=UTF-8".into()))
+    );
+    plain.set_message_type("application/json");
+    plain.xml(&Conversion::default()).unwrap();
+    let output = plain.output(&Conversion::default(), Shape::Same).unwrap();
+    assert!(output.soap_fault);
+}
+
+#[test]
+fn encodings_and_charsets_are_undone_when_somebody_reads() {
+    use std::io::Write;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(b"{\"a\":1}").unwrap();
+    let packed = gzip.finish().unwrap();
+    let mut message = message("application/json", packed.clone());
+    message.headers.set("Content-Encoding", "gzip");
+    assert_eq!(message.json(&Conversion::default()).unwrap()["a"], 1);
+    let output = message.output(&Conversion::default(), Shape::Same).unwrap();
+    assert!(matches!(output.form, Form::Bytes(bytes) if bytes == packed) && !output.decoded);
+    message.set_message_type("application/xml");
+    let output = message.output(&Conversion::default(), Shape::Same).unwrap();
+    assert!(output.decoded);
+
+    let mut latin = self::message("application/xml; charset=ISO-8859-1", &b"<a>\xe9</a>"[..]);
+    assert_eq!(&*latin.text(&Conversion::default()).unwrap(), "<a>é</a>");
+    latin.set_message_type("application/xml");
+    assert_eq!(out(&mut latin, Shape::Same), ("<a>é</a>".into(), Some("application/xml; charset=UTF-8".into())));
+}
+
+#[test]
+fn a_form_that_was_set_decides_and_says_its_type() {
+    let mut message = message("application/json", "{}");
+    message.body.set(Form::Json(std::sync::Arc::new(serde_json::json!({"b": 1}))));
+    assert_eq!(out(&mut message, Shape::Same), (r#"{"b":1}"#.into(), None));
+    message.headers.remove("Content-Type");
+    assert_eq!(out(&mut message, Shape::Same).1.as_deref(), Some("application/json; charset=UTF-8"));
+    message.axis2.set("ContentType", Value::string("application/x"));
+    assert_eq!(out(&mut message, Shape::Same).1.as_deref(), Some("application/x"));
+    assert_eq!(message.xml(&Conversion::default()).unwrap().soap, SoapVersion::None);
+}
+
+#[test]
+fn what_cannot_be_read_says_where_and_why() {
+    let reason = |content_type: &str, body: &str| {
+        let mut message = message(content_type, body.to_owned());
+        let json = content_type.contains("json");
+        let outcome =
+            if json { message.json(&Conversion::default()).err() } else { message.xml(&Conversion::default()).err() };
+        match outcome {
+            Some(BodyError::Malformed(reason)) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(reason("application/json", "{\n \"a\" 1}"), "2:6: the body is not JSON: expected `:`");
+    assert!(
+        reason("application/xml", "<a>\n<b></a>").starts_with("2:"),
+        "{}",
+        reason("application/xml", "<a>\n<b></a>")
+    );
+    assert!(reason("text/xml", "<!DOCTYPE a><a/>").contains("the body is not XML"));
+    let deep = "[".repeat(100_000);
+    assert!(reason("application/json", &deep).contains("recursion limit"));
+
+    let mut control = message("application/json", "{\"a\":\"x\u{1}y\nz\"}");
+    assert_eq!(control.json(&Conversion::default()).unwrap()["a"], "x\u{1}y\nz");
+    let mut empty = message("application/json", "");
+    assert!(matches!(empty.json(&Conversion::default()), Err(BodyError::Unsupported { from: "empty", .. })));
+    let mut form = message(
+        "multipart/form-data; boundary=x",
+        "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--",
+    );
+    assert_eq!(
+        &*form
+            .xml(&Conversion::default())
+            .map(|envelope| envelope.document.string_value(envelope.body).into_owned())
+            .unwrap(),
+        "1"
+    );
+    let mut related = message(
+        "multipart/related; boundary=x; start=\"<r>\"",
+        format!(
+            "--x\r\nContent-ID: <o>\r\n\r\nother\r\n--x\r\nContent-ID: <r>\r\nContent-Type: text/xml\r\n\r\n{ENVELOPE_11}\r\n--x--"
+        ),
+    );
+    assert_eq!(related.xml(&Conversion::default()).unwrap().soap, SoapVersion::Soap11);
+}
