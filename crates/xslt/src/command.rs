@@ -87,7 +87,7 @@ fn transform(arguments: &Arguments, errors: &mut dyn Write) -> Result<(), (Statu
     };
     let source = std::fs::read(&arguments.stylesheet).map_err(|error| environment(&arguments.stylesheet, error))?;
     let uri = arguments.stylesheet.to_string_lossy().into_owned();
-    let options = CompileOptions { base_uri: &uri, resolver: &FileResolver };
+    let options = CompileOptions { base_uri: &uri, resolver: &FileResolver, entities: Some(Arc::new(FileResolver)) };
     let (stylesheet, warnings) = Stylesheet::compile(source, &options).map_err(|list| {
         let mut text = String::new();
         for error in list {

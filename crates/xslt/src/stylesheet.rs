@@ -20,11 +20,13 @@ pub struct CompileOptions<'a> {
     pub base_uri: &'a str,
     /// Reads what it imports and includes.
     pub resolver: &'a dyn Resolver,
+    /// Reads the external entities of its modules; without one they are left out.
+    pub entities: Option<Arc<dyn penstock_xml::Resolver>>,
 }
 
 impl Default for CompileOptions<'_> {
     fn default() -> Self {
-        CompileOptions { base_uri: "stylesheet", resolver: &NoResolver }
+        CompileOptions { base_uri: "stylesheet", resolver: &NoResolver, entities: None }
     }
 }
 
@@ -85,7 +87,7 @@ impl Stylesheet {
         options: &CompileOptions<'_>,
     ) -> Result<(Stylesheet, Vec<Warning>), Vec<XsltError>> {
         let mut diagnostics = Diagnostics::default();
-        let tree = read::read(source.into(), options.base_uri, options.resolver, &mut diagnostics);
+        let tree = read::read(source.into(), options, &mut diagnostics);
         let (program, warnings) = compile::compile(tree, diagnostics)?;
         Ok((Stylesheet { program, pool: Mutex::new(Vec::new()) }, warnings))
     }

@@ -23,7 +23,7 @@ impl Compiler<'_> {
         let Some(pattern) = self.attribute(at, "match") else {
             if self.attribute(at, "name").is_none() {
                 self.error("XTSE0500", "`xsl:template` needs `match` or `name`", at);
-            } else if priority.is_some() || (modes.is_some() && self.version(at) >= 2.0) {
+            } else if (priority.is_some() || modes.is_some()) && self.version(at) >= 2.0 {
                 self.error("XTSE0500", "`priority` and `mode` mean something with `match` only", at);
             }
             return;

@@ -309,9 +309,8 @@ impl<'o> Writer<'o> {
         self.out.extend_from_slice(b">\n");
     }
 
-    /// White space before a start tag, where it cannot matter.
+    /// A line break before a start tag, where it cannot matter. Lines are not indented further, as in Xalan.
     fn indent_before(&mut self, inline: bool) {
-        let depth = self.buffers.open.len();
         let Some(parent) = self.buffers.open.last_mut() else {
             if self.wrote_anything {
                 self.out.push(b'\n');
@@ -321,16 +320,7 @@ impl<'o> Writer<'o> {
         let quiet = parent.flags & (HAS_TEXT | KEEP) == 0;
         parent.flags |= HAS_ELEMENTS;
         if quiet && !inline {
-            self.new_line(depth);
-        }
-    }
-
-    fn new_line(&mut self, depth: usize) {
-        /// Deeper results are not indented further.
-        const INDENT_MAX: usize = 40;
-        self.out.push(b'\n');
-        if self.method == Some(Method::Xml) {
-            self.out.extend(std::iter::repeat_n(b' ', 2 * depth.min(INDENT_MAX)));
+            self.out.push(b'\n');
         }
     }
 
@@ -344,17 +334,21 @@ impl<'o> Writer<'o> {
             return;
         }
         // The element's own name, and its attributes, keep the meaning they have.
-        if let Some(open) = self.buffers.open.last() {
-            let name = &self.buffers.names[open.name as usize..open.name_end as usize];
-            let own = name.split_once(':').map_or("", |(prefix, _)| prefix);
-            if own == prefix {
-                return;
-            }
+        if self.own_prefix() == prefix.as_bytes() {
+            return;
         }
         if !prefix.is_empty() && self.attribute_uses(prefix) {
             return;
         }
         self.write_declaration(prefix, namespace);
+    }
+
+    /// The prefix of the open start tag's name. The tag may come from a fragment, so it is read from the output.
+    fn own_prefix(&self) -> &[u8] {
+        let Some(start) = self.out.iter().rposition(|byte| *byte == b'<') else { return b"" };
+        let name = &self.out[start + 1..];
+        let end = name.iter().position(|byte| *byte == b' ').unwrap_or(name.len());
+        name[..end].iter().position(|byte| *byte == b':').map_or(b"", |colon| &name[..colon])
     }
 
     fn attribute_uses(&self, prefix: &str) -> bool {
@@ -451,13 +445,10 @@ impl<'o> Writer<'o> {
             return wish.to_owned();
         }
         let free = |prefix: &str| {
-            let own = self.buffers.open.last().is_some_and(|open| {
-                let name = &self.buffers.names[open.name as usize..open.name_end as usize];
-                name.split_once(':').is_some_and(|(own, _)| own == prefix)
-            });
-            !own && !namespaces.bound_here(prefix, self.depth) && !self.attribute_uses(prefix)
+            self.own_prefix() != prefix.as_bytes()
+                && !namespaces.bound_here(prefix, self.depth) && !self.attribute_uses(prefix)
         };
-        if !matches!(wish, "" | "xml" | "xmlns") && namespaces.lookup(wish).is_empty() && free(wish) {
+        if !matches!(wish, "" | "xml" | "xmlns") && free(wish) {
             self.write_declaration(wish, namespace);
             return wish.to_owned();
         }
@@ -485,6 +476,7 @@ impl<'o> Writer<'o> {
         let mut chars = value.chars().peekable();
         while let Some(c) = chars.next() {
             match c {
+                '"' if uri => self.out.extend_from_slice(b"%22"),
                 '"' => self.out.extend_from_slice(b"&quot;"),
                 '&' if chars.peek() != Some(&'{') => self.out.extend_from_slice(b"&amp;"),
                 c if uri && !c.is_ascii() => {
@@ -728,7 +720,7 @@ impl<'o> Writer<'o> {
             self.out.extend_from_slice(b"/>");
         } else {
             if self.indent && open.flags & (HAS_TEXT | HAS_ELEMENTS | KEEP) == HAS_ELEMENTS {
-                self.new_line(self.buffers.open.len());
+                self.out.push(b'\n');
             }
             self.end_tag(open);
         }
@@ -754,7 +746,7 @@ impl<'o> Writer<'o> {
             return;
         }
         if self.indent && open.flags & (HAS_TEXT | HAS_ELEMENTS | KEEP) == HAS_ELEMENTS && !html::is_inline(name) {
-            self.new_line(self.buffers.open.len());
+            self.out.push(b'\n');
         }
         self.end_tag(open);
     }

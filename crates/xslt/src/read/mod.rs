@@ -9,7 +9,7 @@ use bytes::Bytes;
 use penstock_xml::{Document, Limits, NodeId, NodeKind, ParseOptions};
 
 use crate::error::{Position, Warning, XsltError};
-use crate::resolver::Resolver;
+use crate::stylesheet::CompileOptions;
 
 /// The namespace of XSLT elements.
 pub(crate) const XSL: &str = "http://www.w3.org/1999/XSL/Transform";
@@ -110,9 +110,9 @@ pub(crate) struct ModuleTree {
 }
 
 /// Reads a stylesheet and everything it imports and includes.
-pub(crate) fn read(source: Bytes, uri: &str, resolver: &dyn Resolver, diagnostics: &mut Diagnostics) -> ModuleTree {
-    let mut reader = Reader { tree: ModuleTree::default(), resolver, diagnostics, open: Vec::new(), next_precedence: 0 };
-    reader.level(source, uri, None);
+pub(crate) fn read(source: Bytes, options: &CompileOptions<'_>, diagnostics: &mut Diagnostics) -> ModuleTree {
+    let mut reader = Reader { tree: ModuleTree::default(), options, diagnostics, open: Vec::new(), next_precedence: 0 };
+    reader.level(source, options.base_uri, None);
     reader.tree
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn is_space(text: &str) -> bool {
 
 struct Reader<'a> {
     tree: ModuleTree,
-    resolver: &'a dyn Resolver,
+    options: &'a CompileOptions<'a>,
     diagnostics: &'a mut Diagnostics,
     /// The URIs of the modules being read, to notice circles.
     open: Vec<String>,
@@ -147,7 +147,7 @@ impl Reader<'_> {
             return;
         }
         let (uri, fragment) = uri.split_once('#').map_or((uri, None), |(uri, fragment)| (uri, Some(fragment)));
-        let document = match parse(source, uri) {
+        let document = match self.parse(source, uri) {
             Ok(document) => document,
             Err(error) => {
                 let at = Position { uri: uri.into(), line: error.position.line, column: error.position.column };
@@ -170,6 +170,16 @@ impl Reader<'_> {
             self.top_level(module, level);
         }
         self.open.pop();
+    }
+
+    fn parse(&self, source: Bytes, uri: &str) -> Result<Document, penstock_xml::XmlError> {
+        let options = ParseOptions {
+            limits: Limits { depth_max: STYLESHEET_DEPTH_MAX, ..Limits::DEFAULT },
+            base_uri: Some(uri.into()),
+            resolver: self.options.entities.clone(),
+            ..ParseOptions::default()
+        };
+        Document::parse(source, &options)
     }
 
     fn top_level(&mut self, module: usize, level: usize) {
@@ -204,7 +214,7 @@ impl Reader<'_> {
             return;
         };
         let base = base_uri(here, node);
-        let resource = match self.resolver.resolve(href, &base) {
+        let resource = match self.options.resolver.resolve(href, &base) {
             Ok(resource) => resource,
             Err(message) => {
                 self.diagnostics.error("XTSE0165", message, at);
@@ -222,11 +232,6 @@ impl Reader<'_> {
             self.module(resource.content, &resource.uri, level, Some(at));
         }
     }
-}
-
-fn parse(source: Bytes, uri: &str) -> Result<Document, penstock_xml::XmlError> {
-    let limits = Limits { depth_max: STYLESHEET_DEPTH_MAX, ..Limits::DEFAULT };
-    Document::parse(source, &ParseOptions { limits, base_uri: Some(uri.into()), ..ParseOptions::default() })
 }
 
 /// The element that is the stylesheet: the outermost one, or (embedded) the one the fragment or the document points to.

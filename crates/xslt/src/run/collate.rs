@@ -42,6 +42,8 @@ const ALPHABETS: &[(&str, &str)] = &[
     ("sq", "abcçdeëfghijklmnopqrstuvwxyz"),
 ];
 
+/// Secondary weights of spaces and hyphens come after those of accents.
+const SECONDARY_IGNORABLE: u8 = 100;
 const LETTER_BASE: u32 = 0x200;
 const OTHER_BASE: u32 = 0x1000;
 
@@ -69,7 +71,7 @@ impl Collation {
         let mut tertiary = Vec::with_capacity(text.len());
         for original in text.chars() {
             if let Some(rank) = IGNORABLE.chars().position(|c| c == original) {
-                secondary.push(rank as u8 + 2);
+                secondary.push(rank as u8 + SECONDARY_IGNORABLE);
                 continue;
             }
             if original.is_control() {
@@ -78,7 +80,7 @@ impl Collation {
             let lower = original.to_lowercase().next().unwrap_or(original);
             let (primary, accent) = self.weights(lower);
             key.extend_from_slice(&primary.to_be_bytes()[1..]);
-            secondary.push(accent + 32);
+            secondary.push(accent + 1);
             tertiary.push(u8::from((lower != original) != self.upper_first) + 1);
         }
         key.extend_from_slice(&[0, 0, 0]);
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn spaces_and_case_only_break_ties() {
-        check("", false, "b|a c|ab|a b|aB|A", "A|ab|aB|a b|a c|b");
+        check("", false, "b|a c|ab|a b|aB|A|ab ", "A|ab|aB|ab |a b|a c|b");
         check("en-US", false, "preFIX|prefix|URI|to|use", "prefix|preFIX|to|URI|use");
         check("en", true, "prefix|PREFIX|a", "a|PREFIX|prefix");
     }

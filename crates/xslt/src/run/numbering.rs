@@ -84,9 +84,7 @@ impl<'a> Machine<'a, '_> {
                 let mut at = Some(node.id);
                 while let Some(id) = at {
                     if self.counts(number, node, id)? {
-                        return self.within_from(number, node, id).and_then(|within| {
-                            if within { Ok(vec![self.among_siblings(number, node, id)?]) } else { Ok(Vec::new()) }
-                        });
+                        return Ok(vec![self.among_siblings(number, node, id)?]);
                     }
                     // The search ends at the first node that `from` matches.
                     if self.is_from(number, node, id)? && id != node.id {
@@ -115,28 +113,23 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// Whether some ancestor-or-self matches `from`, when there is a `from`.
-    fn within_from(&mut self, _number: &'a Number, _node: Node, _id: NodeId) -> Outcome<bool> {
-        Ok(true)
-    }
-
     fn any_level(&mut self, number: &'a Number, node: Node) -> Outcome<Vec<u64>> {
         let document: &'a Document = self.session.document(node.document);
         let mut count = 0;
         let nodes = std::iter::once(Document::ROOT).chain(document.descendants(Document::ROOT));
         for id in nodes.take_while(|id| *id <= node.id) {
             self.tick()?;
-            if self.is_from(number, node, id)? {
+            if id != node.id && self.is_from(number, node, id)? {
                 count = 0;
-            }
-            if self.counts(number, node, id)? && number.from.is_none_or(|_| true) {
+            } else if self.counts(number, node, id)? {
                 count += 1;
             }
         }
         if document.kind(node.id) == NodeKind::Attribute && self.counts(number, node, node.id)? {
             count += 1;
         }
-        Ok(if count == 0 && number.from.is_none() { Vec::new() } else { vec![count] })
+        // XSLT 1.0 writes the zero, 2.0 writes nothing.
+        Ok(if count == 0 && self.program.version_two { Vec::new() } else { vec![count] })
     }
 
     fn is_from(&mut self, number: &'a Number, node: Node, id: NodeId) -> Outcome<bool> {
