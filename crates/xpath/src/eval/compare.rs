@@ -29,7 +29,8 @@ impl<'a> Evaluator<'a> {
         if gives_nodes(right) && matches!(left.result, ResultKind::String | ResultKind::Number) {
             return self.nodes_with_value(mirrored(operator), right, left, focus);
         }
-        if self.compat() && (left.result == ResultKind::Boolean || right.result == ResultKind::Boolean) {
+        let equality = matches!(operator, Comparison::Equal | Comparison::NotEqual);
+        if equality && self.compat() && (left.result == ResultKind::Boolean || right.result == ResultKind::Boolean) {
             let (left, right) = (self.boolean(left, focus)?, self.boolean(right, focus)?);
             return Ok(compare_numbers(operator, f64::from(u8::from(left)), f64::from(u8::from(right))));
         }
@@ -80,6 +81,11 @@ impl<'a> Evaluator<'a> {
 
     fn sequences_compare(&self, operator: Comparison, left: &Sequence, right: &Sequence) -> Result<bool> {
         if self.compat() && (is_boolean(left) || is_boolean(right)) {
+            // `<` and its like compare numbers, and only nodes become a boolean on the way (XPath 1.0 §3.4).
+            if !matches!(operator, Comparison::Equal | Comparison::NotEqual) {
+                let (left, right) = (self.ordered_value(left)?, self.ordered_value(right)?);
+                return Ok(compare_numbers(operator, left, right));
+            }
             let (left, right) = (self.effective_boolean(left)?, self.effective_boolean(right)?);
             return Ok(compare_numbers(operator, f64::from(u8::from(left)), f64::from(u8::from(right))));
         }
@@ -98,6 +104,14 @@ impl<'a> Evaluator<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// A side of a relational comparison whose other side may be a boolean, as a number.
+    fn ordered_value(&self, value: &Sequence) -> Result<f64> {
+        match value {
+            Sequence::One(Item::Atomic(atomic)) => Ok(atomic.to_number(true)),
+            nodes => Ok(f64::from(u8::from(self.effective_boolean(nodes)?))),
+        }
     }
 
     fn share_a_text(&self, left: &[Node], right: &[Node]) -> Result<bool> {

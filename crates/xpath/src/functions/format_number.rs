@@ -98,7 +98,8 @@ impl Picture {
         Ok(Picture { format, positive, negative })
     }
 
-    pub(crate) fn format(&self, value: f64) -> String {
+    /// With `compat` the rules of XSLT 1.0: a negative part gives prefix and suffix only, groups are of equal size.
+    pub(crate) fn format(&self, value: f64, compat: bool) -> String {
         let format = &self.format;
         if value.is_nan() {
             return format.nan.clone();
@@ -113,7 +114,8 @@ impl Picture {
         if value.is_infinite() {
             result.push_str(&format.infinity);
         } else {
-            sub.push_digits(&mut result, &(value.abs() * sub.factor).to_string(), format);
+            let digits = if compat { &self.positive } else { sub };
+            digits.push_digits(&mut result, &(value.abs() * digits.factor).to_string(), format, compat);
         }
         result.push_str(&sub.suffix);
         result
@@ -176,9 +178,10 @@ impl SubPicture {
     }
 
     /// Whether a separator stands to the left of that many integer digits.
-    fn separates(&self, digits_right: usize) -> bool {
+    fn separates(&self, digits_right: usize, compat: bool) -> bool {
         match self.groups.as_slice() {
             [] => false,
+            [first, ..] if compat => digits_right.is_multiple_of(*first),
             // Separators at equal distances go on beyond the picture.
             [first, rest @ ..] if rest.iter().enumerate().all(|(index, group)| *group == first * (index + 2)) => {
                 digits_right.is_multiple_of(*first)
@@ -187,7 +190,7 @@ impl SubPicture {
         }
     }
 
-    fn push_digits(&self, out: &mut String, decimal: &str, format: &DecimalFormat) {
+    fn push_digits(&self, out: &mut String, decimal: &str, format: &DecimalFormat, compat: bool) {
         let (integer, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
         let (integer, fraction) = round_half_even(integer, fraction, self.fraction_max);
         let integer = integer.trim_start_matches('0');
@@ -196,7 +199,7 @@ impl SubPicture {
         let total = padding + integer.len();
         for (index, digit) in digits.enumerate() {
             let right = total - index;
-            if index > 0 && self.separates(right) {
+            if index > 0 && self.separates(right, compat) {
                 out.push(format.grouping_separator);
             }
             out.push(format.digit_char(digit));
@@ -251,14 +254,14 @@ pub(super) fn format_number<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
         false => args.atomic(0)?.map_or(f64::NAN, |value: Atomic| value.to_number(false)),
     };
     if let Some(Prepared::Picture(picture)) = args.prepared {
-        return Ok(Cow::Owned(picture.format(value)));
+        return Ok(Cow::Owned(picture.format(value, args.compat())));
     }
     let picture = args.string(1)?;
     let format = match args.optional_string(2)? {
         None => find(args, None)?,
         Some(name) => find(args, Some(&name))?,
     };
-    Picture::parse(&picture, format).map(|picture| Cow::Owned(picture.format(value)))
+    Picture::parse(&picture, format).map(|picture| Cow::Owned(picture.format(value, args.compat())))
 }
 
 /// A format whose name was computed: prefixes cannot be resolved any more, so the local name decides.
@@ -282,7 +285,7 @@ mod tests {
 
     fn check(value: f64, picture: &str, expected: &str) {
         let shown = match Picture::parse(picture, Arc::default()) {
-            Ok(picture) => picture.format(value),
+            Ok(picture) => picture.format(value, false),
             Err(error) => error.code().to_string(),
         };
         assert_eq!(shown, expected, "{value} as {picture}");
@@ -329,6 +332,6 @@ mod tests {
             ..DecimalFormat::default()
         };
         let picture = Picture::parse("#.##\u{0660},\u{0660}", Arc::new(format)).unwrap();
-        assert_eq!(picture.format(1234.5), "\u{0661}.\u{0662}\u{0663}\u{0664},\u{0665}");
+        assert_eq!(picture.format(1234.5, false), "\u{0661}.\u{0662}\u{0663}\u{0664},\u{0665}");
     }
 }
