@@ -52,6 +52,11 @@ impl XPath {
         &self.ast
     }
 
+    /// Whether XPath 1.0 rules apply.
+    pub(crate) fn is_compatible(&self) -> bool {
+        self.program.compat
+    }
+
     /// Whether the context item or its tree can matter. Functions of the host may look at it all the same: see
     /// [`XPath::functions`].
     pub fn uses_context(&self) -> bool {

@@ -66,6 +66,7 @@ pub mod regex;
 mod render;
 mod session;
 mod static_context;
+pub mod stream;
 mod suggest;
 pub mod value;
 

@@ -1,0 +1,363 @@
+//! The matcher: for each open element the set of steps that apply to its children.
+
+use penstock_xml::{RawName, Reader, XmlError};
+
+use super::super::plan::{Mask, Next, Plan, Predicate, Question, Value, bits};
+use super::super::scalar::{compare, holds};
+use super::Pass;
+use super::element::{Named, Tag, TagFacts, VirtualTag};
+
+/// Bytes that predicates may look ahead, beside a multiple of what was read. Elements inside one another with predicates
+/// on their content would otherwise be read once per level.
+const AHEAD_FREE: usize = 256 << 10;
+const AHEAD_FACTOR: usize = 4;
+
+pub(in super::super) struct Matcher<'p> {
+    plan: &'p Plan,
+    frames: Vec<Frame>,
+    /// For each open element, the counters of its children.
+    counters: Vec<u32>,
+    /// String values under way.
+    collectors: Vec<Collector>,
+    /// The text node under way: the questions it answers, and its text.
+    text_node: Option<(Mask, String)>,
+    in_text: bool,
+    answers: Vec<Value>,
+    /// Questions that are answered.
+    decided: Mask,
+    /// Questions for the first node that have found it.
+    taken: Mask,
+    all: Mask,
+    context_depth: Option<usize>,
+    looked_ahead: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    /// Steps for which this element is a context.
+    here: Mask,
+    /// Steps for which an ancestor is, and which apply at any depth.
+    below: Mask,
+}
+
+struct Collector {
+    question: usize,
+    depth: usize,
+    text: String,
+}
+
+type Stepped = Result<Result<(), Pass>, XmlError>;
+
+impl<'p> Matcher<'p> {
+    pub(super) fn for_document(plan: &'p Plan, context_depth: usize) -> Matcher<'p> {
+        let at_context = if context_depth == 0 { plan.at_context } else { 0 };
+        let mut matcher = Matcher::new(plan, plan.at_root | at_context);
+        matcher.context_depth = Some(context_depth).filter(|&depth| depth > 0);
+        matcher
+    }
+
+    fn new(plan: &'p Plan, here: Mask) -> Matcher<'p> {
+        let initial = |question: &Question| match question {
+            Question::First => Value::Text(String::new()),
+            Question::Exists | Question::Any(..) => Value::Boolean(false),
+            Question::Count => Value::Number(0.0),
+        };
+        let mut frames = Vec::with_capacity(16);
+        frames.push(Frame { here, below: here & plan.deep });
+        Matcher {
+            plan,
+            frames,
+            counters: vec![0; plan.counters],
+            collectors: Vec::new(),
+            text_node: None,
+            in_text: false,
+            answers: plan.questions.iter().map(initial).collect(),
+            decided: 0,
+            taken: 0,
+            // No plan has more questions than steps, and no question is without a step.
+            all: Mask::MAX.checked_shr(Mask::BITS - plan.questions.len() as u32).unwrap_or(0),
+            context_depth: None,
+            looked_ahead: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_decided(&self) -> bool {
+        self.decided == self.all
+    }
+
+    /// The answers; what was not found by now is not there.
+    pub(super) fn finish(&mut self) -> &[Value] {
+        self.end_text();
+        while let Some(collector) = self.collectors.pop() {
+            self.value_of(collector.question, collector.text);
+        }
+        &self.answers
+    }
+
+    fn decide(&mut self, question: usize, value: Value) {
+        if self.decided & 1 << question == 0 {
+            self.decided |= 1 << question;
+            self.answers[question] = value;
+        }
+    }
+
+    /// A node that answers a question, with its string value.
+    fn value_of(&mut self, question: usize, text: String) {
+        match &self.plan.questions[question] {
+            Question::First => self.decide(question, Value::Text(text)),
+            Question::Any(comparison, right) => {
+                if compare(*comparison, &Value::Text(text), right) {
+                    self.decide(question, Value::Boolean(true));
+                }
+            }
+            Question::Exists | Question::Count => {}
+        }
+    }
+
+    /// A node was found: true when its string value is wanted.
+    fn found(&mut self, question: usize) -> bool {
+        let bit = 1 << question;
+        if self.decided & bit != 0 {
+            return false;
+        }
+        match &self.plan.questions[question] {
+            Question::Exists => {
+                self.decide(question, Value::Boolean(true));
+                false
+            }
+            Question::Count => {
+                if let Value::Number(count) = &mut self.answers[question] {
+                    *count += 1.0;
+                }
+                false
+            }
+            Question::First => {
+                let is_first = self.taken & bit == 0;
+                self.taken |= bit;
+                is_first
+            }
+            Question::Any(..) => true,
+        }
+    }
+
+    pub(super) fn start_virtual(&mut self, tag: &VirtualTag<'_>, is_open: bool) -> Result<(), &'static str> {
+        let parent = self.frames[self.frames.len() - 1];
+        let (mut here, mut questions) = (0, 0);
+        for index in bits((parent.here | parent.below) & self.plan.child_steps) {
+            let step = &self.plan.steps[index];
+            if !tag.passes(&step.test) {
+                continue;
+            }
+            let mut passed = true;
+            for predicate in &step.predicates {
+                let Predicate::Position { comparison, number, counter } = predicate else {
+                    return Err("a predicate looks into an element around the document");
+                };
+                passed = passed && self.position(*comparison, *number, *counter);
+            }
+            if passed {
+                note(step.next, &mut here, &mut questions);
+            }
+        }
+        self.open(here, questions, !is_open);
+        Ok(())
+    }
+
+    /// A start tag of the reader.
+    pub(super) fn start_element(&mut self, reader: &Reader<'_>, name: RawName<'_>, empty: bool) -> Stepped {
+        if self.in_text {
+            self.end_text();
+        }
+        let parent = self.frames[self.frames.len() - 1];
+        let candidates = (parent.here | parent.below) & self.plan.child_steps;
+        let (mut here, mut questions) = (0, 0);
+        if candidates != 0 {
+            let tag = Tag { reader, name };
+            let level = self.counters.len() - self.plan.counters;
+            let saved = self.counters[level..].to_vec();
+            for index in bits(candidates) {
+                let step = &self.plan.steps[index];
+                if !tag.passes(&step.test) {
+                    continue;
+                }
+                match self.predicates(&step.predicates, &tag, empty)? {
+                    Ok(true) => note(step.next, &mut here, &mut questions),
+                    Ok(false) => {}
+                    Err(pass) => {
+                        // The tag will be read again when more of the document is there.
+                        self.counters[level..].copy_from_slice(&saved);
+                        return Ok(Err(pass));
+                    }
+                }
+            }
+        }
+        let attribute_steps = self.open(here, questions, empty) & self.plan.attribute_steps;
+        if attribute_steps != 0 {
+            self.attributes(attribute_steps, &Tag { reader, name })?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Opens an element that matched; returns the steps for which it is a context.
+    fn open(&mut self, mut here: Mask, questions: Mask, empty: bool) -> Mask {
+        let depth = self.frames.len();
+        let parent = self.frames[depth - 1];
+        if self.context_depth == Some(depth) {
+            self.context_depth = None;
+            here |= self.plan.at_context;
+        }
+        let below = parent.below | (here & self.plan.deep);
+        for question in bits(questions) {
+            if !self.found(question) {
+                continue;
+            }
+            if empty {
+                self.value_of(question, String::new());
+            } else {
+                self.collectors.push(Collector { question, depth, text: String::new() });
+            }
+        }
+        if !empty {
+            self.frames.push(Frame { here, below });
+            self.counters.resize(self.counters.len() + self.plan.counters, 0);
+        }
+        here | below
+    }
+
+    pub(super) fn end_element(&mut self) {
+        let depth = self.frames.len() - 1;
+        while self.collectors.last().is_some_and(|collector| collector.depth >= depth) {
+            if let Some(collector) = self.collectors.pop() {
+                self.value_of(collector.question, collector.text);
+            }
+        }
+        if depth > 0 {
+            self.frames.pop();
+            self.counters.truncate(self.counters.len() - self.plan.counters);
+        }
+    }
+
+    fn attributes(&mut self, steps: Mask, tag: &Tag<'_, '_>) -> Result<(), XmlError> {
+        let mut counted = 0;
+        for index in bits(steps) {
+            let step = &self.plan.steps[index];
+            let Next::Question(question) = step.next else { continue };
+            for value in tag.attributes(&step.test)? {
+                let is_count = matches!(self.plan.questions[question], Question::Count);
+                // Two paths to one attribute would count it twice; only unions have two.
+                if is_count && counted & 1 << question != 0 && self.plan.attribute_steps.count_ones() > 1 {
+                    continue;
+                }
+                counted |= 1 << question;
+                if self.found(question) {
+                    self.value_of(question, value.into_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether text that comes now matters.
+    #[inline]
+    pub(super) fn wants_text(&self) -> bool {
+        let frame = self.frames[self.frames.len() - 1];
+        !self.collectors.is_empty() || (frame.here | frame.below) & self.plan.text_steps != 0
+    }
+
+    /// A piece of text.
+    pub(super) fn text(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        for collector in &mut self.collectors {
+            collector.text.push_str(piece);
+        }
+        if let Some((_, text)) = &mut self.text_node {
+            text.push_str(piece);
+            return;
+        }
+        let frame = self.frames[self.frames.len() - 1];
+        let steps = (frame.here | frame.below) & self.plan.text_steps;
+        if self.in_text || steps == 0 {
+            return;
+        }
+        self.in_text = true;
+        let mut questions: Mask = 0;
+        bits(steps).for_each(|index| note(self.plan.steps[index].next, &mut 0, &mut questions));
+        let wanted = bits(questions).fold(0, |wanted, question| wanted | Mask::from(self.found(question)) << question);
+        if wanted != 0 {
+            self.text_node = Some((wanted, piece.to_owned()));
+        }
+    }
+
+    /// Something that is no text came: a text node, if one was under way, is complete.
+    #[inline]
+    pub(super) fn end_text(&mut self) {
+        self.in_text = false;
+        if let Some((questions, text)) = self.text_node.take() {
+            bits(questions).for_each(|question| self.value_of(question, text.clone()));
+        }
+    }
+
+    fn position(&mut self, comparison: crate::ast::Comparison, number: f64, counter: usize) -> bool {
+        let level = self.counters.len() - self.plan.counters;
+        self.counters[level + counter] += 1;
+        holds(comparison, f64::from(self.counters[level + counter]), number)
+    }
+
+    fn predicates(
+        &mut self,
+        predicates: &'p [Predicate],
+        tag: &Tag<'_, '_>,
+        empty: bool,
+    ) -> Result<Result<bool, Pass>, XmlError> {
+        for predicate in predicates {
+            let passed = match predicate {
+                Predicate::Position { comparison, number, counter } => self.position(*comparison, *number, *counter),
+                Predicate::Condition(plan) => match self.condition(plan, tag, empty)? {
+                    Ok(passed) => passed,
+                    Err(pass) => return Ok(Err(pass)),
+                },
+            };
+            if !passed {
+                return Ok(Ok(false));
+            }
+        }
+        Ok(Ok(true))
+    }
+
+    /// Whether a condition holds for an element; its content is read ahead if the condition asks for it.
+    fn condition(&mut self, plan: &'p Plan, tag: &Tag<'_, '_>, empty: bool) -> Result<Result<bool, Pass>, XmlError> {
+        if plan.questions.is_empty() {
+            return Ok(Ok(plan.scalar.value(&TagFacts { tag, answers: &[] }).boolean()));
+        }
+        let mut inner = Matcher::new(plan, plan.at_context);
+        inner.looked_ahead = self.looked_ahead;
+        let own = (inner.frames[0].here | inner.frames[0].below) & plan.attribute_steps;
+        inner.attributes(own, tag)?;
+        if !empty && !inner.is_decided() {
+            let mut reader = tag.reader.look_ahead();
+            let start = reader.next_offset();
+            let pass = inner.pass(&mut reader)?;
+            self.looked_ahead = inner.looked_ahead + (reader.next_offset() - start);
+            if self.looked_ahead > AHEAD_FREE + AHEAD_FACTOR * start {
+                return Ok(Err(Pass::Unsuitable("its predicates would read it too often")));
+            }
+            if !matches!(pass, Pass::Known | Pass::Ended) {
+                return Ok(Err(pass));
+            }
+        }
+        let answers = inner.finish();
+        Ok(Ok(plan.scalar.value(&TagFacts { tag, answers }).boolean()))
+    }
+}
+
+/// What follows a step that matched.
+#[inline]
+fn note(next: Next, here: &mut Mask, questions: &mut Mask) {
+    match next {
+        Next::Step(step) => *here |= 1 << step,
+        Next::Question(question) => *questions |= 1 << question,
+    }
+}
