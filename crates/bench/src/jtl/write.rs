@@ -16,7 +16,7 @@ const FLUSH_BYTES: usize = 64 * 1024;
 pub struct JtlSink {
     file: Mutex<File>,
     /// Wall-clock time of `start`, in milliseconds since 1970.
-    start_unix_ms: u128,
+    start_unix_ms: u64,
     start: Instant,
     label: String,
     group: String,
@@ -53,7 +53,8 @@ impl JtlSink {
     pub fn create(path: &Path, label: &str, group: &str, url: &str) -> Result<Self, Error> {
         let mut file = File::create(path).map_err(|error| Error::file(path, &error))?;
         file.write_all(COLUMNS.as_bytes()).map_err(|error| Error::file(path, &error))?;
-        let start_unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start_unix_ms = u64::try_from(since_1970.as_millis()).unwrap_or(0);
         Ok(JtlSink {
             file: Mutex::new(file),
             start_unix_ms,
@@ -82,10 +83,14 @@ impl JtlBuffer {
     /// Appends one line.
     pub fn write(&mut self, sample: &Sample<'_>) {
         let sink = &self.sink;
-        let time_stamp = sink.start_unix_ms + sample.start.saturating_duration_since(sink.start).as_millis();
-        let since_start = |moment: Instant| moment.saturating_duration_since(sample.start).as_millis();
-        let elapsed = since_start(sample.end);
-        let latency = sample.first_byte.map_or(0, since_start);
+        // As in JMeter, times are differences of whole milliseconds: each is off by less than one, their mean is not.
+        let unix_ms = |moment: Instant| {
+            let since_start = moment.saturating_duration_since(sink.start);
+            sink.start_unix_ms + u64::try_from(since_start.as_millis()).unwrap_or(u64::MAX / 2)
+        };
+        let time_stamp = unix_ms(sample.start);
+        let elapsed = unix_ms(sample.end).saturating_sub(time_stamp);
+        let latency = sample.first_byte.map_or(0, |moment| unix_ms(moment).saturating_sub(time_stamp));
         let (code, message) = match (sample.status, sample.failure) {
             (0, failure) => ("Non HTTP response code".to_owned(), crate::csv::field(failure.unwrap_or_default())),
             (status, _) => (status.to_string(), reason_phrase(status).to_owned()),

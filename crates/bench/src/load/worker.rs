@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
 /// How often a thread looks whether the load is over.
-const END_CHECK: Duration = Duration::from_millis(20);
+const END_CHECK: Duration = Duration::from_millis(5);
 
 /// What a thread needs to know.
 pub struct Part {
@@ -166,10 +166,10 @@ async fn drive(shared: Rc<Shared>) -> Result<(), Error> {
             None => std::future::pending().await,
         }
     };
+    // The thread stays until its CPU time has been read: with it would go its entry under /proc.
     let end = async {
-        while Instant::now() < shared.part.window_closes && !shared.part.finished.load(Ordering::Relaxed) {
-            let rest = shared.part.window_closes.saturating_duration_since(Instant::now());
-            tokio::time::sleep(rest.min(END_CHECK)).await;
+        while !shared.part.finished.load(Ordering::Relaxed) {
+            tokio::time::sleep(END_CHECK).await;
         }
         Ok(())
     };
