@@ -13,7 +13,12 @@ pub(super) fn apply(left: &Item, operator: Operator, right: &Item) -> Result<Ite
         _ => {}
     }
     let wrong = |what: &str| {
-        EvaluationError::new(format!("`{}` needs {what}, not `{}` and `{}`", operator.symbol(), left.text(), right.text()))
+        EvaluationError::new(format!(
+            "`{}` needs {what}, not `{}` and `{}`",
+            operator.symbol(),
+            left.text(),
+            right.text()
+        ))
     };
     if operator.is_logical() {
         let (Some(left), Some(right)) = (left.boolean(), right.boolean()) else { return Err(wrong("booleans")) };

@@ -19,11 +19,22 @@ pub(super) enum Node {
     Shared(Arc<Node>),
     /// Comparisons and logic without brackets: what the original reads, and what it looks like. The
     /// second is for messages on which the first fails, and for those only.
-    Ambiguous { original: Arc<Node>, usual: Arc<Node> },
+    Ambiguous {
+        original: Arc<Node>,
+        usual: Arc<Node>,
+    },
     Conditional(Box<Node>, Box<Node>, Box<Node>),
     Payload(Path),
-    Named { source: Source, name: String, path: Path },
-    Call { function: Function, arguments: Vec<Node>, path: Path },
+    Named {
+        source: Source,
+        name: String,
+        path: Path,
+    },
+    Call {
+        function: Function,
+        arguments: Vec<Node>,
+        path: Path,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

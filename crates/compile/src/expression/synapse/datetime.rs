@@ -1,7 +1,17 @@
 //! Dates by the patterns of Java's `DateTimeFormatter`, as far as expressions use them.
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
@@ -271,6 +281,9 @@ mod tests {
             let moment = parse(text, from);
             assert_eq!(moment.and_then(|moment| moment.format(to)).as_deref(), expected, "{text} {from} {to}");
         }
-        assert_eq!(Moment::of_local_ms(-1).format("uuuu-MM-dd HH:mm:ss.SSS").as_deref(), Some("1969-12-31 23:59:59.999"));
+        assert_eq!(
+            Moment::of_local_ms(-1).format("uuuu-MM-dd HH:mm:ss.SSS").as_deref(),
+            Some("1969-12-31 23:59:59.999")
+        );
     }
 }

@@ -140,11 +140,7 @@ impl Step {
             StepKind::Slice(bounds) => {
                 let [start, end, step] = &**bounds;
                 let mut bound = |node: &Option<Node>| node.as_ref().map(|node| index(node, scope)).transpose();
-                Ok(vec![Selector::Slice {
-                    start: bound(start)?,
-                    end: bound(end)?,
-                    step: bound(step)?.unwrap_or(1),
-                }])
+                Ok(vec![Selector::Slice { start: bound(start)?, end: bound(end)?, step: bound(step)?.unwrap_or(1) }])
             }
         }
     }

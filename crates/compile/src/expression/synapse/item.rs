@@ -215,8 +215,11 @@ fn node_text(document: &Document, node: NodeId) -> String {
     if !document.is_element(node) {
         return document.string_value(node).into_owned();
     }
-    let own: String =
-        document.children(node).filter(|child| document.kind(*child) == NodeKind::Text).map(|child| document.text(child)).collect();
+    let own: String = document
+        .children(node)
+        .filter(|child| document.kind(*child) == NodeKind::Text)
+        .map(|child| document.text(child))
+        .collect();
     if !own.trim().is_empty() {
         return own;
     }

@@ -18,6 +18,8 @@ mod functions;
 mod item;
 mod lexer;
 mod parser;
+mod paths;
+mod readings;
 mod strings;
 mod template;
 #[cfg(test)]

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use penstock_json::path::{Filter, JsonPath, PathError, Resolve, Selector, TailFunction};
-
-use super::ast::{Node, Operator, Path, Step, StepKind};
+use super::ast::{Node, Operator};
 use super::functions::Function;
 use super::item::Item;
 use super::lexer::{Lexer, Token};
+use super::readings::{fails_always, from_the_left, from_the_right, original_reading, owned, usual_reading};
 use super::{Lint, Source, SyntaxError};
 
 /// Brackets and operators nest this deep at most: the parser recurses, and so does the evaluation.
@@ -23,18 +22,18 @@ pub(super) fn parse(text: &str) -> Result<(Node, Vec<Lint>), SyntaxError> {
     }
 }
 
-struct Parser<'t> {
-    lexer: Lexer<'t>,
-    depth: usize,
+pub(super) struct Parser<'t> {
+    pub lexer: Lexer<'t>,
+    pub depth: usize,
     lints: Vec<Lint>,
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str, depth: usize) -> Parser<'t> {
+    pub fn new(text: &'t str, depth: usize) -> Parser<'t> {
         Parser { lexer: Lexer::new(text), depth, lints: Vec::new() }
     }
 
-    fn expression(&mut self) -> Result<Node, SyntaxError> {
+    pub fn expression(&mut self) -> Result<Node, SyntaxError> {
         self.enter()?;
         let condition = self.operators()?;
         let node = if self.eat("?")? {
@@ -92,7 +91,7 @@ impl<'t> Parser<'t> {
         Ok(Some(operator))
     }
 
-    fn sum(&mut self) -> Result<Node, SyntaxError> {
+    pub fn sum(&mut self) -> Result<Node, SyntaxError> {
         let mut left = self.product()?;
         loop {
             let operator = match self.lexer.peek()? {
@@ -103,7 +102,10 @@ impl<'t> Parser<'t> {
             self.lexer.next()?;
             let at = self.lexer.at;
             if operator == Operator::Subtract && self.lexer.rest().starts_with(|next: char| next.is_ascii_digit()) {
-                self.lint("the original reads a minus that touches the number as its sign; put a blank between", at - 1..at);
+                self.lint(
+                    "the original reads a minus that touches the number as its sign; put a blank between",
+                    at - 1..at,
+                );
             }
             let right = self.product()?;
             left = Node::Binary(Arc::new(left), operator, Arc::new(right));
@@ -231,9 +233,14 @@ impl<'t> Parser<'t> {
                     self.expect("]")?;
                     Ok(name)
                 }
-                _ => Err(SyntaxError { message: "a name in quotes is expected here".into(), span: start..self.lexer.at }),
+                _ => {
+                    Err(SyntaxError { message: "a name in quotes is expected here".into(), span: start..self.lexer.at })
+                }
             },
-            _ => Err(SyntaxError { message: "`.name` or `[\"name\"]` is expected here".into(), span: start..self.lexer.at }),
+            _ => Err(SyntaxError {
+                message: "`.name` or `[\"name\"]` is expected here".into(),
+                span: start..self.lexer.at,
+            }),
         }
     }
 
@@ -269,7 +276,7 @@ impl<'t> Parser<'t> {
             .is_some_and(|rest| rest.trim_start().starts_with('('))
     }
 
-    fn list(&mut self, end: &'static str) -> Result<Vec<Node>, SyntaxError> {
+    pub fn list(&mut self, end: &'static str) -> Result<Vec<Node>, SyntaxError> {
         let mut nodes = Vec::new();
         if self.eat(end)? {
             return Ok(nodes);
@@ -283,140 +290,6 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn path(&mut self) -> Result<Path, SyntaxError> {
-        let mut path = Path::default();
-        loop {
-            match self.lexer.peek()? {
-                Token::Symbol("..") => {
-                    self.lexer.next()?;
-                    let kind = self.step(&mut path)?;
-                    path.steps.push(Step { descendant: true, kind });
-                }
-                Token::Symbol(".") => {
-                    self.lexer.next()?;
-                    if let Some(function) = self.tail_function()? {
-                        path.function = Some(function);
-                        break;
-                    }
-                    let kind = self.step(&mut path)?;
-                    path.steps.push(Step { descendant: false, kind });
-                }
-                Token::Symbol("[") => {
-                    let kind = self.step(&mut path)?;
-                    path.steps.push(Step { descendant: false, kind });
-                }
-                _ => break,
-            }
-        }
-        path.compiled = compiled(&path);
-        Ok(path)
-    }
-
-    fn tail_function(&mut self) -> Result<Option<TailFunction>, SyntaxError> {
-        let mut ahead = self.lexer.clone();
-        let Token::Name(name) = ahead.next()? else { return Ok(None) };
-        if ahead.next()? != Token::Symbol("(") {
-            return Ok(None);
-        }
-        let function = TailFunction::parse(name).filter(|_| matches!(ahead.next(), Ok(Token::Symbol(")"))));
-        if function.is_none() {
-            let message = format!("`{name}` is not a function of a path");
-            return Err(SyntaxError { message, span: self.lexer.at..ahead.at });
-        }
-        self.lexer = ahead;
-        Ok(function)
-    }
-
-    fn step(&mut self, path: &mut Path) -> Result<StepKind, SyntaxError> {
-        match self.lexer.peek()? {
-            Token::Symbol("*") => {
-                self.lexer.next()?;
-                Ok(StepKind::Wildcard)
-            }
-            Token::Name(name) => {
-                self.lexer.next()?;
-                Ok(StepKind::Name(name.to_owned()))
-            }
-            Token::Text(name) => {
-                self.lexer.next()?;
-                Ok(StepKind::Name(name))
-            }
-            Token::Symbol("[") => {
-                self.lexer.next()?;
-                self.brackets(path)
-            }
-            _ => Err(self.unexpected()),
-        }
-    }
-
-    fn brackets(&mut self, path: &mut Path) -> Result<StepKind, SyntaxError> {
-        self.lexer.skip_space();
-        let rest = self.lexer.rest();
-        if rest.starts_with("(@") || rest.starts_with('@') {
-            return self.script();
-        }
-        match self.lexer.peek()? {
-            Token::Symbol("*") => {
-                self.lexer.next()?;
-                self.expect("]")?;
-                return Ok(StepKind::Wildcard);
-            }
-            Token::Symbol("?") => {
-                self.lexer.next()?;
-                return self.filter(path);
-            }
-            _ => {}
-        }
-        let mut bounds = [None, None, None];
-        if self.lexer.peek()? != Token::Symbol(":") {
-            let first = self.expression()?;
-            if self.eat("]")? {
-                return Ok(StepKind::Computed(vec![first]));
-            }
-            if self.eat(",")? {
-                let mut several = vec![first];
-                several.extend(self.list("]")?);
-                return Ok(StepKind::Computed(several));
-            }
-            bounds[0] = Some(first);
-        }
-        for bound in &mut bounds[1..] {
-            if !self.eat(":")? {
-                break;
-            }
-            if !matches!(self.lexer.peek()?, Token::Symbol(":" | "]")) {
-                *bound = Some(self.expression()?);
-            }
-        }
-        self.expect("]")?;
-        Ok(StepKind::Slice(Box::new(bounds)))
-    }
-
-    /// `[(@.length-1)]`: the original parses it and fails on every message.
-    fn script(&mut self) -> Result<StepKind, SyntaxError> {
-        let start = self.lexer.at;
-        let Some(length) = self.lexer.rest().find(']') else {
-            return Err(SyntaxError { message: "`[` is never closed".into(), span: start - 1..start });
-        };
-        let text = self.lexer.rest()[..length].to_owned();
-        self.lexer.at += length + 1;
-        self.lint("scripts in brackets are not evaluated; use a negative index or a filter", start..start + length);
-        Ok(StepKind::Unsupported(text))
-    }
-
-    fn filter(&mut self, path: &mut Path) -> Result<StepKind, SyntaxError> {
-        let start = self.lexer.at;
-        let mut operands = FilterOperands { parameters: &mut path.parameters, depth: self.depth };
-        let parsed = Filter::parse_prefix(self.lexer.rest(), &mut operands);
-        let (filter, length) = parsed.map_err(|error| SyntaxError {
-            message: error.message,
-            span: start + error.span.start..start + error.span.end,
-        })?;
-        self.lexer.at += length;
-        self.expect("]")?;
-        Ok(StepKind::Filter(filter))
-    }
-
     fn enter(&mut self) -> Result<(), SyntaxError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -426,7 +299,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn eat(&mut self, symbol: &'static str) -> Result<bool, SyntaxError> {
+    pub fn eat(&mut self, symbol: &'static str) -> Result<bool, SyntaxError> {
         let found = self.lexer.peek()? == Token::Symbol(symbol);
         if found {
             self.lexer.next()?;
@@ -434,16 +307,17 @@ impl<'t> Parser<'t> {
         Ok(found)
     }
 
-    fn expect(&mut self, symbol: &'static str) -> Result<(), SyntaxError> {
+    pub fn expect(&mut self, symbol: &'static str) -> Result<(), SyntaxError> {
         if self.eat(symbol)? {
             return Ok(());
         }
         let mut error = self.unexpected();
-        error.message = format!("`{symbol}` is expected here, not {}", error.message.trim_end_matches(" is not expected here"));
+        error.message =
+            format!("`{symbol}` is expected here, not {}", error.message.trim_end_matches(" is not expected here"));
         Err(error)
     }
 
-    fn unexpected(&self) -> SyntaxError {
+    pub fn unexpected(&self) -> SyntaxError {
         let mut ahead = self.lexer.clone();
         ahead.skip_space();
         let start = ahead.at;
@@ -457,116 +331,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn lint(&mut self, message: &str, span: std::ops::Range<usize>) {
+    pub fn lint(&mut self, message: &str, span: std::ops::Range<usize>) {
         let lint = Lint { message: message.to_owned(), span };
         // The same piece is parsed again for a second reading.
         if !self.lints.contains(&lint) {
             self.lints.push(lint);
         }
-    }
-}
-
-/// Operands of a filter that are expressions themselves.
-struct FilterOperands<'p> {
-    parameters: &'p mut Vec<Node>,
-    depth: usize,
-}
-
-impl Resolve for FilterOperands<'_> {
-    fn resolve(&mut self, text: &str, offset: usize) -> Result<Option<(usize, usize)>, PathError> {
-        let literal = ["true", "false", "null"].iter().any(|word| text.starts_with(word));
-        if literal || !text.starts_with(|first: char| first == '$' || first.is_alphabetic()) {
-            return Ok(None);
-        }
-        let mut parser = Parser::new(text, self.depth);
-        let node = parser.primary().map_err(|error| PathError {
-            message: error.message,
-            span: offset + error.span.start..offset + error.span.end,
-        })?;
-        self.parameters.push(node);
-        Ok(Some((parser.lexer.at, self.parameters.len() - 1)))
-    }
-}
-
-/// Comparisons split the list first; between them logic groups from the right, `and` and `or` alike.
-fn original_reading(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
-    split(operands, operators, |operator| !operator.is_logical(), from_the_right)
-}
-
-/// `or` splits first, then `and`, then comparisons.
-fn usual_reading(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
-    split(operands, operators, |operator| operator == Operator::Or, |operands, operators| {
-        split(operands, operators, |operator| operator == Operator::And, from_the_left)
-    })
-}
-
-/// Joins from the left the groups between the operators that split.
-fn split(
-    operands: Vec<Arc<Node>>,
-    operators: &[Operator],
-    splits: impl Fn(Operator) -> bool,
-    inner: impl Fn(Vec<Arc<Node>>, &[Operator]) -> Arc<Node>,
-) -> Arc<Node> {
-    let mut operands = operands.into_iter();
-    let mut groups = Vec::new();
-    let mut between = Vec::new();
-    let mut start = 0;
-    for (index, operator) in operators.iter().enumerate() {
-        if splits(*operator) {
-            groups.push(inner(operands.by_ref().take(index - start + 1).collect(), &operators[start..index]));
-            between.push(*operator);
-            start = index + 1;
-        }
-    }
-    groups.push(inner(operands.collect(), &operators[start..]));
-    from_the_left(groups, &between)
-}
-
-fn from_the_left(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
-    let mut operands = operands.into_iter();
-    let first = operands.next().unwrap_or_else(|| Arc::new(Node::Literal(Item::Null)));
-    operands.zip(operators).fold(first, |left, (right, operator)| Arc::new(Node::Binary(left, *operator, right)))
-}
-
-fn from_the_right(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
-    let mut operands = operands.into_iter().rev();
-    let last = operands.next().unwrap_or_else(|| Arc::new(Node::Literal(Item::Null)));
-    let pairs = operands.zip(operators.iter().rev());
-    pairs.fold(last, |right, (left, operator)| Arc::new(Node::Binary(left, *operator, right)))
-}
-
-/// The node itself; it was just made, so nobody else holds it unless both readings are kept.
-fn owned(node: Arc<Node>) -> Node {
-    Arc::try_unwrap(node).unwrap_or_else(Node::Shared)
-}
-
-/// Whether it compares the order of something that is never a number.
-fn fails_always(node: &Node) -> bool {
-    let Node::Binary(left, operator, right) = node else { return false };
-    let boolean = |node: &Node| {
-        matches!(node, Node::Binary(_, operator, _) if operator.is_logical() || operator.is_relational()
-            || matches!(operator, Operator::Equal | Operator::NotEqual))
-    };
-    (operator.is_relational() && (boolean(left) || boolean(right))) || fails_always(left) || fails_always(right)
-}
-
-/// The JSONPath of a path whose steps do not depend on the message.
-fn compiled(path: &Path) -> Option<JsonPath> {
-    let segments = path.steps.iter().map(|step| Some(Path::segment(step, constant(&step.kind)?)));
-    Some(JsonPath::from_segments(segments.collect::<Option<_>>()?, path.function))
-}
-
-fn constant(kind: &StepKind) -> Option<Vec<Selector>> {
-    let literal = |node: &Node| match node {
-        Node::Literal(item) => item.selector(),
-        _ => None,
-    };
-    match kind {
-        StepKind::Name(name) => Some(vec![Selector::Name(name.as_str().into())]),
-        StepKind::Wildcard => Some(vec![Selector::Wildcard]),
-        StepKind::Computed(nodes) => nodes.iter().map(literal).collect(),
-        StepKind::Filter(filter) => Some(vec![Selector::Filter(Box::new(filter.clone()))]),
-        StepKind::Slice(_) | StepKind::Unsupported(_) => None,
     }
 }
 

@@ -70,7 +70,9 @@ impl Charset {
     }
 
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
-        let narrow = |limit: u32| text.chars().map(|character| if (character as u32) < limit { character as u8 } else { b'?' }).collect();
+        let narrow = |limit: u32| {
+            text.chars().map(|character| if (character as u32) < limit { character as u8 } else { b'?' }).collect()
+        };
         let wide = |bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes);
         match self {
             Charset::Utf8 => Cow::Borrowed(text.as_bytes()),
