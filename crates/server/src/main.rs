@@ -1,2 +1,18 @@
 //! The binary: command line, files, environment, wiring, reload, admin port.
-fn main() {}
+//!
+//! It is the only crate that knows all others, the file system and the process. What a request does is the engine's
+//! business, what an artifact means the compiler's.
+//!
+//! Start reading at `command/` (what can be typed), then `load/` (paths to inputs), `build.rs` (inputs to a program) and
+//! `serve/` (threads, ports, reload, the end).
+
+mod build;
+mod command;
+mod config;
+mod load;
+mod log;
+mod serve;
+
+fn main() -> std::process::ExitCode {
+    command::main()
+}

@@ -1,0 +1,73 @@
+//! From paths to a program that can be served, with everything there is to say about it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use penstock_compile::{ArtifactStatus, CompileOptions, Diagnostic, Severity};
+use penstock_engine::Program;
+
+use crate::config::Settings;
+use crate::load::{self, LoadError, Loaded};
+
+/// What is needed besides the files.
+#[derive(Debug, Clone, Default)]
+pub struct BuildOptions {
+    /// A name that nothing defines is an error.
+    pub strict: bool,
+    /// Values for `$SYSTEM:NAME`, `$FILE:NAME` and `${configs.NAME}`.
+    pub configurables: HashMap<String, String>,
+}
+
+/// A compiled configuration.
+pub struct Built {
+    /// What can be served.
+    pub program: Program,
+    /// Everything there is to say, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What became of each artifact.
+    pub artifacts: Vec<ArtifactStatus>,
+    /// How long loading and compiling took.
+    pub took: Duration,
+}
+
+impl Built {
+    /// How many diagnostics are of a severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count()
+    }
+
+    /// Artifacts of a kind that can be served.
+    pub fn good(&self, kind: &str) -> usize {
+        self.artifacts.iter().filter(|artifact| artifact.good && artifact.kind == kind).count()
+    }
+}
+
+/// Loads and compiles everything under the paths.
+pub fn build(paths: &[PathBuf], options: &BuildOptions, settings: &Settings) -> Result<Built, LoadError> {
+    let started = Instant::now();
+    Ok(compile(load::load(paths)?, options, settings, started))
+}
+
+/// Compiles what was loaded.
+pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, started: Instant) -> Built {
+    let compile_options = CompileOptions { strict: options.strict, configurables: options.configurables.clone() };
+    let compilation = penstock_compile::compile(&loaded.inputs, &penstock_mediators::REGISTRY, &compile_options);
+    let mut program = compilation.program;
+    program.conversion = settings.conversion.clone();
+    program.limits = settings.flow.clone();
+    let mut diagnostics = loaded.notes;
+    diagnostics.extend(compilation.diagnostics);
+    diagnostics.sort_by(|left, right| {
+        let key = |diagnostic: &Diagnostic| (diagnostic.at.file.clone(), diagnostic.at.line, diagnostic.at.column);
+        key(left).cmp(&key(right))
+    });
+    diagnostics.dedup();
+    Built { program, diagnostics, artifacts: compilation.artifacts, took: started.elapsed() }
+}
+
+/// Paths as messages show them: relative to the working directory when they are below it.
+pub fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).display().to_string()
+}

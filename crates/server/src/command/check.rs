@@ -1,0 +1,47 @@
+//! `penstock check PATH…`: compile everything, say everything, serve nothing.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use penstock_compile::Severity;
+
+use super::Failure;
+use crate::build::{self, BuildOptions, Built};
+use crate::config::{self, Settings};
+
+pub(super) fn command() -> Command {
+    Command::new("check")
+        .about("Compiles everything and prints every diagnostic as file:line:column: level: message")
+        .after_help("Exit status 1 if anything is an error; with --strict also for a warning.")
+        .arg(super::paths_argument().required(true))
+        .arg(Arg::new("strict").long("strict").action(ArgAction::SetTrue).help("Warnings count as errors"))
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let strict = matches.get_flag("strict");
+    let paths = super::paths(matches);
+    let configurables = config::surroundings(&paths).configurables();
+    let built = build::build(&paths, &BuildOptions { strict, configurables }, &Settings::default())?;
+    super::print(&report(&built));
+    let bad = built.count(Severity::Error) > 0 || (strict && built.count(Severity::Warning) > 0);
+    Ok(if bad { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn report(built: &Built) -> String {
+    let mut out = String::new();
+    for diagnostic in &built.diagnostics {
+        let _ = writeln!(out, "{diagnostic}");
+    }
+    let good = built.artifacts.iter().filter(|artifact| artifact.good).count();
+    let artifacts = counted(built.artifacts.len(), "artifact");
+    let errors = counted(built.count(Severity::Error), "error");
+    let warnings = counted(built.count(Severity::Warning), "warning");
+    let _ = writeln!(out, "{artifacts}, {good} good: {errors}, {warnings}");
+    out
+}
+
+/// `1 error`, `2 errors`.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

@@ -1,0 +1,136 @@
+//! `penstock run [PATH…]`: serve.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use penstock_compile::Severity;
+use penstock_engine::ports::Level;
+
+use super::Failure;
+use crate::build::{self, BuildOptions};
+use crate::config::{self, LogFormat, Settings};
+use crate::serve::{self, Plan};
+
+const AFTER: &str = "\
+Ports are 8280 (HTTP) and 8243 (HTTPS) plus the offset, which is 10 unless it is given; health and metrics are at
+9191 plus the offset. Without --config, ./penstock.toml is read if it is there. A deployment.toml of Micro Integrator is
+read for the keys that have a meaning here.
+
+Files are watched: a change that compiles is taken over without losing a request, one that does not is reported and
+what was served before stays.";
+
+pub(super) fn command() -> Command {
+    serving_arguments(Command::new("run").about("Serves artifacts").after_help(AFTER)).arg(super::paths_argument())
+}
+
+/// The arguments of every command that serves.
+pub(super) fn serving_arguments(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("penstock.toml, or a deployment.toml of Micro Integrator"),
+        )
+        .arg(
+            Arg::new("offset")
+                .long("offset")
+                .value_name("N")
+                .value_parser(clap::value_parser!(u16).range(0..=50_000))
+                .help("Added to the ports 8280, 8243 and 9191 [default: 10]"),
+        )
+        .arg(
+            Arg::new("workers")
+                .long("workers")
+                .value_name("N")
+                .value_parser(clap::value_parser!(u16).range(1..=1024))
+                .help("Threads that serve [default: one per core]"),
+        )
+        .arg(
+            Arg::new("strict")
+                .long("strict")
+                .action(ArgAction::SetTrue)
+                .help("Do not start when any artifact has an error"),
+        )
+        .arg(
+            Arg::new("no-watch").long("no-watch").action(ArgAction::SetTrue).help("Do not take over files that change"),
+        )
+        .arg(
+            Arg::new("log-format")
+                .long("log-format")
+                .value_name("FORMAT")
+                .value_parser(["text", "json"])
+                .help("How log lines look [default: text]"),
+        )
+        .arg(
+            Arg::new("log-level")
+                .long("log-level")
+                .value_name("LEVEL")
+                .value_parser(["trace", "debug", "info", "warn", "error"])
+                .help("The quietest lines that are written [default: info]"),
+        )
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let paths = super::paths(matches);
+    let surroundings = config::surroundings(&paths);
+    let settings = settings(matches, &surroundings)?;
+    let options = BuildOptions { strict: matches.get_flag("strict"), configurables: surroundings.configurables() };
+    let built = build::build(&paths, &options, &settings)?;
+    serve::serve(Plan { paths, settings, surroundings, build: options, started, built, epilogue: None })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The settings: defaults, then the file, then the command line.
+pub(super) fn settings(matches: &ArgMatches, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
+    let given = matches.get_one::<PathBuf>("config").cloned();
+    let usual = PathBuf::from("penstock.toml");
+    let file = given.or_else(|| usual.is_file().then_some(usual));
+    let mut settings = match file {
+        Some(file) => read_file(&file, surroundings)?,
+        None => Settings::default(),
+    };
+    if let Some(offset) = matches.get_one::<u16>("offset") {
+        settings.offset = *offset;
+    }
+    if let Some(workers) = matches.get_one::<u16>("workers") {
+        settings.workers = Some(usize::from(*workers));
+    }
+    if matches.get_flag("no-watch") {
+        settings.watch = false;
+    }
+    if let Some(format) = matches.get_one::<String>("log-format") {
+        settings.log_format = if format == "json" { LogFormat::Json } else { LogFormat::Text };
+    }
+    if let Some(level) = matches.get_one::<String>("log-level") {
+        settings.log_level = match level.as_str() {
+            "trace" => Level::Trace,
+            "debug" => Level::Debug,
+            "warn" => Level::Warn,
+            "error" => Level::Error,
+            _ => Level::Info,
+        };
+    }
+    Ok(settings)
+}
+
+fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
+    let cannot = |cause| Failure::from(crate::load::LoadError { path: file.to_owned(), cause });
+    let text = std::fs::read_to_string(file).map_err(cannot)?;
+    let lookup = |name: &str| surroundings.variables.get(name).cloned();
+    let found = config::read(&file.display().to_string(), &text, config::dialect_of(file), &lookup);
+    let mut lines: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
+    if found.has_errors() {
+        let errors = found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+        lines.push(format!("the configuration has {}", super::check::counted(errors, "error")));
+        return Err(Failure::input(lines.join("\n")));
+    }
+    for line in lines {
+        serve::say(&format!("{line}\n"));
+    }
+    Ok(found.settings)
+}

@@ -1,0 +1,358 @@
+//! The keys of both dialects: what each is called, what it takes and what it sets.
+
+use std::path::PathBuf;
+
+use penstock_engine::ports::Level;
+
+use super::settings::{AccessTarget, Keystore, LogFormat, Settings};
+use super::value::Value;
+
+/// Whose configuration a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `penstock.toml`. A key that is not known is an error.
+    Penstock,
+    /// `deployment.toml` of Micro Integrator. A key that has no meaning here is ignored and listed.
+    MicroIntegrator,
+}
+
+/// One key.
+pub(super) struct Key {
+    /// Its path, with dots.
+    pub(super) name: &'static str,
+    /// What it takes, for a message.
+    pub(super) kind: &'static str,
+    /// Sets it; says what the value must be when it is not that.
+    pub(super) set: fn(&mut Settings, &Value) -> Result<(), String>,
+}
+
+const NUMBER: &str = "a whole number";
+const PORT: &str = "a port";
+const TIME: &str = "a time such as `30s`";
+const SIZE: &str = "a size such as `10MiB`";
+const TEXT: &str = "a text in quotes";
+const FLAG: &str = "`true` or `false`";
+
+/// Shortens the table below: `assign!(field = reader)`.
+macro_rules! assign {
+    ($($field:ident).+ = $read:ident($($argument:expr)?)) => {
+        |settings, value| {
+            settings.$($field).+ = value.$read($($argument)?)?;
+            Ok(())
+        }
+    };
+    ($($field:ident).+ = some $read:ident($($argument:expr)?)) => {
+        |settings, value| {
+            settings.$($field).+ = Some(value.$read($($argument)?)?);
+            Ok(())
+        }
+    };
+}
+
+/// Keys of `penstock.toml`; docs/configuration.md explains every one.
+const PENSTOCK: &[Key] = &[
+    Key { name: "workers", kind: NUMBER, set: assign!(workers = some positive()) },
+    Key { name: "watch", kind: FLAG, set: assign!(watch = flag()) },
+    Key { name: "listener.offset", kind: NUMBER, set: assign!(offset = port()) },
+    Key { name: "listener.host", kind: TEXT, set: assign!(host = number("an IP address")) },
+    Key { name: "listener.http_port", kind: PORT, set: assign!(http_port = some port()) },
+    Key { name: "listener.https_port", kind: PORT, set: assign!(https_port = some port()) },
+    Key { name: "listener.https", kind: FLAG, set: assign!(https = flag()) },
+    Key { name: "listener.http2", kind: FLAG, set: assign!(http2 = flag()) },
+    Key { name: "listener.connections_max", kind: NUMBER, set: assign!(connections_max = positive()) },
+    Key { name: "listener.hostname", kind: TEXT, set: hostname },
+    Key { name: "admin.host", kind: TEXT, set: assign!(admin_host = number("an IP address")) },
+    Key { name: "admin.strict_ready", kind: FLAG, set: assign!(strict_ready = flag()) },
+    Key { name: "admin.port", kind: PORT, set: assign!(admin_port = some port()) },
+    Key { name: "tls.keystore", kind: TEXT, set: keystore_file },
+    Key { name: "tls.certificate", kind: TEXT, set: keystore_file },
+    Key {
+        name: "tls.key",
+        kind: TEXT,
+        set: |settings, value| {
+            keystore(settings).key = Some(PathBuf::from(value.text()));
+            Ok(())
+        },
+    },
+    Key { name: "tls.password", kind: TEXT, set: keystore_password },
+    Key { name: "tls.alias", kind: TEXT, set: keystore_alias },
+    Key { name: "tls.key_password", kind: TEXT, set: keystore_key_password },
+    Key { name: "tls.trust", kind: TEXT, set: trust },
+    Key { name: "tls.trust_password", kind: TEXT, set: trust_password },
+    Key { name: "tls.trust_all", kind: FLAG, set: assign!(trust_all = flag()) },
+    Key {
+        name: "limits.head",
+        kind: SIZE,
+        set: |settings, value| {
+            settings.limits.head_bytes_max = value.bytes()? as usize;
+            Ok(())
+        },
+    },
+    Key { name: "limits.fields", kind: NUMBER, set: assign!(limits.fields_max = positive()) },
+    Key {
+        name: "limits.target",
+        kind: SIZE,
+        set: |settings, value| {
+            settings.limits.target_bytes_max = value.bytes()? as usize;
+            Ok(())
+        },
+    },
+    Key { name: "limits.body", kind: SIZE, set: assign!(limits.body_bytes_max = bytes()) },
+    Key {
+        name: "limits.buffered_body",
+        kind: SIZE,
+        set: |settings, value| {
+            settings.flow.body_bytes_max = value.bytes()? as usize;
+            settings.limits.collected_bytes_max = settings.flow.body_bytes_max;
+            Ok(())
+        },
+    },
+    Key { name: "limits.depth", kind: NUMBER, set: assign!(flow.depth_max = positive()) },
+    Key {
+        name: "limits.steps",
+        kind: NUMBER,
+        set: |settings, value| {
+            settings.flow.steps_max = value.positive()? as u64;
+            Ok(())
+        },
+    },
+    Key { name: "limits.branches", kind: NUMBER, set: assign!(flow.branches_max = positive()) },
+    Key { name: "timeouts.idle", kind: TIME, set: assign!(timeouts.idle = duration("s")) },
+    Key { name: "timeouts.head", kind: TIME, set: assign!(timeouts.head = duration("s")) },
+    Key { name: "timeouts.body", kind: TIME, set: assign!(timeouts.body = duration("s")) },
+    Key { name: "timeouts.write", kind: TIME, set: assign!(timeouts.write = duration("s")) },
+    Key { name: "timeouts.handshake", kind: TIME, set: assign!(timeouts.handshake = duration("s")) },
+    Key { name: "timeouts.connect", kind: TIME, set: assign!(timeouts.connect = duration("s")) },
+    Key { name: "timeouts.reply_body", kind: TIME, set: assign!(timeouts.reply_body = duration("s")) },
+    Key { name: "timeouts.pool_idle", kind: TIME, set: assign!(timeouts.pool_idle = duration("s")) },
+    Key { name: "timeouts.drain", kind: TIME, set: assign!(timeouts.drain = duration("s")) },
+    Key { name: "timeouts.endpoint", kind: TIME, set: assign!(flow.endpoint_timeout = duration("s")) },
+    Key { name: "timeouts.deadline", kind: TIME, set: assign!(flow.deadline = duration("s")) },
+    Key { name: "log.level", kind: TEXT, set: log_level },
+    Key {
+        name: "log.format",
+        kind: TEXT,
+        set: |settings, value| {
+            settings.log_format = match value.text() {
+                "text" => LogFormat::Text,
+                "json" => LogFormat::Json,
+                other => return Err(format!("must be `text` or `json`, not `{other}`")),
+            };
+            Ok(())
+        },
+    },
+    Key {
+        name: "log.file",
+        kind: TEXT,
+        set: |settings, value| {
+            settings.log_file = Some(PathBuf::from(value.text()));
+            Ok(())
+        },
+    },
+    Key {
+        name: "access_log.to",
+        kind: TEXT,
+        set: |settings, value| {
+            settings.access_log = match value.text() {
+                "off" => None,
+                "stderr" => Some(AccessTarget::Stderr),
+                file => Some(AccessTarget::File(PathBuf::from(file))),
+            };
+            Ok(())
+        },
+    },
+];
+
+/// Keys of `deployment.toml` that mean something here.
+const MICRO_INTEGRATOR: &[Key] = &[
+    Key { name: "server.hostname", kind: TEXT, set: hostname },
+    Key { name: "server.offset", kind: NUMBER, set: assign!(offset = port()) },
+    Key { name: "server.hot_deployment", kind: FLAG, set: assign!(watch = flag()) },
+    Key { name: "transport.http.listener.port", kind: PORT, set: original_http_port },
+    Key { name: "transport.http.listener.parameter.port", kind: PORT, set: original_http_port },
+    Key { name: "transport.http.secured_listener.port", kind: PORT, set: original_https_port },
+    Key { name: "transport.http.secured_listener.parameter.port", kind: PORT, set: original_https_port },
+    Key {
+        name: "transport.http.listener.enable",
+        kind: FLAG,
+        set: |_, value| match value.flag()? {
+            true => Ok(()),
+            false => Err("cannot be switched off".to_owned()),
+        },
+    },
+    Key { name: "transport.http.secured_listener.enable", kind: FLAG, set: assign!(https = flag()) },
+    Key { name: "transport.http.socket_timeout", kind: TIME, set: assign!(timeouts.idle = duration("ms")) },
+    Key { name: "transport.http.connection_timeout", kind: TIME, set: assign!(timeouts.connect = duration("ms")) },
+    Key {
+        name: "transport.http.max_open_connections",
+        kind: NUMBER,
+        set: |settings, value| {
+            // The original writes -1 for no limit.
+            if value.text() != "-1" {
+                settings.connections_max = value.positive()?;
+            }
+            Ok(())
+        },
+    },
+    Key { name: "keystore.tls.file_name", kind: TEXT, set: keystore_file },
+    Key { name: "keystore.tls.password", kind: TEXT, set: keystore_password },
+    Key {
+        name: "keystore.primary.file_name",
+        kind: TEXT,
+        set: |settings, value| match &settings.keystore {
+            // The one for TLS wins, wherever it stands.
+            Some(known) if !known.file.as_os_str().is_empty() => Ok(()),
+            _ => keystore_file(settings, value),
+        },
+    },
+    Key {
+        name: "keystore.primary.password",
+        kind: TEXT,
+        set: |settings, value| match &settings.keystore {
+            Some(known) if !known.password.is_empty() => Ok(()),
+            _ => keystore_password(settings, value),
+        },
+    },
+    Key { name: "keystore.tls.alias", kind: TEXT, set: keystore_alias },
+    Key { name: "keystore.tls.key_password", kind: TEXT, set: keystore_key_password },
+    Key { name: "truststore.file_name", kind: TEXT, set: trust },
+    Key { name: "truststore.password", kind: TEXT, set: trust_password },
+    Key {
+        name: "mediation.synapse.global_timeout_interval",
+        kind: TIME,
+        set: assign!(flow.endpoint_timeout = duration("ms")),
+    },
+];
+
+fn hostname(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    value.text().clone_into(&mut settings.hostname);
+    Ok(())
+}
+
+fn keystore(settings: &mut Settings) -> &mut Keystore {
+    settings.keystore.get_or_insert_default()
+}
+
+fn keystore_file(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    let file = PathBuf::from(value.text());
+    keystore(settings).file = file;
+    Ok(())
+}
+
+fn keystore_password(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    keystore(settings).password = value.0.clone();
+    Ok(())
+}
+
+fn keystore_alias(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    keystore(settings).alias = Some(value.0.clone());
+    Ok(())
+}
+
+fn keystore_key_password(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    keystore(settings).key_password = Some(value.0.clone());
+    Ok(())
+}
+
+fn trust(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.trust = Some(PathBuf::from(value.text()));
+    Ok(())
+}
+
+fn trust_password(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.trust_password = value.0.clone();
+    Ok(())
+}
+
+fn original_http_port(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.http_port_base = Some(value.port()?);
+    Ok(())
+}
+
+fn original_https_port(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.https_port_base = Some(value.port()?);
+    Ok(())
+}
+
+fn log_level(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.log_level = match value.text().to_ascii_lowercase().as_str() {
+        "trace" => Level::Trace,
+        "debug" => Level::Debug,
+        "info" => Level::Info,
+        "warn" => Level::Warn,
+        "error" => Level::Error,
+        other => return Err(format!("must be trace, debug, info, warn or error, not `{other}`")),
+    };
+    Ok(())
+}
+
+fn table(dialect: Dialect) -> &'static [Key] {
+    match dialect {
+        Dialect::Penstock => PENSTOCK,
+        Dialect::MicroIntegrator => MICRO_INTEGRATOR,
+    }
+}
+
+/// The key of a path.
+pub(super) fn find(path: &str, dialect: Dialect) -> Option<&'static Key> {
+    table(dialect).iter().find(|key| key.name == path)
+}
+
+/// All names.
+pub(super) fn names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
+    table(dialect).iter().map(|key| key.name)
+}
+
+/// A table whose keys are not a fixed list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MapTable {
+    /// Names and passwords.
+    Users,
+    /// Flags of the mapping between JSON and XML.
+    Flags,
+    /// The same in a file of the original, which has more than are known here.
+    OriginalFlags,
+}
+
+/// An entry of such a table.
+pub(super) struct Map {
+    /// Which table.
+    pub(super) table: MapTable,
+    /// The key inside it.
+    pub(super) name: String,
+}
+
+/// The table a path leads into.
+pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
+    let tables: &[(&str, MapTable)] = match dialect {
+        Dialect::Penstock => &[("users.", MapTable::Users), ("mediation.", MapTable::Flags)],
+        Dialect::MicroIntegrator => {
+            &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
+        }
+    };
+    tables.iter().find_map(|(prefix, table)| {
+        let name = path.strip_prefix(prefix)?;
+        // `global_timeout_interval` stands in the same table and is a key of its own.
+        let leads_to_a_key = MICRO_INTEGRATOR.iter().any(|key| key.name.starts_with(&format!("{path}.")));
+        (!leads_to_a_key).then(|| Map { table: *table, name: name.to_owned() })
+    })
+}
+
+impl Map {
+    /// Sets the entry; `false` when nothing is called so.
+    pub(super) fn set(&self, settings: &mut Settings, value: &Value) -> Result<bool, String> {
+        match self.table {
+            MapTable::Users => {
+                settings.users.push((self.name.clone(), value.0.clone()));
+                Ok(true)
+            }
+            MapTable::Flags | MapTable::OriginalFlags => {
+                let options = &mut settings.conversion.mapping;
+                if options.set(&self.name, &value.0)? {
+                    return Ok(true);
+                }
+                options.set(&format!("synapse.{}", self.name), &value.0)
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What the server is told: `penstock.toml`, the original's `deployment.toml`, `.env` and `file.properties`.
+//!
+//! Both TOML dialects go through one table of keys (`keys.rs`); a value is parsed into its type where it is read, and
+//! every mistake is reported with its place, all at once.
+//!
+//! Start reading at [`Settings`] and [`read`].
+
+mod environment;
+mod keys;
+pub mod properties;
+mod settings;
+mod substitute;
+mod value;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use penstock_compile::{Diagnostic, Severity, suggestion};
+use penstock_engine::Place;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub use environment::{Surroundings, surroundings};
+pub use keys::Dialect;
+pub use settings::{AccessTarget, Keystore, LogFormat, Settings};
+
+use value::Value;
+
+/// Settings as a file gives them, and what there is to say about the file.
+#[derive(Debug, Default)]
+pub struct Configuration {
+    /// The settings.
+    pub settings: Settings,
+    /// Mistakes (errors) and what does not apply (warnings).
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Configuration {
+    /// Whether anything is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+}
+
+/// The dialect of a file, by its name.
+pub fn dialect_of(path: &Path) -> Dialect {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    if name.contains("deployment") { Dialect::MicroIntegrator } else { Dialect::Penstock }
+}
+
+/// Reads a configuration. `lookup` gives the value of an environment variable.
+pub fn read(file: &str, text: &str, dialect: Dialect, lookup: &dyn Fn(&str) -> Option<String>) -> Configuration {
+    let mut reader =
+        Reader { file: Arc::from(file), text, lookup, configuration: Configuration::default(), ignored: Vec::new() };
+    match DeTable::parse(text) {
+        Err(error) => {
+            let at = error.span().map_or(0, |span| span.start);
+            reader.error(at, format!("not valid TOML: {}", error.message()));
+        }
+        Ok(table) => {
+            reader.table("", table.get_ref(), dialect);
+            reader.say_what_is_ignored();
+            let mistakes = reader.configuration.settings.check();
+            for message in mistakes {
+                reader.error(0, message);
+            }
+        }
+    }
+    reader.configuration
+}
+
+struct Reader<'t> {
+    file: Arc<str>,
+    text: &'t str,
+    lookup: &'t dyn Fn(&str) -> Option<String>,
+    configuration: Configuration,
+    /// Keys of the original that mean nothing here, with the offset of the first.
+    ignored: Vec<(usize, String)>,
+}
+
+impl Reader<'_> {
+    fn note(&mut self, severity: Severity, offset: usize, message: String) {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = before.matches('\n').count() as u32 + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+        let at = Place { file: self.file.clone(), line, column };
+        self.configuration.diagnostics.push(Diagnostic { severity, at, message });
+    }
+
+    fn error(&mut self, offset: usize, message: String) {
+        self.note(Severity::Error, offset, message);
+    }
+
+    fn table(&mut self, path: &str, table: &DeTable<'_>, dialect: Dialect) {
+        for (name, value) in table {
+            let offset = name.span().start;
+            let path = if path.is_empty() { name.get_ref().to_string() } else { format!("{path}.{}", name.get_ref()) };
+            self.entry(&path, offset, value, dialect);
+        }
+    }
+
+    fn entry(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>, dialect: Dialect) {
+        if let Some(key) = keys::find(path, dialect) {
+            match self.value(value) {
+                Some(text) => {
+                    if let Err(message) = (key.set)(&mut self.configuration.settings, &text) {
+                        self.error(value.span().start, format!("`{path}` {message}"));
+                    }
+                }
+                None => self.error(value.span().start, format!("`{path}` must be {}", key.kind)),
+            }
+            return;
+        }
+        if let Some(rest) = keys::map_entry(path, dialect) {
+            self.map_entry(path, rest, value);
+            return;
+        }
+        match (value.get_ref(), dialect) {
+            (DeValue::Table(table), _) => self.table(path, table, dialect),
+            (_, Dialect::MicroIntegrator) => self.ignored.push((offset, path.to_owned())),
+            (_, Dialect::Penstock) => {
+                let hint = suggestion(path, keys::names(dialect))
+                    .map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+                self.error(offset, format!("unknown key `{path}`{hint}"));
+            }
+        }
+    }
+
+    /// Tables whose names the user makes up: users, flags of the mediation.
+    fn map_entry(&mut self, path: &str, map: keys::Map, value: &Spanned<DeValue<'_>>) {
+        if let DeValue::Table(table) = value.get_ref() {
+            for (name, inner) in table {
+                let path = format!("{path}.{}", name.get_ref());
+                let name = format!("{}.{}", map.name, name.get_ref());
+                self.map_entry(&path, keys::Map { table: map.table, name }, inner);
+            }
+            return;
+        }
+        let Some(text) = self.value(value) else {
+            return self.error(value.span().start, format!("`{path}` must be a text, a number or true or false"));
+        };
+        match map.set(&mut self.configuration.settings, &text) {
+            Ok(true) => {}
+            Ok(false) if map.table == keys::MapTable::OriginalFlags => {
+                self.ignored.push((value.span().start, path.to_owned()))
+            }
+            Ok(false) => self.error(value.span().start, format!("unknown key `{path}`")),
+            Err(message) => self.error(value.span().start, format!("`{path}`: {message}")),
+        }
+    }
+
+    /// A value with its placeholders replaced; `None` for tables and lists.
+    fn value(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.as_str().replace('_', ""),
+            DeValue::Float(number) => number.as_str().replace('_', ""),
+            DeValue::Boolean(flag) => flag.to_string(),
+            _ => return None,
+        };
+        match substitute::replace(&text, self.lookup) {
+            Ok(text) => Some(Value(text)),
+            Err(message) => {
+                self.error(value.span().start, message);
+                Some(Value(text))
+            }
+        }
+    }
+
+    fn say_what_is_ignored(&mut self) {
+        let mut ignored = std::mem::take(&mut self.ignored);
+        ignored.sort();
+        let Some((first, _)) = ignored.first() else { return };
+        let mut names: Vec<&str> = ignored.iter().map(|(_, name)| name.as_str()).collect();
+        names.dedup();
+        let message = format!("keys that have no meaning here are ignored: {}", names.join(", "));
+        self.note(Severity::Warning, *first, message);
+    }
+}
+
+#[cfg(test)]
+mod tests;

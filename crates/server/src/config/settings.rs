@@ -1,0 +1,182 @@
+//! The settings, with their defaults.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use penstock_engine::Limits;
+use penstock_engine::ports::Level;
+use penstock_message::Conversion;
+use penstock_transports::http::{HttpLimits, HttpTimeouts};
+
+/// The original's offset when nothing is said.
+const OFFSET: u16 = 10;
+const HTTP_PORT: u16 = 8280;
+const HTTPS_PORT: u16 = 8243;
+const ADMIN_PORT: u16 = 9191;
+
+/// How the server behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Added to the ports that are not given.
+    pub offset: u16,
+    /// The address integrations are served on.
+    pub host: IpAddr,
+    /// The port for HTTP, when it is given.
+    pub http_port: Option<u16>,
+    /// The port for HTTPS, when it is given.
+    pub https_port: Option<u16>,
+    /// The original writes ports without the offset.
+    pub http_port_base: Option<u16>,
+    /// See `http_port_base`.
+    pub https_port_base: Option<u16>,
+    /// Whether there is an HTTPS port at all.
+    pub https: bool,
+    /// The address of probes and metrics.
+    pub admin_host: IpAddr,
+    /// The port of probes and metrics, when it is given.
+    pub admin_port: Option<u16>,
+    /// The name clients know this server by; goes into WSDL addresses.
+    pub hostname: String,
+    /// Whether clients may speak HTTP/2.
+    pub http2: bool,
+    /// Connections at once, all cores together.
+    pub connections_max: usize,
+    /// Certificate and key of the HTTPS port.
+    pub keystore: Option<Keystore>,
+    /// Certificates of backends that are trusted besides the well-known ones: PEM or a keystore.
+    pub trust: Option<PathBuf>,
+    /// The password of the keystore in `trust`.
+    pub trust_password: String,
+    /// Whether certificates of backends are not checked.
+    pub trust_all: bool,
+    /// Threads that serve; one per core when it is not given.
+    pub workers: Option<usize>,
+    /// Sizes.
+    pub limits: HttpLimits,
+    /// Times.
+    pub timeouts: HttpTimeouts,
+    /// What one message may use up.
+    pub flow: Limits,
+    /// How bodies are converted.
+    pub conversion: Conversion,
+    /// The quietest lines that are written.
+    pub log_level: Level,
+    /// How a line looks.
+    pub log_format: LogFormat,
+    /// A file in place of standard error.
+    pub log_file: Option<PathBuf>,
+    /// Where finished requests are noted.
+    pub access_log: Option<AccessTarget>,
+    /// Names and passwords for UsernameToken and basic authentication.
+    pub users: Vec<(String, String)>,
+    /// Whether files are watched and taken over when they change.
+    pub watch: bool,
+    /// Whether faulty artifacts make the server not ready.
+    pub strict_ready: bool,
+}
+
+/// Certificate and key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Keystore {
+    /// A PKCS12 or JKS file, or the PEM file of the certificate chain.
+    pub file: PathBuf,
+    /// The PEM file of the key, when it is not in `file`.
+    pub key: Option<PathBuf>,
+    /// The password of a keystore.
+    pub password: String,
+    /// Which key of a keystore; the first one otherwise.
+    pub alias: Option<String>,
+    /// The password of the key, when it is another one.
+    pub key_password: Option<String>,
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogFormat {
+    /// As the original writes it.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where the access log goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccessTarget {
+    /// Standard error.
+    Stderr,
+    /// A file, appended to.
+    File(PathBuf),
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            offset: OFFSET,
+            host: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            http_port: None,
+            https_port: None,
+            http_port_base: None,
+            https_port_base: None,
+            https: true,
+            admin_host: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            admin_port: None,
+            hostname: "localhost".to_owned(),
+            http2: true,
+            // Memory for heads and buffers stays within a few hundred megabytes.
+            connections_max: 20_000,
+            keystore: None,
+            trust: None,
+            trust_password: String::new(),
+            trust_all: false,
+            workers: None,
+            limits: HttpLimits::default(),
+            timeouts: HttpTimeouts::default(),
+            flow: Limits::default(),
+            conversion: Conversion::default(),
+            log_level: Level::Info,
+            log_format: LogFormat::Text,
+            log_file: None,
+            access_log: None,
+            users: Vec::new(),
+            watch: true,
+            strict_ready: false,
+        }
+    }
+}
+
+impl Settings {
+    /// The port for HTTP.
+    pub fn http_port(&self) -> u16 {
+        self.http_port.unwrap_or_else(|| self.http_port_base.unwrap_or(HTTP_PORT).saturating_add(self.offset))
+    }
+
+    /// The port for HTTPS.
+    pub fn https_port(&self) -> u16 {
+        self.https_port.unwrap_or_else(|| self.https_port_base.unwrap_or(HTTPS_PORT).saturating_add(self.offset))
+    }
+
+    /// The port of probes and metrics.
+    pub fn admin_port(&self) -> u16 {
+        self.admin_port.unwrap_or_else(|| ADMIN_PORT.saturating_add(self.offset))
+    }
+
+    /// Threads that serve.
+    pub fn worker_count(&self) -> usize {
+        self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// What does not go together.
+    pub(super) fn check(&self) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        if let Some(keystore) = &self.keystore
+            && keystore.file.as_os_str().is_empty()
+        {
+            mistakes.push(
+                "the key or password of a keystore is given, and no file (`tls.keystore` or `tls.certificate`)"
+                    .to_owned(),
+            );
+        }
+        mistakes
+    }
+}

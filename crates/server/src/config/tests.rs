@@ -1,0 +1,126 @@
+//! Configuration files, as a user writes them.
+
+use super::*;
+
+fn configuration(dialect: Dialect, text: &str) -> Configuration {
+    read("x.toml", text, dialect, &|name| (name == "PORT").then(|| "8123".to_owned()))
+}
+
+fn said(configuration: &Configuration) -> Vec<String> {
+    configuration.diagnostics.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn nothing_said_is_the_ports_of_the_original() {
+    let settings = Settings::default();
+    assert_eq!((settings.http_port(), settings.https_port(), settings.admin_port()), (8290, 8253, 9201));
+    let moved = Settings { offset: 200, ..Settings::default() };
+    assert_eq!((moved.http_port(), moved.https_port(), moved.admin_port()), (8480, 8443, 9391));
+}
+
+#[test]
+fn a_whole_file_of_ours() {
+    let text = r#"
+        workers = 3
+        [listener]
+        host = "127.0.0.1"
+        http_port = "$env{PORT}"
+        [tls]
+        certificate = "cert.pem"
+        key = "key.pem"
+        [limits]
+        body = "10MiB"
+        [timeouts]
+        idle = 5
+        endpoint = "1500ms"
+        [mediation]
+        enable_auto_primitive = false
+        [users]
+        anna = "secret"
+    "#;
+    let found = configuration(Dialect::Penstock, text);
+    assert_eq!(said(&found), [""; 0]);
+    let settings = found.settings;
+    assert_eq!(settings.workers, Some(3));
+    assert_eq!(settings.http_port(), 8123);
+    assert_eq!(settings.keystore.unwrap().key.unwrap().to_str(), Some("key.pem"));
+    assert_eq!(settings.limits.body_bytes_max, 10 << 20);
+    assert_eq!(settings.timeouts.idle.as_secs(), 5);
+    assert_eq!(settings.flow.endpoint_timeout.as_millis(), 1500);
+    assert!(!settings.conversion.mapping.auto_primitive);
+    assert_eq!(settings.users, [("anna".to_owned(), "secret".to_owned())]);
+}
+
+#[test]
+fn every_mistake_is_said_with_its_place() {
+    let text = "workers = 0\n[listener]\nhttp_prt = 1\nhost = \"here\"\n[timeouts]\nidle = { a = 1 }\n[log]\nlevel = \"loud\"\n[tls]\npassword = \"$env{NONE}\"\n";
+    let expected = [
+        "x.toml:1:11: error: `workers` must be a whole number above 0, not `0`",
+        "x.toml:4:8: error: `listener.host` must be an IP address, not `here`",
+        "x.toml:3:1: error: unknown key `listener.http_prt`, did you mean `listener.http_port`?",
+        "x.toml:6:8: error: `timeouts.idle` must be a time such as `30s`",
+        "x.toml:8:9: error: `log.level` must be trace, debug, info, warn or error, not `loud`",
+        "x.toml:10:12: error: `$env{NONE}`: the environment variable `NONE` is not set",
+        "x.toml:1:1: error: the key or password of a keystore is given, and no file (`tls.keystore` or `tls.certificate`)",
+    ];
+    let mut found = said(&configuration(Dialect::Penstock, text));
+    found.sort();
+    let mut expected = expected.map(str::to_owned);
+    expected.sort();
+    assert_eq!(found, expected);
+    let broken = said(&configuration(Dialect::Penstock, "a = = 1"));
+    assert!(broken[0].starts_with("x.toml:1:5: error: not valid TOML: "), "{broken:?}");
+}
+
+#[test]
+fn the_originals_file_is_read_for_what_has_a_meaning() {
+    let text = r#"
+[server]
+hostname = "esb.example.com"
+offset = "20"
+[user_store]
+type = "read_only_ldap"
+[transport.http]
+socket_timeout = 90000
+core_worker_pool_size = 500
+[transport.http.listener]
+parameter.port = 8300
+[keystore.primary]
+file_name = "x.p12"
+password = "wso2carbon"
+[mediation]
+synapse.enable_auto_primitive = false
+synapse.core_threads = 20
+synapse.global_timeout_interval = 60000
+[[datasource]]
+id = "A"
+"#;
+    let found = configuration(Dialect::MicroIntegrator, text);
+    assert_eq!(
+        said(&found),
+        [
+            "x.toml:6:1: warning: keys that have no meaning here are ignored: user_store.type, transport.http.core_worker_pool_size, \
+          mediation.synapse.core_threads, datasource"
+        ]
+    );
+    let settings = found.settings;
+    assert_eq!((settings.http_port(), settings.https_port(), settings.admin_port()), (8320, 8263, 9211));
+    assert_eq!(settings.hostname, "esb.example.com");
+    assert_eq!(settings.timeouts.idle.as_secs(), 90);
+    assert_eq!(settings.flow.endpoint_timeout.as_secs(), 60);
+    assert!(!settings.conversion.mapping.auto_primitive);
+    assert_eq!(
+        settings.keystore,
+        Some(Keystore { file: "x.p12".into(), password: "wso2carbon".into(), ..Keystore::default() })
+    );
+}
+
+#[test]
+fn every_key_is_documented() {
+    let page = include_str!("../../../../docs/configuration.md");
+    for dialect in [Dialect::Penstock, Dialect::MicroIntegrator] {
+        for name in keys::names(dialect) {
+            assert!(page.contains(&format!("`{name}`")), "docs/configuration.md does not mention `{name}`");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The descriptors of an application: `artifacts.xml`, `artifact.xml`, `registry-info.xml`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use penstock_compile::{Element, Source};
+use penstock_engine::Place;
+use penstock_xml::{Document, ParseOptions};
+
+use super::registry::About;
+
+/// What an `artifacts.xml` asks for.
+#[derive(Debug)]
+pub(super) struct Dependency {
+    /// The folder in the archive: name and version.
+    pub(super) folder: String,
+    /// Where it is asked for.
+    pub(super) at: Place,
+}
+
+/// An `artifact.xml`.
+#[derive(Debug)]
+pub(super) struct Artifact {
+    /// Its name.
+    pub(super) name: String,
+    /// `synapse/api`, `registry/resource`, …
+    pub(super) kind: String,
+    /// The file it stands for, relative to its folder.
+    pub(super) file: Option<String>,
+    /// Where the type is written.
+    pub(super) at: Place,
+}
+
+/// A file of the registry.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Its name in the folder `resources`.
+    pub(super) file: String,
+    /// The collection it belongs to, `/_system/…`.
+    pub(super) path: String,
+    /// Media type and properties.
+    pub(super) about: About,
+    /// Where it is described.
+    pub(super) at: Place,
+}
+
+/// A descriptor that cannot be read, with the place and the reason.
+pub(super) type Broken = (Place, String);
+
+fn parse(file: &str, bytes: Bytes) -> Result<Source, Broken> {
+    let file: Arc<str> = Arc::from(file);
+    match Document::parse(bytes, &ParseOptions::default()) {
+        Ok(document) => Ok(Source::new(file, Arc::new(document))),
+        Err(error) => {
+            let at = Place { file, line: error.position.line, column: error.position.column };
+            Err((at, format!("not well-formed XML: {}", error.message)))
+        }
+    }
+}
+
+/// Every element below, in document order.
+fn all<'a>(el: Element<'a>, name: &str, found: &mut Vec<Element<'a>>) {
+    if el.name() == name {
+        found.push(el);
+    }
+    for child in el.children() {
+        all(child, name, found);
+    }
+}
+
+fn elements<'a>(source: &'a Source, name: &str) -> Vec<Element<'a>> {
+    let mut found = Vec::new();
+    if let Some(root) = source.root() {
+        all(root, name, &mut found);
+    }
+    found
+}
+
+/// The dependencies of an application. Those that say `include="false"` are not in the archive.
+pub(super) fn dependencies(file: &str, bytes: Bytes) -> Result<Vec<Dependency>, Broken> {
+    let source = parse(file, bytes)?;
+    let mut dependencies = Vec::new();
+    for el in elements(&source, "dependency") {
+        if !el.flag("include", true) {
+            continue;
+        }
+        let (Some(name), Some(version)) = (el.attribute("artifact"), el.attribute("version")) else {
+            return Err((el.place(), "<dependency> needs the attributes `artifact` and `version`".to_owned()));
+        };
+        dependencies.push(Dependency { folder: format!("{name}_{version}"), at: el.place() });
+    }
+    Ok(dependencies)
+}
+
+/// The descriptor of one artifact.
+pub(super) fn artifact(file: &str, bytes: Bytes) -> Result<Artifact, Broken> {
+    let source = parse(file, bytes)?;
+    let found = elements(&source, "artifact");
+    let Some(el) = found.first() else {
+        let at = source.root().map_or_else(|| super::start_of(file), |root| root.place());
+        return Err((at, "<artifact> is missing".to_owned()));
+    };
+    let Some(kind) = el.attribute("type") else {
+        return Err((el.place(), "<artifact> needs the attribute `type`".to_owned()));
+    };
+    Ok(Artifact {
+        name: el.attribute("name").unwrap_or_default().to_owned(),
+        kind: kind.to_owned(),
+        file: el.child_text("file").filter(|file| !file.is_empty()),
+        at: el.attribute_place("type"),
+    })
+}
+
+/// The resources of a `registry-info.xml`, and the collections it names.
+pub(super) fn registry_info(file: &str, bytes: Bytes) -> Result<Vec<Item>, Broken> {
+    let source = parse(file, bytes)?;
+    let mut items: Vec<Item> = elements(&source, "item").iter().filter_map(item).collect();
+    for el in elements(&source, "collection") {
+        if let (Some(directory), Some(path)) = (el.child_text("directory"), el.child_text("path")) {
+            let about = About { properties: properties(&el), ..About::default() };
+            items.push(Item { file: format!("{}/", directory.trim_end_matches('/')), path, about, at: el.place() });
+        }
+    }
+    Ok(items)
+}
+
+/// The resources an `artifact.xml` of a project names.
+pub(super) fn project_resources(file: &str, bytes: Bytes) -> Result<Vec<Item>, Broken> {
+    let source = parse(file, bytes)?;
+    Ok(elements(&source, "item").iter().filter_map(item).collect())
+}
+
+fn item(el: &Element<'_>) -> Option<Item> {
+    let media_type = el.child_text("mediaType").filter(|text| !text.is_empty());
+    let about = About { media_type, properties: properties(el) };
+    Some(Item { file: el.child_text("file")?, path: el.child_text("path")?, about, at: el.place() })
+}
+
+fn properties(el: &Element<'_>) -> Vec<(String, String)> {
+    let Some(list) = el.child("properties") else { return Vec::new() };
+    list.elements("property")
+        .filter_map(|property| {
+            let name = property.attribute("key").or_else(|| property.attribute("name"))?;
+            let value = property.attribute("value").map_or_else(|| property.text(), str::to_owned);
+            Some((name.to_owned(), value))
+        })
+        .collect()
+}

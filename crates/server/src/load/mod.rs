@@ -1,0 +1,192 @@
+//! From paths to [`Input`]s: archives, folders of every known layout, single files.
+//!
+//! The loader reads files and says what each is; what an artifact means is the compiler's business. Nothing is left
+//! out silently: what a user would expect to be served and is not, is a note with its place.
+//!
+//! Start reading at [`load`], then `tree.rs` (folders), `archive.rs` (`.car`), `registry.rs` (keys of resources).
+
+mod archive;
+mod descriptor;
+mod registry;
+mod sniff;
+mod tree;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use penstock_compile::{Diagnostic, Input, InputKind, Severity};
+use penstock_engine::Place;
+
+pub use sniff::{is_clutter_folder, is_editors};
+
+/// A single artifact or resource larger than this is a mistake: configuration is text that people write.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// All inputs of one start together; more would not be configuration either.
+const TOTAL_BYTES_MAX: u64 = 1 << 30;
+
+/// An archive is read whole: its directory stands at its end.
+const ARCHIVE_BYTES_MAX: u64 = 512 << 20;
+
+/// What was found under the given paths.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// What takes part in the compilation, in the order found.
+    pub inputs: Vec<Input>,
+    /// What there is to say about the files themselves.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// A path that was given and cannot be read.
+#[derive(Debug)]
+pub struct LoadError {
+    /// The path as given.
+    pub path: PathBuf,
+    /// What the system said.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cause.kind() {
+            io::ErrorKind::NotFound => write!(out, "`{}` does not exist", self.path.display()),
+            io::ErrorKind::PermissionDenied => write!(out, "`{}` may not be read by this user", self.path.display()),
+            _ => write!(out, "`{}` cannot be read: {}", self.path.display(), self.cause),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Reads everything under the paths. Fails only when a given path itself cannot be read; whatever is wrong below is a
+/// note.
+pub fn load(paths: &[PathBuf]) -> Result<Loaded, LoadError> {
+    let mut loader = Loader::default();
+    for path in paths {
+        let failed = |cause| LoadError { path: path.clone(), cause };
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        if metadata.is_dir() {
+            std::fs::read_dir(path).map_err(failed)?;
+            loader.folder(path, 0);
+        } else {
+            std::fs::File::open(path).map_err(failed)?;
+            loader.given_file(path);
+        }
+    }
+    Ok(loader.finish())
+}
+
+/// The state of one load.
+#[derive(Default)]
+struct Loader {
+    loaded: Loaded,
+    total_bytes: u64,
+    full: bool,
+    /// Files already read, so that a folder given twice, or a descriptor that names a file of its own folder, counts once.
+    seen: HashSet<PathBuf>,
+    /// What was left out, by the reason.
+    left_out: BTreeMap<&'static str, Vec<PathBuf>>,
+}
+
+impl Loader {
+    fn finish(mut self) -> Loaded {
+        for (reason, files) in std::mem::take(&mut self.left_out) {
+            let Some(first) = files.first() else { continue };
+            let others = match files.len() {
+                1 => String::new(),
+                2 => " (and 1 other file)".to_owned(),
+                count => format!(" (and {} other files)", count - 1),
+            };
+            self.warning(&first.display().to_string(), format!("left out{others}: {reason}"));
+        }
+        self.loaded
+    }
+
+    fn note(&mut self, severity: Severity, at: Place, message: String) {
+        self.loaded.notes.push(Diagnostic { severity, at, message });
+    }
+
+    fn error(&mut self, file: &str, message: impl Into<String>) {
+        self.note(Severity::Error, start_of(file), message.into());
+    }
+
+    fn warning(&mut self, file: &str, message: impl Into<String>) {
+        self.note(Severity::Warning, start_of(file), message.into());
+    }
+
+    fn leave_out(&mut self, path: &Path, reason: &'static str) {
+        self.left_out.entry(reason).or_default().push(path.to_owned());
+    }
+
+    /// The bytes of a file, within the limits; a note when they cannot be had.
+    fn read(&mut self, path: &Path, bytes_max: u64) -> Option<Bytes> {
+        let file = path.display().to_string();
+        let read = std::fs::File::open(path).and_then(|opened| {
+            let mut bytes = Vec::new();
+            opened.take(bytes_max + 1).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        match read {
+            Ok(bytes) if bytes.len() as u64 > bytes_max => {
+                self.error(&file, format!("larger than {} MiB, the limit for one file", bytes_max >> 20));
+                None
+            }
+            Ok(bytes) => Some(Bytes::from(bytes)),
+            Err(cause) => {
+                self.error(&file, format!("cannot be read: {cause}"));
+                None
+            }
+        }
+    }
+
+    /// Whether a file is met for the first time.
+    fn first_time(&mut self, path: &Path) -> bool {
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        self.seen.insert(real)
+    }
+
+    fn artifact(&mut self, file: &str, bytes: Bytes) {
+        self.input(file, bytes, InputKind::Artifact);
+    }
+
+    fn resource(&mut self, file: &str, bytes: Bytes, key: String, about: registry::About) {
+        let registry::About { media_type, properties } = about;
+        // The original keeps `resources:x` at `gov:mi-resources/x`; artifacts use either.
+        if let Some(path) = key.strip_prefix("gov:mi-resources/") {
+            let key = format!("resources:{path}");
+            let kind = InputKind::Resource { key, media_type: media_type.clone(), properties: properties.clone() };
+            self.input(file, bytes.clone(), kind);
+        } else if let Some(path) = key.strip_prefix("resources:") {
+            let key = format!("gov:mi-resources/{path}");
+            let kind = InputKind::Resource { key, media_type: media_type.clone(), properties: properties.clone() };
+            self.input(file, bytes.clone(), kind);
+        }
+        self.input(file, bytes, InputKind::Resource { key, media_type, properties });
+    }
+
+    fn input(&mut self, file: &str, bytes: Bytes, kind: InputKind) {
+        self.total_bytes += bytes.len() as u64;
+        if self.total_bytes > TOTAL_BYTES_MAX {
+            if !std::mem::replace(&mut self.full, true) {
+                let limit = TOTAL_BYTES_MAX >> 20;
+                self.error(
+                    file,
+                    format!("all files together are larger than {limit} MiB; this one and those after it are left out"),
+                );
+            }
+            return;
+        }
+        self.loaded.inputs.push(Input { file: Arc::from(file), bytes, kind });
+    }
+}
+
+fn start_of(file: &str) -> Place {
+    Place { file: Arc::from(file), line: 1, column: 1 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Loading, on archives and folders made here.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+/// A folder that is removed when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("penstock-load-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+    for (name, bytes) in entries {
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+use std::io::Cursor;
+
+/// What was loaded, one line each: the file's last part and the key of a resource; then the notes.
+fn summary(loaded: &Loaded, root: &Path) -> Vec<String> {
+    let root = format!("{}/", root.display());
+    let inputs = loaded.inputs.iter().map(|input| match &input.kind {
+        InputKind::Artifact => input.file.replace(&root, ""),
+        InputKind::Resource { key, media_type, .. } => {
+            format!("{} = {key} {}", input.file.replace(&root, ""), media_type.as_deref().unwrap_or("-"))
+        }
+    });
+    inputs.chain(loaded.notes.iter().map(|note| note.to_string().replace(&root, ""))).collect()
+}
+
+#[track_caller]
+fn check(folder: &Folder, path: &str, expected: &[&str]) {
+    let path = if path.is_empty() { folder.0.clone() } else { folder.0.join(path) };
+    let loaded = load(&[path]).unwrap();
+    assert_eq!(summary(&loaded, &folder.0), expected);
+}
+
+const ARTIFACTS: &[u8] = br#"<artifacts><artifact name="App" version="1.0.0" type="carbon/application">
+  <dependency artifact="A" version="1.0.0" include="true"/>
+  <dependency artifact="R" version="1.0.0" include="true"/>
+</artifact></artifacts>"#;
+
+#[test]
+fn an_application_with_an_api_and_a_resource() {
+    let folder = Folder::new("car");
+    let car = zip(&[
+        ("artifacts.xml", ARTIFACTS),
+        ("A_1.0.0/artifact.xml", br#"<artifact name="A" version="1.0.0" type="synapse/api"><file>A-1.0.0.xml</file></artifact>"#),
+        ("A_1.0.0/A-1.0.0.xml", b"<api name='A' context='/a'/>"),
+        ("R_1.0.0/artifact.xml", br#"<artifact name="R" version="1.0.0" type="registry/resource"><file>registry-info.xml</file></artifact>"#),
+        (
+            "R_1.0.0/registry-info.xml",
+            br#"<resources><item><file>r.xslt</file><path>/_system/governance/x</path><mediaType>application/xslt+xml</mediaType></item></resources>"#,
+        ),
+        ("R_1.0.0/resources/r.xslt", b"<xsl/>"),
+        ("Z_1.0.0/artifact.xml", b"<artifact/>"),
+    ]);
+    folder.write("app.car", car);
+    let expected = [
+        "app.car!A_1.0.0/A-1.0.0.xml",
+        "app.car!R_1.0.0/resources/r.xslt = gov:x/r.xslt application/xslt+xml",
+        "app.car!Z_1.0.0/artifact.xml:1:1: warning: left out: `artifacts.xml` does not list `Z_1.0.0`",
+    ];
+    check(&folder, "app.car", &expected);
+    check(&folder, "", &expected);
+}
+
+#[test]
+fn what_is_wrong_with_an_application_is_said_with_its_place() {
+    let folder = Folder::new("bad-car");
+    let car = zip(&[
+        ("artifacts.xml", ARTIFACTS),
+        ("A_1.0.0/artifact.xml", br#"<artifact name="A" type="lib/connector/dependency"/>"#),
+    ]);
+    folder.write("a.car", car);
+    check(
+        &folder,
+        "a.car",
+        &[
+            "a.car!A_1.0.0/artifact.xml:1:20: warning: left out: artifacts of the type `lib/connector/dependency` are not supported yet (`A`)",
+            "a.car!artifacts.xml:3:3: error: `R_1.0.0/artifact.xml` is not in the archive",
+        ],
+    );
+    folder.write("b.car", b"no zip at all");
+    let loaded = load(&[folder.0.join("b.car")]).unwrap();
+    assert!(
+        loaded.notes[0].message.starts_with("not a Carbon application: the archive is damaged"),
+        "{:?}",
+        loaded.notes
+    );
+    folder.write("c.car", zip(&[("readme.txt", b"")]));
+    check(&folder, "c.car", &["c.car:1:1: error: not a Carbon application: it has no `artifacts.xml`"]);
+}
+
+#[test]
+fn an_archive_that_points_outside_is_refused() {
+    let folder = Folder::new("slip");
+    folder.write("a.car", zip(&[("artifacts.xml", ARTIFACTS), ("A_1.0.0/../../x", b"")]));
+    check(
+        &folder,
+        "a.car",
+        &["a.car:1:1: error: the archive is refused: the entry `A_1.0.0/../../x` points outside it"],
+    );
+}
+
+#[test]
+fn an_archive_that_unpacks_without_end_is_stopped() {
+    let folder = Folder::new("bomb");
+    let zeros = vec![b' '; (FILE_BYTES_MAX + 1) as usize];
+    let car = zip(&[
+        ("artifacts.xml", ARTIFACTS),
+        ("A_1.0.0/artifact.xml", br#"<artifact name="A" type="synapse/api"><file>A.xml</file></artifact>"#),
+        ("A_1.0.0/A.xml", &zeros),
+        ("R_1.0.0/artifact.xml", br#"<artifact name="R" type="synapse/api"><file>R.xml</file></artifact>"#),
+        ("R_1.0.0/R.xml", b"<api/>"),
+    ]);
+    assert!(car.len() < 100_000);
+    folder.write("a.car", car);
+    check(
+        &folder,
+        "a.car",
+        &[
+            "a.car!R_1.0.0/R.xml",
+            "a.car!A_1.0.0/A.xml:1:1: error: the entry unpacks to more than 64 MiB, which is the limit",
+        ],
+    );
+}
+
+#[test]
+fn a_project_of_the_editor() {
+    let folder = Folder::new("project");
+    folder.write("pom.xml", "<project/>");
+    folder.write("src/main/wso2mi/artifacts/apis/a.xml", "<api/>");
+    folder.write("src/main/wso2mi/artifacts/proxy-services/.gitkeep", "");
+    folder.write("src/main/wso2mi/resources/json/a.json", "{}");
+    folder.write("src/main/wso2mi/resources/registry/gov/x/a.xslt", "<x/>");
+    folder.write("src/main/wso2mi/resources/registry/gov/x/.meta/a.xslt.meta", "mediaType=application/xml\n");
+    folder.write("src/main/wso2mi/resources/registry/artifact.xml", "<artifacts/>");
+    folder.write("src/main/wso2mi/resources/connectors/mail.zip", "");
+    check(
+        &folder,
+        "",
+        &[
+            "src/main/wso2mi/artifacts/apis/a.xml",
+            "src/main/wso2mi/resources/registry/gov/x/a.xslt = gov:x/a.xslt application/xml",
+            "src/main/wso2mi/resources/json/a.json = gov:mi-resources/json/a.json -",
+            "src/main/wso2mi/resources/json/a.json = resources:json/a.json -",
+            "src/main/wso2mi/resources/connectors/mail.zip:1:1: warning: left out: connectors are not supported yet",
+        ],
+    );
+}
+
+#[test]
+fn the_home_of_the_original() {
+    let folder = Folder::new("home");
+    folder.write("conf/deployment.toml", "");
+    folder.write("lib/a.jar", "");
+    folder.write("repository/deployment/server/synapse-configs/default/api/a.xml", "<api/>");
+    folder.write("repository/deployment/server/synapse-configs/default/synapse.xml", "<definitions/>");
+    folder.write("registry/config/b.txt", "b");
+    check(
+        &folder,
+        "",
+        &[
+            "repository/deployment/server/synapse-configs/default/api/a.xml",
+            "repository/deployment/server/synapse-configs/default/synapse.xml",
+            "registry/config/b.txt = conf:b.txt -",
+        ],
+    );
+}
+
+#[test]
+fn a_plain_folder_says_once_what_it_leaves_out() {
+    let folder = Folder::new("plain");
+    folder.write("a.xml", "<api/>");
+    folder.write("README.md", "");
+    folder.write("broken.xml", "<api");
+    folder.write("one.json", "{}");
+    folder.write("two.json", "{}");
+    folder.write("w.xml", "<other/>");
+    check(
+        &folder,
+        "",
+        &[
+            "a.xml",
+            "broken.xml",
+            "w.xml:1:1: warning: left out: XML that is no artifact; resources belong into a folder `registry` or `resources` of a project",
+            "one.json:1:1: warning: left out (and 1 other file): not an artifact; resources belong into a folder `registry` or `resources` of a project",
+        ],
+    );
+}
+
+#[test]
+fn a_missing_path_is_an_error_of_its_own() {
+    let error = load(&["nowhere/at/all".into()]).unwrap_err();
+    assert_eq!(error.to_string(), "`nowhere/at/all` does not exist");
+}

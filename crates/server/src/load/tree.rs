@@ -1,0 +1,178 @@
+//! Folders: the layouts of the editors and of the original server, and plain collections of artifacts.
+
+use std::path::{Path, PathBuf};
+
+use super::{Loader, registry, sniff};
+
+/// Folders inside folders inside folders: deeper is a loop of links.
+const DEPTH_MAX: usize = 32;
+
+/// The artifacts of one start. More files than this is the wrong folder.
+const FILES_MAX: usize = 50_000;
+
+/// Where the editor for VS Code keeps a project's sources.
+const PROJECT: &str = "src/main/wso2mi";
+
+const FOREIGN_XML: &str =
+    "XML that is no artifact; resources belong into a folder `registry` or `resources` of a project";
+const FOREIGN_RESOURCE: &str = "not an artifact; resources belong into a folder `registry` or `resources` of a project";
+const JAVA: &str = "Java code and libraries cannot be run";
+const CONNECTOR: &str = "connectors are not supported yet";
+const UNKNOWN: &str = "not a kind of file that can be served";
+
+impl Loader {
+    /// A file that was named by itself.
+    pub(super) fn given_file(&mut self, path: &Path) {
+        match extension(path).as_str() {
+            "car" => self.archive_file(path),
+            "xml" | "dbs" => self.artifact_file(path, true),
+            "zip" => self.leave_out(path, CONNECTOR),
+            "properties" | "env" | "toml" => {
+                // Read for values by the configuration, see `config`.
+            }
+            "xslt" | "xsl" | "xsd" | "wsdl" | "json" | "yaml" | "yml" | "js" | "txt" | "csv" | "dmc" => {
+                self.loose_resource(path)
+            }
+            _ => match self.read(path, super::FILE_BYTES_MAX) {
+                Some(bytes) if sniff::root_element(&bytes).is_some() => self.artifact_file(path, true),
+                _ => self.error(&path.display().to_string(), "neither an artifact nor a Carbon application (.car)"),
+            },
+        }
+    }
+
+    /// A resource that was named by itself goes by its file name, as the other artifacts would write it.
+    fn loose_resource(&mut self, path: &Path) {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        self.resource_file(path, format!("resources:{name}"), None);
+    }
+
+    fn artifact_file(&mut self, path: &Path, given: bool) {
+        if !self.first_time(path) {
+            return;
+        }
+        let Some(bytes) = self.read(path, super::FILE_BYTES_MAX) else { return };
+        match sniff::root_element(&bytes) {
+            // A file that was named, or cannot be understood, is the compiler's to complain about.
+            Some(root) if !given && !sniff::is_artifact(&root, &bytes) => self.leave_out(path, FOREIGN_XML),
+            _ => self.artifact(&path.display().to_string(), bytes),
+        }
+    }
+
+    /// A folder of any layout.
+    pub(super) fn folder(&mut self, folder: &Path, depth: usize) {
+        if depth > DEPTH_MAX {
+            return self.error(&folder.display().to_string(), format!("folders are nested deeper than {DEPTH_MAX}"));
+        }
+        if registry::is_root(folder) {
+            return self.registry_root(folder);
+        }
+        let project = folder.join(PROJECT);
+        if project.is_dir() {
+            return self.project(&project);
+        }
+        let server = folder.join("repository/deployment/server");
+        if server.is_dir() {
+            return self.server_home(folder, &server);
+        }
+        self.described_resources(folder);
+        for path in self.sorted(folder) {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            if path.is_dir() {
+                if !sniff::is_clutter_folder(name) {
+                    self.folder(&path, depth + 1);
+                }
+            } else if !sniff::is_clutter(name) {
+                self.found_file(&path);
+            }
+            if self.seen.len() > FILES_MAX {
+                let message = format!("more than {FILES_MAX} files; this does not look like a folder of artifacts");
+                return self.error(&folder.display().to_string(), message);
+            }
+        }
+    }
+
+    fn found_file(&mut self, path: &Path) {
+        match extension(path).as_str() {
+            "car" => self.archive_file(path),
+            "xml" | "dbs" => self.artifact_file(path, false),
+            "java" | "class" | "jar" => self.leave_out(path, JAVA),
+            "zip" => self.leave_out(path, CONNECTOR),
+            "xslt" | "xsl" | "xsd" | "wsdl" | "json" | "yaml" | "yml" | "js" | "dmc" | "xquery" | "xq" => {
+                self.leave_out(path, FOREIGN_RESOURCE);
+            }
+            "properties" | "env" | "toml" => {}
+            _ => self.leave_out(path, UNKNOWN),
+        }
+    }
+
+    /// A project of the editor for VS Code: artifacts by kind, resources by key.
+    fn project(&mut self, sources: &Path) {
+        let artifacts = sources.join("artifacts");
+        if artifacts.is_dir() {
+            self.folder(&artifacts, 0);
+        }
+        let resources = sources.join("resources");
+        if !resources.is_dir() {
+            return;
+        }
+        let registry = resources.join("registry");
+        if registry.is_dir() {
+            self.described_resources(&registry);
+            self.registry_root(&registry);
+        }
+        for path in self.sorted(&resources) {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            match name {
+                // Handled above, and what only the editor reads.
+                "registry" | "metadata" | "artifact.xml" => {}
+                "connectors" => {
+                    for connector in self.sorted(&path) {
+                        if extension(&connector) == "zip" {
+                            self.leave_out(&connector, CONNECTOR);
+                        }
+                    }
+                }
+                _ if path.is_dir() && !name.starts_with('.') => self.collection(&path, &format!("resources:{name}"), 0),
+                _ if !path.is_dir() && !sniff::is_clutter(name) => {
+                    self.resource_file(&path, format!("resources:{name}"), None)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The home of the original server.
+    fn server_home(&mut self, home: &Path, server: &Path) {
+        for part in ["synapse-configs", "carbonapps", "dataservices", "synapse-libs"] {
+            let inside = server.join(part);
+            if inside.is_dir() {
+                self.folder(&inside, 1);
+            }
+        }
+        let registry = home.join("registry");
+        if registry.is_dir() {
+            self.registry_root(&registry);
+        }
+    }
+
+    /// What a folder holds, sorted so that every start says the same.
+    pub(super) fn sorted(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let listed = std::fs::read_dir(folder)
+            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+        match listed {
+            Ok(mut paths) => {
+                let paths: &mut Vec<PathBuf> = &mut paths;
+                paths.sort();
+                std::mem::take(paths)
+            }
+            Err(cause) => {
+                self.error(&folder.display().to_string(), format!("cannot be read: {cause}"));
+                Vec::new()
+            }
+        }
+    }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+}

@@ -1,0 +1,73 @@
+//! The access log: the common format, with the time taken at the end.
+
+use std::time::SystemTime;
+
+use penstock_transports::http::{AccessEntry, AccessLog};
+
+use super::Writer;
+use super::date::Moment;
+
+/// Notes finished requests. One per core.
+pub struct Access {
+    writer: Writer,
+}
+
+impl Access {
+    /// Writes to a writer.
+    pub fn new(writer: Writer) -> Access {
+        Access { writer }
+    }
+}
+
+impl AccessLog for Access {
+    fn record(&self, entry: &AccessEntry<'_>) {
+        self.writer.line(line(entry, SystemTime::now()));
+    }
+}
+
+/// `127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /a HTTP/1.1" 200 12 0.003`.
+fn line(entry: &AccessEntry<'_>, now: SystemTime) -> String {
+    let moment = Moment::of(now);
+    let Moment { year, day, hour, minute, second, .. } = moment;
+    let bytes = entry.body_bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+    format!(
+        "{} - - [{day:02}/{}/{year:04}:{hour:02}:{minute:02}:{second:02} +0000] \"{} {} {}\" {} {bytes} {:.3}{}\n",
+        entry.peer.ip(),
+        moment.month_name(),
+        entry.line.method.as_str(),
+        // A target holds no white space and no control characters, and a quote only where a client wants to confuse.
+        entry.line.target().replace('"', "%22"),
+        entry.protocol,
+        entry.status,
+        entry.took.as_secs_f64(),
+        if entry.complete { "" } else { " incomplete" },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use penstock_message::{Method, RequestLine};
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_line() {
+        let request = RequestLine { method: Method::Get, target: "/a?b=\"".into(), secure: false };
+        let entry = AccessEntry {
+            peer: ([127, 0, 0, 1], 5).into(),
+            line: &request,
+            protocol: "HTTP/1.1",
+            status: 200,
+            body_bytes: None,
+            took: Duration::from_millis(3),
+            complete: true,
+        };
+        let now = UNIX_EPOCH + Duration::from_secs(20_778 * 86_400);
+        assert_eq!(
+            line(&entry, now),
+            "127.0.0.1 - - [21/Nov/2026:00:00:00 +0000] \"GET /a?b=%22 HTTP/1.1\" 200 - 0.003\n"
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! What the server says when it starts, to a person who may read it at three in the morning.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::Duration;
+
+use penstock_compile::{Diagnostic, Severity};
+
+use super::ports::Ports;
+use crate::build::Built;
+use crate::config::{Settings, Surroundings};
+
+/// Diagnostics of the start beyond this are counted, not printed: the artifacts have one mistake in many places.
+const DIAGNOSTICS_MAX: usize = 200;
+
+/// Names of services printed in full.
+const SERVICES_MAX: usize = 60;
+
+/// The text, ready to be printed when everything is served.
+pub(super) struct Banner {
+    text: String,
+    compiled: Duration,
+}
+
+impl Banner {
+    pub(super) fn new(built: &Built, settings: &Settings, surroundings: &Surroundings, ports: &Ports) -> Banner {
+        let mut text = String::new();
+        let host = &settings.hostname;
+        let served = ports.served();
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(text, "  HTTP     http://{host}:{}", served.http);
+        match served.https {
+            Some(port) if ports.self_signed => {
+                let note = "with a certificate made just now that no client trusts; set [tls] in penstock.toml";
+                let _ = writeln!(text, "  HTTPS    https://{host}:{port}  ({note})");
+            }
+            Some(port) => {
+                let _ = writeln!(text, "  HTTPS    https://{host}:{port}");
+            }
+            None => text.push_str("  HTTPS    off\n"),
+        }
+        let _ = writeln!(text, "  health   http://{host}:{}/healthz   metrics /metric-service/metrics", served.admin);
+        if settings.trust_all {
+            text.push_str("  warning  certificates of backends are not checked (tls.trust_all)\n");
+        }
+        for source in &surroundings.sources {
+            let _ = writeln!(text, "  values   from {}", crate::build::shown(source));
+        }
+        services(&mut text, built);
+        let faulty: Vec<_> = built.artifacts.iter().filter(|artifact| !artifact.good).collect();
+        for artifact in &faulty {
+            let _ = writeln!(text, "  FAILED   {} {} ({})", artifact.kind, artifact.name, artifact.at);
+        }
+        if built.artifacts.is_empty() {
+            text.push_str("  nothing is deployed: every request gets 404\n");
+        }
+        Banner { text, compiled: built.took }
+    }
+
+    /// Prints it, with the time from the start of the process until now.
+    pub(super) fn print(&self, elapsed: Duration) {
+        let (total, compiled) = (millis(elapsed), millis(self.compiled));
+        write(&format!(
+            "Penstock {} is ready after {total} ms ({compiled} ms to load and compile)\n{}",
+            env!("CARGO_PKG_VERSION"),
+            self.text
+        ));
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1e3)
+}
+
+fn services(text: &mut String, built: &Built) {
+    let mut lines: Vec<String> = Vec::new();
+    for api in built.program.routes.apis() {
+        lines.push(format!("  api      {:<30} {}", api.name, api.context));
+    }
+    let mut proxies: Vec<String> = built
+        .program
+        .routes
+        .proxies()
+        .map(|proxy| format!("  proxy    {:<30} /services/{}", proxy.name, proxy.name))
+        .collect();
+    proxies.sort();
+    lines.extend(proxies);
+    for line in lines.iter().take(SERVICES_MAX) {
+        text.push_str(line);
+        text.push('\n');
+    }
+    if lines.len() > SERVICES_MAX {
+        let _ = writeln!(text, "  … and {} more services", lines.len() - SERVICES_MAX);
+    }
+    let others: usize = ["sequence", "endpoint", "template", "localEntry"].iter().map(|kind| built.good(kind)).sum();
+    if others > 0 {
+        let counted: Vec<String> = [
+            ("sequence", "sequences"),
+            ("endpoint", "endpoints"),
+            ("template", "templates"),
+            ("localEntry", "local entries"),
+        ]
+        .iter()
+        .map(|(kind, plural)| (built.good(kind), *plural))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, plural)| format!("{plural}: {count}"))
+        .collect();
+        let _ = writeln!(text, "  also     {}", counted.join(", "));
+    }
+}
+
+/// Prints what the compiler had to say.
+pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
+    let mut text = String::new();
+    // Errors first: they are why something is not served.
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    for diagnostic in errors.iter().chain(&warnings).take(DIAGNOSTICS_MAX) {
+        let _ = writeln!(text, "{diagnostic}");
+    }
+    if diagnostics.len() > DIAGNOSTICS_MAX {
+        let _ = writeln!(text, "… and {} more; `penstock check` prints all", diagnostics.len() - DIAGNOSTICS_MAX);
+    }
+    write(&text);
+}
+
+/// Writes to standard error; nobody reading is no reason to end.
+pub fn write(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}

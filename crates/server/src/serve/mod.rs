@@ -1,0 +1,127 @@
+//! From a program to a running server: threads, ports, probes, reload, the end.
+//!
+//! One thread per core serves, each with its own runtime, listeners, sender and counters; what they share is the current
+//! program and the log. Probes and metrics have a thread of their own, so that a busy core cannot make the server look
+//! dead. The main thread waits for signals.
+//!
+//! Start reading at [`serve`].
+
+mod admin;
+mod banner;
+mod end;
+mod metrics;
+mod ports;
+mod process;
+mod reload;
+mod state;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use penstock_compile::Severity;
+use penstock_engine::Current;
+use penstock_engine::ports::{Environment, Level};
+use penstock_transports::http::shutdown;
+
+use crate::build::{BuildOptions, Built};
+use crate::command::Failure;
+use crate::config::{Settings, Surroundings};
+use crate::log::Logs;
+pub use banner::write as say;
+use ports::Ports;
+use state::State;
+
+/// What is to be served and how.
+pub struct Plan {
+    /// Paths as given.
+    pub paths: Vec<PathBuf>,
+    /// How the server behaves.
+    pub settings: Settings,
+    /// Values for flows and configuration.
+    pub surroundings: Surroundings,
+    /// Whether any error refuses the start.
+    pub build: BuildOptions,
+    /// When the process began.
+    pub started: Instant,
+    /// The program, compiled.
+    pub built: Built,
+    /// Printed under the banner once everything is served.
+    pub epilogue: Option<Box<dyn Fn(&Served) -> String>>,
+}
+
+/// The ports that are served.
+#[derive(Debug, Clone, Copy)]
+pub struct Served {
+    /// HTTP.
+    pub http: u16,
+    /// HTTPS, when it is served.
+    pub https: Option<u16>,
+    /// Probes and metrics.
+    pub admin: u16,
+}
+
+/// Serves until a signal ends it.
+pub fn serve(plan: Plan) -> Result<(), Failure> {
+    let Plan { paths, settings, surroundings, build, started, built, epilogue } = plan;
+    let cannot_log = |(path, cause): (PathBuf, std::io::Error)| {
+        Failure::environment(format!("the log `{}` cannot be written: {cause}", path.display()))
+    };
+    let logs = Logs::open(&settings).map_err(cannot_log)?;
+    banner::diagnostics(&built.diagnostics);
+    if build.strict && built.count(Severity::Error) > 0 {
+        return Err(Failure::input("not started: the artifacts have errors, and `--strict` allows none"));
+    }
+    let ports = Ports::bind(&settings)?;
+    let served = ports.served();
+    let environment = Arc::new(Environment {
+        variables: surroundings.variables.clone(),
+        file: surroundings.file.clone(),
+        system: std::sync::RwLock::default(),
+        host: settings.hostname.clone(),
+        http_port: served.http,
+        https_port: served.https.unwrap_or_default(),
+    });
+    let banner = banner::Banner::new(&built, &settings, &surroundings, &ports);
+    let Built { program, diagnostics, artifacts, .. } = built;
+    let current = Current::new(Arc::new(program));
+    let state = Arc::new(State::new(current.clone(), artifacts, diagnostics, logs.log.clone(), &settings, served));
+    let (trigger, stop) = shutdown();
+    let Ports { workers, admin, tls_client, .. } = ports;
+    let mut threads = Vec::new();
+    for (index, listeners) in workers.into_iter().enumerate() {
+        let shared = worker::Shared {
+            settings: settings.clone(),
+            tls: tls_client.clone(),
+            log: logs.log.clone(),
+            access: logs.access.clone(),
+            environment: environment.clone(),
+            current: current.clone(),
+            state: state.clone(),
+            stop: stop.clone(),
+        };
+        threads.push(worker::start(index, listeners, shared)?);
+    }
+    // Probes outlive the workers: while the server drains they say so.
+    let admin = admin::start(admin, state.clone())?;
+    banner.print(started.elapsed());
+    if let Some(epilogue) = epilogue {
+        banner::write(&epilogue(&served));
+    }
+    let watcher = settings.watch.then(|| reload::start(paths, build, settings.clone(), state.clone())).flatten();
+    let signal = end::wait_for_signal()?;
+    logs.log.say(
+        Level::Info,
+        "Server",
+        &format!("{signal}: requests that are running get {} s", settings.timeouts.drain.as_secs()),
+    );
+    state.drain();
+    drop(watcher);
+    trigger.stop();
+    end::join(threads, settings.timeouts.drain);
+    drop(admin);
+    logs.log.say(Level::Info, "Server", "stopped");
+    logs.flush();
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! Hot reload: files are watched, a change is compiled whole, and only what compiles is swapped in.
+//!
+//! Files are looked at, not subscribed to: modification times tell changes on every file system, container mounts and
+//! network drives included, and a look at a few hundred files costs less than a millisecond.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use penstock_compile::{Diagnostic, Severity};
+use penstock_engine::ports::Level;
+
+use super::state::State;
+use crate::build::{self, BuildOptions, Built};
+use crate::config::{self, Settings};
+use crate::load::{is_clutter_folder, is_editors};
+
+/// How often files are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// A change is taken over once nothing changed for this long: copying an archive takes several writes.
+const SETTLED_AFTER: Duration = Duration::from_millis(200);
+
+/// Looking must not cost more than a fiftieth of a core, however many files there are.
+const REST_PER_LOOK: u32 = 50;
+
+/// Folders inside folders: deeper is a loop of links.
+const DEPTH_MAX: usize = 32;
+
+/// Watches as long as it is held.
+pub(super) struct Watcher {
+    _alive: SyncSender<()>,
+}
+
+/// Starts the thread that watches.
+pub(super) fn start(
+    paths: Vec<PathBuf>,
+    options: BuildOptions,
+    settings: Settings,
+    state: Arc<State>,
+) -> Option<Watcher> {
+    if paths.is_empty() {
+        return None;
+    }
+    let (alive, gone) = sync_channel(0);
+    let known = Snapshot::of(&paths);
+    let mut reload = Reload { paths, options, settings, state, known };
+    let watch = move || {
+        let mut wait = LOOK_EVERY;
+        while gone.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            let started = Instant::now();
+            reload.look();
+            wait = LOOK_EVERY.max(started.elapsed() * REST_PER_LOOK);
+        }
+    };
+    // Without the thread the server serves what it started with.
+    std::thread::Builder::new().name("reload".to_owned()).spawn(watch).ok()?;
+    Some(Watcher { _alive: alive })
+}
+
+struct Reload {
+    paths: Vec<PathBuf>,
+    options: BuildOptions,
+    settings: Settings,
+    state: Arc<State>,
+    known: Snapshot,
+}
+
+impl Reload {
+    fn look(&mut self) {
+        let mut now = Snapshot::of(&self.paths);
+        if now == self.known {
+            return;
+        }
+        // Somebody is writing; wait for the last write.
+        loop {
+            std::thread::sleep(SETTLED_AFTER);
+            let later = Snapshot::of(&self.paths);
+            if later == now {
+                break;
+            }
+            now = later;
+        }
+        let what = now.difference(&self.known);
+        self.known = now;
+        self.take_over(&what);
+    }
+
+    fn take_over(&mut self, what: &str) {
+        self.options.configurables = config::surroundings(&self.paths).configurables();
+        let log = self.state.log.clone();
+        let refuse = |reason: &str| {
+            self.state.reloads_refused.fetch_add(1, Ordering::Relaxed);
+            log.say(Level::Error, "Reload", &format!("{what}: {reason}; what was served before is still served"));
+        };
+        let built = match build::build(&self.paths, &self.options, &self.settings) {
+            Ok(built) => built,
+            Err(error) => return refuse(&error.to_string()),
+        };
+        for diagnostic in &built.diagnostics {
+            let level = if diagnostic.severity == Severity::Error { Level::Error } else { Level::Warn };
+            log.say(level, "Reload", &diagnostic.to_string());
+        }
+        let running = self.state.artifacts();
+        let new_errors = built.diagnostics.iter().filter(|diagnostic| is_new(diagnostic, &running.errors)).count();
+        if new_errors > 0 {
+            let noun = if new_errors == 1 { "error" } else { "errors" };
+            return refuse(&format!("the change has {new_errors} new {noun}"));
+        }
+        let Built { program, diagnostics, artifacts, took } = built;
+        let good = artifacts.iter().filter(|artifact| artifact.good).count();
+        self.state.current.swap(Arc::new(program));
+        self.state.replace(artifacts, diagnostics);
+        log.say(
+            Level::Info,
+            "Reload",
+            &format!("{what}: {good} artifacts are served now ({:.1} ms)", took.as_secs_f64() * 1e3),
+        );
+    }
+}
+
+/// Whether an error was not there before. A line number may move without the mistake being another.
+fn is_new(diagnostic: &Diagnostic, before: &[Diagnostic]) -> bool {
+    diagnostic.severity == Severity::Error
+        && !before.iter().any(|old| old.at.file == diagnostic.at.file && old.message == diagnostic.message)
+}
+
+/// What is remembered of a file to see that it changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    /// A file that is replaced by another of the same size in the same instant has another one.
+    inode: u64,
+}
+
+/// All files under the watched paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Snapshot(BTreeMap<PathBuf, Stamp>);
+
+impl Snapshot {
+    fn of(paths: &[PathBuf]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for path in paths {
+            snapshot.add(path, 0);
+            let folder = if path.is_dir() { Some(path.as_path()) } else { path.parent() };
+            for name in ["file.properties", ".env", "conf/file.properties", "conf/.env"] {
+                snapshot.add_file(&folder.unwrap_or(Path::new("")).join(name));
+            }
+        }
+        snapshot
+    }
+
+    fn add(&mut self, path: &Path, depth: usize) {
+        if !path.is_dir() {
+            return self.add_file(path);
+        }
+        if depth > DEPTH_MAX {
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(path) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let inside = entry.path();
+            let is_folder = inside.is_dir();
+            let skip = if is_folder { is_clutter_folder(&name) && name != ".meta" } else { is_editors(&name) };
+            if !skip {
+                self.add(&inside, depth + 1);
+            }
+        }
+    }
+
+    fn add_file(&mut self, path: &Path) {
+        use std::os::unix::fs::MetadataExt;
+        if let Ok(metadata) = std::fs::metadata(path)
+            && metadata.is_file()
+        {
+            let stamp = Stamp { modified: metadata.modified().ok(), bytes: metadata.len(), inode: metadata.ino() };
+            self.0.insert(path.to_owned(), stamp);
+        }
+    }
+
+    /// The change in words: the first file, and how many more.
+    fn difference(&self, before: &Snapshot) -> String {
+        let changed = self.0.iter().filter_map(|(path, stamp)| match before.0.get(path) {
+            None => Some((path, "new")),
+            Some(old) if old != stamp => Some((path, "changed")),
+            Some(_) => None,
+        });
+        let gone = before.0.keys().filter(|path| !self.0.contains_key(*path)).map(|path| (path, "gone"));
+        let all: Vec<_> = changed.chain(gone).collect();
+        match all.as_slice() {
+            [] => "files changed".to_owned(),
+            [(path, how)] => format!("{} is {how}", path.display()),
+            [(path, how), rest @ ..] => format!("{} is {how} and {} more", path.display(), rest.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_seen_and_editors_ignored() {
+        let folder = std::env::temp_dir().join(format!("penstock-reload-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("api")).unwrap();
+        let paths = [folder.clone()];
+        let file = folder.join("api/a.xml");
+        std::fs::write(&file, "<api/>").unwrap();
+        let first = Snapshot::of(&paths);
+        std::fs::write(folder.join("api/.a.xml.swp"), "x").unwrap();
+        std::fs::write(folder.join("api/a.xml~"), "x").unwrap();
+        assert_eq!(Snapshot::of(&paths), first);
+        std::fs::write(&file, "<api />").unwrap();
+        let second = Snapshot::of(&paths);
+        assert_eq!(second.difference(&first), format!("{} is changed", file.display()));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(folder.join(".env"), "A=1").unwrap();
+        let third = Snapshot::of(&paths);
+        assert_eq!(third.difference(&second), format!("{} is new and 1 more", folder.join(".env").display()));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn an_error_that_only_moved_is_not_new() {
+        let error = |line, message: &str| Diagnostic {
+            severity: Severity::Error,
+            at: penstock_engine::Place { file: "a.xml".into(), line, column: 1 },
+            message: message.into(),
+        };
+        assert!(!is_new(&error(7, "x"), &[error(3, "x")]));
+        assert!(is_new(&error(3, "y"), &[error(3, "x")]));
+    }
+}

@@ -1,0 +1,118 @@
+//! What the threads of the server share besides the program: counters of every core, artifacts, whether it drains.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use penstock_compile::{ArtifactStatus, Diagnostic, Severity};
+use penstock_engine::{Current, Metrics};
+use penstock_transports::http::Counters;
+
+use super::Served;
+use crate::config::Settings;
+use crate::log::Log;
+
+/// The state of the server.
+pub struct State {
+    /// The program that new requests get.
+    pub current: Arc<Current>,
+    /// The log.
+    pub log: Arc<Log>,
+    /// The name clients know this server by.
+    pub hostname: String,
+    /// The ports.
+    pub served: Served,
+    /// Whether faulty artifacts make the server not ready.
+    pub strict_ready: bool,
+    /// How often a changed configuration was taken over, and refused.
+    pub reloads: AtomicU64,
+    /// See `reloads`.
+    pub reloads_refused: AtomicU64,
+    draining: AtomicBool,
+    artifacts: Mutex<Arc<Artifacts>>,
+    cores: Mutex<Vec<CoreCounters>>,
+}
+
+/// What is deployed.
+pub struct Artifacts {
+    /// What became of each artifact.
+    pub statuses: Vec<ArtifactStatus>,
+    /// The errors of the running configuration.
+    pub errors: Vec<Diagnostic>,
+}
+
+/// Counters of one core.
+#[derive(Clone)]
+pub struct CoreCounters {
+    /// Services.
+    pub metrics: Arc<Metrics>,
+    /// Connections and bytes.
+    pub http: Arc<Counters>,
+}
+
+impl Artifacts {
+    fn new(statuses: Vec<ArtifactStatus>, diagnostics: Vec<Diagnostic>) -> Arc<Artifacts> {
+        let errors = diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
+        Arc::new(Artifacts { statuses, errors })
+    }
+
+    /// Artifacts that cannot be served.
+    pub fn faulty(&self) -> impl Iterator<Item = &ArtifactStatus> {
+        self.statuses.iter().filter(|artifact| !artifact.good)
+    }
+}
+
+impl State {
+    /// The state of a server that is about to serve.
+    pub fn new(
+        current: Arc<Current>,
+        statuses: Vec<ArtifactStatus>,
+        diagnostics: Vec<Diagnostic>,
+        log: Arc<Log>,
+        settings: &Settings,
+        served: Served,
+    ) -> State {
+        State {
+            current,
+            log,
+            hostname: settings.hostname.clone(),
+            served,
+            strict_ready: settings.strict_ready,
+            reloads: AtomicU64::new(0),
+            reloads_refused: AtomicU64::new(0),
+            draining: AtomicBool::new(false),
+            artifacts: Mutex::new(Artifacts::new(statuses, diagnostics)),
+            cores: Mutex::default(),
+        }
+    }
+
+    /// What is deployed now.
+    pub fn artifacts(&self) -> Arc<Artifacts> {
+        self.artifacts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Another configuration is served from now on.
+    pub fn replace(&self, statuses: Vec<ArtifactStatus>, diagnostics: Vec<Diagnostic>) {
+        *self.artifacts.lock().unwrap_or_else(PoisonError::into_inner) = Artifacts::new(statuses, diagnostics);
+        self.reloads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds the counters of a core.
+    pub fn add_core(&self, counters: CoreCounters) {
+        self.cores.lock().unwrap_or_else(PoisonError::into_inner).push(counters);
+    }
+
+    /// The counters of every core.
+    pub fn cores(&self) -> Vec<CoreCounters> {
+        self.cores.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// No new requests are wanted from now on.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server is about to end.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,58 @@
+//! One thread of the data path: a runtime, the listeners, a sender, the engine's view of the program.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use penstock_engine::ports::{Environment, Service};
+use penstock_engine::{Core, Current, Dispatcher, Metrics};
+use penstock_transports::http::tls::TlsClient;
+use penstock_transports::http::{AccessLog, HttpListener, HttpSender, PerCore, SenderConfig, Shutdown};
+use tokio::task::LocalSet;
+
+use super::state::{CoreCounters, State};
+use crate::command::Failure;
+use crate::config::Settings;
+use crate::log::{Access, Log, Writer};
+
+/// What a worker gets from the others.
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) tls: Arc<TlsClient>,
+    pub(super) log: Arc<Log>,
+    pub(super) access: Option<Writer>,
+    pub(super) environment: Arc<Environment>,
+    pub(super) current: Arc<Current>,
+    pub(super) state: Arc<State>,
+    pub(super) stop: Shutdown,
+}
+
+/// Starts a worker. It ends when it was told to stop and everything is drained.
+pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) -> Result<JoinHandle<()>, Failure> {
+    let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+    let run = move || LocalSet::new().block_on(&runtime, work(listeners, shared));
+    std::thread::Builder::new().name(format!("core-{index}")).spawn(run).map_err(cannot)
+}
+
+async fn work(listeners: Vec<HttpListener>, shared: Shared) {
+    let Shared { settings, tls, log, access, environment, current, state, stop } = shared;
+    let per_core = PerCore::start();
+    let config = SenderConfig { limits: settings.limits, timeouts: settings.timeouts, tls, ..SenderConfig::default() };
+    let sender = Rc::new(HttpSender::new(&per_core, config));
+    let metrics = Arc::new(Metrics::default());
+    state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });
+    let core = Core::new(sender, log.clone(), environment, metrics, current);
+    let service: Rc<dyn Service> = Dispatcher::new(core);
+    let access: Option<Rc<dyn AccessLog>> = access.map(|writer| Rc::new(Access::new(writer)) as Rc<dyn AccessLog>);
+    let mut serving = tokio::task::JoinSet::new();
+    for listener in listeners {
+        serving.spawn_local(listener.serve(per_core.clone(), service.clone(), access.clone(), stop.clone()));
+    }
+    while let Some(ended) = serving.join_next().await {
+        if let Ok(Err(cause)) = ended {
+            let text = format!("a listener ended: {cause}");
+            log.say(penstock_engine::ports::Level::Error, "Server", &text);
+        }
+    }
+}

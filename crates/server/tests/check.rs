@@ -1,0 +1,87 @@
+//! `penstock check` and the exit statuses of the command line.
+
+mod support;
+
+use support::{Folder, api, penstock};
+
+#[test]
+fn what_is_good_is_counted() {
+    let folder = Folder::new("check-good");
+    folder.write("a.xml", api("one"));
+    let done = penstock(&folder.0, &["check", "a.xml"]);
+    assert_eq!(
+        (done.status, done.stdout.as_str()),
+        (0, "1 artifact, 1 good: 0 errors, 0 warnings\n"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn every_mistake_is_said_with_its_place() {
+    let folder = Folder::new("check-bad");
+    folder.write("b/broken.xml", "<api name='B'\n  context='/b'><resource>");
+    folder.write(
+        "b/unknown.xml",
+        "<sequence xmlns='http://ws.apache.org/ns/synapse' name='S'>\n  <respnd/>\n  <sequence key='nowhere'/>\n</sequence>",
+    );
+    let done = penstock(&folder.0, &["check", "b"]);
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(done.status, 1, "{}", done.stdout);
+    assert!(lines[0].starts_with("b/broken.xml:2:") && lines[0].contains(": error: "), "{}", done.stdout);
+    assert_eq!(lines[1], "b/unknown.xml:2:3: error: unknown mediator <respnd>, did you mean <respond>?");
+    assert!(
+        lines[2].starts_with("b/unknown.xml:3:") && lines[2].contains("warning: unknown sequence `nowhere`"),
+        "{}",
+        done.stdout
+    );
+    assert_eq!(lines[3], "1 artifact, 0 good: 2 errors, 1 warning");
+}
+
+#[test]
+fn a_warning_is_no_error_unless_strict() {
+    let folder = Folder::new("check-strict");
+    folder.write(
+        "s.xml",
+        "<sequence xmlns='http://ws.apache.org/ns/synapse' name='S'><sequence key='nowhere'/></sequence>",
+    );
+    assert_eq!(penstock(&folder.0, &["check", "s.xml"]).status, 0);
+    assert_eq!(penstock(&folder.0, &["check", "--strict", "s.xml"]).status, 1);
+}
+
+#[test]
+fn statuses_say_whose_fault_it_is() {
+    let folder = Folder::new("status");
+    folder.write("wrong.toml", "nonsense = 1");
+    for (arguments, status, said) in [
+        (&["check", "missing.car"][..], 3, "`missing.car` does not exist"),
+        (&["run", "missing.car"], 3, "`missing.car` does not exist"),
+        (&["run", "--config", "none.toml"], 3, "`none.toml` does not exist"),
+        (&["run", "--config", "wrong.toml"], 1, "wrong.toml:1:1: error: unknown key `nonsense`"),
+        (&["check"], 2, "<PATH>"),
+        (&["run", "--offset", "-1"], 2, "--offset"),
+        (&["nonsense"], 2, "nonsense"),
+        (&["xpath", "//["], 1, "error: "),
+        (&["xpath", "1", "missing.xml"], 3, "`missing.xml` does not exist"),
+    ] {
+        let done = penstock(&folder.0, arguments);
+        assert_eq!(done.status, status, "{arguments:?}: {}", done.stderr);
+        assert!(done.stderr.contains(said), "{arguments:?}: {}", done.stderr);
+    }
+    assert_eq!(penstock(&folder.0, &["--version"]).stdout, format!("penstock {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(penstock(&folder.0, &["--help"]).stdout.contains("penstock example"));
+}
+
+#[test]
+fn xpath_prints_one_item_a_line() {
+    let folder = Folder::new("xpath");
+    folder.write("o.xml", "<o:orders xmlns:o='urn:o'><o:order id='1'>bolt</o:order><o:order id='2'/></o:orders>");
+    for (arguments, expected) in [
+        (&["xpath", "count(//o:order)", "o.xml", "-n", "o=urn:o"][..], "2\n"),
+        (&["xpath", "//o:order[1]/text()", "o.xml", "-n", "o=urn:o"], "bolt\n"),
+        (&["xpath", "//@id", "o.xml"], "id=\"1\"\nid=\"2\"\n"),
+    ] {
+        let done = penstock(&folder.0, arguments);
+        assert_eq!((done.status, done.stdout.as_str()), (0, expected), "{arguments:?}: {}", done.stderr);
+    }
+}

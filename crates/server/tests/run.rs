@@ -1,0 +1,189 @@
+//! `penstock run` over real sockets: serving, probes, metrics, logs, ports, signals.
+
+mod support;
+
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Connection, Folder, Server, api, penstock};
+
+#[test]
+fn serves_answers_probes_and_counts() {
+    let folder = Folder::new("run");
+    folder.write("artifacts/a.xml", api("one"));
+    let server = Server::start(&folder, &["run", "artifacts"], "[access_log]\nto = \"access.log\"");
+    let reply = server.get("/a");
+    assert_eq!((reply.status, reply.body.as_str()), (200, "{\"text\": \"one\"}"), "{}", server.log());
+    assert_eq!(server.get("/nowhere").status, 404);
+    assert_eq!(server.admin("/liveness").body, "{\"server\" : \"started\"}");
+    let health = server.admin("/healthz");
+    assert_eq!((health.status, health.body.as_str()), (200, "{\"status\":\"ready\"}"));
+    let metrics = server.admin("/metric-service/metrics").body;
+    for line in [
+        "wso2_integration_api_request_count_total{service_name=\"A\",service_type=\"api\"} 1\n",
+        "wso2_integration_api_request_count_error_total{service_name=\"A\",service_type=\"api\"} 0\n",
+        "wso2_integration_api_latency_seconds_count{service_name=\"A\",service_type=\"api\"} 1\n",
+        "wso2_integration_api_latency_seconds_bucket{service_name=\"A\",service_type=\"api\",le=\"+Inf\"} 1\n",
+        "wso2_integration_service_up{service_name=\"A\",service_type=\"api\"} 1\n",
+        "wso2_integration_server_up{host=\"localhost\"",
+        "# TYPE wso2_integration_proxy_latency_seconds histogram\n",
+        "penstock_replies_total{class=\"4xx\"} 1\n",
+        "process_resident_memory_bytes ",
+    ] {
+        assert!(metrics.contains(line), "{line}\n{metrics}");
+    }
+    assert_eq!(server.admin("/other").status, 404);
+    let access = wait_for(&folder, "access.log", "404");
+    assert!(access.contains("] \"GET /a HTTP/1.1\" 200 15 0.0"), "{access}");
+}
+
+fn wait_for(folder: &Folder, file: &str, text: &str) -> String {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let found = std::fs::read_to_string(folder.0.join(file)).unwrap_or_default();
+        if found.contains(text) || Instant::now() > end {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_good_are_served_and_the_faulty_named() {
+    let folder = Folder::new("faulty");
+    folder.write("artifacts/a.xml", api("one"));
+    folder.write("artifacts/b.xml", "<proxy xmlns='http://ws.apache.org/ns/synapse' name='B'><target><inSequence><nonsense/></inSequence></target></proxy>");
+    let server = Server::start(&folder, &["run", "artifacts"], "");
+    assert_eq!(server.get("/a").status, 200);
+    let log = server.log();
+    assert!(log.contains("artifacts/b.xml:1:81: error: unknown mediator <nonsense>"), "{log}");
+    assert!(log.contains("FAILED   proxy B (artifacts/b.xml:1:1)"), "{log}");
+    assert_eq!(server.admin("/healthz").body, "{\"status\":\"ready\",\"faulty\":[\"B\"]}");
+    let strict = penstock(&folder.0, &["run", "--strict", "artifacts"]);
+    assert_eq!(strict.status, 1);
+    assert!(strict.stderr.contains("b.xml:1:81: error:") && strict.stderr.contains("--strict"), "{}", strict.stderr);
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    let folder = Folder::new("taken");
+    let taken = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    folder.write("penstock.toml", format!("listener.http_port = {port}\nlistener.https_port = 0\nadmin.port = 0"));
+    let done = penstock(&folder.0, &["run"]);
+    assert_eq!(done.status, 3);
+    assert!(done.stderr.contains(&format!("error: port {port} of 0.0.0.0 is taken: ")), "{}", done.stderr);
+    assert!(done.stderr.contains("listener.http_port"), "{}", done.stderr);
+}
+
+#[test]
+fn lines_of_json_carry_the_correlation_id() {
+    let folder = Folder::new("json-log");
+    folder.write(
+        "a.xml",
+        "<api xmlns='http://ws.apache.org/ns/synapse' name='A' context='/a'><resource methods='GET'><inSequence>\
+         <log level='custom'><property name='k' value='v'/></log><respond/></inSequence></resource></api>",
+    );
+    let mut server = Server::start(&folder, &["run", "a.xml", "--log-format", "json"], "");
+    server.get("/a");
+    server.wait_for_log("\"message\":\"k = v\"");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("k = v")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(
+        (&line["level"], &line["logger"], &line["service"]),
+        (&"INFO".into(), &"LogMediator".into(), &"api:A".into())
+    );
+    assert!(line["correlation_id"].as_str().is_some_and(|id| id.len() > 8), "{line}");
+}
+
+/// A backend that answers after a while.
+struct Slow {
+    child: std::process::Child,
+    port: u16,
+}
+
+impl Slow {
+    fn start(delay: &str) -> Slow {
+        // The port is chosen here: the backend is another process.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new(env!("CARGO_BIN_EXE_penstock"))
+            .args(["echo", "--address", "127.0.0.1", "--delay", delay, "--port", &port.to_string()])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "the backend did not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Slow { child, port }
+    }
+
+    fn proxy(&self) -> String {
+        format!(
+            "<proxy xmlns='http://ws.apache.org/ns/synapse' name='P' transports='http'><target><endpoint><address uri='http://127.0.0.1:{}/'/></endpoint>\
+             <outSequence><send/></outSequence></target></proxy>",
+            self.port
+        )
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_running_request_is_finished_before_the_end() {
+    let backend = Slow::start("700ms");
+    let folder = Folder::new("drain");
+    folder.write("p.xml", backend.proxy());
+    let mut server = Server::start(&folder, &["run", "p.xml"], "");
+    let port = server.http;
+    let client = std::thread::spawn(move || {
+        Connection::open(port).request("POST", "/services/P", &[("Content-Type", "text/plain")], b"hello")
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal("TERM");
+    server.wait_for_log("SIGTERM: requests that are running get 30 s");
+    let reply = client.join().unwrap();
+    assert_eq!((reply.status, reply.body.as_str()), (200, "hello"));
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let backend = Slow::start("20s");
+    let folder = Folder::new("second");
+    folder.write("p.xml", backend.proxy());
+    let mut server = Server::start(&folder, &["run", "p.xml"], "");
+    let port = server.http;
+    std::thread::spawn(move || Connection::open(port).try_request("POST", "/services/P", &[], b"hello"));
+    std::thread::sleep(Duration::from_millis(200));
+    let asked = Instant::now();
+    server.signal("INT");
+    server.wait_for_log("SIGINT");
+    server.signal("INT");
+    assert_eq!(server.wait().code(), Some(130));
+    assert!(asked.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn the_end_is_bounded() {
+    let backend = Slow::start("20s");
+    let folder = Folder::new("bounded");
+    folder.write("p.xml", backend.proxy());
+    let mut server = Server::start(&folder, &["run", "p.xml"], "[timeouts]\ndrain = \"300ms\"");
+    let port = server.http;
+    std::thread::spawn(move || Connection::open(port).try_request("POST", "/services/P", &[], b"hello"));
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal("TERM");
+    let asked = Instant::now();
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    assert!(asked.elapsed() < Duration::from_secs(10));
+}

@@ -1,0 +1,236 @@
+//! The running binary, and a client for it: sockets and text, nothing that could hide a mistake.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Nothing that is waited for here takes longer on any machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A folder that is removed when the test ends.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("penstock-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A command of the binary that ends by itself.
+pub struct Finished {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs the binary in a folder and waits for its end.
+pub fn penstock(folder: &Path, arguments: &[&str]) -> Finished {
+    let output = Command::new(env!("CARGO_BIN_EXE_penstock")).args(arguments).current_dir(folder).output().unwrap();
+    Finished {
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A server of the binary.
+pub struct Server {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    pub http: u16,
+    pub admin: u16,
+}
+
+impl Server {
+    /// Starts `penstock ARGUMENTS --config FILE` on free ports; `toml` is added to the configuration.
+    pub fn start(folder: &Folder, arguments: &[&str], toml: &str) -> Server {
+        let text = format!("listener.http_port = 0\nlistener.https_port = 0\nadmin.port = 0\nworkers = 2\n{toml}\n");
+        let config = folder.write("penstock.toml", text);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_penstock"))
+            .args(arguments)
+            .arg("--config")
+            .arg(config)
+            .current_dir(&folder.0)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let lines = log.clone();
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let mut log = lines.lock().unwrap();
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let mut server = Server { child, log, http: 0, admin: 0 };
+        server.wait_for_log("health   http://");
+        server.http = server.port_after("  HTTP     http://localhost:");
+        server.admin = server.port_after("  health   http://localhost:");
+        server
+    }
+
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until the log holds a text.
+    pub fn wait_for_log(&mut self, text: &str) {
+        let end = Instant::now() + PATIENCE;
+        while !self.log().contains(text) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                // The reader of the log may be behind.
+                std::thread::sleep(Duration::from_millis(100));
+                assert!(self.log().contains(text), "ended with {status} without saying `{text}`:\n{}", self.log());
+                return;
+            }
+            assert!(Instant::now() < end, "`{text}` was never said:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn port_after(&self, text: &str) -> u16 {
+        let log = self.log();
+        let (_, rest) = log.split_once(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
+        rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < end, "the server did not end:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub fn get(&self, path: &str) -> Reply {
+        Connection::open(self.http).request("GET", path, &[], b"")
+    }
+
+    pub fn admin(&self, path: &str) -> Reply {
+        Connection::open(self.admin).request("GET", path, &[], b"")
+    }
+
+    pub fn post(&self, path: &str, content_type: &str, body: &str) -> Reply {
+        Connection::open(self.http).request("POST", path, &[("Content-Type", content_type)], body.as_bytes())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+/// A connection that is kept open.
+pub struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    pub fn open(port: u16) -> Connection {
+        let socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Connection(BufReader::new(socket))
+    }
+
+    pub fn request(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        self.try_request(method, path, headers, body).unwrap()
+    }
+
+    pub fn try_request(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> std::io::Result<Reply> {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        request.push_str("\r\n");
+        let mut bytes = request.into_bytes();
+        bytes.extend_from_slice(body);
+        self.0.get_mut().write_all(&bytes)?;
+        self.read_reply()
+    }
+
+    fn read_reply(&mut self) -> std::io::Result<Reply> {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if self.0.read_line(&mut head)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let lower = head.to_ascii_lowercase();
+        let mut body = Vec::new();
+        if lower.contains("transfer-encoding: chunked") {
+            loop {
+                let mut size = String::new();
+                self.0.read_line(&mut size)?;
+                let size = usize::from_str_radix(size.trim(), 16).unwrap();
+                let mut chunk = vec![0; size + 2];
+                self.0.read_exact(&mut chunk)?;
+                if size == 0 {
+                    break;
+                }
+                body.extend_from_slice(&chunk[..size]);
+            }
+        } else if let Some((_, rest)) = lower.split_once("content-length: ") {
+            body = vec![0; rest.split("\r\n").next().unwrap().parse().unwrap()];
+            self.0.read_exact(&mut body)?;
+        }
+        Ok(Reply { status, head, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+}
+
+/// An API at `/a` that answers with a text.
+pub fn api(text: &str) -> String {
+    format!(
+        "<api xmlns='http://ws.apache.org/ns/synapse' name='A' context='/a'><resource methods='GET'><inSequence>\
+         <payloadFactory media-type='json'><format>{{\"text\": \"{text}\"}}</format><args/></payloadFactory>\
+         <respond/></inSequence></resource></api>"
+    )
+}
