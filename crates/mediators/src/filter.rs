@@ -51,9 +51,10 @@ fn branch(cx: &mut Compiler<'_>, el: &Element<'_>) -> SequenceId {
 impl Mediator for Filter {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let holds = match &self.condition {
-            Condition::True(condition) => condition.truth(exchange)?,
-            Condition::Matches(source, regex) => regex.is_match(&source.text(exchange)?),
+            Condition::True(condition) => condition.early_truth(exchange)?,
+            Condition::Matches(source, regex) => source.first_text(exchange)?.map(|text| regex.is_match(&text)),
         };
+        let Some(holds) = holds else { return Ok(Flow::Pull) };
         Ok(match (holds, self.otherwise) {
             (true, _) => Flow::Enter(self.then),
             (false, Some(otherwise)) => Flow::Enter(otherwise),
@@ -63,11 +64,7 @@ impl Mediator for Filter {
 
     fn needs(&self) -> Needs {
         match &self.condition {
-            Condition::True(source) | Condition::Matches(source, _) => source.needs(),
+            Condition::True(source) | Condition::Matches(source, _) => source.peek_needs(),
         }
-    }
-
-    fn enters(&self) -> Vec<SequenceId> {
-        [Some(self.then), self.otherwise].into_iter().flatten().collect()
     }
 }

@@ -16,7 +16,7 @@ mod properties;
 mod value;
 
 pub use body::{Body, BodyError, BodyStream, Form, SizeHint};
-pub use convert::{Conversion, Output, Shape, write_fragment};
+pub use convert::{Conversion, Output, RawXml, Shape, write_fragment};
 pub use envelope::{Envelope, SoapVersion};
 pub use headers::{HeaderBlock, Headers};
 pub use media::MediaType;

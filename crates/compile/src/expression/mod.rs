@@ -7,6 +7,8 @@ mod scope;
 pub mod synapse;
 mod xpath;
 
+use xpath::Reading;
+
 use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Needs, Place};
@@ -92,6 +94,41 @@ impl Expression {
         }
     }
 
+    /// What a mediator that can begin before the body is complete does with it.
+    pub fn peek_needs(&self) -> Needs {
+        match &self.kind {
+            Kind::XPath(expression) if expression.peeks() => Needs::Peek,
+            _ => self.needs(),
+        }
+    }
+
+    /// The text of the first node a path finds, from as much of the body as it takes. `None` when
+    /// more of the body must arrive first: return [`Flow::Pull`](penstock_engine::Flow::Pull).
+    pub fn first_text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
+        let Kind::XPath(expression) = &self.kind else { return self.text(exchange).map(Some) };
+        match expression.peek_text(exchange) {
+            Reading::Known(text) => Ok(Some(text)),
+            Reading::More => Ok(None),
+            Reading::Tree if self.must_wait(exchange) => Ok(None),
+            Reading::Tree => expression.first_text(exchange).map(Some),
+        }
+    }
+
+    /// As [`Expression::truth`], from as much of the body as it takes.
+    pub fn early_truth(&self, exchange: &mut Exchange) -> Result<Option<bool>, Fault> {
+        let Kind::XPath(expression) = &self.kind else { return self.truth(exchange).map(Some) };
+        match expression.peek_truth(exchange) {
+            Reading::Known(truth) => Ok(Some(truth)),
+            Reading::More => Ok(None),
+            Reading::Tree if self.must_wait(exchange) => Ok(None),
+            Reading::Tree => expression.truth(exchange).map(Some),
+        }
+    }
+
+    fn must_wait(&self, exchange: &Exchange) -> bool {
+        self.needs() == Needs::Whole && exchange.message.body.is_stream()
+    }
+
     /// The value as a condition: XPath's effective boolean value, or a boolean result.
     pub fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
         match &self.kind {
@@ -140,7 +177,11 @@ fn compile_synapse(cx: &mut Compiler<'_>, inner: &str, at: &Place) -> Option<Syn
 }
 
 /// The value; a failed evaluation is a line in the log and no value, as in the original.
-fn synapse_value(expression: &SynapseExpression, namespaces: &[(String, String)], exchange: &mut Exchange) -> Option<Value> {
+fn synapse_value(
+    expression: &SynapseExpression,
+    namespaces: &[(String, String)],
+    exchange: &mut Exchange,
+) -> Option<Value> {
     use synapse::Scope as _;
     let mut scope = scope::ExchangeScope { exchange, namespaces };
     match expression.evaluate(&mut scope) {

@@ -31,7 +31,9 @@ impl Scope for ExchangeScope<'_> {
         let envelope = self.exchange.xml().map_err(|fault| EvaluationError::new(&*fault.message))?;
         let nodes = match envelope.soap {
             SoapVersion::None => envelope.payload().into_iter().collect(),
-            _ => envelope.document.children(envelope.body).filter(|child| envelope.document.is_element(*child)).collect(),
+            _ => {
+                envelope.document.children(envelope.body).filter(|child| envelope.document.is_element(*child)).collect()
+            }
         };
         Ok(Value::Xml(envelope.document.clone(), nodes))
     }
@@ -61,8 +63,12 @@ impl Scope for ExchangeScope<'_> {
                 Some(Value::Xml(document, _)) => document.clone(),
                 Some(other) => {
                     let text = other.to_text().into_owned();
-                    let parsed = penstock_xml::Document::parse(text.into_bytes(), &penstock_xml::ParseOptions::default());
-                    Arc::new(parsed.map_err(|error| EvaluationError::new(format!("variable `{name}` is not XML: {error}")))?)
+                    let parsed =
+                        penstock_xml::Document::parse(text.into_bytes(), &penstock_xml::ParseOptions::default());
+                    Arc::new(
+                        parsed
+                            .map_err(|error| EvaluationError::new(format!("variable `{name}` is not XML: {error}")))?,
+                    )
                 }
                 None => return Err(EvaluationError::new(format!("there is no variable `{name}`"))),
             },

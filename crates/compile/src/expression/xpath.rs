@@ -3,10 +3,10 @@
 //! `get-property()` and its kin are functions.
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use penstock_engine::{Exchange, Fault, Needs, Place};
-use penstock_message::{Scope, Value};
+use penstock_message::{Scope, SoapVersion, Value};
 use penstock_xml::{Document, NodeId, NodeKind};
 use penstock_xpath::{
     Atomic, DynamicContext, Host, HostCall, Item, ItemRef, Node, Sequence, Session, StaticContext, VariablePolicy,
@@ -14,6 +14,7 @@ use penstock_xpath::{
 };
 
 use penstock_xpath::ast::Name;
+use penstock_xpath::stream::{Answer, Stream, Surroundings, Virtual, Want};
 
 use super::functions;
 use crate::{Compiler, Element};
@@ -27,6 +28,28 @@ pub(super) struct XPathExpression {
     compiled: XPath,
     needs: Needs,
     text: Arc<str>,
+    /// The same, answered from the bytes as they arrive, where the expression allows it.
+    text_stream: Option<Stream>,
+    truth_stream: Option<Stream>,
+}
+
+/// Around a body that is plain XML, paths see an envelope.
+static AROUND_PLAIN: LazyLock<Surroundings> = LazyLock::new(|| {
+    let open =
+        |local: &str| Virtual::Open { namespace: SoapVersion::None.namespace().to_owned(), local: local.to_owned() };
+    Surroundings { around: vec![open("Envelope"), open("Body")], context_depth: 1, ..Surroundings::default() }
+});
+static AROUND_ENVELOPE: LazyLock<Surroundings> =
+    LazyLock::new(|| Surroundings { context_depth: 1, ..Surroundings::default() });
+
+/// An answer that may still be open.
+pub enum Reading<T> {
+    /// Known.
+    Known(T),
+    /// More of the body must arrive.
+    More,
+    /// The bytes cannot answer: the whole body and its tree can.
+    Tree,
 }
 
 impl XPathExpression {
@@ -53,7 +76,9 @@ impl XPathExpression {
         match XPath::compile(text, &context) {
             Ok(compiled) => {
                 let needs = if touches_body(&compiled, text) { Needs::Whole } else { Needs::Nothing };
-                Some(XPathExpression { compiled, needs, text: text.into() })
+                let stream = |want| if needs == Needs::Nothing { None } else { Stream::compile(&compiled, want).ok() };
+                let (text_stream, truth_stream) = (stream(Want::Text), stream(Want::Boolean));
+                Some(XPathExpression { compiled, needs, text: text.into(), text_stream, truth_stream })
             }
             Err(error) => {
                 let mut at = at.clone();
@@ -100,6 +125,40 @@ impl XPathExpression {
         })
     }
 
+    /// Whether it can be answered while the body arrives.
+    pub(super) fn peeks(&self) -> bool {
+        self.text_stream.is_some() && self.truth_stream.is_some()
+    }
+
+    /// The text of the first node, from the bytes that are here.
+    pub(super) fn peek_text(&self, exchange: &Exchange) -> Reading<String> {
+        match self.text_stream.as_ref().map(|stream| peek(stream, exchange)) {
+            Some(Reading::Known(Answer::Text(text))) => Reading::Known(text),
+            Some(Reading::More) => Reading::More,
+            _ => Reading::Tree,
+        }
+    }
+
+    /// The truth, from the bytes that are here.
+    pub(super) fn peek_truth(&self, exchange: &Exchange) -> Reading<bool> {
+        match self.truth_stream.as_ref().map(|stream| peek(stream, exchange)) {
+            Some(Reading::Known(Answer::Boolean(truth))) => Reading::Known(truth),
+            Some(Reading::More) => Reading::More,
+            _ => Reading::Tree,
+        }
+    }
+
+    /// The text of the first node in document order; empty when there is none.
+    pub(super) fn first_text(&self, exchange: &mut Exchange) -> Result<String, Fault> {
+        self.with(exchange, |sequence, session| {
+            Ok(match sequence.first() {
+                None => String::new(),
+                Some(ItemRef::Node(node)) => session.string_value(node).into_owned(),
+                Some(ItemRef::Atomic(atomic)) => atomic.to_text(true).into_owned(),
+            })
+        })
+    }
+
     pub(super) fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
         let (session, root) = self.session(exchange)?;
         let host = Binding { exchange: RefCell::new(exchange) };
@@ -142,11 +201,32 @@ impl XPathExpression {
         }
         let envelope = exchange.xml()?;
         let (session, root) = Session::with_document(envelope.document.clone());
-        Ok((session, Some(root)))
+        // Relative paths of the artifacts start at the envelope.
+        Ok((session, Some(Session::sibling(root, envelope.envelope))))
     }
 
     fn fault(&self, error: &XPathError) -> Fault {
         Fault::new(format!("the expression `{}` failed: {}", self.text, error.message()))
+    }
+}
+
+/// Answers from the bytes of an XML body that nobody has parsed. Malformed bytes are left to the
+/// parser of the tree, whose message says more.
+fn peek(stream: &Stream, exchange: &Exchange) -> Reading<Answer> {
+    let Some(raw) = exchange.message.raw_xml() else {
+        // A body of another kind that is still arriving must be complete to be mapped.
+        return Reading::Tree;
+    };
+    let surroundings = match raw.envelope {
+        Some(true) => &*AROUND_ENVELOPE,
+        Some(false) => &*AROUND_PLAIN,
+        None if raw.complete => return Reading::Tree,
+        None => return Reading::More,
+    };
+    match stream.start(surroundings).feed(raw.bytes, raw.complete) {
+        Ok(Answer::NeedMore) => Reading::More,
+        Ok(Answer::Unsuitable(_)) | Err(_) => Reading::Tree,
+        Ok(answer) => Reading::Known(answer),
     }
 }
 

@@ -21,15 +21,7 @@ impl Message {
         let header = self.axis2.get("ContentType").map(|value| value.to_text().into_owned());
         let mut output = match self.body.form() {
             Form::Empty if !matches!(shape, Shape::Soap11 | Shape::Soap12) => Output::plain(Form::Empty, None),
-            Form::Stream { .. } | Form::Bytes(_) if self.leaves_untouched(shape) => {
-                if shape == Shape::Reply
-                    && let Some(fault) = self.fault_in_bytes(conversion)
-                {
-                    self.reply_fault(fault, conversion)?
-                } else {
-                    self.untouched()
-                }
-            }
+            Form::Stream { .. } | Form::Bytes(_) if self.leaves_untouched(shape) => self.untouched(),
             _ => self.converted(conversion, shape)?,
         };
         if header.is_some() && !matches!(output.form, Form::Empty) {
@@ -83,16 +75,6 @@ impl Message {
         Output::plain(form, content_type)
     }
 
-    /// The fault in an envelope that was not parsed for any other reason.
-    fn fault_in_bytes(&mut self, conversion: &Conversion) -> Option<Arc<Envelope>> {
-        let soap = matches!(self.source_media(), MediaType::TextXml | MediaType::SoapXml);
-        // Most envelopes contain no such word, and need not be parsed to know it.
-        if !soap || memchr::memmem::find(self.body.available(), b"Fault").is_none() || self.body.is_stream() {
-            return None;
-        }
-        self.xml(conversion).ok().filter(|envelope| soap::fault(envelope).is_some())
-    }
-
     fn converted(&mut self, conversion: &Conversion, shape: Shape) -> Result<Output, BodyError> {
         let kind = self.message_type();
         let (media, explicit) = match (shape, &kind) {
@@ -102,7 +84,11 @@ impl Message {
             (_, Some(kind)) => (MediaType::of(kind), true),
             (_, None) => (self.content_type().map_or_else(|| self.own_media(), MediaType::of), false),
         };
+        // The message of a client that spoke SOAP says so, or a mediator said it for the answer.
+        let says_soap = matches!(media, MediaType::TextXml | MediaType::SoapXml)
+            && (kind.is_some() || self.content_type().is_some());
         if shape == Shape::Reply
+            && !says_soap
             && let Form::Xml(envelope) = self.body.form()
             && soap::fault(envelope).is_some()
         {
@@ -189,9 +175,9 @@ impl Message {
 
     /// A fault as `<Exception>`, or as JSON when that is what the client gets.
     fn reply_fault(&mut self, envelope: Arc<Envelope>, conversion: &Conversion) -> Result<Output, BodyError> {
-        let kind = self
-            .message_type()
-            .filter(|kind| matches!(MediaType::of(kind), MediaType::Json | MediaType::Xml | MediaType::Text));
+        let kind = self.message_type().or_else(|| self.content_type().map(str::to_owned));
+        let kind =
+            kind.filter(|kind| matches!(MediaType::of(kind), MediaType::Json | MediaType::Xml | MediaType::Text));
         let mut builder = TreeBuilder::new();
         builder.start_element("", "Exception", "");
         if let Some(fault) = soap::fault(&envelope) {

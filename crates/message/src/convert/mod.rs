@@ -8,6 +8,7 @@ mod encoding;
 mod form;
 mod format;
 mod multipart;
+mod peek;
 mod soap;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use penstock_json::mapping;
 use penstock_xml::Limits;
 
 pub use format::write_fragment;
+pub use peek::RawXml;
 
 use crate::Form;
 
@@ -71,7 +73,7 @@ pub enum Shape {
     Soap12,
     /// The payload without an envelope, as `application/xml`.
     Pox,
-    /// To a client: as its media type says; a SOAP fault goes to a client that did not speak SOAP
-    /// as plain XML.
+    /// To a client: as its media type says. A SOAP fault leaves its envelope when that is not SOAP:
+    /// a client that did not speak it gets `<Exception>`.
     Reply,
 }

@@ -143,15 +143,21 @@ fn faults_change_with_the_version_and_for_plain_clients() {
             .contains("<s:Value>s:Receiver</s:Value><s:Subcode><s:Value>x:Own</s:Value></s:Subcode>")
     );
 
-    let mut plain = message("text/xml", fault_11);
-    assert_eq!(
-        out(&mut plain, Shape::Reply),
-        ("<Exception>broken</Exception>".into(), Some("application/xml; charset=UTF-8".into()))
-    );
-    plain.set_message_type("application/json");
-    plain.xml(&Conversion::default()).unwrap();
-    let output = plain.output(&Conversion::default(), Shape::Same).unwrap();
-    assert!(output.soap_fault);
+    // The answer of a flow to a client that spoke no SOAP, and to one that did.
+    for (content_type, expected) in [
+        ("", "<Exception>broken</Exception>"),
+        ("application/xml", "<Exception>broken</Exception>"),
+        ("application/json", r#"{"Exception":"broken"}"#),
+        ("text/xml", fault_11),
+        ("application/soap+xml", fault_12),
+    ] {
+        let envelope = message("text/xml", fault_11).xml(&Conversion::default()).unwrap();
+        let mut answer = message(content_type, "");
+        answer.body.set(Form::Xml(envelope));
+        let output = answer.output(&Conversion::default(), Shape::Reply).unwrap();
+        assert!(output.soap_fault, "{content_type}");
+        assert!(matches!(output.form, Form::Bytes(bytes) if bytes == expected), "{content_type}");
+    }
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! One JavaScript runtime per core, one context per script, with limits.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use penstock_engine::Exchange;
+use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Function, Object, Persistent, Runtime};
+
+use super::{Entry, Script, host};
+
+/// A script that takes longer is one that never ends: it holds up its core.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// All scripts of a core together.
+const MEMORY_LIMIT_BYTES: usize = 64 << 20;
+/// Recursion deeper than this would reach the end of the thread's own stack.
+const STACK_LIMIT_BYTES: usize = 512 << 10;
+/// Loaded scripts a core keeps. A reload loads new ones; the old ones go when this is reached.
+const LOADED_MAX: usize = 256;
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+thread_local! {
+    static SANDBOX: RefCell<Option<Sandbox>> = const { RefCell::new(None) };
+    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+struct Sandbox {
+    loaded: HashMap<u64, Rc<Loaded>>,
+    runtime: Runtime,
+}
+
+/// A script in its own context: scripts do not see each other's globals.
+struct Loaded {
+    entry: Persistent<Function<'static>>,
+    mc: Persistent<Object<'static>>,
+    reset: Persistent<Function<'static>>,
+    slot: host::Slot,
+    context: Context,
+}
+
+/// Runs a script on the exchange's message.
+pub(super) fn run(script: &Script, exchange: &mut Exchange) -> Result<(), String> {
+    let loaded = SANDBOX.with_borrow_mut(|sandbox| {
+        if sandbox.is_none() {
+            *sandbox = Some(Sandbox::new()?);
+        }
+        sandbox.as_mut().ok_or_else(|| "no JavaScript runtime".to_owned())?.loaded(script)
+    })?;
+    loaded.slot.replace(Some(exchange.detach()));
+    DEADLINE.set(Some(Instant::now() + TIME_LIMIT));
+    let outcome = loaded.context.with(|ctx| {
+        let call = || {
+            loaded.reset.clone().restore(&ctx)?.call::<_, ()>(())?;
+            let mc = loaded.mc.clone().restore(&ctx)?;
+            loaded.entry.clone().restore(&ctx)?.call::<_, rquickjs::Value<'_>>((mc,)).map(|_| ())
+        };
+        call().catch(&ctx).map_err(|error| explain(&error))
+    });
+    DEADLINE.set(None);
+    if let Some(detached) = loaded.slot.take() {
+        exchange.attach(detached);
+    }
+    outcome
+}
+
+/// Whether a text is JavaScript. Nothing of it runs.
+pub(super) fn check(text: &str) -> Result<(), String> {
+    let runtime = limited()?;
+    let context = Context::full(&runtime).map_err(|error| error.to_string())?;
+    context.with(|ctx| {
+        let wrapped = format!("(function (mc) {{{text}\n}})");
+        ctx.eval::<Function<'_>, _>(wrapped).map(|_| ()).catch(&ctx).map_err(|error| explain(&error))
+    })
+}
+
+fn limited() -> Result<Runtime, String> {
+    let runtime = Runtime::new().map_err(|error| error.to_string())?;
+    runtime.set_memory_limit(MEMORY_LIMIT_BYTES);
+    runtime.set_max_stack_size(STACK_LIMIT_BYTES);
+    Ok(runtime)
+}
+
+impl Sandbox {
+    fn new() -> Result<Sandbox, String> {
+        let runtime = limited()?;
+        runtime.set_interrupt_handler(Some(Box::new(|| DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline))));
+        Ok(Sandbox { loaded: HashMap::new(), runtime })
+    }
+
+    fn loaded(&mut self, script: &Script) -> Result<Rc<Loaded>, String> {
+        if let Some(loaded) = self.loaded.get(&script.number) {
+            return Ok(loaded.clone());
+        }
+        if self.loaded.len() >= LOADED_MAX {
+            self.loaded.clear();
+        }
+        let loaded = Rc::new(Loaded::new(&self.runtime, script)?);
+        self.loaded.insert(script.number, loaded.clone());
+        Ok(loaded)
+    }
+}
+
+impl Loaded {
+    fn new(runtime: &Runtime, script: &Script) -> Result<Loaded, String> {
+        let context = Context::full(runtime).map_err(|error| error.to_string())?;
+        let slot = host::Slot::default();
+        DEADLINE.set(Some(Instant::now() + TIME_LIMIT));
+        let (entry, mc, reset) = context.with(|ctx| {
+            let load = || {
+                let prelude: Function<'_> = ctx.eval(PRELUDE)?;
+                let made: Object<'_> = prelude.call((host::object(&ctx, &slot)?,))?;
+                for text in &script.library {
+                    ctx.eval::<(), _>(format!("{text}\n;undefined"))?;
+                }
+                let entry: Function<'_> = match &script.entry {
+                    Entry::Inline(text) => ctx.eval(format!("(function (mc) {{{text}\n}})"))?,
+                    Entry::Function(name) => ctx.eval(name.as_bytes())?,
+                };
+                Ok((
+                    Persistent::save(&ctx, entry),
+                    Persistent::save(&ctx, made.get::<_, Object<'_>>("mc")?),
+                    Persistent::save(&ctx, made.get::<_, Function<'_>>("reset")?),
+                ))
+            };
+            load().catch(&ctx).map_err(|error| explain(&error))
+        })?;
+        Ok(Loaded { entry, mc, reset, slot, context })
+    }
+}
+
+/// What a person reads of a failed script.
+fn explain(error: &CaughtError<'_>) -> String {
+    match error {
+        CaughtError::Exception(exception) => {
+            let message = exception.message().unwrap_or_else(|| "an exception without a message".into());
+            if message == "interrupted" {
+                return format!("it ran longer than {} ms", TIME_LIMIT.as_millis());
+            }
+            // QuickJS says the line in the first entry of the stack: `at <eval> (eval_script:3:7)`.
+            let place = exception.stack().and_then(|stack| {
+                let entry = stack.lines().find(|line| line.contains("eval_script:"))?;
+                Some(entry.rsplit_once("eval_script:")?.1.trim_end_matches(')').to_owned())
+            });
+            match place {
+                Some(place) => format!("{message} (line {place} of the script)"),
+                None => message,
+            }
+        }
+        CaughtError::Value(value) => {
+            let text = value.as_string().and_then(|text| text.to_string().ok());
+            text.unwrap_or_else(|| "it threw a value that is not an error".to_owned())
+        }
+        CaughtError::Error(error) => error.to_string(),
+    }
+}
+
+/// The host's functions run inside a call of a script, on the thread that made it.
+pub(super) fn host_function<'js, F, P>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str, function: F) -> rquickjs::Result<()>
+where
+    F: rquickjs::function::IntoJsFunc<'js, P> + 'js,
+{
+    object.set(name, Function::new(ctx.clone(), function)?)
+}

@@ -1,0 +1,38 @@
+//! Looking at an XML body without parsing it into a tree.
+
+use super::build::root_name;
+use crate::{Form, MediaType, Message};
+
+/// The bytes of an XML body as they are.
+#[derive(Debug, Clone, Copy)]
+pub struct RawXml<'m> {
+    /// What has arrived.
+    pub bytes: &'m [u8],
+    /// Whether that is all of it.
+    pub complete: bool,
+    /// Whether the outermost element is an `Envelope`. Only known once its tag has begun.
+    pub envelope: Option<bool>,
+}
+
+impl Message {
+    /// The bytes of the body when it is XML that nobody has parsed and that needs no decoding first.
+    pub fn raw_xml(&self) -> Option<RawXml<'_>> {
+        let complete = match self.body.form() {
+            Form::Bytes(_) => true,
+            Form::Stream { .. } => false,
+            _ => return None,
+        };
+        if self.body.view_xml().is_some() || !self.source_media().is_xml() || self.headers.contains("Content-Encoding")
+        {
+            return None;
+        }
+        let plain_charset = self.source_charset().is_none_or(|charset| charset.eq_ignore_ascii_case("utf-8"));
+        let bytes = self.body.available();
+        let envelope = match self.source_media() {
+            // `application/xml` is a payload even when its root is called Envelope.
+            MediaType::Xml => Some(false),
+            _ => root_name(bytes).map(|name| name == "Envelope"),
+        };
+        plain_charset.then_some(RawXml { bytes, complete, envelope })
+    }
+}
