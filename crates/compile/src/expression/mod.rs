@@ -89,7 +89,7 @@ impl Expression {
                 Ok(Some(path.text(&root).into_owned()))
             }
             Kind::Synapse(expression, namespaces) => {
-                Ok(synapse_value(expression, namespaces, exchange).map(|value| value.to_text().into_owned()))
+                Ok(logged(expression, namespaces, exchange, SynapseExpression::evaluate_text))
             }
         }
     }
@@ -176,15 +176,24 @@ fn compile_synapse(cx: &mut Compiler<'_>, inner: &str, at: &Place) -> Option<Syn
     }
 }
 
-/// The value; a failed evaluation is a line in the log and no value, as in the original.
 fn synapse_value(
     expression: &SynapseExpression,
     namespaces: &[(String, String)],
     exchange: &mut Exchange,
 ) -> Option<Value> {
+    logged(expression, namespaces, exchange, SynapseExpression::evaluate)
+}
+
+/// Evaluates; a failure is a line in the log and no value, as in the original.
+fn logged<T>(
+    expression: &SynapseExpression,
+    namespaces: &[(String, String)],
+    exchange: &mut Exchange,
+    evaluate: fn(&SynapseExpression, &mut dyn synapse::Scope) -> Result<Option<T>, synapse::EvaluationError>,
+) -> Option<T> {
     use synapse::Scope as _;
     let mut scope = scope::ExchangeScope { exchange, namespaces };
-    match expression.evaluate(&mut scope) {
+    match evaluate(expression, &mut scope) {
         Ok(value) => value,
         Err(error) => {
             scope.failed(expression.text(), &error);

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use penstock_engine::Exchange;
 use penstock_engine::ports::Level;
 use penstock_message::{Form, SoapVersion, Value};
+use penstock_xml::NodeId;
 use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
 
 use super::synapse::{EvaluationError, Scope, Source, Vault};
@@ -82,9 +83,19 @@ impl Scope for ExchangeScope<'_> {
         }
         let failed = |error: penstock_xpath::XPathError| EvaluationError::new(error.message());
         let compiled = XPath::compile(expression, &context).map_err(failed)?;
-        let (session, root) = Session::with_document(document);
+        let (session, root) = Session::with_document(document.clone());
         let context = DynamicContext::new(&session, &NoHost).with_node(root);
         let found = compiled.evaluate(&context).map_err(failed)?;
+        let nodes: Option<Vec<NodeId>> = found
+            .iter()
+            .map(|item| match item {
+                ItemRef::Node(node) => Some(node.id),
+                ItemRef::Atomic(_) => None,
+            })
+            .collect();
+        if let Some(nodes) = nodes.filter(|nodes| !nodes.is_empty()) {
+            return Ok(Value::Xml(document, nodes));
+        }
         let text: String = found
             .iter()
             .map(|item| match item {

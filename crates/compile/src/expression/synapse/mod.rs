@@ -179,8 +179,9 @@ impl SynapseExpression {
         Ok(self.node.evaluate(scope)?.into_value())
     }
 
-    /// The value as text: empty for null.
-    pub fn evaluate_text(&self, scope: &mut dyn Scope) -> Result<String, EvaluationError> {
-        Ok(self.node.evaluate(scope)?.text().into_owned())
+    /// The value as text; `None` for null. XML is the text it has, or is written out when it has none.
+    pub fn evaluate_text(&self, scope: &mut dyn Scope) -> Result<Option<String>, EvaluationError> {
+        let item = self.node.evaluate(scope)?;
+        Ok((!item.is_null()).then(|| item.text().into_owned()))
     }
 }

@@ -109,7 +109,7 @@ fn fake() -> Fake {
 /// The text, or why there is none.
 fn evaluate(expression: &str, scope: &mut Fake) -> Result<String, String> {
     let compiled = SynapseExpression::parse(expression).map_err(|error| error.to_string())?;
-    compiled.evaluate_text(scope).map_err(|error| error.to_string())
+    compiled.evaluate_text(scope).map(Option::unwrap_or_default).map_err(|error| error.to_string())
 }
 
 #[test]
