@@ -264,8 +264,13 @@ impl<'r> Compiler<'r> {
 
     /// A sequence of one mediator that has no element of its own.
     pub(crate) fn sequence_of_one(&mut self, mediator: Box<dyn Mediator>, kind: &'static str, at: Place) -> SequenceId {
+        self.add_sequence(vec![Step { mediator, kind, at }])
+    }
+
+    /// A sequence of steps that a mediator made itself.
+    pub fn add_sequence(&mut self, steps: Vec<Step>) -> SequenceId {
         let id = self.reserve_sequence(None);
-        self.program.sequences[id.0 as usize].steps.push(Step { mediator, kind, at });
+        self.program.sequences[id.0 as usize].steps = steps;
         id
     }
 
