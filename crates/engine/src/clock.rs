@@ -79,6 +79,11 @@ pub fn civil(days: i64) -> (i64, u32, u32) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
+/// Until then. For mediators that wait ([`crate::Flow::Wait`]).
+pub fn sleep_until(instant: std::time::Instant) -> crate::ports::LocalFuture<'static, ()> {
+    Box::pin(tokio::time::sleep_until(instant.into()))
+}
+
 /// A version 4 UUID. Not for secrets: the generator is seeded from the hasher's keys.
 pub fn uuid() -> String {
     let (high, low) = (random(), random());

@@ -53,7 +53,8 @@ async fn joined(
         let runs = children.iter_mut().zip(plans).map(|(child, (sequence, endpoint))| async move {
             match start(child, sequence, endpoint).await {
                 End::Failed(fault) => Some(fault),
-                _ => None,
+                // Whoever joins branches reads what became of them.
+                _ => run::buffer_body(child).await.err(),
             }
         });
         if parallel {

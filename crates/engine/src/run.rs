@@ -109,8 +109,14 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 return Ok(None);
             }
             Flow::CallWith(destination, then) => {
-                let reply = transmit(exchange, &destination).await;
+                let mut reply = transmit(exchange, &destination).await;
                 exchange.called = true;
+                // Whoever decides over an answer reads it.
+                if let Ok(message) = &mut reply
+                    && let Err(error) = buffer(&mut message.body, exchange.loaded.program.limits.body_bytes_max).await
+                {
+                    reply = Err(Fault { side: Side::Backend, ..Fault::from(error) });
+                }
                 then.run(exchange, reply)?
             }
             Flow::Respond => return respond(exchange).await.map(Some),

@@ -26,7 +26,10 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             match Regex::new(&format!("^(?:{pattern})$")) {
                 Ok(regex) => Condition::Matches(source, regex),
                 Err(error) => {
-                    cx.error(el.attribute_place("regex"), format!("the regular expression `{pattern}` is not valid: {error}"));
+                    cx.error(
+                        el.attribute_place("regex"),
+                        format!("the regular expression `{pattern}` is not valid: {error}"),
+                    );
                     return None;
                 }
             }

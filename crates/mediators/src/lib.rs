@@ -6,17 +6,118 @@
 //!
 //! Start reading at [`MEDIATORS`], then `filter.rs`.
 
+mod aggregate;
+mod call;
+mod call_template;
+mod clone;
+mod conditional_router;
+mod drop;
+mod enrich;
 mod filter;
+mod foreach;
 mod handlers;
+mod header;
+mod in_out;
+mod iterate;
+mod log;
+mod loopback;
+mod makefault;
+mod payload_factory;
+mod property;
 mod respond;
+mod rewrite;
+mod scatter_gather;
+mod script;
+mod send;
+mod sequence;
+mod switch;
+mod throw_error;
+mod variable;
+
+mod condition;
+mod key;
+mod payload;
+mod results;
+mod split;
+mod template;
+mod tree;
+mod typed;
+mod uri;
 
 use penstock_compile::{MediatorKind, Registry};
 
 /// Every mediator there is.
-pub const MEDIATORS: &[MediatorKind] = &[filter::KIND, respond::KIND];
+pub const MEDIATORS: &[MediatorKind] = &[
+    aggregate::KIND,
+    call::KIND,
+    call_template::KIND,
+    clone::KIND,
+    conditional_router::KIND,
+    drop::KIND,
+    enrich::KIND,
+    filter::KIND,
+    foreach::KIND,
+    header::KIND,
+    in_out::IN,
+    in_out::OUT,
+    iterate::KIND,
+    log::KIND,
+    loopback::KIND,
+    makefault::KIND,
+    payload_factory::KIND,
+    property::KIND,
+    property::GROUP,
+    respond::KIND,
+    rewrite::KIND,
+    scatter_gather::KIND,
+    script::KIND,
+    send::KIND,
+    sequence::KIND,
+    switch::KIND,
+    throw_error::KIND,
+    variable::KIND,
+];
 
 /// Mediators of the original that are not built yet.
-pub const KNOWN: &[&str] = &[];
+pub const KNOWN: &[&str] = &[
+    "annotatedCommand",
+    "bam",
+    "bean",
+    "builder",
+    "cache",
+    "callout",
+    "class",
+    "conditionalRouter",
+    "dataServiceCall",
+    "datamapper",
+    "dblookup",
+    "dbreport",
+    "ejb",
+    "enqueue",
+    "entitlementService",
+    "event",
+    "eventPublisher",
+    "fastXSLT",
+    "jsontransform",
+    "NTLM",
+    "oauthService",
+    "opa",
+    "pojoCommand",
+    "publishEvent",
+    "rewrite",
+    "router",
+    "rule",
+    "sampler",
+    "script",
+    "smooks",
+    "spring",
+    "store",
+    "throttle",
+    "transaction",
+    "validate",
+    "xquery",
+    "xslt",
+];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry =

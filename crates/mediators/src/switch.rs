@@ -21,7 +21,10 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         match Regex::new(&format!("^(?:{pattern})$")) {
             Ok(regex) => cases.push((regex, cx.sequence_of(&case))),
             Err(error) => {
-                cx.error(case.attribute_place("regex"), format!("the regular expression `{pattern}` is not valid: {error}"));
+                cx.error(
+                    case.attribute_place("regex"),
+                    format!("the regular expression `{pattern}` is not valid: {error}"),
+                );
             }
         }
         case.finish(cx);

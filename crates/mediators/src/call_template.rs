@@ -1,0 +1,127 @@
+//! `<call-template>`: runs a sequence template with parameters of its own.
+
+use std::sync::Arc;
+
+use penstock_compile::expression::braced;
+use penstock_compile::{Compiler, Element, Expression, MediatorKind, NameKind};
+use penstock_engine::{Exchange, Fault, Flow, FunctionScope, Mediator, Needs, SequenceId, TemplateParameter};
+use penstock_message::Value;
+
+use crate::template::Template;
+use crate::typed::inline_xml;
+
+/// The kind.
+pub const KIND: MediatorKind = MediatorKind { name: "call-template", compile };
+
+struct CallTemplate {
+    template: Arc<str>,
+    sequence: SequenceId,
+    parameters: Vec<(Arc<str>, Argument)>,
+    on_error: Option<SequenceId>,
+}
+
+enum Argument {
+    Constant(Value),
+    Computed(Expression),
+    Text(Template),
+}
+
+fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let name = el.required(cx, "target")?;
+    let on_error = match el.attribute("onError") {
+        Some(key) => Some(cx.sequence_ref(key, el.attribute_place("onError"))),
+        None => None,
+    };
+    let mut parameters = Vec::new();
+    for given in el.elements("with-param") {
+        if let Some(parameter) = argument(&given, cx) {
+            parameters.push(parameter);
+        }
+        given.finish(cx);
+    }
+    let Some(template) = cx.program.templates.get(name).cloned() else {
+        cx.unknown(NameKind::Template, name, el.attribute_place("target"));
+        return Some(Box::new(Missing { message: format!("no sequence template is named `{name}`").into() }));
+    };
+    check(el, cx, name, &template.parameters, &mut parameters);
+    Some(Box::new(CallTemplate { template: name.into(), sequence: template.sequence, parameters, on_error }))
+}
+
+fn argument(given: &Element<'_>, cx: &mut Compiler<'_>) -> Option<(Arc<str>, Argument)> {
+    let name: Arc<str> = given.required(cx, "name")?.into();
+    let at = given.attribute_place("value");
+    let argument = match given.attribute("value") {
+        None => match given.children().next() {
+            Some(child) => Argument::Constant(inline_xml(&child)),
+            None => Argument::Constant(Value::string(given.text())),
+        },
+        Some(text) => match braced(text) {
+            // `{{…}}` asks for late evaluation; here nothing changes between the call and the first use.
+            Some(inner) => {
+                let inner = braced(inner).unwrap_or(inner);
+                Argument::Computed(Expression::compile(cx, given, inner, at)?)
+            }
+            None if text.contains("${") => Argument::Text(Template::compile(cx, given, text, at)?),
+            None => Argument::Constant(Value::string(text)),
+        },
+    };
+    Some((name, argument))
+}
+
+/// Fills in defaults and says what is missing.
+fn check(
+    el: &Element<'_>,
+    cx: &mut Compiler<'_>,
+    name: &str,
+    declared: &[TemplateParameter],
+    given: &mut Vec<(Arc<str>, Argument)>,
+) {
+    for parameter in declared {
+        if given.iter().any(|(key, _)| *key == parameter.name) {
+            continue;
+        }
+        match &parameter.default {
+            Some(default) => given.push((parameter.name.clone(), Argument::Constant(Value::String(default.clone())))),
+            None if parameter.mandatory => {
+                cx.error(el.place(), format!("template `{name}` needs the parameter `{}`", parameter.name));
+            }
+            None => {}
+        }
+    }
+}
+
+impl Mediator for CallTemplate {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let mut parameters = Vec::with_capacity(self.parameters.len());
+        for (name, argument) in &self.parameters {
+            let value = match argument {
+                Argument::Constant(value) => value.clone(),
+                Argument::Computed(expression) => expression.value(exchange)?.unwrap_or_else(|| Value::string("")),
+                Argument::Text(template) => Value::string(template.text(exchange)?),
+            };
+            parameters.push((name.clone(), value));
+        }
+        let scope = FunctionScope { template: self.template.clone(), parameters, on_error: self.on_error };
+        Ok(Flow::EnterTemplate(self.sequence, Box::new(scope)))
+    }
+
+    fn needs(&self) -> Needs {
+        let strongest = self.parameters.iter().map(|(_, argument)| match argument {
+            Argument::Constant(_) => Needs::Nothing,
+            Argument::Computed(expression) => expression.needs(),
+            Argument::Text(template) => template.needs(),
+        });
+        if strongest.max().unwrap_or_default() == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
+    }
+}
+
+/// A template that is defined nowhere: a fault when a message gets here.
+struct Missing {
+    message: Arc<str>,
+}
+
+impl Mediator for Missing {
+    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
+        Err(Fault::new(self.message.clone()))
+    }
+}

@@ -1,0 +1,280 @@
+//! `<format>`: cut into text, `$1` arguments and `${…}` expressions when it is compiled.
+
+use std::sync::Arc;
+
+use penstock_compile::{Compiler, Element, Expression, NameKind};
+use penstock_engine::{Needs, Place};
+use penstock_xml::{Document, NodeId, NodeKind, WriteOptions};
+
+use super::Media;
+use crate::template::{self, pieces};
+use crate::tree::{Change, Changes, edit};
+
+/// A compiled format.
+pub struct Format {
+    /// The parts in order.
+    pub pieces: Vec<Piece>,
+    /// Bytes of text in it.
+    pub length_hint: usize,
+    /// Whether it is a whole SOAP envelope.
+    pub is_envelope: bool,
+}
+
+/// A part of a format.
+pub enum Piece {
+    /// As it stands.
+    Text(Arc<str>),
+    /// `$n`, 0-based.
+    Argument {
+        /// Which.
+        index: usize,
+        /// It stands between double quotes.
+        quoted: bool,
+        /// It stands inside a tag.
+        attribute: bool,
+    },
+    /// `${…}`.
+    Expression {
+        /// What.
+        expression: Expression,
+        /// It stands between double quotes.
+        quoted: bool,
+        /// It stands inside a tag.
+        attribute: bool,
+    },
+    /// `${…}` of a FreeMarker template: text, as it is.
+    Plain(Expression),
+}
+
+impl Format {
+    /// Whether an expression looks at the body.
+    pub fn reads_body(&self) -> bool {
+        let expressions = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Expression { expression, .. } | Piece::Plain(expression) => Some(expression),
+            Piece::Text(_) | Piece::Argument { .. } => None,
+        });
+        template::needs_of(expressions) != Needs::Nothing
+    }
+}
+
+/// Compiles a `<format>`; `arguments` is how many there are.
+pub fn compile(
+    el: &Element<'_>,
+    cx: &mut Compiler<'_>,
+    media: Media,
+    freemarker: bool,
+    arguments: usize,
+) -> Option<Format> {
+    let at = el.place();
+    let (text, is_envelope) = text_of(el, cx, media)?;
+    let mut cutter = Cutter { cx, el, at, media, freemarker, arguments, pieces: Vec::new(), in_tag: false };
+    cutter.cut(&text)?;
+    let pieces = cutter.pieces;
+    el.accept_all();
+    Some(Format { pieces, length_hint: text.len() + 64, is_envelope })
+}
+
+/// The text of the format, and whether it is an envelope.
+fn text_of(el: &Element<'_>, cx: &mut Compiler<'_>, media: Media) -> Option<(String, bool)> {
+    if let Some(key) = el.attribute("key") {
+        let Some(resource) = cx.program.resources.get(key).cloned() else {
+            cx.unknown(NameKind::Resource, key, el.attribute_place("key"));
+            return Some((String::new(), false));
+        };
+        let text = resource.text().into_owned();
+        if media == Media::Xml
+            && let Ok(document) = Document::parse(resource.bytes.clone(), &penstock_xml::ParseOptions::default())
+            && let Some(root) = document.root_element()
+        {
+            return Some(serialized(&document, root));
+        }
+        return Some((text, false));
+    }
+    match (media, el.children().next()) {
+        (Media::Xml, Some(child)) => {
+            child.accept_all();
+            Some(serialized(&child.source.document, child.node))
+        }
+        (_, Some(child)) => {
+            // JSON or text that contains markup.
+            let text = el.text();
+            let markup = String::from_utf8_lossy(&child.to_xml()).into_owned();
+            Some((if text.is_empty() { markup } else { text }, false))
+        }
+        (_, None) => Some((el.text(), false)),
+    }
+}
+
+/// The element as text without the white space that only lays out the configuration.
+fn serialized(document: &Document, element: NodeId) -> (String, bool) {
+    let layout: Changes = document
+        .descendants(element)
+        .filter(|node| document.kind(*node) == NodeKind::Text && document.text(*node).trim().is_empty())
+        .map(|node| (node, Change::Replace(Vec::new())))
+        .collect();
+    let name = document.name(element);
+    let is_envelope = name.local == "Envelope"
+        && (name.namespace.contains("soap/envelope") || name.namespace.contains("soap-envelope"));
+    // The element is copied out first, so that only its own namespaces come along.
+    let mut builder = penstock_xml::TreeBuilder::new();
+    let edited;
+    let (document, element) = if layout.is_empty() {
+        (document, element)
+    } else {
+        let path = path_to(document, element);
+        edited = edit(document, &layout);
+        match follow(&edited, &path) {
+            Some(element) => (&edited, element),
+            None => (document, element),
+        }
+    };
+    builder.copy(document, element);
+    let copy = builder.finish();
+    let bytes = penstock_xml::to_vec(&copy, Document::ROOT, &WriteOptions::default());
+    (String::from_utf8_lossy(&bytes).into_owned(), is_envelope)
+}
+
+/// Which element child to take at each level to get to an element.
+fn path_to(document: &Document, element: NodeId) -> Vec<usize> {
+    let mut path = Vec::new();
+    let mut node = element;
+    while let Some(parent) = document.parent(node) {
+        let position =
+            document.children(parent).filter(|child| document.is_element(*child)).position(|child| child == node);
+        path.push(position.unwrap_or_default());
+        node = parent;
+    }
+    path.reverse();
+    path
+}
+
+fn follow(document: &Document, path: &[usize]) -> Option<NodeId> {
+    let mut node = Document::ROOT;
+    for position in path {
+        node = document.children(node).filter(|child| document.is_element(*child)).nth(*position)?;
+    }
+    Some(node)
+}
+
+struct Cutter<'a, 'e, 'r> {
+    cx: &'a mut Compiler<'r>,
+    el: &'a Element<'e>,
+    at: Place,
+    media: Media,
+    freemarker: bool,
+    arguments: usize,
+    pieces: Vec<Piece>,
+    in_tag: bool,
+}
+
+impl Cutter<'_, '_, '_> {
+    fn cut(&mut self, text: &str) -> Option<()> {
+        if self.freemarker && (text.contains("<#") || text.contains("&lt;#") || text.contains("[#")) {
+            self.cx.error(self.at.clone(), "FreeMarker directives (`<#…>`) are not supported yet; `${…}` is");
+            return None;
+        }
+        let mut rest = text;
+        for piece in pieces(text) {
+            match piece {
+                template::Piece::Text(part) => {
+                    rest = &rest[part.len()..];
+                    if self.freemarker { self.text(part) } else { self.arguments(part, rest) }
+                }
+                template::Piece::Expression(part) => {
+                    rest = &rest[part.len()..];
+                    self.expression(part, rest)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.media == Media::Xml
+            && let Some(at) = text.rfind(['<', '>'])
+        {
+            self.in_tag = text.as_bytes()[at] == b'<';
+        }
+        self.pieces.push(Piece::Text(text.into()));
+    }
+
+    fn before_is_quote(&self) -> bool {
+        matches!(self.pieces.last(), Some(Piece::Text(text)) if text.ends_with('"'))
+    }
+
+    /// Finds `$n` in a text; `after` is what follows the text.
+    fn arguments(&mut self, text: &str, after: &str) {
+        let mut rest = text;
+        let mut from = 0;
+        while let Some(at) = rest[from..].find('$').map(|at| at + from) {
+            let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+            let number: usize = rest[at + 1..at + 1 + digits].parse().unwrap_or(0);
+            if number == 0 || number > self.arguments {
+                from = at + 1;
+                continue;
+            }
+            self.text(&rest[..at]);
+            rest = &rest[at + 1 + digits..];
+            from = 0;
+            let next = rest.chars().next().or_else(|| after.chars().next());
+            let quoted = self.media == Media::Json && self.before_is_quote() && next == Some('"');
+            self.pieces.push(Piece::Argument { index: number - 1, quoted, attribute: self.in_tag });
+        }
+        self.text(rest);
+    }
+
+    fn expression(&mut self, text: &str, after: &str) -> Option<()> {
+        let text = if self.media == Media::Xml { unescape(text) } else { text.to_owned() };
+        if self.freemarker {
+            let translated = freemarker(&text);
+            self.pieces.push(Piece::Plain(Expression::compile(self.cx, self.el, &translated, self.at.clone())?));
+            return Some(());
+        }
+        let expression = Expression::compile(self.cx, self.el, &text, self.at.clone())?;
+        let quoted = self.media == Media::Json && self.before_is_quote() && after.starts_with('"');
+        self.pieces.push(Piece::Expression { expression, quoted, attribute: self.in_tag });
+        Some(())
+    }
+}
+
+/// The names of a FreeMarker template in the language of expressions.
+fn freemarker(text: &str) -> String {
+    let inner = text.trim_start_matches("${").trim_end_matches('}').trim();
+    for (prefix, scope) in [("ctx.", "props.synapse."), ("axis2.", "props.axis2."), ("trp.", "headers.")] {
+        if let Some(name) = inner.strip_prefix(prefix) {
+            return format!("${{{scope}{name}}}");
+        }
+    }
+    format!("${{{inner}}}")
+}
+
+/// Takes back what the serializer escaped.
+fn unescape(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_left_out_of_formats() {
+        let document =
+            Document::parse(&b"<f>\n  <a x='1'>\n <b> t </b>\n</a>\n</f>"[..], &penstock_xml::ParseOptions::default())
+                .unwrap();
+        let a = document.descendants(Document::ROOT).find(|node| document.local_name(*node) == "a").unwrap();
+        assert_eq!(serialized(&document, a), ("<a x=\"1\"><b> t </b></a>".to_owned(), false));
+    }
+
+    #[test]
+    fn freemarker_names_become_expressions() {
+        for (text, expected) in
+            [("${ctx.id}", "${props.synapse.id}"), ("${payload.a}", "${payload.a}"), ("${trp.Host}", "${headers.Host}")]
+        {
+            assert_eq!(freemarker(text), expected);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! How a value stands in a format: by what it is, what is built and whether it stands in quotes.
+
+use std::fmt::Write;
+
+use penstock_engine::Fault;
+use penstock_message::Value;
+use penstock_xml::{Document, NodeId, WriteOptions};
+
+use super::Media;
+use super::argument::{Given, GivenValue};
+use crate::{payload, typed};
+
+/// Inserts an argument.
+pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, attribute: bool) {
+    match (&given.value, media) {
+        (GivenValue::Nothing, _) => {}
+        (GivenValue::Text(text), Media::Text) => out.push_str(text),
+        (GivenValue::Json(json, raw), Media::Text) => out.push_str(&json_text(json, raw.as_deref())),
+        (GivenValue::Text(text), Media::Xml) => xml(out, text, given.literal, attribute),
+        (GivenValue::Json(json, raw), Media::Xml) => {
+            match payload::json_elements(json).filter(|_| !given.literal && !attribute) {
+                Some((document, nodes)) => inside(out, &document, &nodes),
+                None => xml(out, &json_text(json, raw.as_deref()), given.literal, attribute),
+            }
+        }
+        (GivenValue::Text(text), Media::Json) => text_in_json(out, text, given.literal, quoted),
+        (GivenValue::Json(json, raw), Media::Json) => {
+            let composed = json.is_object() || json.is_array();
+            let text = json_text(json, raw.as_deref());
+            if composed && !quoted && !given.literal { out.push_str(&text) } else { escape_json(out, &text) }
+        }
+    }
+}
+
+/// JSON as text: a string without its quotes, anything else as it was written or would be.
+fn json_text(json: &serde_json::Value, raw: Option<&str>) -> String {
+    match (json, raw) {
+        (serde_json::Value::String(text), _) => text.clone(),
+        (_, Some(raw)) => raw.to_owned(),
+        (other, None) => other.to_string(),
+    }
+}
+
+fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
+    let trimmed = text.trim();
+    if !literal && trimmed.starts_with('<') {
+        if let Ok((document, root)) = payload::parse(trimmed.as_bytes().to_vec())
+            && let Ok(json) = typed::xml_to_json(&document, &[root])
+        {
+            let text = json.to_string();
+            return if quoted { escape_json(out, &text) } else { out.push_str(&text) };
+        }
+    }
+    if !literal
+        && !quoted
+        && trimmed.starts_with(['{', '['])
+        && serde_json::from_str::<serde_json::Value>(trimmed).is_ok()
+    {
+        out.push_str(trimmed);
+        return;
+    }
+    escape_json(out, text);
+}
+
+/// Text that is XML goes in as XML, unless it is to be text.
+fn xml(out: &mut String, text: &str, literal: bool, attribute: bool) {
+    let trimmed = text.trim();
+    if !literal
+        && !attribute
+        && trimmed.starts_with('<')
+        && trimmed.ends_with('>')
+        && payload::parse(trimmed.as_bytes().to_vec()).is_ok()
+    {
+        out.push_str(without_declaration(trimmed));
+        return;
+    }
+    escape_xml(out, text, attribute);
+}
+
+fn without_declaration(xml: &str) -> &str {
+    match xml.strip_prefix("<?xml").and_then(|rest| rest.split_once("?>")) {
+        Some((_, rest)) => rest,
+        None => xml,
+    }
+}
+
+fn escape_xml(out: &mut String, text: &str, attribute: bool) {
+    let mut escaped = Vec::with_capacity(text.len() + 16);
+    if attribute {
+        penstock_xml::escape_attribute(&mut escaped, text)
+    } else {
+        penstock_xml::escape_text(&mut escaped, text)
+    }
+    out.push_str(&String::from_utf8_lossy(&escaped));
+}
+
+/// Everything inside the root: `<jsonObject>` itself is only a hull.
+fn inside(out: &mut String, document: &Document, nodes: &[NodeId]) {
+    for node in nodes {
+        for child in document.children(*node) {
+            write(out, document, child);
+        }
+    }
+}
+
+fn write(out: &mut String, document: &Document, node: NodeId) {
+    let bytes = penstock_xml::to_vec(document, node, &WriteOptions::default());
+    out.push_str(&String::from_utf8_lossy(&bytes));
+}
+
+/// Text as the inside of a JSON string.
+pub fn escape_json(out: &mut String, text: &str) {
+    for letter in text.chars() {
+        match letter {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            control if control < ' ' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            }
+            other => out.push(other),
+        }
+    }
+}
+
+/// Inserts the value of a `${…}`.
+pub fn expression(
+    out: &mut String,
+    value: Option<&Value>,
+    media: Media,
+    quoted: bool,
+    attribute: bool,
+) -> Result<(), Fault> {
+    let Some(value) = value else { return Ok(()) };
+    match (media, value) {
+        (Media::Text, _) => out.push_str(&value.to_text()),
+        (Media::Json, _) if quoted => escape_json(out, &value.to_text()),
+        (Media::Json, Value::Xml(document, nodes)) => out.push_str(&typed::xml_to_json(document, nodes)?.to_string()),
+        (Media::Json, Value::String(text)) => string_in_json(out, text),
+        (Media::Json, Value::Json(json)) => out.push_str(&json.to_string()),
+        (Media::Json, other) => out.push_str(&other.to_text()),
+        (Media::Xml, _) if attribute => escape_xml(out, &value.to_text(), true),
+        (Media::Xml, Value::Xml(document, nodes)) => {
+            for node in nodes {
+                match document.kind(*node) {
+                    penstock_xml::NodeKind::Attribute => escape_xml(out, document.text(*node), false),
+                    _ => write(out, document, *node),
+                }
+            }
+        }
+        (Media::Xml, Value::Json(json)) => match payload::json_elements(json) {
+            Some((document, nodes)) => inside(out, &document, &nodes),
+            None => escape_xml(out, &value.to_text(), false),
+        },
+        (Media::Xml, other) => escape_xml(out, &other.to_text(), false),
+    }
+    Ok(())
+}
+
+/// A string without quotes around its place: JSON when it is JSON, else a string of JSON.
+fn string_in_json(out: &mut String, text: &str) {
+    let trimmed = text.trim();
+    if trimmed.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(trimmed).is_ok() {
+        out.push_str(trimmed);
+        return;
+    }
+    out.push('"');
+    escape_json(out, text);
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn check(value: &str, media: Media, quoted: bool, literal: bool, expected: &str) {
+        let mut out = String::new();
+        let given = Given { value: GivenValue::Text(value.into()), literal };
+        argument(&mut out, &given, media, quoted, false);
+        assert_eq!(out, expected, "{value}");
+    }
+
+    #[test]
+    fn texts_stand_as_what_they_are() {
+        check("a & \"b\"", Media::Xml, false, false, "a &amp; \"b\"");
+        check("<a>1</a>", Media::Xml, false, false, "<a>1</a>");
+        check("<a>1</a>", Media::Xml, false, true, "&lt;a&gt;1&lt;/a&gt;");
+        check("<a>1", Media::Xml, false, false, "&lt;a&gt;1");
+        check("{\"a\":1}", Media::Xml, false, false, "{\"a\":1}");
+        check("a \"b\"\n", Media::Json, true, false, "a \\\"b\\\"\\n");
+        check("{\"a\":1}", Media::Json, false, false, "{\"a\":1}");
+        check("{\"a\":1}", Media::Json, true, true, "{\\\"a\\\":1}");
+        check("{a}", Media::Json, false, false, "{a}");
+        check("<&\n", Media::Text, false, false, "<&\n");
+    }
+
+    #[test]
+    fn json_arguments_keep_their_kind() {
+        for (json, media, quoted, expected) in [
+            (r#"{"a":[1,2]}"#, Media::Json, false, r#"{"a":[1,2]}"#),
+            (r#"{"a":1}"#, Media::Json, true, r#"{\"a\":1}"#),
+            (r#""x""#, Media::Json, true, "x"),
+            ("1.50", Media::Json, false, "1.50"),
+            (r#"{"a":"x<"}"#, Media::Xml, false, "<a>x&lt;</a>"),
+        ] {
+            let mut out = String::new();
+            let value = GivenValue::Json(Arc::new(serde_json::from_str(json).unwrap()), None);
+            argument(&mut out, &Given { value, literal: false }, media, quoted, false);
+            assert_eq!(out, expected);
+        }
+    }
+}

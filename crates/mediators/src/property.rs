@@ -1,0 +1,171 @@
+//! `<property>` and `<propertyGroup>`: sets or removes properties of any scope.
+
+use std::sync::Arc;
+
+use penstock_compile::{Compiler, Element, MediatorKind};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_message::{Scope, Value};
+use regex::Regex;
+
+use crate::typed::{Source, Type};
+
+/// The kind.
+pub const KIND: MediatorKind = MediatorKind { name: "property", compile };
+/// The kind of `<propertyGroup>`.
+pub const GROUP: MediatorKind = MediatorKind { name: "propertyGroup", compile: compile_group };
+
+struct Property {
+    scope: Scope,
+    name: Arc<str>,
+    action: Action,
+}
+
+enum Action {
+    Set { source: Source, declared: Type, pattern: Option<(Regex, usize)> },
+    Remove,
+}
+
+fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    Some(Box::new(property(el, cx)?))
+}
+
+fn property(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Property> {
+    let name: Arc<str> = el.required(cx, "name")?.into();
+    let scope = scope(el, cx)?;
+    if el.attribute("action") == Some("remove") {
+        // What was to be set is often left in place when an action becomes `remove`.
+        for unused in ["value", "expression", "type"] {
+            el.attribute(unused);
+        }
+        return Some(Property { scope, name, action: Action::Remove });
+    }
+    if matches!(scope, Scope::Registry | Scope::Environment | Scope::File) {
+        cx.warn(el.attribute_place("scope"), "properties of this scope cannot be set and the value is lost");
+    }
+    let declared = match el.attribute("type") {
+        None | Some("") => Type::String,
+        Some(text) => match Type::parse(text) {
+            Some(declared) => declared,
+            None => {
+                cx.error(
+                    el.attribute_place("type"),
+                    format!("`{text}` is not a type: STRING, BOOLEAN, INTEGER, LONG, SHORT, FLOAT, DOUBLE, OM, JSON"),
+                );
+                return None;
+            }
+        },
+    };
+    let pattern = pattern(el, cx)?;
+    let has_source =
+        el.attribute("value").is_some() || el.attribute("expression").is_some() || el.children().next().is_some();
+    if !has_source {
+        cx.error(el.place(), "<property> needs `value`, `expression` or an element inside");
+        return None;
+    }
+    let source = Source::compile(cx, el, Some(declared))?;
+    Some(Property { scope, name, action: Action::Set { source, declared, pattern } })
+}
+
+fn scope(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Scope> {
+    let text = el.attribute("scope").unwrap_or_default();
+    let scope = Scope::parse(text);
+    if scope.is_none() {
+        cx.error(
+            el.attribute_place("scope"),
+            format!("`{text}` is not a scope: default, transport, axis2, axis2-client, operation, registry, system"),
+        );
+    }
+    scope
+}
+
+/// `pattern` and `group`; the outer `None` after an error.
+fn pattern(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<(Regex, usize)>> {
+    let group = el.attribute("group").and_then(|group| group.trim().parse().ok()).unwrap_or(0);
+    let Some(pattern) = el.attribute("pattern") else { return Some(None) };
+    match Regex::new(pattern) {
+        Ok(regex) => Some(Some((regex, group))),
+        Err(error) => {
+            cx.error(
+                el.attribute_place("pattern"),
+                format!("the regular expression `{pattern}` is not valid: {error}"),
+            );
+            None
+        }
+    }
+}
+
+impl Property {
+    fn apply(&self, exchange: &mut Exchange) -> Result<(), Fault> {
+        let Action::Set { source, declared, pattern } = &self.action else {
+            exchange.remove_property(self.scope, &self.name);
+            return Ok(());
+        };
+        let value = match (declared, pattern) {
+            (Type::Xml | Type::Json, None) => {
+                source.value(exchange)?.map(|value| declared.coerce(value)).transpose()?
+            }
+            // An element inside stays one, whatever type stands beside it.
+            (_, None) if matches!(source, Source::Constant(_)) => source.value(exchange)?,
+            (_, pattern) => match source.text(exchange)? {
+                None => None,
+                Some(text) => Some(declared.coerce(Value::string(matched(pattern.as_ref(), text)))?),
+            },
+        };
+        match value {
+            Some(value) => exchange.set_property(self.scope, &self.name, value),
+            // Nothing was found: the property is empty afterwards, it does not keep what it was.
+            None => exchange.remove_property(self.scope, &self.name),
+        }
+        Ok(())
+    }
+}
+
+/// The group of the first match; the whole text when nothing matches.
+fn matched(pattern: Option<&(Regex, usize)>, text: String) -> String {
+    let Some((regex, group)) = pattern else { return text };
+    let found = regex.captures(&text).and_then(|captures| captures.get(*group)).map(|found| found.as_str().to_owned());
+    found.unwrap_or(text)
+}
+
+impl Mediator for Property {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        self.apply(exchange)?;
+        Ok(Flow::Next)
+    }
+
+    fn needs(&self) -> Needs {
+        match &self.action {
+            Action::Set { source, .. } => source.needs(),
+            Action::Remove => Needs::Nothing,
+        }
+    }
+}
+
+struct Group {
+    properties: Vec<Property>,
+}
+
+fn compile_group(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let mut properties = Vec::new();
+    for child in el.elements("property") {
+        properties.push(property(&child, cx)?);
+        child.finish(cx);
+    }
+    Some(Box::new(Group { properties }))
+}
+
+impl Mediator for Group {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        for property in &self.properties {
+            property.apply(exchange)?;
+        }
+        Ok(Flow::Next)
+    }
+
+    fn needs(&self) -> Needs {
+        // One expression that peeks may ask for more of the body after others have been set already;
+        // reading the whole first keeps every property evaluated once.
+        let strongest = self.properties.iter().map(Mediator::needs).max().unwrap_or_default();
+        if strongest == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
+    }
+}
