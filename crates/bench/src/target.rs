@@ -5,6 +5,7 @@ use crate::plan::Target;
 use std::fs::File;
 use std::io::Read;
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -75,6 +76,8 @@ pub fn start(target: &Target, placeholders: &Placeholders, log: &Path) -> Result
     let output = File::create(log).map_err(failed)?;
     let child = Command::new(&program_path)
         .args(arguments)
+        // Ctrl-C is for us: the gateway must not end before the requests to it do.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(output.try_clone().map_err(failed)?)
         .stderr(output)

@@ -1,4 +1,6 @@
 //! The kit from end to end over real sockets: every protocol against the embedded backend, a whole plan, a JTL file.
+#![expect(clippy::unwrap_used, reason = "a panic in a test is the report")]
+
 use bytes::Bytes;
 use penstock_bench::echo::{EchoServer, EchoSpec};
 use penstock_bench::figures::{Figures, Metric};

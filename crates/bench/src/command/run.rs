@@ -7,7 +7,7 @@ use crate::plan::{Plan, Target, builtin};
 use crate::progress::clock;
 use crate::report;
 use crate::report::published::{CAVEAT, Published};
-use crate::report::{tables, terminal};
+use crate::report::terminal;
 use crate::results::{Results, ResultsDirectory};
 use crate::runner::{Report, Session};
 use clap::{Arg, ArgMatches};
@@ -401,10 +401,7 @@ fn text_report(results: &Results, published: Option<&Published>) -> String {
     if published.is_some() {
         text.push_str(&format!("{CAVEAT}\n"));
     }
-    let ratios = tables::pair_table(results);
-    if !ratios.is_empty() {
-        text.push_str(&ratios);
-    }
+    text.push_str(&terminal::ratios(results));
     text
 }
 

@@ -54,7 +54,7 @@ struct Scale {
 const LOGARITHMIC_FROM: f64 = 30.0;
 
 impl Scale {
-    fn over(values: &[f64], may_be_logarithmic: bool) -> Scale {
+    fn over(values: &[f64], may_be_logarithmic: bool, headroom: f64) -> Scale {
         let positive = values.iter().copied().filter(|value| *value > 0.0);
         let least = positive.clone().fold(f64::INFINITY, f64::min);
         let greatest = positive.fold(0.0, f64::max);
@@ -67,7 +67,7 @@ impl Scale {
             return Scale { low: 10_f64.powf(low), high: 10_f64.powf(high), logarithmic: true, ticks };
         }
         let step = nice_step(greatest / 4.0);
-        let count = (greatest / step).ceil();
+        let count = (greatest * headroom / step).ceil();
         let ticks = (0..=count as u32).map(|number| f64::from(number) * step).collect();
         Scale { low: 0.0, high: count * step, logarithmic: false, ticks }
     }
@@ -128,7 +128,9 @@ impl Chart {
     fn svg(&self) -> String {
         let values: Vec<f64> =
             self.series.iter().flat_map(|series| series.points.iter().map(|(_, value)| *value)).collect();
-        let scale = Scale::over(&values, self.may_be_logarithmic && !self.bars);
+        // Numbers stand above the bars.
+        let headroom = if self.bars { 1.1 } else { 1.0 };
+        let scale = Scale::over(&values, self.may_be_logarithmic && !self.bars, headroom);
         let mut svg = format!(
             "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>",
             escape(&self.title)
@@ -253,11 +255,11 @@ mod tests {
             (vec![12_345.0], vec![0.0, 5000.0, 10_000.0, 15_000.0]),
             (vec![], vec![0.0, 1.0]),
         ] {
-            assert_eq!(Scale::over(&values, true).ticks, expected);
+            assert_eq!(Scale::over(&values, true, 1.0).ticks, expected);
         }
-        let logarithmic = Scale::over(&[0.5, 400.0], true);
+        let logarithmic = Scale::over(&[0.5, 400.0], true, 1.0);
         assert_eq!(logarithmic.ticks, [0.1, 1.0, 10.0, 100.0, 1000.0]);
-        assert!(!Scale::over(&[0.5, 400.0], false).logarithmic);
+        assert!(!Scale::over(&[0.5, 400.0], false, 1.0).logarithmic);
     }
 
     #[test]

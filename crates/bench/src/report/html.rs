@@ -86,10 +86,7 @@ fn scenarios(results: &Results, rows: &[Row], published: Option<&Published>) -> 
             } else {
                 html.push_str(&over_sizes(&rows, results, published));
             }
-            for target in results.targets() {
-                let rows: Vec<&Row> = rows.iter().filter(|row| row.target == target).copied().collect();
-                html.push_str(&distribution(&rows, target));
-            }
+            html.push_str(&distributions(&rows, &results.targets()));
             html.push_str("</div>");
         }
         html.push_str("</section>");
@@ -196,20 +193,37 @@ fn over_sizes(rows: &[&Row], results: &Results, published: Option<&Published>) -
     html
 }
 
-/// Response time by percentile, on an axis that gives each further nine the same room.
-fn distribution(rows: &[&Row], target: &str) -> String {
+/// Response time by percentile with the fewest users: one chart with a line per message size, or with several gateways
+/// one chart per message size with a line per gateway.
+fn distributions(rows: &[&Row], targets: &[&str]) -> String {
     let Some(users) = rows.iter().map(|row| row.cell.users).min() else { return String::new() };
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.cell.users == users).copied().collect();
+    let sizes = distinct(rows.iter().map(|row| row.cell.message_bytes));
+    if let [target] = targets {
+        let lines = rows.iter().zip(0..).map(|(row, colour)| (*row, size_name(row.cell.message_bytes), colour));
+        return distribution(lines, target, users);
+    }
+    let mut html = String::new();
+    for size in sizes {
+        let of_size = rows.iter().filter(|row| row.cell.message_bytes == size);
+        let colour = |row: &Row| targets.iter().position(|target| *target == row.target).unwrap_or(0);
+        let lines = of_size.map(|row| (*row, row.target.clone(), colour(row)));
+        html.push_str(&distribution(lines, &size_name(size), users));
+    }
+    html
+}
+
+/// One chart of response times, on an axis that gives each further nine of the percentile the same room.
+fn distribution<'a>(lines: impl Iterator<Item = (&'a Row, String, usize)>, heading: &str, users: usize) -> String {
     let nines = |percentile: f64| -(1.0 - percentile / 100.0).log10();
-    let rows =
-        rows.iter().filter(|row| row.cell.users == users && row.figures.distribution.len() == DISTRIBUTION.len());
-    let series: Vec<Series> = rows
-        .enumerate()
-        .map(|(colour, row)| {
+    let measured = lines.filter(|(row, ..)| row.figures.distribution.len() == DISTRIBUTION.len());
+    let series: Vec<Series> = measured
+        .map(|(row, name, colour)| {
             let points = DISTRIBUTION.iter().zip(&row.figures.distribution);
             // The maximum would stand infinitely far to the right.
             let points = points.filter(|(percentile, _)| **percentile < 100.0);
             let points = points.map(|(percentile, ms)| (nines(*percentile), *ms)).collect();
-            Series { name: size_name(row.cell.message_bytes), points, colour, foreign: false }
+            Series { name, points, colour, foreign: false }
         })
         .collect();
     if series.is_empty() {
@@ -217,7 +231,7 @@ fn distribution(rows: &[&Row], target: &str) -> String {
     }
     let ticks = [(0.0, "0"), (50.0, "50"), (90.0, "90"), (99.0, "99"), (99.9, "99.9"), (99.99, "99.99")];
     let chart = Chart {
-        title: format!("Response time by percentile, {target}, {users} users"),
+        title: format!("Response time by percentile, {heading}, {users} users"),
         y_label: format!("Response time (ms), {users} users"),
         x_label: "Percentile of requests (%)".to_owned(),
         x_ticks: ticks.into_iter().map(|(percentile, text)| (nines(percentile), text.to_owned())).collect(),
@@ -225,7 +239,7 @@ fn distribution(rows: &[&Row], target: &str) -> String {
         bars: false,
         may_be_logarithmic: true,
     };
-    panel(target, &chart)
+    panel(heading, &chart)
 }
 
 fn panel(target: &str, chart: &Chart) -> String {

@@ -2,8 +2,8 @@
 use crate::figures::{Figures, Metric};
 use crate::load::tally::{FailedExchange, Tally};
 use crate::report::published::Published;
-use crate::report::tables::published_fields;
-use crate::results::Row;
+use crate::report::tables::{pairs, published_fields, ratio_text};
+use crate::results::{Results, Row};
 
 /// The figures of one load.
 pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>) -> String {
@@ -127,6 +127,30 @@ pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
         table.push(line);
     }
     align(&table)
+}
+
+/// Ratios of the first gateway to the others, round by round; empty with a single gateway.
+pub fn ratios(results: &Results) -> String {
+    let rows = results.rows();
+    let targets = results.targets();
+    let mut table: Vec<Vec<String>> = Vec::new();
+    for (row, other) in pairs(&rows, &targets) {
+        let cell = &row.cell;
+        let ratio = |metric| match row.paired_ratio(other, metric) {
+            Some((median, least, greatest)) => {
+                format!("{} ({}–{})", ratio_text(median), ratio_text(least), ratio_text(greatest))
+            }
+            None => String::new(),
+        };
+        let mut line = vec![other.target.clone(), cell.scenario.clone()];
+        line.extend([cell.users.to_string(), cell.message_bytes.to_string(), cell.backend_delay_ms.to_string()]);
+        line.extend([Metric::Throughput, Metric::Average, Metric::TargetCpu].map(ratio));
+        table.push(line);
+    }
+    let Some(first) = targets.first().filter(|_| !table.is_empty()) else { return String::new() };
+    let head = ["Beside", "Scenario", "Users", "Bytes", "Delay", "Throughput", "Avg response time", "CPU per request"];
+    table.insert(0, head.map(str::to_owned).into());
+    format!("\nRatios {first}/other of the same round, median (least–greatest):\n{}", align(&table))
 }
 
 /// Columns of equal width; the first two hold names, the others numbers.
