@@ -254,6 +254,17 @@ impl Document {
         Descendants { document: self, next, end }
     }
 
+    /// The elements below a node that have a name, in document order: a single pass over the array.
+    #[inline]
+    pub fn descendants_named(&self, id: NodeId, name: NameId) -> impl Iterator<Item = NodeId> {
+        let (first, end) = self.content(id);
+        let nodes = self.nodes.get(first as usize..end as usize).unwrap_or(&[]);
+        let matches = move |node: &Node| {
+            node.kind() == NodeKind::Element && self.names.qnames[node.name() as usize].canonical == name.0
+        };
+        nodes.iter().zip(first..).filter(move |(node, _)| matches(node)).map(|(_, index)| NodeId(index))
+    }
+
     /// The attributes of an element, in the order written.
     #[inline]
     pub fn attributes(&self, element: NodeId) -> Attributes<'_> {

@@ -62,7 +62,7 @@ pub(crate) enum Op {
 #[derive(Debug)]
 pub(crate) enum Prepared {
     Regex(crate::regex::Regex),
-    Picture(crate::functions::format_number::Picture),
+    Picture(Box<crate::functions::format_number::Picture>),
 }
 
 #[derive(Debug)]
@@ -81,6 +81,8 @@ pub(crate) struct PathCode {
     pub(crate) ordered_from_one: bool,
     /// The same when walking from several nodes in document order.
     pub(crate) ordered_from_many: bool,
+    /// Whether every step leads to nodes at or below the one it starts from.
+    pub(crate) downward: bool,
 }
 
 #[derive(Debug)]
@@ -138,6 +140,8 @@ pub(crate) enum Predicate {
     Last,
     /// On a fused `//name[3]`: the third among its siblings that pass the step's test.
     SiblingPosition(usize),
+    /// On a fused `//name[last()]`: no sibling after it passes the step's test.
+    SiblingLast,
     /// `[@a = 'b']`: never a number.
     Condition(Code, NeedsSize),
     /// A number means a position, anything else a condition; only the value tells.

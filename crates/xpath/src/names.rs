@@ -3,10 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Namespace and local part.
+type ExpandedName = (Option<Arc<str>>, Arc<str>);
+
 /// The names that a set of expressions tests for. Share one pool between the expressions of a program.
 pub struct NamePool {
     id: u64,
-    names: Mutex<Vec<(Option<Arc<str>>, Arc<str>)>>,
+    names: Mutex<Vec<ExpandedName>>,
 }
 
 impl Default for NamePool {

@@ -26,12 +26,15 @@ const BUCKETS: usize = 28;
 pub struct Session {
     /// The first document has a place of its own: most sessions have no other.
     first: OnceCell<Entry>,
-    buckets: [OnceCell<Box<[OnceCell<Entry>]>>; BUCKETS],
+    /// Those after the first, made when there is a second.
+    buckets: OnceCell<Box<[Bucket; BUCKETS]>>,
     len: Cell<u32>,
     /// The pool whose numbers the entries' names are indexed by: that of the first expression evaluated.
     pool: Cell<u64>,
     fuel: Cell<u64>,
 }
+
+type Bucket = OnceCell<Box<[OnceCell<Entry>]>>;
 
 struct Entry {
     document: Arc<Document>,
@@ -56,7 +59,7 @@ impl Session {
     pub fn new() -> Session {
         Session {
             first: OnceCell::new(),
-            buckets: [const { OnceCell::new() }; BUCKETS],
+            buckets: OnceCell::new(),
             len: Cell::new(0),
             pool: Cell::new(0),
             fuel: Cell::new(DEFAULT_FUEL),
@@ -78,8 +81,8 @@ impl Session {
             self.first.set(entry).is_ok()
         } else {
             let (bucket, offset) = place(index);
-            let slots =
-                self.buckets[bucket].get_or_init(|| (0..FIRST_BUCKET << bucket).map(|_| OnceCell::new()).collect());
+            let buckets = self.buckets.get_or_init(|| Box::new([const { OnceCell::new() }; BUCKETS]));
+            let slots = buckets[bucket].get_or_init(|| (0..FIRST_BUCKET << bucket).map(|_| OnceCell::new()).collect());
             slots[offset].set(entry).is_ok()
         };
         debug_assert!(placed, "indices are handed out once");
@@ -103,7 +106,7 @@ impl Session {
             self.first.get()
         } else {
             let (bucket, offset) = place(index);
-            self.buckets.get(bucket).and_then(OnceCell::get).and_then(|slots| slots[offset].get())
+            self.buckets.get().and_then(|buckets| buckets[bucket].get()).and_then(|slots| slots[offset].get())
         };
         entry.expect("nodes are made only for documents of their session")
     }

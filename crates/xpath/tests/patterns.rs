@@ -1,4 +1,5 @@
 //! Patterns: which nodes they match, their priorities, and what can be dispatched on.
+#![allow(clippy::unwrap_used, reason = "a panic is the report")]
 
 mod common;
 

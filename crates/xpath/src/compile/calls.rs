@@ -91,9 +91,9 @@ impl Compiler<'_> {
                     },
                 };
                 match (text(1), self.context.find_decimal_format(name.as_ref())) {
-                    (Some(picture), Some(format)) => {
-                        format_number::Picture::parse(&picture, format).ok().map(Prepared::Picture)
-                    }
+                    (Some(picture), Some(format)) => format_number::Picture::parse(&picture, format)
+                        .ok()
+                        .map(|picture| Prepared::Picture(Box::new(picture))),
                     _ => None,
                 }
             }

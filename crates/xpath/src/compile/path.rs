@@ -1,11 +1,13 @@
 //! Paths: axis steps with their tests worked out, `//name` as one scan, and what is known about the order.
 
+use std::sync::Arc;
+
 use super::Compiler;
 use super::focus::focus_use;
-use crate::ast::{Axis, AxisStep, Comparison, Expr, KindTest, Name, NodeTest, Path, PathStart, Step};
+use crate::ast::{Axis, AxisStep, Comparison, Expr, ExprKind, KindTest, Name, NodeTest, Path, PathStart, Step};
 use crate::code::{Code, Op, PathCode, Predicate, StartCode, StepCode, Test, TestName};
 use crate::error::{Result, Span};
-use crate::static_context::ResultKind;
+use crate::static_context::{FUNCTION_NAMESPACE, ResultKind};
 use crate::value::{Item, Sequence};
 
 impl Compiler<'_> {
@@ -36,9 +38,42 @@ impl Compiler<'_> {
 
     pub(crate) fn step(&mut self, step: &AxisStep) -> Result<StepCode> {
         let test = self.test(step.axis, &step.test);
-        let predicates = self.predicates(&step.predicates)?;
+        let (test, predicates) = match step.predicates.split_first() {
+            Some((first, rest)) => match self.narrowed(&test, first) {
+                Some(narrowed) => (narrowed, rest),
+                None => (test, &*step.predicates),
+            },
+            None => (test, &*step.predicates),
+        };
+        let predicates = self.predicates(predicates)?;
         let needs_size = predicates.iter().any(needs_size);
         Ok(StepCode { axis: step.axis, test, predicates, needs_size, span: step.span })
+    }
+
+    /// `*[local-name() = 'a']`, with `namespace-uri() = 'b'` or without, is a test on the name.
+    fn narrowed(&self, test: &Test, predicate: &Expr) -> Option<Test> {
+        let mut local = None;
+        let mut namespace = None;
+        let parts = match &predicate.kind {
+            ExprKind::And(parts) if parts.len() == 2 => parts.as_slice(),
+            _ => std::slice::from_ref(predicate),
+        };
+        for part in parts {
+            match name_condition(part)? {
+                ("local-name", value) => local = Some(value),
+                (_, value) => namespace = Some(value),
+            }
+        }
+        let local: Arc<str> = local?.into();
+        match (test, namespace) {
+            (Test::AnyElement, None) => Some(Test::ElementLocal(local)),
+            (Test::AnyAttribute, None) => Some(Test::AttributeLocal(local)),
+            (Test::AnyElement, Some(uri)) => {
+                let namespace = if uri.is_empty() { None } else { Some(uri.into()) };
+                Some(Test::Element(self.test_name(&Name { prefix: None, local, namespace })))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn filter(&mut self, base: &Expr, predicates: &[Expr]) -> Result<(Op, ResultKind)> {
@@ -127,7 +162,24 @@ impl Compiler<'_> {
     }
 }
 
-fn uri(name: &Name) -> std::sync::Arc<str> {
+/// `local-name() = 'a'` or `namespace-uri() = 'a'`, either way round: the function and the text.
+fn name_condition(expr: &Expr) -> Option<(&str, &str)> {
+    let ExprKind::GeneralComparison(Comparison::Equal, left, right) = &expr.kind else { return None };
+    let (call, literal) = match (&left.kind, &right.kind) {
+        (ExprKind::Call(name, arguments), ExprKind::Literal(literal))
+        | (ExprKind::Literal(literal), ExprKind::Call(name, arguments))
+            if arguments.is_empty() =>
+        {
+            (name, literal)
+        }
+        _ => return None,
+    };
+    let standard = call.namespace.as_deref() == Some(FUNCTION_NAMESPACE);
+    let known = standard && matches!(&*call.local, "local-name" | "namespace-uri");
+    known.then_some((&*call.local, &**literal.as_text()?))
+}
+
+fn uri(name: &Name) -> Arc<str> {
     name.namespace.clone().unwrap_or_else(|| "".into())
 }
 
@@ -164,7 +216,7 @@ fn position_shortcut(left: &Code, right: &Code) -> Option<Predicate> {
 fn needs_size(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::Last => true,
-        Predicate::Position(_) | Predicate::SiblingPosition(_) => false,
+        Predicate::Position(_) | Predicate::SiblingPosition(_) | Predicate::SiblingLast => false,
         Predicate::Condition(_, needs_size) | Predicate::Either(_, needs_size) => *needs_size,
     }
 }
@@ -173,7 +225,7 @@ fn needs_size(predicate: &Predicate) -> bool {
 pub(crate) fn is_positional(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::Position(_) | Predicate::Last | Predicate::Either(..) => true,
-        Predicate::SiblingPosition(_) => false,
+        Predicate::SiblingPosition(_) | Predicate::SiblingLast => false,
         Predicate::Condition(code, needs_size) => *needs_size || mentions_position(code),
     }
 }
@@ -197,6 +249,10 @@ fn mentions_position(code: &Code) -> bool {
     }
 }
 
+/// Finding out that a node is the nth among its siblings takes up to n steps back, so only for small n it is faster
+/// than counting through the siblings once.
+const MAX_SIBLING_POSITION: usize = 8;
+
 /// Appends a step, joining it with the one before where that means one scan instead of two.
 fn push_step(steps: &mut Vec<StepCode>, mut step: StepCode) {
     let after_any_descendant = steps.last().is_some_and(|before| {
@@ -204,25 +260,29 @@ fn push_step(steps: &mut Vec<StepCode>, mut step: StepCode) {
     });
     if after_any_descendant && matches!(step.axis, Axis::Child | Axis::Descendant | Axis::DescendantOrSelf) {
         let positional = step.predicates.iter().any(is_positional);
-        let first_position = match step.predicates.first() {
-            Some(Predicate::Position(position)) => Some(*position),
+        let among_siblings = match step.predicates.first() {
+            Some(Predicate::Position(position)) if *position <= MAX_SIBLING_POSITION => {
+                Some(Predicate::SiblingPosition(*position))
+            }
+            Some(Predicate::Last) => Some(Predicate::SiblingLast),
             _ => None,
         };
         if !positional {
             steps.pop();
             step.axis = if step.axis == Axis::DescendantOrSelf { step.axis } else { Axis::Descendant };
-        } else if let Some(position) = first_position
+        } else if let Some(among_siblings) = among_siblings
             && step.axis == Axis::Child
             && !step.predicates[1..].iter().any(is_positional)
         {
             steps.pop();
             step.axis = Axis::Descendant;
-            step.predicates[0] = Predicate::SiblingPosition(position);
+            step.predicates[0] = among_siblings;
+            step.needs_size = step.predicates.iter().any(needs_size);
         }
     }
     // `a/.` is `a`.
     let stays = step.axis == Axis::Myself && step.test == Test::Any && step.predicates.is_empty();
-    if !(stays && !steps.is_empty()) {
+    if !stays || steps.is_empty() {
         steps.push(step);
     }
 }
@@ -238,8 +298,12 @@ fn finish(start: StartCode, mut steps: Vec<StepCode>, span: Span) -> Code {
     // From the root of the tree, `descendant-or-self::node()/@x` and the like keep their first step.
     steps.shrink_to_fit();
     let ordered_from_one = keeps_order(&steps, Order { single: true, peers: true });
+    let downward = steps.iter().all(|step| {
+        use Axis as A;
+        matches!(step.axis, A::Child | A::Attribute | A::Descendant | A::DescendantOrSelf | A::Myself)
+    });
     let ordered_from_many = keeps_order(&steps, Order { single: false, peers: false });
-    let path = PathCode { start, steps: steps.into(), ordered_from_one, ordered_from_many };
+    let path = PathCode { start, steps: steps.into(), ordered_from_one, ordered_from_many, downward };
     Code { op: Op::Path(Box::new(path)), span, result: ResultKind::Nodes }
 }
 

@@ -154,8 +154,8 @@ fn on_decimals(operator: Arithmetic, left: Decimal, right: Decimal) -> Result<At
         return Err(division_by_zero());
     }
     let result = match operator {
-        Arithmetic::Add => left.add(right),
-        Arithmetic::Subtract => left.subtract(right),
+        Arithmetic::Add => left.plus(right),
+        Arithmetic::Subtract => left.minus(right),
         Arithmetic::Multiply => left.multiply(right),
         Arithmetic::Divide => left.divide(right),
         Arithmetic::Modulo => left.remainder(right),
@@ -173,7 +173,7 @@ fn on_dates(operator: Arithmetic, left: &Atomic, right: &Atomic) -> Result<Atomi
     let out_of_range = || XPathError::new("FODT0001", "date or duration out of range");
     let moved = |date: crate::value::DateTime, by: Duration, back: bool| {
         let by = if back { by.negate() } else { Some(by) };
-        by.and_then(|by| date.add(by)).ok_or_else(out_of_range)
+        by.and_then(|by| date.plus(by)).ok_or_else(out_of_range)
     };
     let back = operator == Op::Subtract;
     match (operator, left, right) {
@@ -194,11 +194,11 @@ fn on_dates(operator: Arithmetic, left: &Atomic, right: &Atomic) -> Result<Atomi
         }
         (Op::Add | Op::Subtract, A::YearMonthDuration(a), A::YearMonthDuration(b)) => {
             let b = if back { b.negate() } else { Some(*b) };
-            b.and_then(|b| a.add(b)).map(A::YearMonthDuration).ok_or_else(out_of_range)
+            b.and_then(|b| a.plus(b)).map(A::YearMonthDuration).ok_or_else(out_of_range)
         }
         (Op::Add | Op::Subtract, A::DayTimeDuration(a), A::DayTimeDuration(b)) => {
             let b = if back { b.negate() } else { Some(*b) };
-            b.and_then(|b| a.add(b)).map(A::DayTimeDuration).ok_or_else(out_of_range)
+            b.and_then(|b| a.plus(b)).map(A::DayTimeDuration).ok_or_else(out_of_range)
         }
         (Op::Divide, A::YearMonthDuration(a), A::YearMonthDuration(b)) => {
             on_decimals(operator, Decimal::from(i64::from(a.months)), Decimal::from(i64::from(b.months)))

@@ -42,6 +42,9 @@ impl<'a> Evaluator<'a> {
         let mut first: Option<Node> = None;
         match &code.op {
             Op::Path(path) if !is_ordered(path) => {
+                if path.downward {
+                    return self.first_below(path, focus).map_err(|error| error.at(code.span));
+                }
                 self.any_node(code, focus, &mut |node| {
                     first = Some(first.map_or(node, |known| known.min(node)));
                     Ok(Flow::Continue)

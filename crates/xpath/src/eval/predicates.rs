@@ -27,16 +27,23 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A step whose predicates need only the position, which is counted along the way.
-    pub(super) fn step_with_predicates(&self, step: &'a StepCode, node: Node, sink: Sink<'_>) -> Result<Flow> {
+    /// A step with few predicates that need only the position, which is counted along the way. The first candidate
+    /// that comes too late ends the scan.
+    pub(super) fn step_with_predicates(
+        &self,
+        step: &'a StepCode,
+        node: Node,
+        too_late: &dyn Fn(Node) -> bool,
+        sink: Sink<'_>,
+    ) -> Result<Flow> {
         let mut positions = [0usize; MAX_COUNTED];
-        if step.predicates.len() > MAX_COUNTED {
-            return self.step_with_size(step, node, sink);
-        }
         // Nothing passes `[3]` a second time, so the scan can end there.
         let ends = matches!(step.predicates.first(), Some(Predicate::Position(_)));
         let mut flow = Flow::Continue;
         self.scan(step.axis, &step.test, node, &mut |candidate| {
+            if too_late(candidate) {
+                return Ok(Flow::Stop);
+            }
             for (index, predicate) in step.predicates.iter().enumerate() {
                 positions[index] += 1;
                 if !self.holds(predicate, step, candidate, positions[index], 0)? {
@@ -89,6 +96,7 @@ impl<'a> Evaluator<'a> {
     ) -> Result<bool> {
         match predicate {
             Predicate::SiblingPosition(wanted) => Ok(self.has_sibling_position(&step.test, node, *wanted)),
+            Predicate::SiblingLast => Ok(self.is_last_sibling(&step.test, node)),
             _ => self.item_holds(predicate, ItemRef::Node(node), position, size),
         }
     }
@@ -105,7 +113,7 @@ impl<'a> Evaluator<'a> {
         match predicate {
             Predicate::Position(wanted) => Ok(position == *wanted),
             Predicate::Last => Ok(position == size),
-            Predicate::SiblingPosition(_) => Ok(false),
+            Predicate::SiblingPosition(_) | Predicate::SiblingLast => Ok(false),
             Predicate::Condition(code, _) => self.boolean(code, &focus),
             Predicate::Either(code, _) => self.position_or_condition(code, &focus),
         }
@@ -139,6 +147,12 @@ impl<'a> Evaluator<'a> {
         position == wanted
     }
 
+    fn is_last_sibling(&self, test: &'a Test, node: Node) -> bool {
+        let document = self.session.document(node.document);
+        let following = std::iter::successors(document.next_sibling(node.id), |id| document.next_sibling(*id));
+        !following.into_iter().any(|id| self.passes(document, node.document, test, id))
+    }
+
     /// The items that pass all predicates, which apply one after the other.
     pub(super) fn filter(&self, base: Sequence, predicates: &'a [Predicate]) -> Result<Sequence> {
         let mut sequence = base;
@@ -167,7 +181,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// Predicates on one step whose positions are counted without memory; more than that is possible, only slower.
-const MAX_COUNTED: usize = 4;
+pub(super) const MAX_COUNTED: usize = 4;
 
 fn nth_item(sequence: &Sequence, position: usize) -> Sequence {
     match position.checked_sub(1).and_then(|index| sequence.get(index)) {

@@ -1,7 +1,10 @@
 //! Walking steps depth first: each node found is handed on at once, nothing is collected that need not be.
 
+use std::cell::Cell;
+
 use penstock_xml::{Document, NodeId, NodeKind};
 
+use super::predicates::MAX_COUNTED;
 use super::{Evaluator, Flow, Focus, Sink, context_node};
 use crate::ast::Axis;
 use crate::code::{Code, PathCode, Predicate, StartCode, StepCode, Test};
@@ -9,21 +12,24 @@ use crate::error::{Result, XPathError};
 use crate::session::Session;
 use crate::value::{ItemRef, Node, Sequence};
 
+/// Nodes that a scan for a name passes over at the price of one visited otherwise.
+const NODES_PER_FUEL: u64 = 8;
+
 impl<'a> Evaluator<'a> {
     /// The nodes of a path in document order, each once.
     pub(super) fn path_in_order(&self, path: &'a PathCode, focus: &Focus<'_>, sink: Sink<'_>) -> Result<Flow> {
         match &path.start {
-            StartCode::Context => self.from_one(path, context_node(focus)?, sink),
-            StartCode::Root => self.from_one(path, self.root(focus)?, sink),
+            StartCode::Context => self.walk_from_one(path, context_node(focus)?, sink),
+            StartCode::Root => self.walk_from_one(path, self.root(focus)?, sink),
             StartCode::Code(code) => match self.eval(code, focus)? {
                 Sequence::Empty => Ok(Flow::Continue),
-                Sequence::One(item) => self.from_one(path, require_node(item.as_ref(), code)?, sink),
-                many => self.from_many(path, &nodes_of(&many, code)?, sink),
+                Sequence::One(item) => self.walk_from_one(path, require_node(item.as_ref(), code)?, sink),
+                many => self.walk_from_many(path, &nodes_of(&many, code)?, sink),
             },
         }
     }
 
-    fn from_one(&self, path: &'a PathCode, start: Node, sink: Sink<'_>) -> Result<Flow> {
+    fn walk_from_one(&self, path: &'a PathCode, start: Node, sink: Sink<'_>) -> Result<Flow> {
         if path.ordered_from_one {
             return self.walk(&path.steps, start, sink);
         }
@@ -35,7 +41,7 @@ impl<'a> Evaluator<'a> {
         hand_on_sorted(found, sink)
     }
 
-    fn from_many(&self, path: &'a PathCode, starts: &[Node], sink: Sink<'_>) -> Result<Flow> {
+    fn walk_from_many(&self, path: &'a PathCode, starts: &[Node], sink: Sink<'_>) -> Result<Flow> {
         if path.ordered_from_many && starts.is_sorted_by(|a, b| a < b) {
             for start in starts {
                 if self.walk(&path.steps, *start, sink)? == Flow::Stop {
@@ -74,6 +80,40 @@ impl<'a> Evaluator<'a> {
         Ok(Session::sibling(context_node(focus)?, Document::ROOT))
     }
 
+    /// The first node in document order of a path whose walk may meet others before it, when every step leads down.
+    pub(super) fn first_below(&self, path: &'a PathCode, focus: &Focus<'_>) -> Result<Option<Node>> {
+        let start = match &path.start {
+            StartCode::Root => self.root(focus)?,
+            _ => context_node(focus)?,
+        };
+        let best = Cell::new(None);
+        self.walk_to_first(&path.steps, start, &best)?;
+        Ok(best.get())
+    }
+
+    /// What lies at or below a node cannot come before it, so nodes after the best one need no look.
+    fn walk_to_first(&self, steps: &'a [StepCode], node: Node, best: &Cell<Option<Node>>) -> Result<()> {
+        let Some((step, rest)) = steps.split_first() else {
+            best.set(Some(best.get().map_or(node, |known| known.min(node))));
+            return Ok(());
+        };
+        let too_late = |next: Node| best.get().is_some_and(|best| next >= best);
+        let mut go_on = |next: Node| {
+            if too_late(next) {
+                return Ok(Flow::Stop);
+            }
+            self.walk_to_first(rest, next, best)?;
+            Ok(Flow::Continue)
+        };
+        if step.needs_size || step.predicates.len() > MAX_COUNTED {
+            self.step(step, node, &mut go_on)?;
+        } else {
+            // Late candidates end the scan before their predicates are looked at.
+            self.step_with_predicates(step, node, &too_late, &mut go_on)?;
+        }
+        Ok(())
+    }
+
     fn walk(&self, steps: &'a [StepCode], node: Node, sink: Sink<'_>) -> Result<Flow> {
         match steps {
             [] => sink(node),
@@ -87,8 +127,8 @@ impl<'a> Evaluator<'a> {
         let result = match &*step.predicates {
             [] => self.scan(step.axis, &step.test, node, sink),
             [Predicate::Position(wanted)] => self.nth(step, node, *wanted, sink),
-            _ if step.needs_size => self.step_with_size(step, node, sink),
-            _ => self.step_with_predicates(step, node, sink),
+            predicates if step.needs_size || predicates.len() > MAX_COUNTED => self.step_with_size(step, node, sink),
+            _ => self.step_with_predicates(step, node, &|_| false, sink),
         };
         result.map_err(|error| error.at(step.span))
     }
@@ -115,6 +155,10 @@ impl<'a> Evaluator<'a> {
         let flow = match test {
             Test::Element(name) => {
                 let Some(wanted) = self.name_in(node.document, name) else { return Ok(Flow::Continue) };
+                if axis == Axis::Descendant {
+                    self.session.charge(document.subtree(node.id).len() as u64 / NODES_PER_FUEL)?;
+                    return each(document.descendants_named(node.id, wanted), &mut emit);
+                }
                 on_axis(document, axis, node.id, &mut |id| {
                     visited += 1;
                     if document.is_element(id) && document.name_id(id) == wanted {

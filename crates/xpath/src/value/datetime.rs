@@ -108,7 +108,7 @@ impl DateTime {
     }
 
     /// Moved by a duration: months first (the day is cut to the length of the month), then the rest.
-    pub fn add(self, duration: Duration) -> Option<DateTime> {
+    pub fn plus(self, duration: Duration) -> Option<DateTime> {
         let months = i64::from(self.year) * 12 + i64::from(self.month) - 1 + i64::from(duration.months);
         let year = i32::try_from(months.div_euclid(12)).ok().filter(|y| y.abs() <= MAX_YEAR)?;
         let month = months.rem_euclid(12) as u8 + 1;
@@ -145,7 +145,7 @@ impl DateTime {
         let combined = time.on_date(value);
         // 24:00:00 is midnight of the next day.
         if is_end_of_day(text.split_once('T')?.1) {
-            return combined.add(Duration { months: 0, nanos: 0, seconds: 86_400 });
+            return combined.plus(Duration { months: 0, nanos: 0, seconds: 86_400 });
         }
         Some(combined)
     }
@@ -386,10 +386,10 @@ mod tests {
     #[test]
     fn moving() {
         let date = DateTime::parse_date_time("2024-01-31T23:00:00+01:00").unwrap();
-        let moved = date.add(Duration::parse("P1MT2H").unwrap()).unwrap();
+        let moved = date.plus(Duration::parse("P1MT2H").unwrap()).unwrap();
         assert_eq!(moved.format_date_time(), "2024-03-01T01:00:00+01:00");
         assert_eq!(date.adjust(Some(0)).unwrap().format_date_time(), "2024-01-31T22:00:00Z");
         let far = Duration { months: i32::MAX, nanos: 0, seconds: 0 };
-        assert_eq!(date.add(far), None);
+        assert_eq!(date.plus(far), None);
     }
 }

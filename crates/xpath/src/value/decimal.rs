@@ -89,12 +89,12 @@ impl Decimal {
     }
 
     /// Sum, if it fits.
-    pub fn add(self, other: Decimal) -> Option<Decimal> {
+    pub fn plus(self, other: Decimal) -> Option<Decimal> {
         self.units().checked_add(other.units()).map(Decimal::from_units)
     }
 
     /// Difference, if it fits.
-    pub fn subtract(self, other: Decimal) -> Option<Decimal> {
+    pub fn minus(self, other: Decimal) -> Option<Decimal> {
         self.units().checked_sub(other.units()).map(Decimal::from_units)
     }
 
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn arithmetic() {
         for (result, expected) in [
-            (d("1.10").add(d("2.2")), "3.3"),
-            (d("-0.5").subtract(d("1")), "-1.5"),
+            (d("1.10").plus(d("2.2")), "3.3"),
+            (d("-0.5").minus(d("1")), "-1.5"),
             (d("1.5").multiply(d("-2.5")), "-3.75"),
             (d("123456789.5").multiply(d("987654321.25")), "121932631637326626.875"),
             (d("10").divide(d("4")), "2.5"),

@@ -88,7 +88,7 @@ impl Duration {
         part(u64::from(months / 12), 'Y');
         part(u64::from(months % 12), 'M');
         part(seconds / 86_400, 'D');
-        if seconds % 86_400 > 0 || self.nanos != 0 {
+        if !seconds.is_multiple_of(86_400) || self.nanos != 0 {
             text.push('T');
             let mut part = |value: u64, unit: char| {
                 if value > 0 {
@@ -98,7 +98,7 @@ impl Duration {
             };
             part(seconds / 3_600 % 24, 'H');
             part(seconds / 60 % 60, 'M');
-            if seconds % 60 > 0 || self.nanos != 0 {
+            if !seconds.is_multiple_of(60) || self.nanos != 0 {
                 text.push_str(&(seconds % 60).to_string());
                 text.push_str(&format_fraction(self.nanos.unsigned_abs()));
                 text.push('S');
@@ -135,7 +135,7 @@ impl Duration {
     }
 
     /// The sum; `None` when it does not fit or the parts would differ in sign.
-    pub fn add(self, other: Duration) -> Option<Duration> {
+    pub fn plus(self, other: Duration) -> Option<Duration> {
         let mut sum = Duration::from_nanos(self.total_nanos() + other.total_nanos())?;
         sum.months = self.months.checked_add(other.months)?;
         Some(sum)
@@ -148,7 +148,7 @@ impl Duration {
 }
 
 /// The digits before each unit; units may be missing but not out of order.
-fn parts<'t>(text: &'t str, units: [char; 3]) -> Option<[&'t str; 3]> {
+fn parts(text: &str, units: [char; 3]) -> Option<[&str; 3]> {
     let mut rest = text;
     let mut found = [""; 3];
     for (slot, unit) in found.iter_mut().zip(units) {

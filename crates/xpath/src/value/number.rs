@@ -63,19 +63,31 @@ pub fn parse(text: &str, compat: bool) -> f64 {
     parse_double(text).unwrap_or(f64::NAN)
 }
 
-/// A few digits, which is what most numbers in documents are.
+/// Powers of ten that doubles hold exactly, as many as `parse_small` needs.
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// A few digits with a point among them or not, which is what most numbers in documents are. Digits and power of ten
+/// are exact, so their quotient is rounded once, as it must be.
 fn parse_small(text: &str) -> Option<f64> {
-    if text.is_empty() || text.len() > 15 {
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 15 {
         return None;
     }
     let mut value = 0u64;
-    for byte in text.bytes() {
-        if !byte.is_ascii_digit() {
-            return None;
+    let mut point = None;
+    for (index, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => value = value * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() && digits.len() > 1 => point = Some(index),
+            _ => return None,
         }
-        value = value * 10 + u64::from(byte - b'0');
     }
-    Some(value as f64)
+    let places = point.map_or(0, |point| digits.len() - 1 - point);
+    let value = value as f64 / POWERS[places];
+    Some(if negative { -value } else { value })
 }
 
 /// Digits, with a point somewhere or not.

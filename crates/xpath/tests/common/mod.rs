@@ -1,5 +1,9 @@
 //! What the tables of tests share: one document, and a way to ask it.
-#![allow(dead_code, reason = "each test program uses its own part of this")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test program uses its own part of this, and a panic is the report"
+)]
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
