@@ -1,5 +1,7 @@
 //! `penstock check` and the exit statuses of the command line.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod support;
 
 use support::{Folder, api, penstock};
@@ -84,4 +86,19 @@ fn xpath_prints_one_item_a_line() {
         let done = penstock(&folder.0, arguments);
         assert_eq!((done.status, done.stdout.as_str()), (0, expected), "{arguments:?}: {}", done.stderr);
     }
+}
+
+#[test]
+fn xslt_prints_the_result() {
+    let folder = Folder::new("xslt");
+    folder.write(
+        "s.xsl",
+        "<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'><xsl:param name='p'/>\
+         <xsl:output method='text'/><xsl:template match='/'><xsl:value-of select='concat(/a, $p)'/></xsl:template></xsl:stylesheet>",
+    );
+    folder.write("a.xml", "<a>one</a>");
+    let done = penstock(&folder.0, &["xslt", "s.xsl", "a.xml", "-p", "p=two"]);
+    assert_eq!((done.status, done.stdout.as_str()), (0, "onetwo"), "{}", done.stderr);
+    assert_eq!(penstock(&folder.0, &["xslt", "none.xsl", "a.xml"]).status, 3);
+    assert_eq!(penstock(&folder.0, &["xslt", "a.xml", "a.xml", "-p", "p"]).status, 2);
 }

@@ -1,5 +1,7 @@
 //! Hot reload under load: not one request fails, and a broken change changes nothing.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod support;
 
 use std::collections::BTreeSet;

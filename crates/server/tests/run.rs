@@ -1,11 +1,14 @@
 //! `penstock run` over real sockets: serving, probes, metrics, logs, ports, signals.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod support;
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use support::{Connection, Folder, Server, api, penstock};
 
 #[test]
@@ -57,12 +60,12 @@ fn the_good_are_served_and_the_faulty_named() {
     let server = Server::start(&folder, &["run", "artifacts"], "");
     assert_eq!(server.get("/a").status, 200);
     let log = server.log();
-    assert!(log.contains("artifacts/b.xml:1:81: error: unknown mediator <nonsense>"), "{log}");
+    assert!(log.contains("artifacts/b.xml:1:77: error: unknown mediator <nonsense>"), "{log}");
     assert!(log.contains("FAILED   proxy B (artifacts/b.xml:1:1)"), "{log}");
     assert_eq!(server.admin("/healthz").body, "{\"status\":\"ready\",\"faulty\":[\"B\"]}");
     let strict = penstock(&folder.0, &["run", "--strict", "artifacts"]);
     assert_eq!(strict.status, 1);
-    assert!(strict.stderr.contains("b.xml:1:81: error:") && strict.stderr.contains("--strict"), "{}", strict.stderr);
+    assert!(strict.stderr.contains("b.xml:1:77: error:") && strict.stderr.contains("--strict"), "{}", strict.stderr);
 }
 
 #[test]
@@ -148,7 +151,7 @@ fn a_running_request_is_finished_before_the_end() {
         Connection::open(port).request("POST", "/services/P", &[("Content-Type", "text/plain")], b"hello")
     });
     std::thread::sleep(Duration::from_millis(200));
-    server.signal("TERM");
+    server.signal(Signal::TERM);
     server.wait_for_log("SIGTERM: requests that are running get 30 s");
     let reply = client.join().unwrap();
     assert_eq!((reply.status, reply.body.as_str()), (200, "hello"));
@@ -166,9 +169,9 @@ fn a_second_signal_ends_at_once() {
     std::thread::spawn(move || Connection::open(port).try_request("POST", "/services/P", &[], b"hello"));
     std::thread::sleep(Duration::from_millis(200));
     let asked = Instant::now();
-    server.signal("INT");
+    server.signal(Signal::INT);
     server.wait_for_log("SIGINT");
-    server.signal("INT");
+    server.signal(Signal::INT);
     assert_eq!(server.wait().code(), Some(130));
     assert!(asked.elapsed() < Duration::from_secs(10));
 }
@@ -182,7 +185,7 @@ fn the_end_is_bounded() {
     let port = server.http;
     std::thread::spawn(move || Connection::open(port).try_request("POST", "/services/P", &[], b"hello"));
     std::thread::sleep(Duration::from_millis(200));
-    server.signal("TERM");
+    server.signal(Signal::TERM);
     let asked = Instant::now();
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
     assert!(asked.elapsed() < Duration::from_secs(10));

@@ -50,7 +50,6 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let built = build::compile(embedded(), &options, &settings, started);
     let backend_port = backend.port();
     let epilogue = move |served: &Served| requests(served, backend_port);
-    let epilogue: Box<dyn Fn(&Served) -> String> = Box::new(epilogue);
     serve::serve(Plan {
         paths: Vec::new(),
         settings,

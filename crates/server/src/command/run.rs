@@ -39,6 +39,7 @@ pub(super) fn serving_arguments(command: Command) -> Command {
             Arg::new("offset")
                 .long("offset")
                 .value_name("N")
+                .allow_negative_numbers(true)
                 .value_parser(clap::value_parser!(u16).range(0..=50_000))
                 .help("Added to the ports 8280, 8243 and 9191 [default: 10]"),
         )

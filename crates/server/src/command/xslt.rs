@@ -1,8 +1,10 @@
 //! `penstock xslt STYLESHEET [SOURCE]`: transforms a document.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use penstock_xslt::command::Arguments;
 
 use super::Failure;
 
@@ -28,6 +30,20 @@ pub(super) fn command() -> Command {
         )
 }
 
-pub(super) fn run(_matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    Err(Failure::environment("`penstock xslt` is not built yet"))
+pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
+    let mut arguments = Arguments {
+        stylesheet: path("stylesheet").unwrap_or_default(),
+        source: path("source").filter(|source| source.as_os_str() != "-"),
+        params: Vec::new(),
+        output: path("output"),
+    };
+    for parameter in matches.get_many::<String>("parameter").into_iter().flatten() {
+        let Some((name, value)) = parameter.split_once('=') else {
+            return Err(Failure::usage(format!("`-p {parameter}` must have the form NAME=VALUE")));
+        };
+        arguments.params.push((name.to_owned(), value.to_owned()));
+    }
+    let status = penstock_xslt::command::run(&arguments, &mut std::io::stderr());
+    Ok(ExitCode::from(status as u8))
 }

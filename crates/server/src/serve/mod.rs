@@ -48,8 +48,11 @@ pub struct Plan {
     /// The program, compiled.
     pub built: Built,
     /// Printed under the banner once everything is served.
-    pub epilogue: Option<Box<dyn Fn(&Served) -> String>>,
+    pub epilogue: Option<Epilogue>,
 }
+
+/// Makes a text of the ports that are served.
+pub type Epilogue = Box<dyn Fn(&Served) -> String>;
 
 /// The ports that are served.
 #[derive(Debug, Clone, Copy)]

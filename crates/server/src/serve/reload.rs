@@ -51,9 +51,7 @@ pub(super) fn start(
     let watch = move || {
         let mut wait = LOOK_EVERY;
         while gone.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            let started = Instant::now();
-            reload.look();
-            wait = LOOK_EVERY.max(started.elapsed() * REST_PER_LOOK);
+            wait = LOOK_EVERY.max(reload.look() * REST_PER_LOOK);
         }
     };
     // Without the thread the server serves what it started with.
@@ -70,10 +68,13 @@ struct Reload {
 }
 
 impl Reload {
-    fn look(&mut self) {
+    /// Looks once; says how long looking took.
+    fn look(&mut self) -> Duration {
+        let started = Instant::now();
         let mut now = Snapshot::of(&self.paths);
+        let took = started.elapsed();
         if now == self.known {
-            return;
+            return took;
         }
         // Somebody is writing; wait for the last write.
         loop {
@@ -87,6 +88,7 @@ impl Reload {
         let what = now.difference(&self.known);
         self.known = now;
         self.take_over(&what);
+        took
     }
 
     fn take_over(&mut self, what: &str) {

@@ -118,9 +118,9 @@ impl Server {
         rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
     }
 
-    pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status().unwrap();
-        assert!(status.success());
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, signal).unwrap();
     }
 
     pub fn wait(&mut self) -> ExitStatus {
