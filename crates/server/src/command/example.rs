@@ -57,7 +57,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         build: options,
         started,
         built,
-        epilogue: Some(epilogue),
+        epilogue: Some(Box::new(epilogue)),
     })?;
     drop(backend);
     Ok(ExitCode::SUCCESS)
