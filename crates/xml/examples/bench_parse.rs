@@ -1,53 +1,68 @@
-//! temporary
-use penstock_xml::{Document, Event, ParseOptions, Reader};
-use std::time::Instant;
+//! One measurement: CPU microseconds per document, printed as one number.
+//!
+//! `bench_parse tree|events|write SOURCE MILLISECONDS`, driven by `tools/bench-xml/parse.py`, which alternates it with
+//! the same measurement of libxml2.
 
-fn soap(size: usize) -> String {
-    let mut s = String::from(
-        "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Header/><soapenv:Body><m:buyStocks xmlns:m=\"http://services.samples/xsd\">",
-    );
-    let tail = "</m:buyStocks></soapenv:Body></soapenv:Envelope>";
-    let mut i = 0;
-    loop {
-        let o = format!(
-            "<order><symbol>S{}</symbol><buyerID>buyer{}</buyerID><price>{}.{:02}</price><volume>{}</volume></order>",
-            i % 97,
-            i * 7 % 1000,
-            i % 300,
-            i % 100,
-            i * 13 % 5000
-        );
-        if i > 0 && s.len() + o.len() + tail.len() > size {
-            break;
+use std::hint::black_box;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use penstock_xml::{Document, ParseOptions, Reader, Token, WriteOptions, write_to};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// Runs between two looks at the clock.
+const BATCH: u32 = 20;
+
+fn main() -> Outcome {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, what, source, milliseconds] = &arguments[..] else {
+        return Err("usage: bench_parse tree|events|write SOURCE MILLISECONDS".into());
+    };
+    let source = bytes::Bytes::from(std::fs::read(source)?);
+    let limit = Duration::from_millis(milliseconds.parse()?);
+    let options = ParseOptions::default();
+    let mut once: Box<dyn FnMut() -> Outcome> = match what.as_str() {
+        "tree" => Box::new(|| {
+            black_box(Document::parse(source.clone(), &options)?);
+            Ok(())
+        }),
+        "events" => Box::new(|| {
+            let mut reader = Reader::new(&source, &options);
+            while black_box(reader.advance()?) != Token::EndOfInput {}
+            Ok(())
+        }),
+        "write" => {
+            let document = Document::parse(source.clone(), &options)?;
+            let mut out = Vec::new();
+            Box::new(move || {
+                out.clear();
+                write_to(&mut out, &document, Document::ROOT, &WriteOptions::default());
+                black_box(&out);
+                Ok(())
+            })
         }
-        s.push_str(&o);
-        i += 1;
+        other => return Err(format!("`{other}` is not measured here").into()),
+    };
+    for _ in 0..BATCH {
+        once()?;
     }
-    s + tail
+    let started = Instant::now();
+    let before = cpu_seconds()?;
+    let mut runs = 0;
+    while started.elapsed() < limit {
+        for _ in 0..BATCH {
+            once()?;
+        }
+        runs += BATCH;
+    }
+    writeln!(std::io::stdout(), "{:.3}", (cpu_seconds()? - before) * 1e6 / f64::from(runs))?;
+    Ok(())
 }
-fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
-    for size in if sizes.is_empty() { vec![500, 1000, 10_000, 100_000] } else { sizes } {
-        let text = bytes::Bytes::from(soap(size));
-        let n = 10_000_000 / size;
-        let mut best = [f64::MAX; 3];
-        let mut nodes = 0;
-        for _ in 0..9 {
-            let t = Instant::now();
-            for _ in 0..n {
-                nodes =
-                    std::hint::black_box(Document::parse(text.clone(), &ParseOptions::default()).unwrap()).node_count();
-            }
-            best[0] = best[0].min(t.elapsed().as_secs_f64() / n as f64 * 1e6);
-            let m = n / 10;
-            let t = Instant::now();
-            let o = ParseOptions::default();
-            for _ in 0..m {
-                let mut r = Reader::new(&text, &o);
-                while !matches!(r.next_event().unwrap(), Event::End) {}
-            }
-            best[1] = best[1].min(t.elapsed().as_secs_f64() / m as f64 * 1e6);
-        }
-        println!("{} bytes, {} nodes: tree {:.2} µs, events {:.2} µs", text.len(), nodes, best[0], best[1]);
-    }
+
+/// CPU time of this process, from the scheduler's own count of nanoseconds.
+fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
+    let text = std::fs::read_to_string("/proc/self/schedstat")?;
+    let nanoseconds: f64 = text.split(' ').next().unwrap_or("0").parse()?;
+    Ok(nanoseconds / 1e9)
 }

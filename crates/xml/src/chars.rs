@@ -14,6 +14,16 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
+    /// What two stretches contain together.
+    pub(crate) fn and(self, other: Contents) -> Contents {
+        Contents {
+            non_ascii: self.non_ascii | other.non_ascii,
+            control: self.control | other.control,
+            carriage_return: self.carriage_return | other.carriage_return,
+            bracket: self.bracket | other.bracket,
+        }
+    }
+
     pub(crate) fn of(bytes: &[u8]) -> Contents {
         let mut sums = [0_u8; 4];
         let mut blocks = bytes.chunks_exact(BLOCK);

@@ -192,11 +192,3 @@ fn windows_1252(byte: u8) -> char {
         _ => char::from(byte),
     }
 }
-
-/// The byte of code page 1252 for a character.
-pub(crate) fn to_windows_1252(c: char) -> Option<u8> {
-    match u32::from(c) {
-        code @ (0..=0x7F | 0xA0..=0xFF) => u8::try_from(code).ok(),
-        _ => WINDOWS_1252.iter().position(|&known| known == c).map(|index| index as u8 + 0x80),
-    }
-}

@@ -32,6 +32,6 @@ pub use error::{Position, XmlError, XmlErrorKind};
 pub use limits::Limits;
 pub use names::{Name, NameId, XML_NAMESPACE, XMLNS_NAMESPACE};
 pub use options::{DoctypePolicy, ExternalPolicy, ParseOptions, Resolver, StripSpace};
-pub use reader::{Attribute, Event, RawName, RawText, Reader, State as ReaderState};
+pub use reader::{Attribute, Event, RawName, RawText, Reader, State as ReaderState, Token};
 pub use tree::{Document, NodeId, NodeKind};
 pub use write::{WriteOptions, escape_attribute, escape_text, to_vec, write_to};

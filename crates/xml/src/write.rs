@@ -1,7 +1,8 @@
 //! From a tree to XML text.
 
-use crate::names::Name;
-use crate::tree::{Document, NodeId, NodeKind};
+use crate::names::PREFIX_NONE;
+use crate::scan::{find_attribute_escape, find_text_escape};
+use crate::tree::{Document, Node, NodeId, NodeKind};
 
 /// How to write a tree as XML.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,9 +11,13 @@ pub struct WriteOptions {
     pub declaration: bool,
 }
 
-/// Writes a node and everything in it as UTF-8. A document node is written as its content.
+/// Bytes per node to make room for; close to what small messages need.
+const BYTES_PER_NODE: usize = 16;
+
+/// Writes a node and everything in it as UTF-8. A document node is written as its content, an attribute as its escaped
+/// value.
 pub fn to_vec(document: &Document, id: NodeId, options: &WriteOptions) -> Vec<u8> {
-    let mut out = Vec::with_capacity(document.subtree(id).len() * 12);
+    let mut out = Vec::with_capacity(64 + document.subtree(id).len() * BYTES_PER_NODE);
     write_to(&mut out, document, id, options);
     out
 }
@@ -23,129 +28,162 @@ pub fn write_to(out: &mut Vec<u8>, document: &Document, id: NodeId, options: &Wr
     if options.declaration {
         out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
     }
-    let mut open: Vec<(usize, Name<'_>)> = Vec::new();
-    for index in document.subtree(id) {
-        while open.last().is_some_and(|&(end, _)| end <= index) {
-            if let Some((_, name)) = open.pop() {
-                end_tag(out, name);
+    let mut writer = Writer { document, out, open: Vec::with_capacity(16) };
+    let range = document.subtree(id);
+    for index in range.clone() {
+        writer.close_before(index);
+        let node = &document.nodes[index];
+        match node.kind() {
+            NodeKind::Element => writer.element(node, index, index == range.start),
+            NodeKind::Text => escape_text(writer.out, document.strings.get(node.value())),
+            NodeKind::Attribute if index == range.start => {
+                escape_attribute(writer.out, document.strings.get(node.value()));
             }
-        }
-        let node = NodeId(index as u32);
-        match document.kind(node) {
-            NodeKind::Element => {
-                let name = document.name(node);
-                out.push(b'<');
-                push_name(out, name);
-                start_tag_rest(out, document, node, node == id);
-                if document.first_child(node).is_some() {
-                    out.push(b'>');
-                    open.push((document.subtree(node).end, name));
-                } else {
-                    out.extend_from_slice(b"/>");
-                }
-            }
-            NodeKind::Text => escape_text(out, document.text(node)),
-            NodeKind::Comment => {
-                out.extend_from_slice(b"<!--");
-                out.extend_from_slice(document.text(node).as_bytes());
-                out.extend_from_slice(b"-->");
-            }
-            NodeKind::ProcessingInstruction => {
-                out.extend_from_slice(b"<?");
-                out.extend_from_slice(document.local_name(node).as_bytes());
-                if !document.text(node).is_empty() {
-                    out.push(b' ');
-                    out.extend_from_slice(document.text(node).as_bytes());
-                }
-                out.extend_from_slice(b"?>");
-            }
-            NodeKind::Attribute if node == id => escape_text(out, document.text(node)),
+            NodeKind::Comment => writer.around("<!--", node, "-->"),
+            NodeKind::ProcessingInstruction => writer.instruction(node),
             NodeKind::Document | NodeKind::Attribute | NodeKind::Namespace => {}
         }
     }
-    while let Some((_, name)) = open.pop() {
-        end_tag(out, name);
-    }
+    writer.close_before(usize::MAX);
 }
 
-fn start_tag_rest(out: &mut Vec<u8>, document: &Document, element: NodeId, outermost: bool) {
-    if outermost {
-        for declaration in document.in_scope_namespaces(element) {
-            if document.local_name(declaration) != "xml" {
-                push_declaration(out, document, declaration);
+struct Writer<'a> {
+    document: &'a Document,
+    out: &'a mut Vec<u8>,
+    /// The ends of the open elements, and their names.
+    open: Vec<(usize, u32)>,
+}
+
+impl Writer<'_> {
+    /// Writes the end tags of the elements that end before a node.
+    #[inline]
+    fn close_before(&mut self, index: usize) {
+        while let Some(&(end, name)) = self.open.last()
+            && end <= index
+        {
+            self.open.pop();
+            self.out.extend_from_slice(b"</");
+            self.name(name);
+            self.out.push(b'>');
+        }
+    }
+
+    #[inline]
+    fn name(&mut self, name: u32) {
+        let document = self.document;
+        let name = &document.names.qnames[name as usize];
+        if name.prefix != PREFIX_NONE {
+            let prefix = document.names.prefixes[name.prefix as usize];
+            self.out.extend_from_slice(document.strings.get(prefix).as_bytes());
+            self.out.push(b':');
+        }
+        self.out.extend_from_slice(document.strings.get(name.local).as_bytes());
+    }
+
+    fn element(&mut self, node: &Node, index: usize, outermost: bool) {
+        self.out.push(b'<');
+        self.name(node.name());
+        let end = node.end as usize;
+        if outermost {
+            self.declarations_in_scope(NodeId(index as u32));
+        }
+        let mut next = index + 1;
+        while next < end {
+            let node = &self.document.nodes[next];
+            match node.kind() {
+                NodeKind::Namespace if outermost => {}
+                NodeKind::Namespace => self.declaration(node),
+                NodeKind::Attribute => {
+                    self.out.push(b' ');
+                    self.name(node.name());
+                    self.value(node);
+                }
+                _ => break,
+            }
+            next += 1;
+        }
+        if next < end {
+            self.out.push(b'>');
+            self.open.push((end, node.name()));
+        } else {
+            self.out.extend_from_slice(b"/>");
+        }
+    }
+
+    fn declarations_in_scope(&mut self, element: NodeId) {
+        let document = self.document;
+        // Outermost declarations first: the order a document has them in.
+        let mut found: Vec<NodeId> = document.in_scope_namespaces(element).collect();
+        found.sort_unstable();
+        for id in found {
+            let node = document.node(id);
+            if document.local_name(id) != "xml" {
+                self.declaration(node);
             }
         }
-    } else {
-        document.namespace_declarations(element).for_each(|node| push_declaration(out, document, node));
     }
-    for attribute in document.attributes(element) {
-        out.push(b' ');
-        push_name(out, document.name(attribute));
-        out.extend_from_slice(b"=\"");
-        escape_attribute(out, document.text(attribute));
-        out.push(b'"');
-    }
-}
 
-fn push_declaration(out: &mut Vec<u8>, document: &Document, declaration: NodeId) {
-    out.extend_from_slice(b" xmlns");
-    let prefix = document.local_name(declaration);
-    if !prefix.is_empty() {
-        out.push(b':');
-        out.extend_from_slice(prefix.as_bytes());
+    fn declaration(&mut self, node: &Node) {
+        let prefix = self.document.strings.get(self.document.names.qnames[node.name() as usize].local);
+        self.out.extend_from_slice(b" xmlns");
+        if !prefix.is_empty() {
+            self.out.push(b':');
+            self.out.extend_from_slice(prefix.as_bytes());
+        }
+        self.value(node);
     }
-    out.extend_from_slice(b"=\"");
-    escape_attribute(out, document.text(declaration));
-    out.push(b'"');
-}
 
-fn push_name(out: &mut Vec<u8>, name: Name<'_>) {
-    if !name.prefix.is_empty() {
-        out.extend_from_slice(name.prefix.as_bytes());
-        out.push(b':');
+    fn value(&mut self, node: &Node) {
+        self.out.extend_from_slice(b"=\"");
+        escape_attribute(self.out, self.document.strings.get(node.value()));
+        self.out.push(b'"');
     }
-    out.extend_from_slice(name.local.as_bytes());
-}
 
-fn end_tag(out: &mut Vec<u8>, name: Name<'_>) {
-    out.extend_from_slice(b"</");
-    push_name(out, name);
-    out.push(b'>');
+    fn around(&mut self, before: &str, node: &Node, after: &str) {
+        self.out.extend_from_slice(before.as_bytes());
+        self.out.extend_from_slice(self.document.strings.get(node.value()).as_bytes());
+        self.out.extend_from_slice(after.as_bytes());
+    }
+
+    fn instruction(&mut self, node: &Node) {
+        self.out.extend_from_slice(b"<?");
+        self.name(node.name());
+        let space = if node.end == 0 { "" } else { " " };
+        self.around(space, node, "?>");
+    }
 }
 
 /// Writes text with `&`, `<` and `>` escaped, and a carriage return as a reference so that it survives.
+#[inline]
 pub fn escape_text(out: &mut Vec<u8>, text: &str) {
-    escape(out, text, |byte| match byte {
-        b'&' => Some("&amp;"),
-        b'<' => Some("&lt;"),
-        b'>' => Some("&gt;"),
-        b'\r' => Some("&#xD;"),
-        _ => None,
-    });
+    escape(out, text, find_text_escape);
 }
 
 /// Writes an attribute value for double quotes; white space other than blanks becomes references.
+#[inline]
 pub fn escape_attribute(out: &mut Vec<u8>, text: &str) {
-    escape(out, text, |byte| match byte {
-        b'&' => Some("&amp;"),
-        b'<' => Some("&lt;"),
-        b'"' => Some("&quot;"),
-        b'\t' => Some("&#9;"),
-        b'\n' => Some("&#10;"),
-        b'\r' => Some("&#13;"),
-        _ => None,
-    });
+    escape(out, text, find_attribute_escape);
 }
 
-fn escape(out: &mut Vec<u8>, text: &str, replacement: impl Fn(u8) -> Option<&'static str>) {
+#[inline]
+fn escape(out: &mut Vec<u8>, text: &str, find: impl Fn(&[u8], usize) -> usize) {
     let bytes = text.as_bytes();
     let mut written = 0;
-    for (index, &byte) in bytes.iter().enumerate() {
-        if let Some(replacement) = replacement(byte) {
-            out.extend_from_slice(&bytes[written..index]);
-            out.extend_from_slice(replacement.as_bytes());
-            written = index + 1;
+    loop {
+        let special = find(bytes, written);
+        out.extend_from_slice(&bytes[written..special]);
+        let Some(&byte) = bytes.get(special) else { return };
+        match byte {
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            b'"' => out.extend_from_slice(b"&quot;"),
+            b'\t' => out.extend_from_slice(b"&#9;"),
+            b'\n' => out.extend_from_slice(b"&#10;"),
+            b'\r' => out.extend_from_slice(b"&#13;"),
+            // Other control characters cannot be written in XML at all; whoever put them there gets them back.
+            other => out.push(other),
         }
+        written = special + 1;
     }
-    out.extend_from_slice(&bytes[written..]);
 }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use penstock_xml::{Document, Event, ParseOptions, Reader};
+use penstock_xml::{Document, ParseOptions, Reader, Token};
 use penstock_xpath::stream::{Stream, Surroundings, Want};
 use penstock_xpath::{DynamicContext, NoHost, Session, StaticContext, XPath};
 
@@ -40,7 +40,7 @@ fn main() -> Outcome {
             }
             _ => {
                 let mut reader = Reader::new(&source, &options);
-                while black_box(reader.next_event()?) != Event::End {}
+                while black_box(reader.advance()?) != Token::EndOfInput {}
             }
         }
         Ok(())

@@ -12,27 +12,32 @@ use crate::error::XmlErrorKind;
 use crate::options::DoctypePolicy;
 use crate::scan::find_text_end;
 
-/// What [`Reader::advance`] found. Where it is stands in the reader's state.
+/// What the reader came across; the details are asked of the reader. See [`Reader::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
-    /// A start tag.
+pub enum Token {
+    /// A start tag: [`Reader::element_name`], [`Reader::attributes`].
     Start,
-    /// An empty-element tag.
+    /// An empty-element tag; no end tag follows.
     Empty,
     /// An end tag.
     End,
-    /// Text or a CDATA section that means what is written.
+    /// Text or a CDATA section that means what is written: [`Reader::content`].
     Verbatim,
-    /// Text with references or carriage returns.
+    /// Text with references or carriage returns: [`Reader::text_value`].
     Text,
     /// A CDATA section with carriage returns.
     CData,
+    /// A comment: [`Reader::content`].
     Comment,
+    /// A processing instruction.
     Instruction,
+    /// The document type declaration, after it was read.
     Doctype,
-    /// A reference to a general entity; the content is its name.
+    /// A reference in content to an entity that the document declares: [`Reader::content`] is its name.
     Reference,
+    /// The input ends before the token does, and more may come.
     NeedMore,
+    /// The document has ended.
     EndOfInput,
 }
 
@@ -114,7 +119,7 @@ impl<'a> Reader<'a> {
     pub(super) fn reference(&self, at: usize) -> Step<(Reference, usize)> {
         match scan_reference(self.text, at) {
             Ok(found) => Ok(found),
-            Err(message) if message.is_empty() => Err(Stop::Short),
+            Err("") => Err(Stop::Short),
             Err(message) => self.wrong(at, message),
         }
     }

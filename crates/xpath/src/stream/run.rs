@@ -5,7 +5,7 @@ mod matcher;
 
 use std::borrow::Cow;
 
-use penstock_xml::{Event, ParseOptions, Reader, ReaderState, XmlError};
+use penstock_xml::{ParseOptions, Reader, ReaderState, Token, XmlError};
 
 use super::plan::{Test, Value};
 use super::scalar::Facts;
@@ -163,9 +163,10 @@ impl Matcher<'_> {
             if self.is_decided() {
                 return Ok(Pass::Known);
             }
-            match reader.next_event()? {
-                Event::StartElement { name, empty } => {
-                    match self.start_element(reader, name, empty)? {
+            match reader.advance()? {
+                token @ (Token::Start | Token::Empty) => {
+                    let empty = token == Token::Empty;
+                    match self.start_element(reader, empty)? {
                         Ok(()) => {}
                         Err(Pass::NeedMore) => {
                             reader.step_back();
@@ -177,23 +178,23 @@ impl Matcher<'_> {
                         return Ok(Pass::Ended);
                     }
                 }
-                Event::EndElement { .. } => {
+                Token::End => {
                     self.end_text();
                     if reader.depth() == 0 {
                         return Ok(Pass::Ended);
                     }
                     self.end_element();
                 }
-                Event::Text(text) | Event::CData(text) => {
+                token @ (Token::Verbatim | Token::Text | Token::CData) => {
                     if self.wants_text() {
-                        self.text(&text.value());
+                        self.text(&reader.text_value(token));
                     }
                 }
-                Event::Comment(_) | Event::ProcessingInstruction { .. } => self.end_text(),
-                Event::Doctype => return Ok(Pass::Unsuitable("it has a document type declaration")),
-                Event::EntityReference(_) => return Ok(Pass::Unsuitable("it refers to an entity")),
-                Event::NeedMore => return Ok(Pass::NeedMore),
-                Event::End => return Ok(Pass::Ended),
+                Token::Comment | Token::Instruction => self.end_text(),
+                Token::Doctype => return Ok(Pass::Unsuitable("it has a document type declaration")),
+                Token::Reference => return Ok(Pass::Unsuitable("it refers to an entity")),
+                Token::NeedMore => return Ok(Pass::NeedMore),
+                Token::EndOfInput => return Ok(Pass::Ended),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The matcher: for each open element the set of steps that apply to its children.
 
-use penstock_xml::{RawName, Reader, XmlError};
+use penstock_xml::{Reader, XmlError};
 
 use super::super::plan::{Mask, Next, Plan, Predicate, Question, Value, bits};
 use super::super::scalar::{compare, holds};
@@ -165,7 +165,8 @@ impl<'p> Matcher<'p> {
     }
 
     /// A start tag of the reader.
-    pub(super) fn start_element(&mut self, reader: &Reader<'_>, name: RawName<'_>, empty: bool) -> Stepped {
+    #[inline]
+    pub(super) fn start_element(&mut self, reader: &Reader<'_>, empty: bool) -> Stepped {
         if self.in_text {
             self.end_text();
         }
@@ -173,7 +174,7 @@ impl<'p> Matcher<'p> {
         let candidates = (parent.here | parent.below) & self.plan.child_steps;
         let (mut here, mut questions) = (0, 0);
         if candidates != 0 {
-            let tag = Tag { reader, name };
+            let tag = Tag { reader, name: reader.element_name() };
             let level = self.counters.len() - self.plan.counters;
             let saved = self.counters[level..].to_vec();
             for index in bits(candidates) {
@@ -194,12 +195,13 @@ impl<'p> Matcher<'p> {
         }
         let attribute_steps = self.open(here, questions, empty) & self.plan.attribute_steps;
         if attribute_steps != 0 {
-            self.attributes(attribute_steps, &Tag { reader, name })?;
+            self.attributes(attribute_steps, &Tag { reader, name: reader.element_name() })?;
         }
         Ok(Ok(()))
     }
 
     /// Opens an element that matched; returns the steps for which it is a context.
+    #[inline]
     fn open(&mut self, mut here: Mask, questions: Mask, empty: bool) -> Mask {
         let depth = self.frames.len();
         let parent = self.frames[depth - 1];
@@ -220,11 +222,14 @@ impl<'p> Matcher<'p> {
         }
         if !empty {
             self.frames.push(Frame { here, below });
-            self.counters.resize(self.counters.len() + self.plan.counters, 0);
+            if self.plan.counters > 0 {
+                self.counters.resize(self.counters.len() + self.plan.counters, 0);
+            }
         }
         here | below
     }
 
+    #[inline]
     pub(super) fn end_element(&mut self) {
         let depth = self.frames.len() - 1;
         while self.collectors.last().is_some_and(|collector| collector.depth >= depth) {
