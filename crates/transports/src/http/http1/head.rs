@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::scan::{token_length, value_length};
+use super::scan::{is_authority, is_name, token_length, value_length};
 use crate::http::HttpLimits;
 
 /// A trailer section is parsed anew with every piece of it that arrives, so it must stay small.
@@ -298,17 +298,11 @@ fn split_target(
     Ok((authority.end..target.end, Some(authority)))
 }
 
-fn is_authority(value: &[u8]) -> bool {
-    value.iter().all(|&byte| {
-        byte.is_ascii_alphanumeric()
-            || matches!(
-                byte,
-                b'-' | b'.' | b':' | b'[' | b']' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&'..=b',' | b';' | b'='
-            )
-    })
-}
+/// Positions in a head are stored in 32 bits.
+const BYTES_CEILING: usize = 1 << 30;
 
 struct FieldBlock<'a> {
+    bytes_max: usize,
     limits: &'a HttpLimits,
     fields: Vec<Field>,
     facts: Facts,
@@ -321,7 +315,16 @@ impl FieldBlock<'_> {
     fn new(limits: &HttpLimits) -> FieldBlock<'_> {
         // Enough for nearly every client, so the vector does not grow while it is filled.
         let fields = Vec::with_capacity(16);
-        FieldBlock { limits, fields, facts: Facts::default(), hosts: 0, encodings: 0, unknown_expectation: false }
+        let bytes_max = limits.head_bytes_max.min(BYTES_CEILING);
+        FieldBlock {
+            bytes_max,
+            limits,
+            fields,
+            facts: Facts::default(),
+            hosts: 0,
+            encodings: 0,
+            unknown_expectation: false,
+        }
     }
 
     /// Parses field lines from `at` to the empty line and returns where the body starts.
@@ -334,7 +337,7 @@ impl FieldBlock<'_> {
                 Some(b':') if name_length > 0 => {}
                 Some(b'\r') if name_length == 0 => {
                     return match line_end(bytes, at)? {
-                        Some(end) if end > self.limits.head_bytes_max => Err(HeadError::TooLong),
+                        Some(end) if end > self.bytes_max => Err(HeadError::TooLong),
                         end => Ok(end),
                     };
                 }
@@ -353,12 +356,13 @@ impl FieldBlock<'_> {
             if self.fields.len() == self.limits.fields_max {
                 return Err(HeadError::TooManyFields);
             }
-            if next > self.limits.head_bytes_max {
+            if next > self.bytes_max {
                 return Err(HeadError::TooLong);
             }
             self.note(&line[..name_length], value)?;
-            let offset = |inside: usize| u32::try_from(at + inside).map_err(|_| HeadError::TooLong);
-            self.fields.push((offset(0)?..offset(name_length)?, offset(start)?..offset(start + value.len())?));
+            // Not truncated: `next` is not more than `bytes_max`.
+            let offset = |inside: usize| (at + inside) as u32;
+            self.fields.push((offset(0)..offset(name_length), offset(start)..offset(start + value.len())));
             at = next;
         }
     }
@@ -366,25 +370,25 @@ impl FieldBlock<'_> {
     /// Looks at the fields that decide about framing and the connection, told apart by length first.
     fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), HeadError> {
         match name.len() {
-            4 if name.eq_ignore_ascii_case(b"host") => {
+            4 if is_name(name, b"host") => {
                 self.hosts += 1;
                 if !is_authority(value) {
                     return Err(HeadError::Host);
                 }
             }
-            6 if name.eq_ignore_ascii_case(b"expect") => {
+            6 if is_name(name, b"expect") => {
                 let known = value.eq_ignore_ascii_case(b"100-continue");
                 self.facts.expect_continue |= known;
                 self.unknown_expectation |= !known;
             }
-            10 if name.eq_ignore_ascii_case(b"connection") => self.note_connection(value),
-            14 if name.eq_ignore_ascii_case(b"content-length") => {
+            10 if is_name(name, b"connection") => self.note_connection(value),
+            14 if is_name(name, b"content-length") => {
                 if self.facts.content_length.is_some() {
                     return Err(HeadError::ContentLength);
                 }
                 self.facts.content_length = Some(parse_length(value)?);
             }
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+            17 if is_name(name, b"transfer-encoding") => {
                 self.encodings += 1;
                 if self.encodings > 1 || value.is_empty() {
                     return Err(HeadError::Ambiguous);

@@ -17,5 +17,5 @@ pub(crate) use outgoing::{
     BodyEncoder, Framing, PumpError, WireSource, is_ours, poll_pump, push_decimal, push_field, push_framing,
     remove_named_by_connection,
 };
-pub(crate) use scan::may_end_head;
+pub(crate) use scan::{is_visible, may_end_head};
 pub(crate) use wire::{SharedWire, Socket, Wire};

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use penstock_message::{BodyError, Headers};
 
-use super::scan::{token_length, value_length};
+use super::scan::{is_clean_value, is_harmless_name, is_name};
 use super::wire::{SharedWire, Wire};
 
 /// Data up to this size is copied behind the head and written with it by one plain `send`; a vectored write of two
@@ -26,12 +26,12 @@ pub(crate) enum Framing {
 /// Whether framing or connection handling owns this field: it never crosses a hop as it came.
 pub(crate) fn is_ours(name: &[u8]) -> bool {
     match name.len() {
-        2 => name.eq_ignore_ascii_case(b"te"),
-        7 => name.eq_ignore_ascii_case(b"upgrade") || name.eq_ignore_ascii_case(b"trailer"),
-        10 => name.eq_ignore_ascii_case(b"connection") || name.eq_ignore_ascii_case(b"keep-alive"),
-        14 => name.eq_ignore_ascii_case(b"content-length"),
-        16 => name.eq_ignore_ascii_case(b"proxy-connection"),
-        17 => name.eq_ignore_ascii_case(b"transfer-encoding"),
+        2 => is_name(name, b"te"),
+        7 => is_name(name, b"upgrade") || is_name(name, b"trailer"),
+        10 => is_name(name, b"connection") || is_name(name, b"keep-alive"),
+        14 => is_name(name, b"content-length"),
+        16 => is_name(name, b"proxy-connection"),
+        17 => is_name(name, b"transfer-encoding"),
         _ => false,
     }
 }
@@ -53,12 +53,13 @@ pub(crate) fn remove_named_by_connection(headers: &mut Headers) {
 /// Appends a field. Names and values that a mediator set are not trusted: a name that is none is left out, a value
 /// loses the characters that would end its line.
 pub(crate) fn push_field(head: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    if name.is_empty() || token_length(name) != name.len() {
+    if !is_harmless_name(name) {
         return;
     }
+    head.reserve(name.len() + value.len() + 4);
     head.extend_from_slice(name);
     head.extend_from_slice(b": ");
-    if value_length(value) == value.len() {
+    if is_clean_value(value) {
         head.extend_from_slice(value);
     } else {
         head.extend(value.iter().filter(|byte| **byte >= b' ' && **byte != 0x7f));

@@ -13,24 +13,97 @@ const TOKEN: [bool; 256] = {
     table
 };
 
+/// What may stand in `Host`: RFC 3986 §3.2 without user information.
+const AUTHORITY: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let c = byte as u8;
+        table[byte] = c.is_ascii_alphanumeric()
+            || matches!(
+                c,
+                b'-' | b'.' | b':' | b'[' | b']' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&'..=b'+' | b';' | b'='
+            );
+        byte += 1;
+    }
+    table
+};
+
+/// Whether a value can be the authority of a request.
+pub(super) fn is_authority(value: &[u8]) -> bool {
+    value.iter().all(|&byte| AUTHORITY[byte as usize])
+}
+
 /// How many bytes of a token `bytes` starts with.
 pub(super) fn token_length(bytes: &[u8]) -> usize {
     bytes.iter().position(|&byte| !TOKEN[byte as usize]).unwrap_or(bytes.len())
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Marks the high bit of bytes below `limit` (at most 0x80). A borrow can also mark bytes after the first that is.
+fn below(word: u64, limit: u64) -> u64 {
+    word.wrapping_sub(ONES * limit) & !word & HIGHS
+}
+
+/// Marks the high bit of bytes equal to `byte`, with the same flaw.
+fn equal(word: u64, byte: u64) -> u64 {
+    below(word ^ (ONES * byte), 1)
+}
+
+/// Whether `marks` is zero for all of `bytes`, eight at a time; the last word overlaps the one before, and fewer than
+/// eight bytes are filled up with a character that is never marked.
+fn none_marked(bytes: &[u8], marks: impl Fn(u64) -> u64) -> bool {
+    let Some(last) = bytes.last_chunk::<8>() else {
+        let mut padded = [b'x'; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        return marks(u64::from_le_bytes(padded)) == 0;
+    };
+    let (words, _) = bytes.as_chunks::<8>();
+    marks(u64::from_le_bytes(*last)) == 0 && words.iter().all(|word| marks(u64::from_le_bytes(*word)) == 0)
+}
+
+/// Whether a field name is `lower`, which is written in lower case. Setting the bit that tells the cases apart also
+/// maps four control characters to others; a name never holds those.
+pub(super) fn is_name(name: &[u8], lower: &[u8]) -> bool {
+    const CASE: u64 = ONES * 0x20;
+    let same = |one: &[u8; 8], two: &[u8; 8]| u64::from_le_bytes(*one) | CASE == u64::from_le_bytes(*two);
+    if name.len() != lower.len() {
+        return false;
+    }
+    match (name.last_chunk(), lower.last_chunk()) {
+        (Some(one), Some(two)) => {
+            same(one, two) && name.as_chunks().0.iter().zip(lower.as_chunks().0).all(|(one, two)| same(one, two))
+        }
+        _ => name.eq_ignore_ascii_case(lower),
+    }
+}
+
+/// Whether there is neither white space nor a control character.
+pub(crate) fn is_visible(bytes: &[u8]) -> bool {
+    none_marked(bytes, |word| below(word, 0x21) | equal(word, 0x7f))
+}
+
+/// Whether a name can stand before a colon without being taken for something else. Weaker than [`token_length`]: it
+/// keeps names that a mediator made up from ending a line or a name early.
+pub(super) fn is_harmless_name(name: &[u8]) -> bool {
+    !name.is_empty() && none_marked(name, |word| below(word, 0x21) | equal(word, 0x7f) | equal(word, u64::from(b':')))
+}
+
+/// Whether there is no control character but tab: a value that cannot end its line. Tabs take the slow way.
+pub(super) fn is_clean_value(value: &[u8]) -> bool {
+    none_marked(value, |word| below(word, 0x20) | equal(word, 0x7f)) || value_length(value) == value.len()
 }
 
 /// How many bytes of field content `bytes` starts with: everything but control characters, tab allowed.
 ///
 /// Eight bytes at a time: a borrow can only mark bytes after the first one found, so the first mark is exact.
 pub(super) fn value_length(bytes: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
     let mut at = 0;
     while let Some((word, _)) = bytes.get(at..).and_then(|rest| rest.split_first_chunk::<8>()) {
         let word = u64::from_le_bytes(*word);
-        let below_space = word.wrapping_sub(ONES * 0x20) & !word;
-        let delete = word ^ (ONES * 0x7f);
-        let is_delete = delete.wrapping_sub(ONES) & !delete;
-        let marks = (below_space | is_delete) & HIGHS;
+        let marks = below(word, 0x20) | equal(word, 0x7f);
         if marks == 0 {
             at += 8;
             continue;
@@ -74,6 +147,42 @@ mod tests {
         }
         let text = "tab\tand \u{e4}\u{ff} \u{80}~ stay in";
         assert_eq!(value_length(text.as_bytes()), text.len());
+    }
+
+    #[test]
+    fn whole_words_and_the_rest_are_checked() {
+        for length in 0..40 {
+            for at in 0..length {
+                let mut bytes = vec![b'a'; length];
+                assert!(is_visible(&bytes) && is_harmless_name(&bytes) && is_clean_value(&bytes));
+                bytes[at] = b':';
+                assert!(is_visible(&bytes) && !is_harmless_name(&bytes) && is_clean_value(&bytes));
+                bytes[at] = b' ';
+                assert!(!is_visible(&bytes) && !is_harmless_name(&bytes) && is_clean_value(&bytes));
+                bytes[at] = b'\t';
+                assert!(!is_visible(&bytes) && !is_harmless_name(&bytes) && is_clean_value(&bytes));
+                bytes[at] = b'\n';
+                assert!(!is_visible(&bytes) && !is_harmless_name(&bytes) && !is_clean_value(&bytes));
+                bytes[at] = 0xc3;
+                assert!(is_visible(&bytes) && is_harmless_name(&bytes) && is_clean_value(&bytes));
+            }
+        }
+        assert!(!is_harmless_name(b""));
+    }
+
+    #[test]
+    fn names_compare_without_case() {
+        for lower in
+            [&b"te"[..], b"host", b"upgrade", b"x-header", b"connection", b"content-length", b"transfer-encoding"]
+        {
+            assert!(is_name(lower, lower) && is_name(&lower.to_ascii_uppercase(), lower));
+            assert!(!is_name(b"", lower) && !is_name(&lower[1..], lower));
+            for at in 0..lower.len() {
+                let mut other = lower.to_vec();
+                other[at] = b'!';
+                assert!(!is_name(&other, lower));
+            }
+        }
     }
 
     #[test]

@@ -19,12 +19,14 @@ pub(crate) struct Pool {
     rest_max: Duration,
     backends: RefCell<Vec<Rc<Backend>>>,
     by_host: RefCell<HashMap<String, Vec<Rc<Backend>>>>,
+    last: RefCell<Option<Rc<Backend>>>,
 }
 
 /// One backend and its idle connections, the most recent last.
 pub(crate) struct Backend {
     secure: bool,
     port: u16,
+    host: String,
     idle: RefCell<Vec<Idle>>,
 }
 
@@ -41,6 +43,7 @@ impl Pool {
             rest_max: config.timeouts.pool_idle,
             backends: RefCell::default(),
             by_host: RefCell::default(),
+            last: RefCell::default(),
         });
         tokio::task::spawn_local(sweep(Rc::downgrade(&pool)));
         pool
@@ -49,13 +52,27 @@ impl Pool {
     /// The backend of an address, made when it is new.
     pub(crate) fn backend(&self, url: &Url<'_>) -> Rc<Backend> {
         let (secure, port, host) = url.key();
+        // Consecutive requests often go to the same backend.
+        if let Some(last) = &*self.last.borrow()
+            && last.port == port
+            && last.secure == secure
+            && last.host == host
+        {
+            return last.clone();
+        }
+        let backend = self.find_or_make(secure, port, host);
+        *self.last.borrow_mut() = Some(backend.clone());
+        backend
+    }
+
+    fn find_or_make(&self, secure: bool, port: u16, host: &str) -> Rc<Backend> {
         let mut by_host = self.by_host.borrow_mut();
         if let Some(backends) = by_host.get(host)
             && let Some(backend) = backends.iter().find(|backend| backend.port == port && backend.secure == secure)
         {
             return backend.clone();
         }
-        let backend = Rc::new(Backend { secure, port, idle: RefCell::default() });
+        let backend = Rc::new(Backend { secure, port, host: host.to_owned(), idle: RefCell::default() });
         by_host.entry(host.to_owned()).or_default().push(backend.clone());
         self.backends.borrow_mut().push(backend.clone());
         backend

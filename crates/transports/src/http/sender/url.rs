@@ -2,6 +2,8 @@
 
 use penstock_engine::{Fault, Side, codes};
 
+use crate::http::http1::is_visible;
+
 /// An absolute `http` or `https` URL, borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Url<'a> {
@@ -19,25 +21,29 @@ impl<'a> Url<'a> {
     pub(crate) fn parse(text: &'a str) -> Result<Url<'a>, Fault> {
         let broken =
             |why: &str| Fault::coded(codes::CONNECTION_FAILED, Side::Us, format!("the address `{text}` {why}"));
-        let (secure, rest) = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
-            Some((scheme, _)) => return Err(broken(&format!("has the scheme `{scheme}`, which HTTP cannot reach"))),
-            None => return Err(broken("is not absolute")),
+        let bytes = text.as_bytes();
+        let (secure, start) = match bytes {
+            [b'h' | b'H', b't' | b'T', b't' | b'T', b'p' | b'P', b':', b'/', b'/', ..] => (false, 7),
+            [b'h' | b'H', b't' | b'T', b't' | b'T', b'p' | b'P', b's' | b'S', b':', b'/', b'/', ..] => (true, 8),
+            _ => return Err(broken(&foreign_scheme(text))),
         };
-        if text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        if !is_visible(bytes) {
             return Err(broken("holds white space or a control character"));
         }
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let path = path.split_once('#').map_or(path, |(path, _)| path);
-        let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
+        // Every cut is at an ASCII character, so none of them falls into another.
+        let end = memchr::memchr3(b'/', b'?', b'#', &bytes[start..]).map_or(text.len(), |at| start + at);
+        let (authority, path) = (&text[start..end], &text[end..]);
+        let path = memchr::memchr(b'#', path.as_bytes()).map_or(path, |at| &path[..at]);
+        let authority = memchr::memrchr(b'@', authority.as_bytes()).map_or(authority, |at| &authority[at + 1..]);
         let (host, port) = match authority.strip_prefix('[') {
             Some(rest) => {
                 let (host, port) = rest.split_once(']').ok_or_else(|| broken("has an unclosed `[`"))?;
                 (host, port.strip_prefix(':'))
             }
-            None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
+            None => match memchr::memchr(b':', authority.as_bytes()) {
+                Some(at) => (&authority[..at], Some(&authority[at + 1..])),
+                None => (authority, None),
+            },
         };
         if host.is_empty() {
             return Err(broken("has no host"));
@@ -58,6 +64,13 @@ impl<'a> Url<'a> {
     /// What identifies the backend in the pool.
     pub(crate) fn key(&self) -> (bool, u16, &'a str) {
         (self.secure, self.port, self.host)
+    }
+}
+
+fn foreign_scheme(text: &str) -> String {
+    match text.split_once("://") {
+        Some((scheme, _)) => format!("has the scheme `{scheme}`, which HTTP cannot reach"),
+        None => "is not absolute".into(),
     }
 }
 
