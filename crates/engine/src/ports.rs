@@ -133,6 +133,8 @@ pub struct Environment {
     pub file: std::collections::HashMap<String, String>,
     /// System properties (`-Dname=value`, and `server` facts such as `carbon.home`).
     pub system: std::sync::RwLock<std::collections::HashMap<String, String>>,
+    /// Names and passwords that UsernameToken and basic authentication accept.
+    pub users: std::collections::HashMap<String, String>,
     /// The host name and ports of the listeners, for rewritten WSDL addresses.
     pub host: String,
     /// The port of the HTTP listener.

@@ -82,6 +82,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         variables: surroundings.variables.clone(),
         file: surroundings.file.clone(),
         system: std::sync::RwLock::default(),
+        users: settings.users.iter().cloned().collect(),
         host: settings.hostname.clone(),
         http_port: served.http,
         https_port: served.https.unwrap_or_default(),
