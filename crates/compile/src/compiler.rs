@@ -212,9 +212,16 @@ impl<'r> Compiler<'r> {
         if let Some(id) = self.sequence_resource(key) {
             return id;
         }
-        self.unknown(NameKind::Sequence, key, at.clone());
+        // The original comes with these two; a configuration that does not define them gets them.
+        let mediator: Box<dyn Mediator> = match key {
+            "fault" => Box::new(crate::missing::DefaultFault),
+            "main" => Box::new(crate::missing::DefaultMain),
+            _ => {
+                self.unknown(NameKind::Sequence, key, at.clone());
+                Box::new(crate::missing::Missing::new("sequence", key))
+            }
+        };
         let id = self.reserve_sequence(Some(key.into()));
-        let mediator = Box::new(crate::missing::Missing::new("sequence", key));
         self.program.sequences[id.0 as usize].steps.push(Step { mediator, kind: "sequence", at });
         self.program.sequence_names.insert(key.into(), id);
         id

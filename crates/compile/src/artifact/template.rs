@@ -18,7 +18,9 @@ pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         el.accept_all();
         return;
     }
-    if cx.declare(NameKind::Template, name, el.place()) {
+    if !cx.declare(NameKind::Template, name, el.place()) {
+        el.accept_all();
+    } else {
         let sequence = cx.reserve_sequence(Some(name.into()));
         let parameters = parameters(el);
         cx.program.templates.insert(name.into(), Template { sequence, parameters });
@@ -41,6 +43,7 @@ fn parameters(el: &Element<'_>) -> Vec<TemplateParameter> {
 pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let Some(template) = cx.program.templates.get(name) else { return };
     let id = template.sequence;
+    parameters(el);
     match el.child("sequence") {
         Some(sequence) => super::sequence::fill(cx, &sequence, id),
         None => cx.error(el.place(), "<template> needs a <sequence> or an <endpoint>"),

@@ -29,6 +29,10 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointPolicy {
             suspension.maximum = millis(maximum);
         }
     }
+    if let Some(seconds) = number(cx, el, "suspendDurationOnFailure") {
+        // The oldest form: seconds, with nothing to grow.
+        policy.suspension.initial = Some(millis(seconds * 1000.0));
+    }
     if let Some(retry) = el.child("retryConfig") {
         policy.retry_disabled_codes = codes(cx, &retry, "disabledErrorCodes");
         policy.retry_enabled_codes = codes(cx, &retry, "enabledErrorCodes");

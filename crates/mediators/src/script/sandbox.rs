@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use penstock_engine::Exchange;
+use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Function, Object, Persistent, Runtime};
 
 use super::{Entry, Script, host};
@@ -71,8 +72,15 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;
     context.with(|ctx| {
         let wrapped = format!("(function (mc) {{{text}\n}})");
-        ctx.eval::<Function<'_>, _>(wrapped).map(|_| ()).catch(&ctx).map_err(|error| explain(&error))
+        ctx.eval_with_options::<Function<'_>, _>(wrapped, sloppy()).map(|_| ()).catch(&ctx).map_err(|error| explain(&error))
     })
+}
+
+/// Scripts of the original assign to names they never declared.
+fn sloppy() -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    options
 }
 
 fn limited() -> Result<Runtime, String> {
@@ -112,10 +120,10 @@ impl Loaded {
                 let prelude: Function<'_> = ctx.eval(PRELUDE)?;
                 let made: Object<'_> = prelude.call((host::object(&ctx, &slot)?,))?;
                 for text in &script.library {
-                    ctx.eval::<(), _>(format!("{text}\n;undefined"))?;
+                    ctx.eval_with_options::<(), _>(format!("{text}\n;undefined"), sloppy())?;
                 }
                 let entry: Function<'_> = match &script.entry {
-                    Entry::Inline(text) => ctx.eval(format!("(function (mc) {{{text}\n}})"))?,
+                    Entry::Inline(text) => ctx.eval_with_options(format!("(function (mc) {{{text}\n}})"), sloppy())?,
                     Entry::Function(name) => ctx.eval(name.as_bytes())?,
                 };
                 Ok((
