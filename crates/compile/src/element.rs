@@ -184,10 +184,25 @@ impl<'a> Element<'a> {
             .collect()
     }
 
-    /// Serializes the element with the namespaces it needs.
+    /// Serializes the element with the namespaces in scope. The default namespace of the artifact
+    /// around it is left out when no element inside is in it: it belongs to the configuration, not
+    /// to what is configured.
     pub fn to_xml(&self) -> Vec<u8> {
         self.accept_all();
-        penstock_xml::to_vec(self.document(), self.node, &penstock_xml::WriteOptions::default())
+        let document = self.document();
+        let mut written = penstock_xml::to_vec(document, self.node, &penstock_xml::WriteOptions::default());
+        let declared_here = document.namespace_declarations(self.node).any(|node| document.local_name(node).is_empty());
+        let in_default = |node: NodeId| {
+            document.is_element(node) && document.prefix(node).is_empty() && document.namespace(node) == SYNAPSE
+        };
+        if !declared_here && !in_default(self.node) && !document.descendants(self.node).any(in_default) {
+            let inherited = format!(" xmlns=\"{SYNAPSE}\"");
+            let tag_end = written.iter().position(|byte| *byte == b'>').unwrap_or(written.len());
+            if let Some(at) = written[..tag_end].windows(inherited.len()).position(|part| part == inherited.as_bytes()) {
+                written.drain(at..at + inherited.len());
+            }
+        }
+        written
     }
 
     /// Marks everything inside as asked for: content that is data, not configuration.
