@@ -320,6 +320,21 @@ fn head_keeps_the_length_of_what_it_does_not_send() {
 }
 
 #[test]
+fn a_reply_that_breaks_before_it_began_is_a_bad_gateway() {
+    run(async {
+        let reply = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n";
+        let (address, _) = backend(vec![vec![Act::Until(END), Act::Say(reply)]]).await;
+        let proxy = proxy(address);
+        let answer = crate::common::talk(proxy.address, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").await;
+        assert_eq!(
+            answer,
+            "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: 26\r\nConnection: close\r\n\r\n\
+             a chunk size is malformed\n"
+        );
+    });
+}
+
+#[test]
 fn a_reply_that_breaks_off_cuts_the_client_off_too() {
     run(async {
         let reply = "HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\nabc";

@@ -163,3 +163,78 @@ impl ChunkDecoder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Data and trailer names of a body that arrives in pieces of `size` bytes.
+    fn decode(body: &[u8], size: usize) -> Result<(Vec<u8>, Vec<String>, usize), ChunkError> {
+        let limits = HttpLimits::default();
+        let mut decoder = ChunkDecoder::default();
+        let mut buffer: Vec<u8> = Vec::new();
+        let mut data = Vec::new();
+        let mut used = 0;
+        for piece in body.chunks(size) {
+            buffer.extend_from_slice(piece);
+            loop {
+                match decoder.step(&buffer, &limits)? {
+                    ChunkStep::More { skip } => {
+                        used += skip;
+                        buffer.drain(..skip);
+                        break;
+                    }
+                    ChunkStep::Data { skip, left } => {
+                        used += skip;
+                        buffer.drain(..skip);
+                        let here = buffer.len().min(left as usize);
+                        data.extend(buffer.drain(..here));
+                        used += here;
+                        decoder.consumed(here as u64);
+                        if buffer.is_empty() {
+                            break;
+                        }
+                    }
+                    ChunkStep::End { skip, trailers_at, trailers } => {
+                        let section = &buffer[trailers_at..skip];
+                        let names = trailers
+                            .iter()
+                            .map(|(name, _)| {
+                                String::from_utf8_lossy(&section[name.start as usize..name.end as usize]).into()
+                            })
+                            .collect();
+                        return Ok((data, names, used + skip));
+                    }
+                }
+            }
+        }
+        Ok((data, vec!["incomplete".into()], used))
+    }
+
+    #[test]
+    fn a_body_reads_the_same_however_it_is_cut() {
+        let check = |body: &str, expected: Result<(&str, &[&str], usize), ChunkError>| {
+            let expected = expected.map(|(data, names, used)| {
+                (data.as_bytes().to_vec(), names.iter().map(|name| (*name).to_owned()).collect(), used)
+            });
+            for size in 1..=body.len() {
+                assert_eq!(decode(body.as_bytes(), size), expected, "{body:?} in pieces of {size}");
+            }
+        };
+        check("0\r\n\r\n", Ok(("", &[], 5)));
+        check("3\r\nabc\r\n0\r\n\r\nGET", Ok(("abc", &[], 13)));
+        check(
+            "0000A;n=\"v\"\r\n0123456789\r\n1\r\n!\r\n000\r\nA: b\r\nC: d\r\n\r\n",
+            Ok(("0123456789!", &["A", "C"], 50)),
+        );
+        check("3\r\nab", Ok(("ab", &["incomplete"], 5)));
+        check("3\r\nabcd\r\n", Err(ChunkError::LineEnd));
+        check("3\rabc", Err(ChunkError::LineEnd));
+        check("3\nabc", Err(ChunkError::Size));
+        check("x", Err(ChunkError::Size));
+        check("1;a\x01\r\n", Err(ChunkError::Extension));
+        check("1234567890abcdef\r\n", Err(ChunkError::Size));
+        check("0\r\nHost: a\r\n\r\n", Err(ChunkError::Trailers(HeadError::FieldName)));
+        check("0\r\nA: b\n\r\n", Err(ChunkError::Trailers(HeadError::BareLineEnd)));
+    }
+}

@@ -426,3 +426,67 @@ fn parse_length(value: &[u8]) -> Result<u64, HeadError> {
     }
     Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: HttpLimits = HttpLimits {
+        head_bytes_max: 4096,
+        fields_max: 10,
+        target_bytes_max: 100,
+        body_bytes_max: 0,
+        collected_bytes_max: 0,
+        drain_bytes_max: 0,
+    };
+
+    #[test]
+    fn a_request_is_ranges_of_its_bytes() {
+        let bytes = b"POST /a?b HTTP/1.1\r\nHost: h:1 \r\nX-Empty:\r\nContent-Length:\t12\r\nExpect: 100-Continue\r\nConnection: x, Close\r\n\r\nrest";
+        let head = parse_request(bytes, &LIMITS).expect("well formed").expect("complete");
+        let text =
+            |range: &Range<u32>| std::str::from_utf8(&bytes[range.start as usize..range.end as usize]).expect("ascii");
+        let fields: Vec<_> = head.fields.iter().map(|(name, value)| (text(name), text(value))).collect();
+        assert_eq!((&bytes[head.method], &bytes[head.target]), (&b"POST"[..], &b"/a?b"[..]));
+        assert_eq!(
+            fields,
+            [
+                ("Host", "h:1"),
+                ("X-Empty", ""),
+                ("Content-Length", "12"),
+                ("Expect", "100-Continue"),
+                ("Connection", "x, Close")
+            ]
+        );
+        let facts = Facts {
+            content_length: Some(12),
+            close: true,
+            names_fields: true,
+            expect_continue: true,
+            ..Facts::default()
+        };
+        assert_eq!((head.facts, head.length), (facts, bytes.len() - 4));
+    }
+
+    /// A head that is cut anywhere is incomplete or already refused for what will not change.
+    #[test]
+    fn a_cut_head_is_never_taken_for_a_whole_one() {
+        for (whole, is_good) in [
+            ("GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n", true),
+            ("GET / HTTP/1.1\r\nHost: h\r\nA: b\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: h\r\n b\r\n\r\n", false),
+            ("GET / HTTP/9.1\r\nHost: h\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\n\r\n", false),
+        ] {
+            let end = parse_request(whole.as_bytes(), &LIMITS);
+            assert_eq!(matches!(end, Ok(Some(_))), is_good, "{whole:?}");
+            for cut in 0..whole.len() {
+                match parse_request(&whole.as_bytes()[..cut], &LIMITS) {
+                    Ok(None) => {}
+                    Err(error) => assert_eq!(Err(error), end.clone().map(|_| ()), "{whole:?} cut at {cut}"),
+                    Ok(Some(_)) => panic!("{whole:?} cut at {cut} is complete"),
+                }
+            }
+        }
+    }
+}

@@ -229,7 +229,8 @@ impl Incoming {
 
     /// Whether the wire still carries this message.
     pub(crate) fn is_current(&self) -> bool {
-        self.wire.borrow().message == self.message
+        // Borrowed while the connection says goodbye: its last exchange is over.
+        self.wire.try_borrow().is_ok_and(|wire| wire.message == self.message)
     }
 
     /// All of the body, when it lies in the read buffer.

@@ -14,8 +14,8 @@ pub use chunked::{ChunkDecoder, ChunkError, ChunkStep};
 pub use head::{Facts, Field, HeadError, ReplyHead, RequestHead, parse_reply, parse_request};
 pub(crate) use incoming::{Decoder, Incoming, describe};
 pub(crate) use outgoing::{
-    BodyEncoder, Framing, PumpError, WireSource, is_ours, poll_pump, push_decimal, push_field, push_framing,
-    remove_named_by_connection,
+    BodyEncoder, Framing, PumpError, WireSource, is_ours, poll_pump, poll_stream, push_decimal, push_field,
+    push_framing, remove_named_by_connection,
 };
 pub(crate) use scan::{is_visible, may_end_head};
 pub(crate) use wire::{SharedWire, Socket, Wire};

@@ -1,9 +1,10 @@
 //! What leaves on a wire: fields, framing, and the pump that moves a body from one wire to another.
 
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use penstock_message::{BodyError, Headers};
+use bytes::Bytes;
+use penstock_message::{BodyError, BodyStream, Headers};
 
 use super::scan::{is_clean_value, is_harmless_name, is_name};
 use super::wire::{SharedWire, Wire};
@@ -105,11 +106,13 @@ pub(crate) fn push_framing(head: &mut Vec<u8>, framing: Framing) {
 /// Writes a body behind its head.
 pub(crate) struct BodyEncoder {
     framing: Framing,
+    /// Whether the last byte was handed to the wire.
+    finished: bool,
 }
 
 impl BodyEncoder {
     pub(crate) fn new(framing: Framing) -> BodyEncoder {
-        BodyEncoder { framing }
+        BodyEncoder { framing, finished: false }
     }
 
     /// Sends `head`, which may be empty and is empty afterwards, and data.
@@ -175,6 +178,7 @@ impl BodyEncoder {
             _ => {}
         }
         self.framing = Framing::None;
+        self.finished = true;
         if head.is_empty() { Ok(()) } else { flush_head(wire, cx, head) }
     }
 }
@@ -217,6 +221,9 @@ pub(crate) fn poll_pump(
             Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Sink(error))),
             Poll::Pending => return Poll::Pending,
         }
+        if encoder.finished {
+            return Poll::Ready(Ok(()));
+        }
         match source.poll_data(cx) {
             Poll::Pending if head.is_empty() => return Poll::Pending,
             Poll::Pending => {
@@ -229,7 +236,6 @@ pub(crate) fn poll_pump(
             Poll::Ready(Ok(0)) => {
                 let trailers = source.wire().borrow_mut().trailers.take();
                 encoder.finish(&mut sink.borrow_mut(), cx, head, trailers.as_ref()).map_err(PumpError::Sink)?;
-                return sink.borrow_mut().poll_flush(cx).map_err(PumpError::Sink);
             }
             Poll::Ready(Ok(count)) => {
                 let mut input = source.wire().borrow_mut();
@@ -238,5 +244,35 @@ pub(crate) fn poll_pump(
                 input.take_data(count).map_err(PumpError::Source)?;
             }
         }
+    }
+}
+
+/// Sends a body that comes as chunks. The first chunk leaves with the head. The body may read from `sink` itself, so
+/// the wire is never borrowed while the body is asked.
+pub(crate) fn poll_stream(
+    first: &mut Bytes,
+    rest: &mut dyn BodyStream,
+    sink: &SharedWire,
+    encoder: &mut BodyEncoder,
+    head: &mut Vec<u8>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), PumpError>> {
+    loop {
+        ready!(sink.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink)?;
+        if encoder.finished {
+            return Poll::Ready(Ok(()));
+        }
+        let chunk = if first.is_empty() { rest.poll_chunk(cx) } else { Poll::Ready(Some(Ok(std::mem::take(first)))) };
+        let sent = match chunk {
+            Poll::Ready(Some(Ok(chunk))) => encoder.send(&mut sink.borrow_mut(), cx, head, &chunk),
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(PumpError::Source(error))),
+            Poll::Ready(None) => {
+                let trailers = rest.trailers();
+                encoder.finish(&mut sink.borrow_mut(), cx, head, trailers.as_ref())
+            }
+            Poll::Pending if head.is_empty() => return Poll::Pending,
+            Poll::Pending => encoder.send(&mut sink.borrow_mut(), cx, head, &[]),
+        };
+        sent.map_err(PumpError::Sink)?;
     }
 }

@@ -154,9 +154,17 @@ impl Connection {
         let keep = wants_keep && !self.shared.draining.get() && self.body_can_end();
         let mut to = ReplyTo { is_head, is_http10, keep };
         let message = self.replace_if_body_failed(message, &mut to);
-        let status = message.status;
+        let mut status = message.status;
         let mut reply = Reply::new(core, message, to);
-        let outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
+        let mut outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
+        if let Err(PumpError::Source(error)) = &outcome
+            && reply.is_unsent()
+        {
+            // The body broke before anything was said, so the truth can still be told.
+            status = 502;
+            reply = Reply::new(core, plain(status, &error.to_string()), ReplyTo { keep: false, ..to });
+            outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
+        }
         core.counters.replied(status);
         if let (Some(access), Some(start)) = (&self.shared.access, start) {
             access.record(&AccessEntry {

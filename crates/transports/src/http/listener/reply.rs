@@ -7,7 +7,8 @@ use penstock_message::{BodyStream, Form, Message, SizeHint};
 
 use crate::http::PerCore;
 use crate::http::http1::{
-    BodyEncoder, Framing, PumpError, SharedWire, WireSource, is_ours, poll_pump, push_decimal, push_field, push_framing,
+    BodyEncoder, Framing, PumpError, SharedWire, WireSource, is_ours, poll_pump, poll_stream, push_decimal, push_field,
+    push_framing,
 };
 use crate::http::reason::reason_phrase;
 use crate::http::sender::ReplyBody;
@@ -57,6 +58,11 @@ impl Reply {
         Reply { head, encoder: BodyEncoder::new(encoder), body, framing, keep }
     }
 
+    /// Whether not a byte of it was written, so that another reply can take its place.
+    pub(super) fn is_unsent(&self) -> bool {
+        !self.head.is_empty()
+    }
+
     /// Writes as far as it goes.
     pub(super) fn poll_write(
         &mut self,
@@ -74,33 +80,15 @@ impl Reply {
                 let Some(from) = source.wire().cloned() else { return Poll::Ready(Ok(())) };
                 let mut source = ReplySource { body: source, wire: from };
                 let outcome = ready!(poll_pump(&mut source, wire, &mut self.encoder, &mut self.head, cx));
-                core.give_scratch(std::mem::take(&mut self.head));
+                if self.head.is_empty() {
+                    core.give_scratch(std::mem::take(&mut self.head));
+                }
                 source.body.release_if_done();
                 Poll::Ready(outcome)
             }
-            ReplyForm::Stream { head, rest } => loop {
-                ready!(wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink)?;
-                let chunk =
-                    if head.is_empty() { rest.poll_chunk(cx) } else { Poll::Ready(Some(Ok(std::mem::take(head)))) };
-                let mut wire = wire.borrow_mut();
-                match chunk {
-                    Poll::Pending if self.head.is_empty() => return Poll::Pending,
-                    Poll::Pending => {
-                        self.encoder.send(&mut wire, cx, &mut self.head, &[]).map_err(PumpError::Sink)?;
-                    }
-                    Poll::Ready(Some(Ok(chunk))) => {
-                        self.encoder.send(&mut wire, cx, &mut self.head, &chunk).map_err(PumpError::Sink)?;
-                    }
-                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(PumpError::Source(error))),
-                    Poll::Ready(None) => {
-                        let trailers = rest.trailers();
-                        let outcome = self.encoder.finish(&mut wire, cx, &mut self.head, trailers.as_ref());
-                        outcome.map_err(PumpError::Sink)?;
-                        self.body = ReplyForm::Empty;
-                        return wire.poll_flush(cx).map_err(PumpError::Sink);
-                    }
-                }
-            },
+            ReplyForm::Stream { head, rest } => {
+                poll_stream(head, rest.as_mut(), wire, &mut self.encoder, &mut self.head, cx)
+            }
         }
     }
 

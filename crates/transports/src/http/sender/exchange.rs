@@ -18,7 +18,7 @@ use super::{Payload, backend_fault};
 use crate::http::PerCore;
 use crate::http::http1::{
     BodyEncoder, Decoder, HeadError, Incoming, PumpError, ReplyHead, SharedWire, describe, may_end_head, parse_reply,
-    poll_pump, remove_named_by_connection,
+    poll_pump, poll_stream, remove_named_by_connection,
 };
 use crate::http::reason::reason_phrase;
 
@@ -224,7 +224,8 @@ impl Exchange {
                 outcome
             }
             Upload::Stream { head, rest } => {
-                let outcome = ready!(poll_stream(head, rest, &self.wire, &mut self.encoder, &mut self.head, cx));
+                let outcome =
+                    ready!(poll_stream(head, rest.as_mut(), &self.wire, &mut self.encoder, &mut self.head, cx));
                 self.upload = Upload::Done;
                 outcome
             }
@@ -322,33 +323,6 @@ fn reply(
         remove_named_by_connection(&mut headers);
     }
     Message { headers, body, status, reason, ..Message::default() }
-}
-
-/// Sends a body that comes as chunks. The first chunk leaves with the head.
-fn poll_stream(
-    first: &mut Bytes,
-    rest: &mut Box<dyn BodyStream>,
-    wire: &SharedWire,
-    encoder: &mut BodyEncoder,
-    head: &mut Vec<u8>,
-    cx: &mut Context<'_>,
-) -> Poll<Result<(), PumpError>> {
-    loop {
-        ready!(wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink)?;
-        let chunk = if first.is_empty() { rest.poll_chunk(cx) } else { Poll::Ready(Some(Ok(std::mem::take(first)))) };
-        let mut wire = wire.borrow_mut();
-        match chunk {
-            Poll::Ready(Some(Ok(chunk))) => encoder.send(&mut wire, cx, head, &chunk).map_err(PumpError::Sink)?,
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(PumpError::Source(error))),
-            Poll::Ready(None) => {
-                let trailers = rest.trailers();
-                encoder.finish(&mut wire, cx, head, trailers.as_ref()).map_err(PumpError::Sink)?;
-                return wire.poll_flush(cx).map_err(PumpError::Sink);
-            }
-            Poll::Pending if head.is_empty() => return Poll::Pending,
-            Poll::Pending => encoder.send(&mut wire, cx, head, &[]).map_err(PumpError::Sink)?,
-        }
-    }
 }
 
 /// The body of a reply. The rest of the request's body is sent while it is read: a backend may answer while it
