@@ -190,7 +190,7 @@ impl Parser<'_> {
         let expanded = self.expand(self.at, end)?;
         let start = self.at;
         let mut inner = self.inside(&expanded, true);
-        inner.markup_declaration().map_err(|failure| Failure { offset: start, short: false, ..failure })?;
+        inner.markup_declaration().map_err(|failure| Failure { offset: start, ..failure })?;
         self.at = end;
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Parser<'_> {
         self.expect(";")?;
         let Some((text, external)) = self.parameter(name, start)? else { return Ok(()) };
         let external = external || self.external;
-        let place = |failure| Failure { offset: start, short: false, ..failure };
+        let place = |failure| Failure { offset: start, ..failure };
         self.inside(&text, external).subset(false).map_err(place)
     }
 
@@ -247,7 +247,7 @@ impl Parser<'_> {
 
     fn external_subset(&mut self, id: &ExternalId) -> Result<(), Failure> {
         let start = self.at;
-        let place = |failure| Failure { offset: start, short: false, ..failure };
+        let place = |failure| Failure { offset: start, ..failure };
         match fetch(id, self.options).map_err(place)? {
             Some(text) => self.inside(&text, true).subset(false).map_err(place),
             None => {
@@ -269,7 +269,7 @@ impl Parser<'_> {
         match word.trim() {
             "INCLUDE" => {
                 let text = self.text;
-                let place = |failure| Failure { offset: start, short: false, ..failure };
+                let place = |failure| Failure { offset: start, ..failure };
                 self.inside(&text[body..end], true).subset(false).map_err(place)?;
             }
             "IGNORE" => {}

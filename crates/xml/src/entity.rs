@@ -22,13 +22,11 @@ pub(crate) struct Failure {
     pub(crate) kind: XmlErrorKind,
     pub(crate) offset: usize,
     pub(crate) message: String,
-    /// The text ended too early; more of it may make it right.
-    pub(crate) short: bool,
 }
 
 impl Failure {
     pub(crate) fn new(kind: XmlErrorKind, offset: usize, message: impl Into<String>) -> Failure {
-        Failure { kind, offset, message: message.into(), short: false }
+        Failure { kind, offset, message: message.into() }
     }
 }
 

@@ -57,5 +57,6 @@ fn mistakes() {
     check("<a><b>", "1:7: the document ends inside `<b>`, which is never closed");
     check("<a>]]></a>", "1:4: `]]>` may not stand in text, write `]]&gt;`");
     check("<a b='1' b='2'/>", "1:10: the attribute `b` is given twice");
+    check("<a b='1' ='2'/>", "1:10: a name is expected here, it cannot begin with `=`");
     check("<p:a/>", "1:2: the prefix `p` is not declared");
 }

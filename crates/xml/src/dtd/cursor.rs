@@ -12,7 +12,7 @@ impl<'p> Parser<'p> {
 
     pub(super) fn short(&self) -> Failure {
         let message = "the document type declaration is not closed".to_owned();
-        Failure { kind: XmlErrorKind::UnexpectedEnd, offset: self.text.len(), message, short: true }
+        Failure { kind: XmlErrorKind::UnexpectedEnd, offset: self.text.len(), message }
     }
 
     pub(super) fn rest(&self) -> &'p str {

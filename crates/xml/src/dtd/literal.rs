@@ -40,7 +40,7 @@ impl Parser<'_> {
                 skip_to = offset + 1 + name.len() + 1;
                 if let Some((replacement, _)) = self.parameter(name, start + offset)? {
                     // What comes in may refer to further entities.
-                    let place = |failure| Failure { offset: start + offset, short: false, ..failure };
+                    let place = |failure| Failure { offset: start + offset, ..failure };
                     let expanded = self.inside(&replacement, true).expand(0, replacement.len()).map_err(place)?;
                     out.push(' ');
                     out.push_str(&expanded);
@@ -109,11 +109,8 @@ impl Parser<'_> {
         }
         let place = self.at;
         if let Some((text, _)) = self.parameter(name, place)? {
-            let value = self.inside(&text, true).entity_value(&text).map_err(|failure| Failure {
-                offset: place,
-                short: false,
-                ..failure
-            })?;
+            let value =
+                self.inside(&text, true).entity_value(&text).map_err(|failure| Failure { offset: place, ..failure })?;
             out.push_str(&value);
         }
         Ok(after + 1)

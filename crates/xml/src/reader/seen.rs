@@ -37,8 +37,8 @@ impl SeenNames {
         let slot = hash_name(name, 0) as usize & self.slots.len().wrapping_sub(1);
         let seen = self.slots.get(slot)?;
         let earlier = text.get(seen.start as usize..seen.start as usize + seen.len as usize)?;
-        // An unused slot has no length, a name always has.
-        if same_bytes(earlier, name) { Some(seen) } else { None }
+        // An unused slot would match where a name is missing.
+        if same_bytes(earlier, name) && seen.number != 0 { Some(seen) } else { None }
     }
 
     /// Remembers a name that was checked; returns its number.

@@ -286,7 +286,8 @@ impl<'a> Reader<'a> {
                 self.state.at = end;
                 Ok(Token::Doctype)
             }
-            Err(failure) if failure.short && !self.at_true_end() => Err(Stop::Short),
+            // Cut off anywhere, it looks wrong in one way or another. Only with all of it there is that known.
+            Err(failure) if failure.kind != XmlErrorKind::Limit && !self.at_true_end() => Err(Stop::Short),
             Err(failure) => self.fail(failure.kind, failure.offset, &failure.message),
         }
     }

@@ -1,0 +1,24 @@
+//! What the fuzz targets check, free of any fuzzing engine: `fuzz_targets/` hands these functions to libFuzzer, and
+//! `src/main.rs` feeds them mutations of the seeds with a stable compiler.
+//!
+//! A target is a function of bytes that panics when a property does not hold. To add one: a module here, a row in
+//! [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` in Cargo.toml, seeds in `seeds/`.
+
+pub mod xml;
+pub mod xpath_stream;
+
+/// One target.
+pub struct Target {
+    /// Its name, which is also that of its seed folder.
+    pub name: &'static str,
+    /// What it checks.
+    pub check: fn(&[u8]),
+    /// Pieces of text that mutations put in: what random bytes would rarely hit on.
+    pub dictionary: &'static [&'static str],
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target { name: "xml", check: xml::reader, dictionary: xml::DICTIONARY },
+    Target { name: "xpath_stream", check: xpath_stream::stream, dictionary: xml::DICTIONARY },
+];
