@@ -3,7 +3,8 @@
 //! This crate knows nothing of messages, configuration or sockets: it works on
 //! [`serde_json::Value`] and on the XML tree.
 //!
-//! Start reading at [`path::JsonPath`], then [`mapping`].
+//! Start reading at [`path::JsonPath`], then [`mapping`]; [`text`] reads JSON text.
 
 pub mod mapping;
 pub mod path;
+pub mod text;

@@ -20,7 +20,8 @@ const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 pub fn to_json(document: &Document, element: NodeId, options: &Options) -> Result<Value, MappingError> {
     let mut out = Vec::new();
     write_json(&mut out, document, element, options)?;
-    serde_json::from_slice(&out).map_err(|error| MappingError::new(error.to_string()))
+    let text = std::str::from_utf8(&out).map_err(|error| MappingError::new(error.to_string()))?;
+    crate::text::parse(text).map_err(|error| MappingError::new(error.to_string()))
 }
 
 /// As [`to_json`], as text at the end of a buffer.
@@ -244,10 +245,13 @@ impl<'d> Writer<'_, 'd> {
     }
 }
 
+/// So many members are found faster by looking at each than by a table.
+const LINEAR_MAX: usize = 16;
+
 #[derive(Default)]
 struct Groups<'d> {
     members: Vec<Member<'d>>,
-    /// Where the member of a name is, filled when a second name turns up.
+    /// Where the member of a name is, once there are more than [`LINEAR_MAX`].
     positions: HashMap<Cow<'d, str>, usize>,
     /// `<?xml-multiple?>` without a name: the next element starts a list.
     next_is_list: bool,
@@ -256,15 +260,10 @@ struct Groups<'d> {
 impl<'d> Groups<'d> {
     fn add(&mut self, name: Cow<'d, str>, element: NodeId, join: bool) {
         let list = std::mem::take(&mut self.next_is_list);
-        if let Some(member) = self.members.last_mut()
-            && member.name == name
-            && (join || member.list)
-        {
-            member.elements.push(element);
-            return;
-        }
-        match self.positions.get(&name) {
-            Some(position) if join || self.members[*position].list => self.members[*position].elements.push(element),
+        // Most often it is one more of the last.
+        let last = self.members.last().filter(|member| member.name == name).map(|_| self.members.len() - 1);
+        match last.or_else(|| self.position(&name)) {
+            Some(position) if join || self.members[position].list => self.members[position].elements.push(element),
             _ => self.push(Member { name, elements: vec![element], list }),
         }
     }
@@ -273,15 +272,28 @@ impl<'d> Groups<'d> {
     fn announce(&mut self, name: Cow<'d, str>) {
         if name.is_empty() {
             self.next_is_list = true;
-        } else if let Some(position) = self.positions.get(&name) {
-            self.members[*position].list = true;
+        } else if let Some(position) = self.position(&name) {
+            self.members[position].list = true;
         } else {
             self.push(Member { name, elements: Vec::new(), list: true });
         }
     }
 
+    fn position(&self, name: &str) -> Option<usize> {
+        if self.members.len() <= LINEAR_MAX {
+            return self.members.iter().rposition(|member| member.name == name);
+        }
+        self.positions.get(name).copied()
+    }
+
     fn push(&mut self, member: Member<'d>) {
-        self.positions.insert(member.name.clone(), self.members.len());
+        if self.members.len() == LINEAR_MAX {
+            let earlier = self.members.iter().enumerate();
+            self.positions = earlier.map(|(position, member)| (member.name.clone(), position)).collect();
+        }
+        if self.members.len() >= LINEAR_MAX {
+            self.positions.insert(member.name.clone(), self.members.len());
+        }
         self.members.push(member);
     }
 }

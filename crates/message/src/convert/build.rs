@@ -1,6 +1,5 @@
 //! Bytes to forms: what a body is by its media type, parsed when somebody reads it, once.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -238,38 +237,9 @@ pub(super) fn root_name(bytes: &[u8]) -> Option<&str> {
 }
 
 fn parse_json(text: &str) -> Result<Value, BodyError> {
-    let first = match serde_json::from_str(text) {
-        Ok(value) => return Ok(value),
-        Err(error) => error,
-    };
-    // Senders put raw control characters into strings, and the original takes them.
-    if let Cow::Owned(escaped) = escape_controls(text)
-        && let Ok(value) = serde_json::from_str(&escaped)
-    {
-        return Ok(value);
-    }
-    let message = first.to_string();
-    let reason = message.split(" at line ").next().unwrap_or_default();
-    Err(BodyError::Malformed(format!("{}:{}: the body is not JSON: {reason}", first.line(), first.column())))
-}
-
-/// Control characters inside strings as escapes.
-fn escape_controls(text: &str) -> Cow<'_, str> {
-    if !text.bytes().any(|byte| byte < b' ') {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 32);
-    let (mut in_string, mut escaped) = (false, false);
-    for character in text.chars() {
-        if in_string && character < ' ' {
-            out.push_str(&format!("\\u{:04x}", character as u32));
-            continue;
-        }
-        in_string ^= character == '"' && !escaped;
-        escaped = in_string && character == '\\' && !escaped;
-        out.push(character);
-    }
-    Cow::Owned(out)
+    penstock_json::text::parse(text).map_err(|error| {
+        BodyError::Malformed(format!("{}:{}: the body is not JSON: {}", error.line, error.column, error.message))
+    })
 }
 
 fn malformed(error: penstock_xml::XmlError) -> BodyError {
