@@ -92,6 +92,9 @@ fn lines_of_json_carry_the_correlation_id() {
     server.get("/a");
     server.wait_for_log("\"message\":\"k = v\"");
     let log = server.log();
+    for line in log.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    }
     let line = log.lines().find(|line| line.contains("k = v")).unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!(
@@ -189,4 +192,31 @@ fn the_end_is_bounded() {
     let asked = Instant::now();
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
     assert!(asked.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_certificate_of_ones_own_is_used_on_both_sides() {
+    let folder = Folder::new("tls");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    folder.write("certificate.pem", made.cert.pem());
+    folder.write("key.pem", made.signing_key.serialize_pem());
+    folder.write("artifacts/a.xml", api("one"));
+    let https = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let proxy = format!(
+        "<proxy xmlns='http://ws.apache.org/ns/synapse' name='P' transports='http'><target><endpoint><address uri='https://localhost:{https}/a'/></endpoint>\
+         <outSequence><send/></outSequence></target></proxy>"
+    );
+    folder.write("artifacts/p.xml", proxy);
+    let tls = "[tls]\ncertificate = \"certificate.pem\"\nkey = \"key.pem\"\n";
+    let fixed = |more: &str| format!("{tls}{more}\n");
+    let config = |more: &str| {
+        format!("listener.http_port = 0\nlistener.https_port = {https}\nadmin.port = 0\nworkers = 1\n{}", fixed(more))
+    };
+    let server = Server::start_with(&folder, &["run", "artifacts"], &config("trust = \"certificate.pem\""));
+    let reply = server.get("/services/P");
+    assert_eq!((reply.status, reply.body.as_str()), (200, "{\"text\": \"one\"}"), "{}", server.log());
+    drop(server);
+    // Nobody trusts it unasked.
+    let server = Server::start_with(&folder, &["run", "artifacts"], &config(""));
+    assert_ne!(server.get("/services/P").status, 200);
 }

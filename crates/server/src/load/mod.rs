@@ -94,6 +94,7 @@ struct Loader {
 
 impl Loader {
     fn finish(mut self) -> Loaded {
+        self.named_sources();
         for (reason, files) in std::mem::take(&mut self.left_out) {
             let Some(first) = files.first() else { continue };
             let others = match files.len() {
@@ -104,6 +105,28 @@ impl Loader {
             self.warning(&first.display().to_string(), format!("left out{others}: {reason}"));
         }
         self.loaded
+    }
+
+    /// Files that local entries name by `src="file:…"`: beside the artifact or in the working directory.
+    fn named_sources(&mut self) {
+        let mut named = Vec::new();
+        for input in self.loaded.inputs.iter().filter(|input| input.kind == InputKind::Artifact) {
+            let folder = Path::new(&*input.file).parent().unwrap_or(Path::new("")).to_owned();
+            for name in sniff::file_sources(&input.bytes) {
+                let candidates = [folder.join(&name), PathBuf::from(&name)];
+                if let Some(path) = candidates.into_iter().find(|path| path.is_file()) {
+                    named.push((name, path));
+                }
+            }
+        }
+        named.sort();
+        named.dedup();
+        for (name, path) in named {
+            if let Some(bytes) = self.read(&path, FILE_BYTES_MAX) {
+                let kind = InputKind::Resource { key: name, media_type: None, properties: Vec::new() };
+                self.input(&path.display().to_string(), bytes, kind);
+            }
+        }
     }
 
     fn note(&mut self, severity: Severity, at: Place, message: String) {

@@ -69,6 +69,21 @@ pub(super) fn is_artifact(root: &str, bytes: &[u8]) -> bool {
     ARTIFACTS.contains(&root)
 }
 
+/// The files that attributes `src="file:…"` name.
+pub(super) fn file_sources(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut found = Vec::new();
+    for (start, marker) in text.match_indices("src=") {
+        let value = &text[start + marker.len()..];
+        let Some(quote) = value.chars().next().filter(|quote| matches!(quote, '"' | '\'')) else { continue };
+        let Some(value) = value[1..].split(quote).next() else { continue };
+        if let Some(name) = value.strip_prefix("file:") {
+            found.push(name.to_owned());
+        }
+    }
+    found
+}
+
 /// Files that say something to editors and build tools, and nothing to us.
 pub fn is_clutter(name: &str) -> bool {
     const NAMES: [&str; 16] = [

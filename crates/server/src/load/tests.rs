@@ -221,3 +221,11 @@ fn a_missing_path_is_an_error_of_its_own() {
     let error = load(&["nowhere/at/all".into()]).unwrap_err();
     assert_eq!(error.to_string(), "`nowhere/at/all` does not exist");
 }
+
+#[test]
+fn a_local_entry_may_name_a_file() {
+    let folder = Folder::new("source");
+    folder.write("e.xml", "<localEntry key='k' src='file:transform/t.xslt'/>");
+    folder.write("transform/t.xslt", "<x/>");
+    check(&folder, "e.xml", &["e.xml", "transform/t.xslt = transform/t.xslt -"]);
+}

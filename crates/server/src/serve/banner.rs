@@ -5,10 +5,12 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use penstock_compile::{Diagnostic, Severity};
+use penstock_engine::ports::Level;
 
 use super::ports::Ports;
 use crate::build::Built;
-use crate::config::{Settings, Surroundings};
+use crate::config::{LogFormat, Settings, Surroundings};
+use crate::log::Log;
 
 /// Diagnostics of the start beyond this are counted, not printed: the artifacts have one mistake in many places.
 const DIAGNOSTICS_MAX: usize = 200;
@@ -57,14 +59,11 @@ impl Banner {
         Banner { text, compiled: built.took }
     }
 
-    /// Prints it, with the time from the start of the process until now.
-    pub(super) fn print(&self, elapsed: Duration) {
+    /// The text, with the time from the start of the process until now.
+    pub(super) fn text(&self, elapsed: Duration) -> String {
         let (total, compiled) = (millis(elapsed), millis(self.compiled));
-        write(&format!(
-            "Penstock {} is ready after {total} ms ({compiled} ms to load and compile)\n{}",
-            env!("CARGO_PKG_VERSION"),
-            self.text
-        ));
+        let version = env!("CARGO_PKG_VERSION");
+        format!("Penstock {version} is ready after {total} ms ({compiled} ms to load and compile)\n{}", self.text)
     }
 }
 
@@ -109,10 +108,9 @@ fn services(text: &mut String, built: &Built) {
     }
 }
 
-/// Prints what the compiler had to say.
-pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
+/// What the compiler had to say, a line each. Errors first: they are why something is not served.
+pub(super) fn diagnostics(diagnostics: &[Diagnostic]) -> String {
     let mut text = String::new();
-    // Errors first: they are why something is not served.
     let (errors, warnings): (Vec<_>, Vec<_>) =
         diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
     for diagnostic in errors.iter().chain(&warnings).take(DIAGNOSTICS_MAX) {
@@ -121,7 +119,17 @@ pub(super) fn diagnostics(diagnostics: &[Diagnostic]) {
     if diagnostics.len() > DIAGNOSTICS_MAX {
         let _ = writeln!(text, "… and {} more; `penstock check` prints all", diagnostics.len() - DIAGNOSTICS_MAX);
     }
-    write(&text);
+    text
+}
+
+/// Tells a person at a terminal; a log of JSON stays one, line by line.
+pub(super) fn tell(text: &str, settings: &Settings, log: &Log) {
+    if settings.log_format == LogFormat::Text {
+        return write(text);
+    }
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        log.say(Level::Info, "Server", line);
+    }
 }
 
 /// Writes to standard error; nobody reading is no reason to end.

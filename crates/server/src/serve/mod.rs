@@ -72,8 +72,10 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         Failure::environment(format!("the log `{}` cannot be written: {cause}", path.display()))
     };
     let logs = Logs::open(&settings).map_err(cannot_log)?;
-    banner::diagnostics(&built.diagnostics);
+    let tell = |text: &str| banner::tell(text, &settings, &logs.log);
+    tell(&banner::diagnostics(&built.diagnostics));
     if build.strict && built.count(Severity::Error) > 0 {
+        logs.flush();
         return Err(Failure::input("not started: the artifacts have errors, and `--strict` allows none"));
     }
     let ports = Ports::bind(&settings)?;
@@ -109,9 +111,9 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     }
     // Probes outlive the workers: while the server drains they say so.
     let admin = admin::start(admin, state.clone())?;
-    banner.print(started.elapsed());
+    tell(&banner.text(started.elapsed()));
     if let Some(epilogue) = epilogue {
-        banner::write(&epilogue(&served));
+        tell(&epilogue(&served));
     }
     let watcher = settings.watch.then(|| reload::start(paths, build, settings.clone(), state.clone())).flatten();
     let signal = end::wait_for_signal()?;

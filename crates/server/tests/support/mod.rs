@@ -66,7 +66,12 @@ impl Server {
     /// Starts `penstock ARGUMENTS --config FILE` on free ports; `toml` is added to the configuration.
     pub fn start(folder: &Folder, arguments: &[&str], toml: &str) -> Server {
         let text = format!("listener.http_port = 0\nlistener.https_port = 0\nadmin.port = 0\nworkers = 2\n{toml}\n");
-        let config = folder.write("penstock.toml", text);
+        Server::start_with(folder, arguments, &text)
+    }
+
+    /// Starts with this configuration.
+    pub fn start_with(folder: &Folder, arguments: &[&str], toml: &str) -> Server {
+        let config = folder.write("penstock.toml", toml);
         let mut child = Command::new(env!("CARGO_BIN_EXE_penstock"))
             .args(arguments)
             .arg("--config")
@@ -88,8 +93,8 @@ impl Server {
         });
         let mut server = Server { child, log, http: 0, admin: 0 };
         server.wait_for_log("health   http://");
-        server.http = server.port_after("  HTTP     http://localhost:");
-        server.admin = server.port_after("  health   http://localhost:");
+        server.http = server.port_after("HTTP     http://localhost:");
+        server.admin = server.port_after("health   http://localhost:");
         server
     }
 
