@@ -4,7 +4,12 @@
 //! A target is a function of bytes that panics when a property does not hold. To add one: a module here, a row in
 //! [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` in Cargo.toml, seeds in `seeds/`.
 
+pub mod body;
+pub mod json_mapping;
+pub mod jsonpath;
+pub mod synapse;
 pub mod xml;
+pub mod xpath_parser;
 pub mod xpath_stream;
 
 /// One target.
@@ -19,6 +24,11 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "body", check: body::body, dictionary: body::DICTIONARY },
+    Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },
+    Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
+    Target { name: "synapse", check: synapse::expression, dictionary: synapse::DICTIONARY },
     Target { name: "xml", check: xml::reader, dictionary: xml::DICTIONARY },
+    Target { name: "xpath_parser", check: xpath_parser::parser, dictionary: xpath_parser::DICTIONARY },
     Target { name: "xpath_stream", check: xpath_stream::stream, dictionary: xml::DICTIONARY },
 ];
