@@ -198,7 +198,8 @@ impl<'a> Element<'a> {
         if !declared_here && !in_default(self.node) && !document.descendants(self.node).any(in_default) {
             let inherited = format!(" xmlns=\"{SYNAPSE}\"");
             let tag_end = written.iter().position(|byte| *byte == b'>').unwrap_or(written.len());
-            if let Some(at) = written[..tag_end].windows(inherited.len()).position(|part| part == inherited.as_bytes()) {
+            if let Some(at) = written[..tag_end].windows(inherited.len()).position(|part| part == inherited.as_bytes())
+            {
                 written.drain(at..at + inherited.len());
             }
         }

@@ -111,7 +111,8 @@ fn order_of_files_does_not_matter() {
 #[test]
 fn a_local_entry_keeps_the_namespaces_it_uses_and_not_the_configurations() {
     let entry = |inner: &str| {
-        let text = format!("<localEntry xmlns='http://ws.apache.org/ns/synapse' xmlns:u='urn:u' key='e'>{inner}</localEntry>");
+        let text =
+            format!("<localEntry xmlns='http://ws.apache.org/ns/synapse' xmlns:u='urn:u' key='e'>{inner}</localEntry>");
         let compilation = run(&[("e.xml", &text)], false);
         compilation.program.resources.get("e").unwrap().text().into_owned()
     };

@@ -250,6 +250,16 @@ impl Exchange {
         id
     }
 
+    /// The line the original's own `main` sequence writes of a request that nothing serves.
+    pub(crate) fn log_simple(&mut self) {
+        if self.core.log.enabled(Level::Info) {
+            let (to, id, correlation) =
+                (self.client.line.target().to_owned(), self.message_id(), self.correlation_id());
+            let text = format!("To: {to}, MessageID: {id}, correlation_id: {correlation}, Direction: request");
+            self.log(Level::Info, "LogMediator", &text);
+        }
+    }
+
     /// Writes a log line about this exchange.
     pub fn log(&mut self, level: Level, logger: &str, text: &str) {
         if !self.core.log.enabled(level) {

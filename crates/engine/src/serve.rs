@@ -114,7 +114,11 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
             }
         }
         Dispatch::Main => match program.main {
-            None => Admission::Answer(incoming::empty(404)),
+            None => {
+                let mut exchange = Exchange::new(core.clone(), loaded.clone(), client, message, Entry::Main);
+                exchange.log_simple();
+                Admission::Answer(incoming::empty(404))
+            }
             Some(main) => {
                 let exchange = Exchange::new(core.clone(), loaded.clone(), client, message, Entry::Main);
                 Admission::Run(Box::new(exchange), vec![main])

@@ -31,7 +31,7 @@ pub struct Expression {
 
 enum Kind {
     XPath(xpath::XPathExpression),
-    Json(JsonPath),
+    Json(json::JsonExpression),
     Synapse(SynapseExpression, Vec<(String, String)>),
 }
 
@@ -41,7 +41,7 @@ impl Expression {
         let kind = if let Some(inner) = synapse_of(text) {
             Kind::Synapse(compile_synapse(cx, inner, &at)?, el.namespaces())
         } else if let Some(path) = json::path_of(text) {
-            Kind::Json(json::compile(cx, path, &at)?)
+            Kind::Json(json::JsonExpression::compile(cx, path, &at)?)
         } else {
             Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?)
         };
@@ -52,16 +52,17 @@ impl Expression {
     pub fn needs(&self) -> Needs {
         match &self.kind {
             Kind::XPath(expression) => expression.needs(),
+            Kind::Json(expression) if !expression.reads_body() => Needs::Nothing,
             Kind::Json(_) => Needs::Whole,
             Kind::Synapse(expression, _) if !expression.reads_payload() => Needs::Nothing,
             Kind::Synapse(..) => Needs::Whole,
         }
     }
 
-    /// The path, when it is a JSONPath.
+    /// The path, when it is a JSONPath on the body.
     pub fn json_path(&self) -> Option<&JsonPath> {
         match &self.kind {
-            Kind::Json(path) => Some(path),
+            Kind::Json(expression) => expression.body_path(),
             Kind::XPath(_) | Kind::Synapse(..) => None,
         }
     }
@@ -70,7 +71,7 @@ impl Expression {
     pub fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
         match &self.kind {
             Kind::XPath(expression) => expression.value(exchange),
-            Kind::Json(path) => json::value(path, exchange),
+            Kind::Json(expression) => expression.value(exchange),
             Kind::Synapse(expression, namespaces) => Ok(synapse_value(expression, namespaces, exchange)),
         }
     }
@@ -84,10 +85,7 @@ impl Expression {
     pub fn text_if_any(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         match &self.kind {
             Kind::XPath(expression) => expression.text(exchange),
-            Kind::Json(path) => {
-                let root = exchange.json()?;
-                Ok(Some(path.text(&root).into_owned()))
-            }
+            Kind::Json(expression) => expression.text(exchange),
             Kind::Synapse(expression, namespaces) => {
                 Ok(logged(expression, namespaces, exchange, SynapseExpression::evaluate_text))
             }
@@ -133,7 +131,7 @@ impl Expression {
     pub fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
         match &self.kind {
             Kind::XPath(expression) => expression.truth(exchange),
-            Kind::Json(path) => Ok(json::value(path, exchange)?.is_some_and(|value| value.is_true())),
+            Kind::Json(expression) => Ok(expression.value(exchange)?.is_some_and(|value| value.is_true())),
             Kind::Synapse(expression, namespaces) => {
                 Ok(synapse_value(expression, namespaces, exchange).is_some_and(|value| value.is_true()))
             }
