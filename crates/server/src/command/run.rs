@@ -124,14 +124,12 @@ fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Setting
     let text = std::fs::read_to_string(file).map_err(cannot)?;
     let lookup = |name: &str| surroundings.variables.get(name).cloned();
     let found = config::read(&file.display().to_string(), &text, config::dialect_of(file), &lookup);
-    let mut lines: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
+    for diagnostic in &found.diagnostics {
+        serve::say(&format!("{diagnostic}\n"));
+    }
     if found.has_errors() {
         let errors = found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
-        lines.push(format!("the configuration has {}", super::check::counted(errors, "error")));
-        return Err(Failure::input(lines.join("\n")));
-    }
-    for line in lines {
-        serve::say(&format!("{line}\n"));
+        return Err(Failure::input(format!("the configuration has {}", super::check::counted(errors, "error"))));
     }
     Ok(found.settings)
 }

@@ -66,7 +66,15 @@ pub fn read(file: &str, text: &str, dialect: Dialect, lookup: &dyn Fn(&str) -> O
             }
         }
     }
-    reader.configuration
+    let mut configuration = reader.configuration;
+    configuration.diagnostics.sort_by_key(|diagnostic| (diagnostic.at.line, diagnostic.at.column));
+    configuration
+}
+
+/// The key that was probably meant: nearly the same, or the same in another table.
+fn meant(path: &str, dialect: Dialect) -> Option<&'static str> {
+    let last = |path: &str| path.rsplit('.').next().map(str::to_owned);
+    suggestion(path, keys::names(dialect)).or_else(|| keys::names(dialect).find(|name| last(name) == last(path)))
 }
 
 struct Reader<'t> {
@@ -119,8 +127,7 @@ impl Reader<'_> {
             (DeValue::Table(table), _) => self.table(path, table, dialect),
             (_, Dialect::MicroIntegrator) => self.ignored.push((offset, path.to_owned())),
             (_, Dialect::Penstock) => {
-                let hint = suggestion(path, keys::names(dialect))
-                    .map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+                let hint = meant(path, dialect).map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
                 self.error(offset, format!("unknown key `{path}`{hint}"));
             }
         }

@@ -53,21 +53,19 @@ fn a_whole_file_of_ours() {
 
 #[test]
 fn every_mistake_is_said_with_its_place() {
+    let elsewhere = said(&configuration(Dialect::Penstock, "[server]\noffset = 1"));
+    assert_eq!(elsewhere, ["x.toml:2:1: error: unknown key `server.offset`, did you mean `listener.offset`?"]);
     let text = "workers = 0\n[listener]\nhttp_prt = 1\nhost = \"here\"\n[timeouts]\nidle = { a = 1 }\n[log]\nlevel = \"loud\"\n[tls]\npassword = \"$env{NONE}\"\n";
     let expected = [
+        "x.toml:1:1: error: the key or password of a keystore is given, and no file (`tls.keystore` or `tls.certificate`)",
         "x.toml:1:11: error: `workers` must be a whole number above 0, not `0`",
-        "x.toml:4:8: error: `listener.host` must be an IP address, not `here`",
         "x.toml:3:1: error: unknown key `listener.http_prt`, did you mean `listener.http_port`?",
+        "x.toml:4:8: error: `listener.host` must be an IP address, not `here`",
         "x.toml:6:8: error: `timeouts.idle` must be a time such as `30s`",
         "x.toml:8:9: error: `log.level` must be trace, debug, info, warn or error, not `loud`",
         "x.toml:10:12: error: `$env{NONE}`: the environment variable `NONE` is not set",
-        "x.toml:1:1: error: the key or password of a keystore is given, and no file (`tls.keystore` or `tls.certificate`)",
     ];
-    let mut found = said(&configuration(Dialect::Penstock, text));
-    found.sort();
-    let mut expected = expected.map(str::to_owned);
-    expected.sort();
-    assert_eq!(found, expected);
+    assert_eq!(said(&configuration(Dialect::Penstock, text)), expected);
     let broken = said(&configuration(Dialect::Penstock, "a = = 1"));
     assert!(broken[0].starts_with("x.toml:1:5: error: not valid TOML: "), "{broken:?}");
 }

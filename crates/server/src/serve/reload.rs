@@ -146,11 +146,14 @@ struct Snapshot(BTreeMap<PathBuf, Stamp>);
 impl Snapshot {
     fn of(paths: &[PathBuf]) -> Snapshot {
         let mut snapshot = Snapshot::default();
+        let mut folders = vec![Path::new("")];
         for path in paths {
             snapshot.add(path, 0);
-            let folder = if path.is_dir() { Some(path.as_path()) } else { path.parent() };
+            folders.push(if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) });
+        }
+        for folder in folders {
             for name in ["file.properties", ".env", "conf/file.properties", "conf/.env"] {
-                snapshot.add_file(&folder.unwrap_or(Path::new("")).join(name));
+                snapshot.add_file(&folder.join(name));
             }
         }
         snapshot
