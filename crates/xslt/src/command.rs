@@ -82,9 +82,8 @@ pub fn run(arguments: &Arguments, errors: &mut dyn Write) -> Status {
 }
 
 fn transform(arguments: &Arguments, errors: &mut dyn Write) -> Result<(), (Status, String)> {
-    let environment = |what: &Path, error: std::io::Error| {
-        (Status::Environment, format!("error: {}: {error}\n", what.display()))
-    };
+    let environment =
+        |what: &Path, error: std::io::Error| (Status::Environment, format!("error: {}: {error}\n", what.display()));
     let source = std::fs::read(&arguments.stylesheet).map_err(|error| environment(&arguments.stylesheet, error))?;
     let uri = arguments.stylesheet.to_string_lossy().into_owned();
     let options = CompileOptions { base_uri: &uri, resolver: &FileResolver, entities: Some(Arc::new(FileResolver)) };

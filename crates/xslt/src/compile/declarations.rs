@@ -89,7 +89,11 @@ impl Compiler<'_> {
         if document.namespace(at.node) != XSL {
             if document.namespace(at.node).is_empty() {
                 let message = "elements at the top level of a stylesheet are in a namespace";
-                if self.forwards_compatible(at) { self.warning(message, at) } else { self.error("XTSE0130", message, at) }
+                if self.forwards_compatible(at) {
+                    self.warning(message, at)
+                } else {
+                    self.error("XTSE0130", message, at)
+                }
             }
             return;
         }
@@ -325,9 +329,10 @@ impl Compiler<'_> {
                 }
             }
             if reached[start] {
-                let at = kinds.attribute_sets.iter().find(|(name, _)| {
-                    self.attribute_set_numbers.get(name) == Some(&(start as u32))
-                });
+                let at = kinds
+                    .attribute_sets
+                    .iter()
+                    .find(|(name, _)| self.attribute_set_numbers.get(name) == Some(&(start as u32)));
                 if let Some(ranked) = at.and_then(|(_, list)| list.first()) {
                     self.error("XTSE0720", "an attribute set uses itself", ranked.at);
                 }
@@ -513,7 +518,9 @@ impl Compiler<'_> {
         let maps: HashMap<u32, At> = kinds
             .character_maps
             .iter()
-            .filter_map(|ranked| Some((self.attribute(ranked.at, "name").and_then(|n| self.qname(n, ranked.at))?, ranked.at)))
+            .filter_map(|ranked| {
+                Some((self.attribute(ranked.at, "name").and_then(|n| self.qname(n, ranked.at))?, ranked.at))
+            })
             .collect();
         let used = std::mem::take(&mut output.character_map_names);
         let mut open: Vec<u32> = used;
@@ -577,4 +584,3 @@ impl Compiler<'_> {
         }
     }
 }
-

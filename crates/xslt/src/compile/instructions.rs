@@ -161,8 +161,7 @@ impl<'t> Compiler<'t> {
     fn for_each_group(&mut self, at: At) {
         let select = self.required_expression(at, "select");
         let attributes = ["group-by", "group-adjacent", "group-starting-with", "group-ending-with"];
-        let given: Vec<&str> =
-            attributes.iter().copied().filter(|name| self.attribute(at, name).is_some()).collect();
+        let given: Vec<&str> = attributes.iter().copied().filter(|name| self.attribute(at, name).is_some()).collect();
         let &[name] = &given[..] else {
             let message = "`xsl:for-each-group` has exactly one of `group-by`, `group-adjacent`, \
                            `group-starting-with` and `group-ending-with`";
@@ -330,9 +329,9 @@ impl<'t> Compiler<'t> {
         if let Some(value) = self.simple_text(at) {
             let name = self.name_parts(at);
             let plain = name.namespace.is_none().then(|| name.name.as_constant()).flatten();
-            let fixed = plain.filter(|local| is_ncname(local) && *local != "xmlns").map(|local| {
-                crate::program::OutName { prefix: "".into(), local: local.into(), namespace: "".into() }
-            });
+            let fixed = plain
+                .filter(|local| is_ncname(local) && *local != "xmlns")
+                .map(|local| crate::program::OutName { prefix: "".into(), local: local.into(), namespace: "".into() });
             self.program.simple_attributes.push(SimpleAttribute { name, fixed, value });
             self.emit(Op::SimpleAttribute(self.program.simple_attributes.len() as u32 - 1));
             return;

@@ -98,8 +98,14 @@ impl<'t> Compiler<'t> {
             if name.namespace == XSL {
                 match name.local {
                     "use-attribute-sets" => sets = self.attribute_set_list(document.text(node), at),
-                    "version" | "exclude-result-prefixes" | "extension-element-prefixes" | "use-when"
-                    | "xpath-default-namespace" | "default-collation" | "type" | "validation"
+                    "version"
+                    | "exclude-result-prefixes"
+                    | "extension-element-prefixes"
+                    | "use-when"
+                    | "xpath-default-namespace"
+                    | "default-collation"
+                    | "type"
+                    | "validation"
                     | "inherit-namespaces" => {}
                     other if !self.forwards_compatible(at) => {
                         let message = format!("`xsl:{other}` is not an attribute of literal result elements");
@@ -158,6 +164,9 @@ impl<'t> Compiler<'t> {
         }
         let name = &start.literal.name;
         let plain = name.prefix.is_empty() && name.namespace.is_empty();
+        if plain && scope.default.as_deref().is_some_and(|default| !default.is_empty()) {
+            return None;
+        }
         if !plain && !guaranteed(&name.prefix, &name.namespace) {
             return None;
         }

@@ -125,7 +125,11 @@ impl Compiler<'_> {
                 list(&|key| any_attribute(key) || matches!(key, Key::Attribute(other) if same(other)))
             };
             let symbol = self.symbol(name.namespace.as_deref().unwrap_or_default(), &name.local);
-            if element { mode.element_names.push((symbol, number)) } else { mode.attribute_names.push((symbol, number)) }
+            if element {
+                mode.element_names.push((symbol, number))
+            } else {
+                mode.attribute_names.push((symbol, number))
+            }
         }
         mode
     }

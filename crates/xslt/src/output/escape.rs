@@ -1,36 +1,33 @@
 //! Escaping of text and attribute values in XML.
 
-/// Bytes that may need attention in text.
-const TEXT: [bool; 256] = table(b"&<>\r");
-/// Bytes that may need attention in attribute values.
-const ATTRIBUTE: [bool; 256] = table(b"&<>\"\t\n\r");
+/// Whether a byte may need attention in text. Comparisons, not a table: they are made for many bytes at once.
+#[inline]
+fn in_text(byte: u8) -> bool {
+    byte == b'&' || byte == b'<' || byte == b'>' || byte == b'\r'
+}
 
-const fn table(bytes: &[u8]) -> [bool; 256] {
-    let mut table = [false; 256];
-    let mut at = 0;
-    while at < bytes.len() {
-        table[bytes[at] as usize] = true;
-        at += 1;
-    }
-    table
+/// Whether a byte may need attention in an attribute value.
+#[inline]
+fn in_attribute(byte: u8) -> bool {
+    in_text(byte) || byte == b'"' || byte == b'\t' || byte == b'\n'
 }
 
 /// Appends text.
 #[inline]
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
-    escape(out, text.as_bytes(), &TEXT);
+    escape(out, text.as_bytes(), in_text);
 }
 
 /// Appends an attribute value for double quotes.
 #[inline]
 pub(super) fn attribute(out: &mut Vec<u8>, text: &str) {
-    escape(out, text.as_bytes(), &ATTRIBUTE);
+    escape(out, text.as_bytes(), in_attribute);
 }
 
 #[inline]
-fn escape(out: &mut Vec<u8>, bytes: &[u8], special: &[bool; 256]) {
+fn escape(out: &mut Vec<u8>, bytes: &[u8], special: impl Fn(u8) -> bool) {
     // Most text needs nothing; finding that out needs no branch per byte.
-    let clean = bytes.iter().fold(false, |found, byte| found | special[usize::from(*byte)]);
+    let clean = bytes.iter().fold(false, |found, byte| found | special(*byte));
     if !clean {
         out.extend_from_slice(bytes);
         return;
@@ -39,10 +36,10 @@ fn escape(out: &mut Vec<u8>, bytes: &[u8], special: &[bool; 256]) {
 }
 
 #[cold]
-fn escape_slowly(out: &mut Vec<u8>, bytes: &[u8], special: &[bool; 256]) {
+fn escape_slowly(out: &mut Vec<u8>, bytes: &[u8], special: impl Fn(u8) -> bool) {
     let mut written = 0;
     for (index, byte) in bytes.iter().enumerate() {
-        if !special[usize::from(*byte)] {
+        if !special(*byte) {
             continue;
         }
         let reference: &[u8] = match byte {

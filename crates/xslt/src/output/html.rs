@@ -41,8 +41,19 @@ pub(super) fn is_boolean(name: &str) -> bool {
 
 /// Attributes whose value is a URI: characters beyond ASCII are percent-encoded.
 pub(super) fn is_uri(name: &str) -> bool {
-    const URI: &[&str] =
-        &["action", "background", "cite", "classid", "codebase", "data", "href", "longdesc", "profile", "src", "usemap"];
+    const URI: &[&str] = &[
+        "action",
+        "background",
+        "cite",
+        "classid",
+        "codebase",
+        "data",
+        "href",
+        "longdesc",
+        "profile",
+        "src",
+        "usemap",
+    ];
     URI.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 

@@ -150,7 +150,13 @@ impl<'o> Writer<'o> {
         }
         for item in std::mem::take(&mut self.prolog) {
             match item {
-                Prolog::Text(text, raw) => if raw { self.raw(&text) } else { self.text(&text) },
+                Prolog::Text(text, raw) => {
+                    if raw {
+                        self.raw(&text)
+                    } else {
+                        self.text(&text)
+                    }
+                }
                 Prolog::Comment(text) => self.comment(&text),
                 Prolog::Instruction(target, data) => self.processing_instruction(&target, &data),
             }
@@ -446,7 +452,8 @@ impl<'o> Writer<'o> {
         }
         let free = |prefix: &str| {
             self.own_prefix() != prefix.as_bytes()
-                && !namespaces.bound_here(prefix, self.depth) && !self.attribute_uses(prefix)
+                && !namespaces.bound_here(prefix, self.depth)
+                && !self.attribute_uses(prefix)
         };
         if !matches!(wish, "" | "xml" | "xmlns") && free(wish) {
             self.write_declaration(wish, namespace);

@@ -53,9 +53,7 @@ impl<'a> Machine<'a, '_> {
             Select::AttributesAndChildren => Source::both(self.session, node),
             Select::Attributes => Source::attributes(self.session, node),
             Select::ChildElements => Source::elements(self.session, node),
-            Select::ChildrenNamed(name) => {
-                Source::named(self.session, node, self.run.name_in(node.document, name))
-            }
+            Select::ChildrenNamed(name) => Source::named(self.session, node, self.run.name_in(node.document, name)),
             Select::Expr(_) => Source::One(None),
         })
     }
@@ -186,9 +184,8 @@ impl<'a> Machine<'a, '_> {
             self.sink.copy_leaf(document, node.id, self.session);
             return self.check_output();
         }
-        let same_parent = inherited.is_some_and(|outer| {
-            outer.document == node.document && document.parent(node.id) == Some(outer.id)
-        });
+        let same_parent = inherited
+            .is_some_and(|outer| outer.document == node.document && document.parent(node.id) == Some(outer.id));
         self.sink.copy_start(document, node.id, same_parent);
         let source = Source::both(self.session, node);
         self.nest(source, mode, Some(node))

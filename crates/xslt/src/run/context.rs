@@ -174,7 +174,8 @@ impl<'a> Run<'a> {
     pub fn global(&self, index: u32) -> Outcome<Sequence> {
         let global = &self.program.globals[index as usize];
         let place = self.program.places[global.block.entry as usize];
-        let failure = |code: &'static str, message: String| Box::new(XsltError::new(code, message, self.position(place)));
+        let failure =
+            |code: &'static str, message: String| Box::new(XsltError::new(code, message, self.position(place)));
         match &self.globals.borrow()[index as usize] {
             Global::Set(value) => return Ok(value.clone()),
             Global::InProgress => {

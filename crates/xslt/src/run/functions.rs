@@ -77,7 +77,9 @@ pub(crate) fn find(namespace: &str, local: &str, arity: usize) -> Option<Functio
 /// Whether there is a function of this name, with any number of arguments.
 fn exists(namespace: &str, local: &str, arity: Option<usize>) -> bool {
     FUNCTIONS.iter().any(|entry| {
-        entry.name == local && entry.namespace == namespace && arity.is_none_or(|arity| entry.arguments.contains(&arity))
+        entry.name == local
+            && entry.namespace == namespace
+            && arity.is_none_or(|arity| entry.arguments.contains(&arity))
     })
 }
 
@@ -197,7 +199,8 @@ fn generate_id(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathErr
         },
         None => context_node(call),
     };
-    Ok(node.map_or_else(|| text(""), |node| text(format!("N{:x}-{:x}", node.document, node.id.index()).replace('-', "x"))))
+    Ok(node
+        .map_or_else(|| text(""), |node| text(format!("N{:x}-{:x}", node.document, node.id.index()).replace('-', "x"))))
 }
 
 fn system_property(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
@@ -205,7 +208,7 @@ fn system_property(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPath
     let name = resolve(run, call, &lexical);
     let Some((_, local)) = name.filter(|(namespace, _)| namespace == XSL) else { return Ok(text("")) };
     Ok(match &*local {
-        "version" if call.compat => number(1.0),
+        "version" if call.compat => text("1.0"),
         "version" => text("2.0"),
         "vendor" => text("Penstock"),
         "vendor-url" => text("https://penstock.example/"),

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use penstock_xpath::regex::Regex;
 use penstock_xpath::{Item, ItemRef, Sequence};
 
+use super::Outcome;
 use super::context::as_node;
 use super::machine::{Focus, Frame, Machine};
 use super::source::Source;
 use super::values::string_item;
-use super::Outcome;
 use crate::program::{GroupBy, Pc};
 
 /// The group that `current-group()` and `current-grouping-key()` tell of.
@@ -113,11 +113,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// Evaluates something for each item with that item as the context.
-    fn for_items<T>(
-        &mut self,
-        items: &[Item],
-        mut each: impl FnMut(&mut Self) -> Outcome<T>,
-    ) -> Outcome<Vec<T>> {
+    fn for_items<T>(&mut self, items: &[Item], mut each: impl FnMut(&mut Self) -> Outcome<T>) -> Outcome<Vec<T>> {
         let outer = self.focus.clone();
         let mut results = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {

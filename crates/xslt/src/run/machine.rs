@@ -79,6 +79,7 @@ pub(crate) struct Machine<'a, 'o> {
     /// Whether each `xsl:element` that is open had a usable name.
     pub(super) named: Vec<bool>,
     pub(super) dispatch: Option<(u32, u32, Rc<super::apply::DispatchTable>)>,
+    pub(super) children: super::children::ChildCache,
 }
 
 impl<'a, 'o> Machine<'a, 'o> {
@@ -100,6 +101,7 @@ impl<'a, 'o> Machine<'a, 'o> {
             tunnel: None,
             named: Vec::new(),
             dispatch: None,
+            children: Default::default(),
         }
     }
 
@@ -156,7 +158,11 @@ impl<'a, 'o> Machine<'a, 'o> {
 
     /// An error at the operation being carried out.
     #[cold]
-    pub(super) fn failure<T>(&self, code: impl Into<std::borrow::Cow<'static, str>>, message: impl Into<String>) -> Outcome<T> {
+    pub(super) fn failure<T>(
+        &self,
+        code: impl Into<std::borrow::Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Outcome<T> {
         let place = self.program.places.get((self.pc as usize).saturating_sub(1)).copied();
         let at = place.map(|place| self.run.position(place)).unwrap_or_default();
         let mut error = XsltError::new(code, message, at);
@@ -188,7 +194,9 @@ impl<'a, 'o> Machine<'a, 'o> {
     pub(super) fn tick(&self) -> Outcome<()> {
         match self.run.tick() {
             Ok(()) => Ok(()),
-            Err(codes::OUT_OF_TIME) => self.failure(codes::OUT_OF_TIME, "the transformation takes longer than the limit allows"),
+            Err(codes::OUT_OF_TIME) => {
+                self.failure(codes::OUT_OF_TIME, "the transformation takes longer than the limit allows")
+            }
             Err(code) => self.failure(code, "the transformation takes more steps than the limit allows"),
         }
     }
@@ -424,7 +432,11 @@ impl<'a, 'o> Machine<'a, 'o> {
             Op::EndNamespace(number) => self.end_namespace(number),
             Op::EndValueOf { raw } => {
                 let text = self.finish_text();
-                if raw { self.sink.raw(&text, self.session) } else { self.sink.text(&text, self.session) }
+                if raw {
+                    self.sink.raw(&text, self.session)
+                } else {
+                    self.sink.text(&text, self.session)
+                }
                 Ok(())
             }
             Op::EndMessage(number) => self.end_message(number),

@@ -1,6 +1,7 @@
 //! Running a program: the machine and what it needs beside the program.
 
 mod apply;
+mod children;
 pub(crate) mod collate;
 mod context;
 pub(crate) mod functions;

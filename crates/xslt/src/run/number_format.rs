@@ -18,10 +18,15 @@ struct Token {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// Decimal digits that start at the given zero, at least so many of them.
-    Decimal { zero: char, width: usize },
+    Decimal {
+        zero: char,
+        width: usize,
+    },
     /// An alphabetic sequence, by its letters.
     Letters(&'static str),
-    Roman { upper: bool },
+    Roman {
+        upper: bool,
+    },
 }
 
 const LATIN_UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";

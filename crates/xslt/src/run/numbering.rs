@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use penstock_xml::{Document, NodeId, NodeKind};
 use penstock_xpath::{Item, ItemRef, Node};
 
+use super::Outcome;
 use super::machine::Machine;
 use super::number_format::NumberFormat;
-use super::Outcome;
 use crate::program::{Level, Number};
 
 impl<'a> Machine<'a, '_> {

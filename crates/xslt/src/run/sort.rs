@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use penstock_xpath::{Atomic, Item, ItemRef};
 
+use super::Outcome;
 use super::collate::Collation;
 use super::group::Group;
 use super::machine::{Focus, Machine};
 use super::source::Source;
-use super::Outcome;
 use crate::program::SortKey;
 
 /// A sort key's value for one item.

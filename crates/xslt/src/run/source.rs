@@ -9,14 +9,39 @@ use penstock_xpath::{Item, Node, Sequence, Session};
 /// Items still to come.
 #[derive(Clone)]
 pub(super) enum Source<'a> {
-    Children { document: u32, iter: Children<'a> },
-    Elements { document: u32, of: &'a Document, iter: Children<'a> },
-    Named { document: u32, of: &'a Document, iter: Children<'a>, name: Option<NameId> },
-    Attributes { document: u32, iter: Attributes<'a> },
+    Children {
+        document: u32,
+        iter: Children<'a>,
+    },
+    Elements {
+        document: u32,
+        of: &'a Document,
+        iter: Children<'a>,
+    },
+    Named {
+        document: u32,
+        of: &'a Document,
+        iter: Children<'a>,
+        name: Option<NameId>,
+    },
+    Attributes {
+        document: u32,
+        iter: Attributes<'a>,
+    },
     /// Attributes first, then children.
-    Both { document: u32, attributes: Attributes<'a>, children: Children<'a> },
-    Sequence { items: Sequence, next: usize },
-    Items { items: Arc<[Item]>, next: usize },
+    Both {
+        document: u32,
+        attributes: Attributes<'a>,
+        children: Children<'a>,
+    },
+    Sequence {
+        items: Sequence,
+        next: usize,
+    },
+    Items {
+        items: Arc<[Item]>,
+        next: usize,
+    },
     One(Option<Node>),
 }
 

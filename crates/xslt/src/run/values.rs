@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use penstock_xml::{Document, NodeKind};
+use penstock_xml::{Document, NodeId, NodeKind};
 use penstock_xpath::{Atomic, Item, ItemRef, Node, Sequence};
 
+use super::Outcome;
 use super::machine::Machine;
 use super::sink::Sink;
-use super::Outcome;
 use crate::compile::is_ncname;
 use crate::program::{Avt, ComputedName, ExprId, OutName, Part, ValueOf, ValueSource};
 
@@ -22,18 +22,24 @@ impl<'a> Machine<'a, '_> {
         {
             // The most frequent operation of all: nothing is allocated for it.
             let document: &'a Document = self.session.document(node.document);
-            if let Some(name) = self.run.name_in(node.document, name) {
-                for child in document.children(node.id) {
-                    if document.is_element(child) && document.name_id(child) == name {
-                        self.sink.text(&document.string_value(child), self.session);
-                        break;
-                    }
-                }
+            let child = if node.document == 0 {
+                self.children.first(self.run, document, node, name)
+            } else {
+                self.run.name_in(node.document, name).and_then(|name| {
+                    document.children(node.id).find(|id| document.is_element(*id) && document.name_id(*id) == name)
+                })
+            };
+            if let Some(child) = child {
+                self.sink.text(&text_content(document, child), self.session);
             }
             return Ok(());
         }
         let text = self.text_of(value)?;
-        if value.raw { self.sink.raw(&text, self.session) } else { self.sink.text(&text, self.session) }
+        if value.raw {
+            self.sink.raw(&text, self.session)
+        } else {
+            self.sink.text(&text, self.session)
+        }
         Ok(())
     }
 
@@ -326,6 +332,18 @@ impl<'a> Machine<'a, '_> {
         }
         Ok(())
     }
+}
+
+/// The string value of an element; most have one text node and nothing else.
+#[inline]
+fn text_content(document: &Document, element: NodeId) -> Cow<'_, str> {
+    if let Some(first) = document.first_child(element)
+        && document.kind(first) == NodeKind::Text
+        && document.subtree(element).end == first.index() + 1
+    {
+        return Cow::Borrowed(document.text(first));
+    }
+    document.string_value(element)
 }
 
 /// The prefix (or nothing) and local part of a lexical QName.
