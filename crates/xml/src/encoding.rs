@@ -71,7 +71,7 @@ pub(crate) fn parse_declaration(body: &str, text_declaration: bool) -> Result<De
     let mut rest = body;
     let version = pseudo_attribute(&mut rest, "version")?;
     match version {
-        Some(version) if !version.starts_with("1.") || version.len() < 3 => return Err("this is not XML 1.0"),
+        Some(version) if !is_version(version) => return Err("this is not XML 1.0"),
         None if !text_declaration => return Err("the XML declaration has no version"),
         _ => {}
     }
@@ -93,6 +93,12 @@ pub(crate) fn parse_declaration(body: &str, text_declaration: bool) -> Result<De
         return Err("the XML declaration may only have a version, an encoding and `standalone`, in this order");
     }
     Ok(Declaration { encoding, standalone })
+}
+
+/// XML 1.0 (fifth edition) §2.8: a processor of 1.0 reads every 1.x as 1.0.
+fn is_version(version: &str) -> bool {
+    let minor = version.strip_prefix("1.").unwrap_or_default();
+    !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn pseudo_attribute<'a>(rest: &mut &'a str, name: &str) -> Result<Option<&'a str>, &'static str> {

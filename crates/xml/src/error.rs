@@ -25,7 +25,8 @@ impl Position {
         let before = text.get(..offset).unwrap_or(text);
         // A carriage return counts as an end of line only when no line feed follows it, as XML 1.0 §2.11 reads them.
         let mut line = 1;
-        let mut line_start = 0;
+        // A byte order mark takes no column.
+        let mut line_start = if before.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         for (index, &byte) in before.iter().enumerate() {
             let ends_line = byte == b'\n' || (byte == b'\r' && text.get(index + 1) != Some(&b'\n'));
             if ends_line {

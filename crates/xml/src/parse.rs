@@ -2,6 +2,7 @@
 
 mod attributes;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -97,6 +98,9 @@ struct Parse<'p> {
     options: &'p ParseOptions,
     /// The entities that are being expanded.
     entities: Vec<Box<str>>,
+    /// The text of entities, and where it is stored; filled when the first one is referred to. Storing it between
+    /// two pieces of text would keep these from being joined in place.
+    texts: HashMap<Box<str>, (Arc<str>, u32)>,
     /// The depth at which top elements must undeclare a default namespace; zero for none.
     undeclare_at: usize,
     /// Start tags need a closer look even without attributes: the declarations may add some.
@@ -126,6 +130,7 @@ impl<'p> Parse<'p> {
             builder,
             options,
             entities: Vec::new(),
+            texts: HashMap::new(),
             undeclare_at,
             careful: default_bound,
             space_seen: false,
@@ -326,14 +331,15 @@ impl<'p> Parse<'p> {
             return Err(Box::new(reader.error(XmlErrorKind::Entity, at, &message)));
         }
         let failed = |failure: Failure| Box::new(reader.error(failure.kind, at, &failure.message));
-        let Some(text) = dtd.replacement(name, self.options).map_err(failed)? else { return Ok(()) };
+        let stored = self.entity_text(&dtd, name).map_err(failed)?;
+        let Some((text, base)) = stored else { return Ok(()) };
         charge(&reader.state.used, text.len(), limits).map_err(failed)?;
         if !text.contains(['<', '&', ']', '\r']) {
             self.made_text(&text, at as u32);
             return Ok(());
         }
         self.entities.push(name.into());
-        let result = self.fragment(reader, &text, dtd);
+        let result = self.fragment(reader, &text, base, dtd);
         self.entities.pop();
         result.map_err(|error| {
             let message = format!("in the entity `{name}`: {}", error.message);
@@ -341,9 +347,31 @@ impl<'p> Parse<'p> {
         })
     }
 
-    fn fragment(&mut self, reader: &mut Reader<'_>, text: &str, dtd: Arc<Dtd>) -> Result<(), Box<XmlError>> {
-        let base = self.builder.document.strings.owned.len() as u32 | OWNED;
-        self.builder.document.strings.owned.push_str(text);
+    /// The text of an entity and where it is stored. Nothing when it is external and not read.
+    fn entity_text(&mut self, dtd: &Dtd, name: &str) -> Result<Option<(Arc<str>, u32)>, Failure> {
+        let owned = &mut self.builder.document.strings.owned;
+        let mut store = |text: &Arc<str>| {
+            let base = owned.len() as u32 | OWNED;
+            owned.push_str(text);
+            (text.clone(), base)
+        };
+        if self.texts.is_empty() {
+            let internal = dtd.entities.iter().filter_map(|(name, entity)| match entity {
+                Entity::Internal(text) => Some((name.clone(), store(text))),
+                _ => None,
+            });
+            self.texts.extend(internal);
+        }
+        if let Some(stored) = self.texts.get(name) {
+            return Ok(Some(stored.clone()));
+        }
+        let Some(text) = dtd.replacement(name, self.options)? else { return Ok(None) };
+        let stored = store(&text);
+        self.texts.insert(name.into(), stored.clone());
+        Ok(Some(stored))
+    }
+
+    fn fragment(&mut self, reader: &mut Reader<'_>, text: &str, base: u32, dtd: Arc<Dtd>) -> Result<(), Box<XmlError>> {
         let mut inner = Reader::fragment(text, Some(dtd), self.options);
         inner.state.used.set(reader.state.used.get());
         inner.state.seen.next = reader.state.seen.next;
