@@ -33,11 +33,13 @@ mod sequence;
 mod switch;
 mod throw_error;
 mod variable;
+mod xslt;
 
 mod condition;
 mod key;
 mod payload;
 mod results;
+mod security;
 mod split;
 mod template;
 mod tree;
@@ -76,6 +78,8 @@ pub const MEDIATORS: &[MediatorKind] = &[
     switch::KIND,
     throw_error::KIND,
     variable::KIND,
+    xslt::KIND,
+    xslt::FAST,
 ];
 
 /// Mediators of the original that are not built yet.
@@ -87,7 +91,6 @@ pub const KNOWN: &[&str] = &[
     "cache",
     "callout",
     "class",
-    "conditionalRouter",
     "dataServiceCall",
     "datamapper",
     "dblookup",
@@ -97,18 +100,15 @@ pub const KNOWN: &[&str] = &[
     "entitlementService",
     "event",
     "eventPublisher",
-    "fastXSLT",
     "jsontransform",
     "NTLM",
     "oauthService",
     "opa",
     "pojoCommand",
     "publishEvent",
-    "rewrite",
     "router",
     "rule",
     "sampler",
-    "script",
     "smooks",
     "spring",
     "store",
@@ -116,9 +116,8 @@ pub const KNOWN: &[&str] = &[
     "transaction",
     "validate",
     "xquery",
-    "xslt",
 ];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry =
-    Registry { mediators: MEDIATORS, handlers: handlers::HANDLERS, username_token: |_, _| None, known: KNOWN };
+    Registry { mediators: MEDIATORS, handlers: handlers::HANDLERS, username_token: security::username_token::compile, known: KNOWN };

@@ -151,6 +151,29 @@ pub fn open_copy(builder: &mut TreeBuilder, document: &Document, element: NodeId
     }
 }
 
+/// A copy of an element as it would be written on its own: with the namespaces it uses, without
+/// those that merely happen to be in scope where it stands.
+pub fn lean_copy(document: &Document, element: NodeId) -> Document {
+    let mut builder = TreeBuilder::new();
+    let mut ends: Vec<usize> = Vec::new();
+    for node in std::iter::once(element).chain(document.descendants(element)) {
+        while ends.pop_if(|end| *end <= node.index()).is_some() {
+            builder.end_element();
+        }
+        if !document.is_element(node) {
+            builder.copy(document, node);
+            continue;
+        }
+        open(&mut builder, document, node);
+        for attribute in document.attributes(node) {
+            let name = document.name(attribute);
+            builder.attribute(name.prefix, name.local, name.namespace, document.text(attribute));
+        }
+        ends.push(document.subtree(node).end);
+    }
+    builder.finish()
+}
+
 /// Contents as text.
 pub fn text_of(contents: &[Content]) -> String {
     contents

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use penstock_compile::{Compiler, Element, Expression};
 use penstock_engine::{Exchange, Fault, Needs};
 use penstock_message::Value;
-use penstock_xml::TreeBuilder;
 
 use crate::payload;
 use crate::template::Template;
@@ -169,9 +168,7 @@ impl Source {
 /// An element of the configuration as a value, in a document of its own.
 pub fn inline_xml(el: &Element<'_>) -> Value {
     el.accept_all();
-    let mut builder = TreeBuilder::new();
-    builder.copy(&el.source.document, el.node);
-    let document = builder.finish();
+    let document = crate::tree::lean_copy(&el.source.document, el.node);
     let nodes = document.root_element().into_iter().collect();
     Value::Xml(Arc::new(document), nodes)
 }

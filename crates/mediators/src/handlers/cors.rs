@@ -27,7 +27,11 @@ pub(super) fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn
         let (Some(name), Some(value)) = (property.required(cx, "name"), property.attribute("value")) else { continue };
         match name {
             "allowedOrigins" | "allowOrigins" => {
-                cors.origins = value.split(',').map(|origin| origin.trim().to_owned()).filter(|origin| !origin.is_empty()).collect();
+                cors.origins = value
+                    .split(',')
+                    .map(|origin| origin.trim().to_owned())
+                    .filter(|origin| !origin.is_empty())
+                    .collect();
             }
             "allowedMethods" | "allowMethods" => cors.methods = value.into(),
             "allowHeaders" | "allowedHeaders" => cors.headers = value.into(),
@@ -60,7 +64,11 @@ impl Cors {
 impl Mediator for Cors {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let Some(origin) = exchange.message.headers.get("Origin").map(str::to_owned) else {
-            return Ok(if exchange.client.line.method == Method::Options { self.preflight(exchange) } else { Flow::Next });
+            return Ok(if exchange.client.line.method == Method::Options {
+                self.preflight(exchange)
+            } else {
+                Flow::Next
+            });
         };
         if let Some(allowed) = self.allowed(&origin) {
             let fields = &mut exchange.reply_headers;

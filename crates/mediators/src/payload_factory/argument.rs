@@ -2,7 +2,7 @@
 
 use penstock_compile::{Compiler, Element, Expression};
 use penstock_engine::{Exchange, Fault, Needs};
-use penstock_message::{Form, MediaType, Value};
+use penstock_message::Value;
 
 /// A compiled argument.
 pub struct Argument {
@@ -90,8 +90,8 @@ impl Argument {
 fn json(expression: &Expression, exchange: &mut Exchange) -> Result<GivenValue, Fault> {
     if expression.json_path().is_some_and(|path| path.is_root()) {
         // The whole body as it was written: white space, number formats and all.
-        let raw = whole_text(exchange);
-        return Ok(GivenValue::Json(exchange.json()?, raw));
+        let raw = expression.text(exchange)?;
+        return Ok(GivenValue::Json(exchange.json()?, Some(raw)));
     }
     Ok(match expression.value(exchange)? {
         None => GivenValue::Nothing,
@@ -101,13 +101,4 @@ fn json(expression: &Expression, exchange: &mut Exchange) -> Result<GivenValue, 
         }
         Some(other) => GivenValue::Text(other.to_text().into_owned()),
     })
-}
-
-/// The text of a JSON body whose bytes are there.
-pub fn whole_text(exchange: &Exchange) -> Option<String> {
-    let Form::Bytes(bytes) = exchange.message.body.form() else { return None };
-    if exchange.message.source_media() != MediaType::Json || exchange.message.headers.contains("Content-Encoding") {
-        return None;
-    }
-    std::str::from_utf8(bytes).ok().map(|text| text.trim().to_owned())
 }

@@ -8,7 +8,7 @@ use penstock_xml::{Document, NodeId, NodeKind, WriteOptions};
 
 use super::Media;
 use crate::template::{self, pieces};
-use crate::tree::{Change, Changes, edit};
+use crate::tree::{Change, Changes, edit, lean_copy};
 
 /// A compiled format.
 pub struct Format {
@@ -115,8 +115,6 @@ fn serialized(document: &Document, element: NodeId) -> (String, bool) {
     let name = document.name(element);
     let is_envelope = name.local == "Envelope"
         && (name.namespace.contains("soap/envelope") || name.namespace.contains("soap-envelope"));
-    // The element is copied out first, so that only its own namespaces come along.
-    let mut builder = penstock_xml::TreeBuilder::new();
     let edited;
     let (document, element) = if layout.is_empty() {
         (document, element)
@@ -128,8 +126,7 @@ fn serialized(document: &Document, element: NodeId) -> (String, bool) {
             None => (document, element),
         }
     };
-    builder.copy(document, element);
-    let copy = builder.finish();
+    let copy = lean_copy(document, element);
     let bytes = penstock_xml::to_vec(&copy, Document::ROOT, &WriteOptions::default());
     (String::from_utf8_lossy(&bytes).into_owned(), is_envelope)
 }

@@ -136,6 +136,17 @@ pub fn expression(
     attribute: bool,
 ) -> Result<(), Fault> {
     let Some(value) = value else { return Ok(()) };
+    if let Value::Xml(document, nodes) = value
+        && let Some(text) = only_text(document, nodes)
+    {
+        match media {
+            Media::Xml => escape_xml(out, &text, attribute),
+            Media::Json if quoted => escape_json(out, &text),
+            Media::Json => string_in_json(out, &text),
+            Media::Text => out.push_str(&text),
+        }
+        return Ok(());
+    }
     match (media, value) {
         (Media::Text, _) => out.push_str(&value.to_text()),
         (Media::Json, _) if quoted => escape_json(out, &value.to_text()),
@@ -159,6 +170,20 @@ pub fn expression(
         (Media::Xml, other) => escape_xml(out, &other.to_text(), false),
     }
     Ok(())
+}
+
+/// The text of nodes that are text, or elements with nothing but text: those stand for what they say.
+fn only_text(document: &Document, nodes: &[NodeId]) -> Option<String> {
+    let mut text = String::new();
+    for node in nodes {
+        let plain = !document.is_element(*node) || document.descendants(*node).all(|inside| document.kind(inside) == penstock_xml::NodeKind::Text);
+        let own = document.string_value(*node);
+        if !plain || (document.is_element(*node) && own.trim().is_empty()) {
+            return None;
+        }
+        text.push_str(&own);
+    }
+    Some(text)
 }
 
 /// A string without quotes around its place: JSON when it is JSON, else a string of JSON.
