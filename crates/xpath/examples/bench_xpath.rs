@@ -34,9 +34,9 @@ fn document() -> String {
         "<soap:Envelope xmlns:soap=\"http://schemas.xmlsoap.org/soap/envelope/\"><soap:Header/><soap:Body><orders>",
     );
     for index in 0..850 {
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "<order id=\"o{index}\"><symbol>SYM{}</symbol><price>{}.5</price><quantity unit=\"pc\">{}</quantity></order>\n",
+            "<order id=\"o{index}\"><symbol>SYM{}</symbol><price>{}.5</price><quantity unit=\"pc\">{}</quantity></order>",
             index % 10,
             index % 40,
             index % 7

@@ -9,9 +9,15 @@ use crate::error::{Result, XPathError};
 use crate::names::NamePool;
 use crate::value::Node;
 
-/// Steps of work an evaluation may take unless the host says otherwise: some seconds, which no expression over a
+/// Steps of work an evaluation may take unless the host says otherwise: a few seconds, which no expression over a
 /// message needs.
-pub const DEFAULT_FUEL: u64 = 500_000_000;
+pub const DEFAULT_FUEL: u64 = 100_000_000;
+
+/// Items of one sequence. More would be a quarter of a gigabyte, whatever the fuel allows.
+pub(crate) const MAX_ITEMS: usize = 10_000_000;
+
+/// Bytes of text that cost a unit of fuel: text is kept, so it has to cost more than the time copying takes.
+pub(crate) const BYTES_PER_FUEL: usize = 8;
 
 /// Documents in the first bucket; each further bucket is twice as large.
 const FIRST_BUCKET: usize = 8;
@@ -191,6 +197,17 @@ pub(crate) struct PooledName<'n> {
     pub(crate) index: u32,
     pub(crate) namespace: &'n str,
     pub(crate) local: &'n str,
+}
+
+/// Refuses a sequence that has grown too long.
+#[inline]
+pub(crate) fn check_items(items: usize) -> Result<()> {
+    if items > MAX_ITEMS { Err(too_many_items()) } else { Ok(()) }
+}
+
+#[cold]
+fn too_many_items() -> XPathError {
+    XPathError::new("PENS0002", format!("a sequence of more than {MAX_ITEMS} items"))
 }
 
 #[cold]

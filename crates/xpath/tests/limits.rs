@@ -57,6 +57,8 @@ fn deep_and_long_inputs() {
         ("some $i in 1 to 9223372036854775807 satisfies $i < 0".to_string(), "PENS0001"),
         ("replace('a', '((a{1000}){1000}){1000}', 'b')".to_string(), "FORX0002"),
         ("distinct-values(1 to 100000)".to_string(), "PENS0001"),
+        ("let $x := 1 to 100000 return for $i in $x return count(reverse($x))".to_string(), "PENS0001"),
+        ("let $x := //* return for $i in 1 to 1000000 return count($x | $x)".to_string(), "PENS0001"),
     ] {
         let shown: String = text.chars().take(40).collect();
         assert_eq!(survive(text), expected, "{shown}…");

@@ -8,6 +8,7 @@ use super::{Evaluator, Flow, Focus, gives_nodes};
 use crate::ast::{Comparison, NodeComparison};
 use crate::code::Code;
 use crate::error::{Result, XPathError, type_error};
+use crate::session::BYTES_PER_FUEL;
 use crate::static_context::ResultKind;
 use crate::value::{Atomic, AtomicType, Item, ItemRef, Node, Sequence, cast, number};
 
@@ -51,6 +52,7 @@ impl<'a> Evaluator<'a> {
             let wanted = self.string(value, focus)?;
             self.any_node(nodes, focus, &mut |node| {
                 let text = self.session.string_value(node);
+                self.charge(text.len() / BYTES_PER_FUEL)?;
                 found = holds(operator, (*text).cmp(&*wanted));
                 Ok(if found { Flow::Stop } else { Flow::Continue })
             })?;
@@ -63,6 +65,7 @@ impl<'a> Evaluator<'a> {
         let wanted = self.number(value, focus)?;
         self.any_node(nodes, focus, &mut |node| {
             let text = self.session.string_value(node);
+            self.charge(text.len() / BYTES_PER_FUEL)?;
             let value = self.untyped_number(&text)?;
             found = compare_numbers(operator, value, wanted);
             Ok(if found { Flow::Stop } else { Flow::Continue })

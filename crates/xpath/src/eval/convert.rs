@@ -6,6 +6,7 @@ use super::{Evaluator, Flow, Focus, context_item, gives_nodes};
 use crate::code::{Code, Op, Prepared};
 use crate::error::{Result, XPathError, type_error};
 use crate::functions::Run;
+use crate::session::BYTES_PER_FUEL;
 use crate::value::{Atomic, AtomicType, Item, ItemRef, Node, Sequence, cast, number};
 
 impl<'a> Evaluator<'a> {
@@ -230,8 +231,13 @@ impl<'a> Evaluator<'a> {
     /// The atomized items of an expression.
     pub(crate) fn atomized(&self, code: &'a Code, focus: &Focus<'_>) -> Result<Vec<Atomic>> {
         let value = self.eval(code, focus)?;
-        self.charge(value.len())?;
-        Ok(value.iter().map(|item| self.atomize(item)).collect())
+        let mut atomics = Vec::with_capacity(value.len());
+        for item in value.iter() {
+            let atomic = self.atomize(item);
+            self.charge(1 + atomic.as_text().map_or(0, |text| text.len() / BYTES_PER_FUEL))?;
+            atomics.push(atomic);
+        }
+        Ok(atomics)
     }
 
     /// The one atomic value, or none. Of several the first counts in 1.0.
@@ -323,7 +329,9 @@ impl<'a> Args<'_, 'a> {
     }
 
     pub(crate) fn sequence(&self, index: usize) -> Result<Sequence> {
-        self.ev.eval(self.code(index)?, self.focus)
+        let value = self.ev.eval(self.code(index)?, self.focus)?;
+        self.ev.charge(value.len())?;
+        Ok(value)
     }
 
     pub(crate) fn atomized(&self, index: usize) -> Result<Vec<Atomic>> {

@@ -22,7 +22,7 @@ use crate::context::{DynamicContext, HostCall, NoHost};
 use crate::error::{Result, XPathError, type_error};
 use crate::functions::Run;
 use crate::program::Program;
-use crate::session::Session;
+use crate::session::{BYTES_PER_FUEL, Session, check_items};
 use crate::static_context::{ResultKind, StaticContext};
 use crate::value::{Atomic, Item, ItemRef, Node, Sequence, cast};
 
@@ -164,6 +164,7 @@ impl<'a> Evaluator<'a> {
         let mut items = Vec::new();
         for part in parts {
             self.eval(part, focus)?.append_to(&mut items);
+            check_items(items.len())?;
         }
         self.charge(items.len())?;
         Ok(Sequence::from_items(items))
@@ -171,7 +172,9 @@ impl<'a> Evaluator<'a> {
 
     fn range(&self, pair: &'a (Code, Code), focus: &Focus<'_>) -> Result<Sequence> {
         let Some((from, to)) = self.range_bounds(pair, focus)? else { return Ok(Sequence::Empty) };
-        self.charge(usize::try_from(i128::from(to) - i128::from(from) + 1).unwrap_or(usize::MAX))?;
+        let length = usize::try_from(i128::from(to) - i128::from(from) + 1).unwrap_or(usize::MAX);
+        self.charge(length)?;
+        check_items(length)?;
         Ok((from..=to).map(Item::from).collect())
     }
 
@@ -189,6 +192,7 @@ impl<'a> Evaluator<'a> {
             let value = self.eval(&pair.1, focus)?;
             self.charge(value.len())?;
             value.append_to(&mut items);
+            check_items(items.len())?;
             Ok(Flow::Continue)
         })?;
         Ok(Sequence::from_items(items))
@@ -243,6 +247,7 @@ impl<'a> Evaluator<'a> {
             let value = self.eval(&pair.1, &inner)?;
             self.charge(1 + value.len())?;
             value.append_to(&mut items);
+            check_items(items.len())?;
         }
         Ok(Sequence::from_items(items))
     }
@@ -295,7 +300,11 @@ fn run(run: &Run, args: &Args<'_, '_>) -> Result<Sequence> {
         Run::Boolean(function) => Sequence::from(function(args)?),
         Run::Integer(function) => Sequence::from(function(args)?),
         Run::Number(function) => Sequence::from(function(args)?),
-        Run::Text(function) => Sequence::from(Atomic::from(function(args)?)),
+        Run::Text(function) => {
+            let text = function(args)?;
+            args.ev.charge(text.len() / BYTES_PER_FUEL)?;
+            Sequence::from(Atomic::from(text))
+        }
         Run::Numeric(number, typed) => {
             if args.ev.compat() {
                 Sequence::from(number(args)?)

@@ -1,9 +1,13 @@
 //! Expressions that give nodes: one by one, only the first, only how many, or all as a sequence.
 
+use penstock_xml::NodeId;
+
 use super::walk::{nodes_of, require_node, sort_nodes};
 use super::{Evaluator, Flow, Focus, Sink, gives_nodes};
-use crate::code::{Code, Op, PathCode, Predicate, StartCode};
+use crate::ast::Axis;
+use crate::code::{Code, Op, PathCode, Predicate, StartCode, StepCode, Test};
 use crate::error::{Result, XPathError, type_error};
+use crate::session::check_items;
 use crate::value::{Item, ItemRef, Node, Sequence};
 
 impl<'a> Evaluator<'a> {
@@ -13,6 +17,7 @@ impl<'a> Evaluator<'a> {
             return self.path_in_order(path, focus, sink).map_err(|error| error.at(code.span));
         }
         let value = self.eval(code, focus)?;
+        self.charge(value.len())?;
         for item in value.iter() {
             if sink(require_node(item, code)?)? == Flow::Stop {
                 return Ok(Flow::Stop);
@@ -24,6 +29,9 @@ impl<'a> Evaluator<'a> {
     /// Hands on the nodes in any order, possibly repeated.
     pub(crate) fn any_node(&self, code: &'a Code, focus: &Focus<'_>, sink: Sink<'_>) -> Result<Flow> {
         match &code.op {
+            Op::Path(path) if let Some((step, node)) = single_step(path, focus) => {
+                self.scan(step.axis, &step.test, node, sink)
+            }
             Op::Path(path) => self.path_in_any_order(path, focus, sink).map_err(|error| error.at(code.span)),
             Op::Union(operands) => {
                 for operand in operands {
@@ -41,6 +49,9 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn first_node(&self, code: &'a Code, focus: &Focus<'_>) -> Result<Option<Node>> {
         let mut first: Option<Node> = None;
         match &code.op {
+            Op::Path(path) if let Some((step, node)) = single_step(path, focus) => {
+                return self.first_of_step(step, node);
+            }
             Op::Path(path) if !is_ordered(path) => {
                 if path.downward {
                     return self.first_below(path, focus).map_err(|error| error.at(code.span));
@@ -78,8 +89,43 @@ impl<'a> Evaluator<'a> {
         Ok(first)
     }
 
+    /// The first node of `name` and `@name`, without any of what longer paths need.
+    fn first_of_step(&self, step: &'a StepCode, node: Node) -> Result<Option<Node>> {
+        let document = self.session.document(node.document);
+        let found = match (&step.test, step.axis) {
+            (Test::Element(name), Axis::Child) => match self.name_in(node.document, name) {
+                Some(wanted) => {
+                    let named = |id: &NodeId| document.is_element(*id) && document.name_id(*id) == wanted;
+                    document.children(node.id).find(named)
+                }
+                None => None,
+            },
+            (Test::Attribute(name), Axis::Attribute) if document.is_element(node.id) => {
+                match self.name_in(node.document, name) {
+                    Some(wanted) => document.attributes(node.id).find(|id| document.name_id(*id) == wanted),
+                    None => None,
+                }
+            }
+            _ => {
+                let mut first = None;
+                self.scan(step.axis, &step.test, node, &mut |node| {
+                    first = Some(node);
+                    Ok(Flow::Stop)
+                })?;
+                return Ok(first);
+            }
+        };
+        self.charge(1)?;
+        Ok(found.map(|id| Node { id, ..node }))
+    }
+
     /// Whether an expression known to give nodes gives any.
     pub(crate) fn exists(&self, code: &'a Code, focus: &Focus<'_>) -> Result<bool> {
+        if let Op::Path(path) = &code.op
+            && let Some((step, node)) = single_step(path, focus)
+        {
+            return self.first_of_step(step, node).map(|found| found.is_some());
+        }
         let mut found = false;
         self.any_node(code, focus, &mut |_| {
             found = true;
@@ -124,6 +170,7 @@ impl<'a> Evaluator<'a> {
                 let mut all = Vec::new();
                 for operand in operands {
                     self.collect_nodes(operand, focus, &mut all)?;
+                    check_items(all.len())?;
                 }
                 sort_nodes(&mut all);
                 Ok(Sequence::from_nodes(&all))
@@ -162,6 +209,7 @@ impl<'a> Evaluator<'a> {
             let value = self.eval(&pair.1, &Focus::node(*node, index + 1, left_nodes.len()))?;
             self.charge(1 + value.len())?;
             value.append_to(&mut items);
+            check_items(items.len())?;
         }
         let nodes = items.iter().filter(|item| matches!(item, Item::Node(_))).count();
         if nodes == 0 {
@@ -179,6 +227,19 @@ impl<'a> Evaluator<'a> {
             .collect();
         sort_nodes(&mut found);
         Ok(Sequence::from_nodes(&found))
+    }
+}
+
+/// The only step of a path from the context node along a forward axis, if it has no predicates; and that node.
+#[inline]
+fn single_step<'p>(path: &'p PathCode, focus: &Focus<'_>) -> Option<(&'p StepCode, Node)> {
+    match (&path.start, &*path.steps, focus.item) {
+        (StartCode::Context, [step], Some(ItemRef::Node(node)))
+            if step.predicates.is_empty() && path.ordered_from_one =>
+        {
+            Some((step, node))
+        }
+        _ => None,
     }
 }
 

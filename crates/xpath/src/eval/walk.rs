@@ -9,7 +9,7 @@ use super::{Evaluator, Flow, Focus, Sink, context_node};
 use crate::ast::Axis;
 use crate::code::{Code, PathCode, Predicate, StartCode, StepCode, Test};
 use crate::error::{Result, XPathError};
-use crate::session::Session;
+use crate::session::{Session, check_items};
 use crate::value::{ItemRef, Node, Sequence};
 
 /// Nodes that a scan for a name passes over at the price of one visited otherwise.
@@ -36,6 +36,7 @@ impl<'a> Evaluator<'a> {
         let mut found = Vec::new();
         self.walk(&path.steps, start, &mut |node| {
             found.push(node);
+            check_items(found.len())?;
             Ok(Flow::Continue)
         })?;
         hand_on_sorted(found, sink)
@@ -54,6 +55,7 @@ impl<'a> Evaluator<'a> {
         for start in starts {
             self.walk(&path.steps, *start, &mut |node| {
                 found.push(node);
+                check_items(found.len())?;
                 Ok(Flow::Continue)
             })?;
         }

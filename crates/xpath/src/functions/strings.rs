@@ -6,10 +6,8 @@ use std::ops::Range;
 
 use crate::error::{Result, XPathError};
 use crate::eval::Args;
+use crate::session::BYTES_PER_FUEL;
 use crate::value::{Atomic, Item, Sequence, number};
-
-/// Bytes of text per unit of fuel: copying is cheap, but not free.
-const BYTES_PER_FUEL: usize = 16;
 
 /// Pays for text that was made.
 pub(super) fn charge_text(args: &Args<'_, '_>, bytes: usize) -> Result<()> {

@@ -46,7 +46,12 @@ fn scientific(text: String) -> String {
 }
 
 /// White space of XML, which is all that numbers may be surrounded by.
+#[inline]
 pub fn trim(text: &str) -> &str {
+    let is_inside = |byte: Option<&u8>| byte.is_none_or(|byte| *byte > b' ');
+    if is_inside(text.as_bytes().first()) && is_inside(text.as_bytes().last()) {
+        return text;
+    }
     text.trim_matches([' ', '\t', '\r', '\n'])
 }
 
