@@ -1,7 +1,8 @@
 //! The one loop that runs mediators. Continuation of `call`, fault handlers, deadlines, limits and
 //! branches live here and nowhere else.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 use std::time::Instant;
 
 use penstock_message::{Body, BodyError, Message, Shape, Value};
@@ -298,7 +299,9 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
 pub(crate) async fn buffer_body(exchange: &mut Exchange) -> Result<(), Fault> {
     let limit = exchange.loaded.program.limits.body_bytes_max;
     let side = if exchange.direction == Direction::Request { Side::Client } else { Side::Backend };
-    buffer(&mut exchange.message.body, limit).await.map_err(|error| Fault { side, ..Fault::from(error) })
+    let whole = buffer(&mut exchange.message.body, limit);
+    let outcome = bounded(exchange.deadline, whole).await.unwrap_or(Err(BodyError::Timeout));
+    outcome.map_err(|error| Fault { side, ..Fault::from(error) })
 }
 
 /// Buffers a body.
@@ -312,15 +315,23 @@ async fn pull_more(exchange: &mut Exchange) -> Result<(), Fault> {
     let limit = exchange.loaded.program.limits.body_bytes_max;
     let wanted = exchange.message.body.available().len().saturating_mul(2).max(1);
     let body = &mut exchange.message.body;
-    Ok(poll_fn(|cx| body.poll_pull(cx, wanted, limit)).await?)
+    let more = poll_fn(|cx| body.poll_pull(cx, wanted, limit));
+    Ok(bounded(exchange.deadline, more).await.unwrap_or(Err(BodyError::Timeout))?)
 }
 
 /// Waits for something outside, no longer than the exchange may last.
 async fn within_deadline<T>(exchange: &Exchange, future: LocalFuture<'static, T>) -> Result<T, Fault> {
-    let remaining = exchange.deadline.saturating_duration_since(Instant::now());
-    tokio::time::timeout(remaining, future)
-        .await
-        .map_err(|_| Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Us, "the deadline of the request has passed"))
+    let late = || Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Us, "the deadline of the request has passed");
+    bounded(exchange.deadline, future).await.ok_or_else(late)
+}
+
+/// Waits until a deadline at the most. A timer is only set for what is not ready at once.
+async fn bounded<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
+        return Some(output);
+    }
+    tokio::time::timeout_at(deadline.into(), future).await.ok()
 }
 
 /// Sends the message as `send` does and runs what follows.

@@ -128,12 +128,11 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
 }
 
 /// Runs the exchange until the client has an answer. What still runs then (branches) goes on by
-/// itself.
+/// itself. There is no timer here: everything an exchange can wait for (a backend, the rest of a
+/// body, a port) is bounded by its deadline where it waits.
 async fn flow(exchange: Exchange, start: Vec<crate::SequenceId>) -> (Message, bool) {
     let reply = exchange.reply.clone();
-    let deadline = exchange.deadline;
     let mut whole: LocalFuture<'static, (Message, bool)> = Box::pin(complete(exchange, start));
-    let mut sleep: Option<std::pin::Pin<Box<tokio::time::Sleep>>> = None;
     let outcome = poll_fn(|cx| {
         if let Poll::Ready((message, failed)) = whole.as_mut().poll(cx) {
             return Poll::Ready(Outcome::Done(message, failed));
@@ -141,9 +140,7 @@ async fn flow(exchange: Exchange, start: Vec<crate::SequenceId>) -> (Message, bo
         if let Some(early) = reply.take() {
             return Poll::Ready(Outcome::Early(early));
         }
-        // Armed only for what waits: most exchanges that wait are over long before.
-        let sleep = sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline.into())));
-        sleep.as_mut().poll(cx).map(|()| Outcome::Late)
+        Poll::Pending
     })
     .await;
     match outcome {
@@ -153,14 +150,12 @@ async fn flow(exchange: Exchange, start: Vec<crate::SequenceId>) -> (Message, bo
             tokio::task::spawn_local(whole);
             (message, false)
         }
-        Outcome::Late => (incoming::empty(504), true),
     }
 }
 
 enum Outcome {
     Done(Message, bool),
     Early(Message),
-    Late,
 }
 
 /// The whole way of a message: in path, implicit send, faults, and the answer when there was none.
