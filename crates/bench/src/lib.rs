@@ -3,6 +3,7 @@
 //! It measures any gateway over sockets and knows nothing of the rest of the product: no artifact,
 //! no mediator, no engine. Start reading at [`command`], which is what the binary calls; then [`load`] for how
 //! requests are made and [`jtl`] for the files JMeter writes.
+mod calendar;
 pub mod command;
 pub mod csv;
 pub mod echo;

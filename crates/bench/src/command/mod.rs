@@ -4,6 +4,7 @@
 mod arguments;
 mod echo_command;
 mod jmx_command;
+mod overrides;
 mod plans;
 mod report_command;
 mod run;

@@ -1,6 +1,7 @@
 //! What is made of the figures: text on the terminal, tables, a page.
 pub mod chart;
 pub mod html;
+mod panels;
 pub mod published;
 pub mod tables;
 pub mod terminal;
