@@ -45,6 +45,8 @@ impl TreeBuilder {
     /// An empty document with room for this many nodes.
     pub fn with_capacity(nodes: usize) -> TreeBuilder {
         let mut strings = Strings::default();
+        // Room for the two strings every document has, and a few short ones.
+        strings.owned.reserve(128);
         let names = Names::new(&mut strings);
         let mut list = Vec::with_capacity(nodes.max(2));
         list.push(Node::new(NodeKind::Document, NAME_EMPTY, 0, NO_OFFSET, 0));

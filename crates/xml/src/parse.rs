@@ -239,8 +239,13 @@ impl<'p> Parse<'p> {
         let document = &mut self.builder.document;
         let text = reader.piece(name.start, name.start + name.len);
         let skipped = if name.colon == 0 { 0 } else { name.colon + 1 };
-        let prefix = document.names.find_prefix(&document.strings, &text[..name.colon as usize]);
-        let Some(prefix) = prefix else { return Err(undeclared(reader, name)) };
+        let prefix = match name.colon as usize {
+            0 => PREFIX_NONE,
+            colon => match document.names.find_prefix(&document.strings, &text[..colon]) {
+                Some(prefix) => prefix,
+                None => return Err(undeclared(reader, name)),
+            },
+        };
         // Attributes without a prefix are in no namespace, whatever the default is.
         let namespace = if in_none { NAMESPACE_NONE } else { self.builder.bindings[prefix as usize] };
         if namespace == UNBOUND {

@@ -111,12 +111,16 @@ impl<'a> Reader<'a> {
         let bytes = self.text.as_bytes();
         let class = |at: usize| bytes.get(at).map_or(0, |&byte| CLASS[byte as usize]);
         let (mut end, mut seen, mut colons, mut colon) = (at, 0, 0, 0);
-        while class(end) & NAME != 0 {
-            if bytes[end] == b':' {
+        for &byte in &bytes[at.min(bytes.len())..] {
+            let class = CLASS[byte as usize];
+            if class & NAME == 0 {
+                break;
+            }
+            if byte == b':' {
                 colons += 1;
                 colon = end - at;
             }
-            seen |= class(end);
+            seen |= class;
             end += 1;
         }
         if end == bytes.len() {
