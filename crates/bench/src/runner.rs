@@ -86,7 +86,10 @@ impl Session<'_> {
     fn start_backend(&self) -> Result<Option<EchoServer>, Error> {
         let Some(backend) = &self.plan.backend else { return Ok(None) };
         let spec = EchoSpec { port: backend.port, tls: backend.tls, ..EchoSpec::default() };
-        EchoServer::start(&spec).map(Some)
+        EchoServer::start(&spec).map(Some).map_err(|error| {
+            let hint = "choose another with `--backend-port`, or use what runs there with `--no-backend`";
+            Error::Environment(format!("{error}; {hint}"))
+        })
     }
 
     fn write_kit(&self, kit: &Path, backend_port: u16) -> Result<(), Error> {

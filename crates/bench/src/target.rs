@@ -66,7 +66,8 @@ pub fn start(target: &Target, placeholders: &Placeholders, log: &Path) -> Result
     let program_path = find_program(program).ok_or_else(|| NotRunning::NotInstalled(program.clone()))?;
     if listens(&running.url) {
         // Measuring whatever is there would give figures of the wrong program.
-        let why = format!("port {} is taken, target `{}` cannot be started on it", running.url.port, target.name);
+        let why = format!("port {} is taken, target `{}` cannot start there", running.url.port, target.name);
+        let why = format!("{why}; choose another with `--port {}=PORT`", target.name);
         return Err(NotRunning::Failed(Error::Environment(why)));
     }
     running.command_line = std::iter::once(program).chain(arguments).cloned().collect::<Vec<_>>().join(" ");

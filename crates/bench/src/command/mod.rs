@@ -68,7 +68,10 @@ pub(crate) enum Outcome {
 fn run(command: clap::Command, args: Vec<String>, act: impl FnOnce(&ArgMatches) -> Result<Outcome, Error>) -> ExitCode {
     let name = command.get_name().to_owned();
     let outcome = match command.try_get_matches_from(std::iter::once(name).chain(args)) {
-        Ok(matches) => act(&matches),
+        Ok(matches) => {
+            raise_open_files_limit();
+            act(&matches)
+        }
         Err(help) if matches!(help.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             print(&help.to_string());
             return ExitCode::SUCCESS;
@@ -83,6 +86,14 @@ fn run(command: clap::Command, args: Vec<String>, act: impl FnOnce(&ArgMatches) 
             error.exit_code()
         }
     }
+}
+
+/// A thousand users are a thousand sockets here, as many in the gateway and again in the back-end, while many systems
+/// allow 1024 open files unless asked. What the system does not grant shows as failed connections.
+fn raise_open_files_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// Prints to standard output; a closed pipe is not an error.
