@@ -20,6 +20,8 @@ fn main() {
     for orders in [3, 60, 600] {
         measure(&document(orders));
     }
+    println!("numbers only");
+    measure(&format!("[{}]", (0..600).map(|number| format!("[{number}.25,-{number}]")).collect::<Vec<_>>().join(",")));
 }
 
 /// Orders as a shop sends them.

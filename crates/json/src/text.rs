@@ -34,7 +34,8 @@ pub fn parse(text: &str) -> Result<Value, TextError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let value = parser.whole();
     value.map_err(|message| {
-        let before = &text[..text.floor_char_boundary(parser.at)];
+        let end = (0..=parser.at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let before = &text[..end];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         TextError { message, line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
     })

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use penstock_xml::TreeBuilder;
+use penstock_xml::{TreeBuilder, XML_NAMESPACE, XMLNS_NAMESPACE, is_ncname};
 use serde_json::{Map, Value};
 
 use super::{DEPTH_MAX, MappingError, Options, names};
@@ -80,9 +80,12 @@ impl Writer<'_> {
     }
 
     fn attribute(&mut self, name: &str, value: &str) {
+        let reserved = matches!(value, XML_NAMESPACE | XMLNS_NAMESPACE);
         match name.strip_prefix("xmlns") {
-            Some("") => self.builder.declare_namespace("", value),
-            Some(prefixed) if prefixed.starts_with(':') => self.builder.declare_namespace(&prefixed[1..], value),
+            Some("") if !reserved => self.builder.declare_namespace("", value),
+            Some(prefixed) if !reserved && prefixed.strip_prefix(':').is_some_and(is_ncname) => {
+                self.builder.declare_namespace(&prefixed[1..], value);
+            }
             _ => self.builder.attribute("", &names::to_element(name, self.options.valid_names), "", value),
         }
     }
@@ -98,8 +101,9 @@ impl Writer<'_> {
     fn elements(&mut self, member: &str, elements: &[Value]) -> Result<(), MappingError> {
         let name = names::to_element(member, self.options.valid_names);
         if self.options.write_array_instructions || (elements.is_empty() && member != UNNAMED) {
-            // The instruction names the member, not the element, unless that would end it early.
-            let named = if member.contains("?>") { &*name } else { member };
+            // The instruction names the member, not the element, unless an instruction cannot hold that.
+            let held = member == member.trim() && !member.contains("?>") && member.chars().all(is_carried);
+            let named = if held { member } else { &*name };
             self.builder.processing_instruction(LIST_INSTRUCTION, named);
         }
         for value in elements {
@@ -124,6 +128,11 @@ fn attribute_text<'v>(name: &str, value: &'v Value) -> Option<Cow<'v, str>> {
     }
 }
 
+/// XML 1.0 §2.2.
+fn is_carried(character: char) -> bool {
+    !matches!(character, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
+}
+
 /// Text in which characters that XML cannot carry are written as JSON escapes them.
 fn characters(text: &str) -> Cow<'_, str> {
     let carried = |character: char| !matches!(character, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
@@ -132,7 +141,7 @@ fn characters(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        if carried(character) {
+        if is_carried(character) {
             out.push(character);
         } else {
             out.push_str(&format!("\\u{:04x}", character as u32));
