@@ -1,4 +1,9 @@
 //! Encodings a document may arrive in. Everything is turned into UTF-8 before it is read.
+//!
+//! Small tables of our own: what XML in the field declares is UTF-8, UTF-16 or one of a few encodings with one byte per
+//! character, and a crate with all of the web's encodings is a megabyte of tables for that.
+
+mod tables;
 
 /// The encodings that are read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +20,26 @@ pub enum Encoding {
     Ascii,
     /// Windows code page 1252.
     Windows1252,
+    /// Windows code page 1250, Central European.
+    Windows1250,
+    /// Windows code page 1251, Cyrillic.
+    Windows1251,
+    /// ISO-8859-2, Central European.
+    Latin2,
+    /// ISO-8859-5, Cyrillic.
+    Cyrillic,
+    /// ISO-8859-7, Greek.
+    Greek,
+    /// ISO-8859-9, Turkish.
+    Latin5,
+    /// ISO-8859-15, Western European with the euro sign.
+    Latin9,
 }
 
 impl Encoding {
     /// The encoding with this name, in any case; `UTF-16` without a byte order is big endian until a mark says otherwise.
     pub fn from_name(name: &str) -> Option<Encoding> {
-        const NAMES: [(&str, Encoding); 16] = [
+        const NAMES: [(&str, Encoding); 30] = [
             ("utf-8", Encoding::Utf8),
             ("utf8", Encoding::Utf8),
             ("utf-16", Encoding::Utf16Be),
@@ -37,6 +56,20 @@ impl Encoding {
             ("ascii", Encoding::Ascii),
             ("windows-1252", Encoding::Windows1252),
             ("cp1252", Encoding::Windows1252),
+            ("windows-1250", Encoding::Windows1250),
+            ("cp1250", Encoding::Windows1250),
+            ("windows-1251", Encoding::Windows1251),
+            ("cp1251", Encoding::Windows1251),
+            ("iso-8859-2", Encoding::Latin2),
+            ("latin2", Encoding::Latin2),
+            ("iso-8859-5", Encoding::Cyrillic),
+            ("cyrillic", Encoding::Cyrillic),
+            ("iso-8859-7", Encoding::Greek),
+            ("greek", Encoding::Greek),
+            ("iso-8859-9", Encoding::Latin5),
+            ("latin5", Encoding::Latin5),
+            ("iso-8859-15", Encoding::Latin9),
+            ("latin9", Encoding::Latin9),
         ];
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, encoding)| encoding)
     }
@@ -49,6 +82,13 @@ impl Encoding {
             Encoding::Latin1 => "ISO-8859-1",
             Encoding::Ascii => "US-ASCII",
             Encoding::Windows1252 => "windows-1252",
+            Encoding::Windows1250 => "windows-1250",
+            Encoding::Windows1251 => "windows-1251",
+            Encoding::Latin2 => "ISO-8859-2",
+            Encoding::Cyrillic => "ISO-8859-5",
+            Encoding::Greek => "ISO-8859-7",
+            Encoding::Latin5 => "ISO-8859-9",
+            Encoding::Latin9 => "ISO-8859-15",
         }
     }
 }
@@ -123,11 +163,18 @@ pub(crate) fn decode(bytes: Bytes, imposed: Option<Encoding>) -> Result<Text, Fa
         Encoding::Utf16Le => decode_utf16(&bytes, u16::from_le_bytes),
         Encoding::Utf16Be => decode_utf16(&bytes, u16::from_be_bytes),
         Encoding::Latin1 => from_string(bytes.iter().map(|&byte| char::from(byte)).collect()),
-        Encoding::Windows1252 => from_string(bytes.iter().map(|&byte| windows_1252(byte)).collect()),
         Encoding::Ascii => match bytes.iter().position(|&byte| byte >= 0x80) {
             Some(offset) => Err(wrong_bytes(offset, "US-ASCII")),
             None => Text::new(bytes).map_err(|offset| wrong_bytes(offset, "US-ASCII")),
         },
+        Encoding::Windows1252 => decode_single(&bytes, tables::WINDOWS_1252),
+        Encoding::Windows1250 => decode_single(&bytes, tables::WINDOWS_1250),
+        Encoding::Windows1251 => decode_single(&bytes, tables::WINDOWS_1251),
+        Encoding::Latin2 => decode_single(&bytes, tables::ISO_8859_2),
+        Encoding::Cyrillic => decode_single(&bytes, tables::ISO_8859_5),
+        Encoding::Greek => decode_single(&bytes, tables::ISO_8859_7),
+        Encoding::Latin5 => decode_single(&bytes, tables::ISO_8859_9),
+        Encoding::Latin9 => decode_single(&bytes, tables::ISO_8859_15),
     }
 }
 
@@ -184,17 +231,34 @@ fn detect(bytes: &[u8], imposed: Option<Encoding>) -> Result<Encoding, Failure> 
     }
 }
 
-/// The characters of code page 1252 between 0x80 and 0x9F; the five holes are control characters, as browsers have it.
-const WINDOWS_1252: [char; 32] = [
-    '\u{20AC}', '\u{81}', '\u{201A}', '\u{192}', '\u{201E}', '\u{2026}', '\u{2020}', '\u{2021}', '\u{2C6}', '\u{2030}',
-    '\u{160}', '\u{2039}', '\u{152}', '\u{8D}', '\u{17D}', '\u{8F}', '\u{90}', '\u{2018}', '\u{2019}', '\u{201C}',
-    '\u{201D}', '\u{2022}', '\u{2013}', '\u{2014}', '\u{2DC}', '\u{2122}', '\u{161}', '\u{203A}', '\u{153}', '\u{9D}',
-    '\u{17E}', '\u{178}',
-];
+fn decode_single(bytes: &[u8], upper: tables::UpperHalf) -> Result<Text, Failure> {
+    let upper: Vec<char> = upper.chars().collect();
+    let decode = |&byte: &u8| match byte.checked_sub(0x80) {
+        None => char::from(byte),
+        Some(index) => upper.get(usize::from(index)).copied().unwrap_or(char::REPLACEMENT_CHARACTER),
+    };
+    from_string(bytes.iter().map(decode).collect())
+}
 
-fn windows_1252(byte: u8) -> char {
-    match byte {
-        0x80..=0x9F => WINDOWS_1252[usize::from(byte - 0x80)],
-        _ => char::from(byte),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_whole() {
+        for table in [
+            tables::WINDOWS_1250,
+            tables::WINDOWS_1251,
+            tables::WINDOWS_1252,
+            tables::ISO_8859_2,
+            tables::ISO_8859_5,
+            tables::ISO_8859_7,
+            tables::ISO_8859_9,
+            tables::ISO_8859_15,
+        ] {
+            assert_eq!(table.chars().count(), 128, "{table}");
+        }
+        assert_eq!(tables::ISO_8859_15.chars().nth(0x24), Some('€'));
+        assert_eq!(tables::WINDOWS_1251.chars().last(), Some('я'));
     }
 }
