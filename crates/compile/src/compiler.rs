@@ -1,6 +1,7 @@
 //! The state of one compilation: names, the program that grows, and everything there is to say.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::endpoint::Endpoint;
@@ -62,7 +63,7 @@ pub struct Compiler<'r> {
     /// The program that grows.
     pub program: Program,
     /// Source elements of endpoint templates by name, instantiated where they are used.
-    pub endpoint_templates: HashMap<Arc<str>, Arc<crate::Source>>,
+    pub endpoint_templates: HashMap<Arc<str>, Rc<crate::Source>>,
     diagnostics: Vec<Diagnostic>,
     declared: BTreeMap<(NameKind, Arc<str>), Place>,
     depth: usize,

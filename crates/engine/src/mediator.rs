@@ -73,7 +73,9 @@ pub enum Flow {
 }
 
 /// Continues a mediator after the loop did what it asked for.
-pub struct Resume<T>(Box<dyn FnOnce(&mut Exchange, T) -> Result<Flow, Fault>>);
+pub struct Resume<T>(Box<Continuation<T>>);
+
+type Continuation<T> = dyn FnOnce(&mut Exchange, T) -> Result<Flow, Fault>;
 
 impl<T> Resume<T> {
     /// Wraps a continuation.

@@ -1,7 +1,7 @@
 //! From a request to its answer: dispatch, the flow, and what the client gets when the flow gives
 //! nothing.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Instant;
@@ -41,7 +41,7 @@ async fn answer(core: Rc<Core>, request: Request) -> Message {
     let loaded = core.program();
     let started = Instant::now();
     match admit(&core, &loaded, request) {
-        Admission::Answer(message) => message,
+        Admission::Answer(message) => *message,
         Admission::Run(exchange, start) => {
             let metric = exchange.entry.metric().map(|(kind, name)| (kind, name.clone()));
             let (reply, failed) = flow(*exchange, start).await;
@@ -54,7 +54,7 @@ async fn answer(core: Rc<Core>, request: Request) -> Message {
 }
 
 enum Admission {
-    Answer(Message),
+    Answer(Box<Message>),
     Run(Box<Exchange>, Vec<crate::SequenceId>),
 }
 
@@ -67,12 +67,12 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
     match program.routes.dispatch(line.path(), host, client.local.port()) {
         Dispatch::Proxy(proxy) => {
             if !(if line.secure { proxy.https } else { proxy.http }) {
-                return Admission::Answer(incoming::empty(404));
+                return Admission::Answer(Box::new(incoming::empty(404)));
             }
             if line.method == Method::Get
                 && let Some(answer) = crate::describe::proxy(core, &proxy, line.query())
             {
-                return Admission::Answer(answer);
+                return Admission::Answer(Box::new(answer));
             }
             let after = line.path().len().min("/services/".len() + proxy.name.len());
             let postfix = &line.target()[after..];
@@ -83,7 +83,7 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
         }
         Dispatch::Api(found) => {
             if let Some(answer) = crate::describe::api(core, &found.api, line) {
-                return Admission::Answer(answer);
+                return Admission::Answer(Box::new(answer));
             }
             let target = line.target();
             let api = found.api;
@@ -104,7 +104,7 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
                         _ => (404, RESOURCE_MISMATCH),
                     };
                     match program.sequence_names.get(name) {
-                        None => Admission::Answer(incoming::empty(status)),
+                        None => Admission::Answer(Box::new(incoming::empty(status))),
                         Some(sequence) => {
                             let exchange = Exchange::new(core.clone(), loaded.clone(), client, message, Entry::Main);
                             Admission::Run(Box::new(exchange), vec![*sequence])
@@ -117,7 +117,7 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
             None => {
                 let mut exchange = Exchange::new(core.clone(), loaded.clone(), client, message, Entry::Main);
                 exchange.log_simple();
-                Admission::Answer(incoming::empty(404))
+                Admission::Answer(Box::new(incoming::empty(404)))
             }
             Some(main) => {
                 let exchange = Exchange::new(core.clone(), loaded.clone(), client, message, Entry::Main);

@@ -218,30 +218,29 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
 fn declare(cx: &mut Compiler<'_>, artifacts: &[Artifact<'_>]) {
     for artifact in artifacts {
         let (name, at) = (artifact.name.as_str(), artifact.element.place());
-        match artifact.kind {
-            "sequence" | "definitions" => {
-                if cx.declare(NameKind::Sequence, name, at) {
-                    let id = cx.reserve_sequence(Some(name.into()));
-                    cx.program.sequence_names.insert(name.into(), id);
-                }
+        let kind = match artifact.kind {
+            "sequence" | "definitions" => NameKind::Sequence,
+            "endpoint" => NameKind::Endpoint,
+            "localEntry" => NameKind::Resource,
+            "proxy" => NameKind::Proxy,
+            "api" => NameKind::Api,
+            _ => {
+                template::declare(cx, name, &artifact.element);
+                continue;
             }
-            "endpoint" => {
-                if cx.declare(NameKind::Endpoint, name, at.clone()) {
-                    endpoint::reserve(cx, name, at);
-                }
+        };
+        if !cx.declare(kind, name, at.clone()) {
+            continue;
+        }
+        match kind {
+            NameKind::Sequence => {
+                let id = cx.reserve_sequence(Some(name.into()));
+                cx.program.sequence_names.insert(name.into(), id);
             }
-            "localEntry" => {
-                if cx.declare(NameKind::Resource, name, at) {
-                    local_entry::build(cx, name, &artifact.element);
-                }
+            NameKind::Endpoint => {
+                endpoint::reserve(cx, name, at);
             }
-            "template" => template::declare(cx, name, &artifact.element),
-            "proxy" => {
-                cx.declare(NameKind::Proxy, name, at);
-            }
-            "api" => {
-                cx.declare(NameKind::Api, name, at);
-            }
+            NameKind::Resource => local_entry::build(cx, name, &artifact.element),
             _ => {}
         }
     }

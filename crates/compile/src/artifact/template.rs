@@ -1,5 +1,6 @@
 //! `<template name="…">`: of a sequence, or of an endpoint.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::{Template, TemplateParameter};
@@ -13,7 +14,7 @@ pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         if cx.declare(NameKind::EndpointTemplate, name, el.place()) {
             let source = Source::new(el.source.file.clone(), el.source.document.clone());
             // The template's element is found again by its name when it is used.
-            cx.endpoint_templates.insert(name.into(), Arc::new(source));
+            cx.endpoint_templates.insert(name.into(), Rc::new(source));
         }
         el.accept_all();
         return;

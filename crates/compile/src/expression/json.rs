@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Place};
 use penstock_json::path::{Dialect, JsonPath};
-use penstock_message::{Scope, Value};
+use penstock_message::{Form, MediaType, Scope, Value};
 use serde_json::Value as Json;
 
 use crate::Compiler;
@@ -78,7 +78,14 @@ impl JsonExpression {
 
     /// What the path finds, as text.
     pub(super) fn text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
-        Ok(self.root(exchange)?.map(|root| self.path.text(&root).into_owned()))
+        let root = self.root(exchange)?;
+        if self.property.is_none()
+            && self.path.is_root()
+            && let Some(text) = whole_text(exchange)
+        {
+            return Ok(Some(text));
+        }
+        Ok(root.map(|root| self.path.text(&root).into_owned()))
     }
 
     fn root(&self, exchange: &mut Exchange) -> Result<Option<Arc<Json>>, Fault> {
@@ -103,6 +110,16 @@ fn unbalanced_tail_off(path: &str) -> &str {
         path = &path[..path.len() - 1];
     }
     path
+}
+
+/// A JSON body as it was written: white space, number formats and all.
+fn whole_text(exchange: &Exchange) -> Option<String> {
+    let message = &exchange.message;
+    let Form::Bytes(bytes) = message.body.form() else { return None };
+    if message.source_media() != MediaType::Json || message.headers.contains("Content-Encoding") {
+        return None;
+    }
+    std::str::from_utf8(bytes).ok().map(|text| text.trim().to_owned())
 }
 
 #[cfg(test)]

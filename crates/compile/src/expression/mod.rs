@@ -26,9 +26,11 @@ pub struct Expression {
     pub text: Arc<str>,
     /// Where.
     pub at: Place,
-    kind: Kind,
+    /// Boxed: a text that may be constant should not be as large as the largest expression.
+    kind: Box<Kind>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "it is only ever boxed")]
 enum Kind {
     XPath(xpath::XPathExpression),
     Json(json::JsonExpression),
@@ -45,12 +47,12 @@ impl Expression {
         } else {
             Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?)
         };
-        Some(Expression { text: text.into(), at, kind })
+        Some(Expression { text: text.into(), at, kind: Box::new(kind) })
     }
 
     /// What it does with the body.
     pub fn needs(&self) -> Needs {
-        match &self.kind {
+        match &*self.kind {
             Kind::XPath(expression) => expression.needs(),
             Kind::Json(expression) if !expression.reads_body() => Needs::Nothing,
             Kind::Json(_) => Needs::Whole,
@@ -61,7 +63,7 @@ impl Expression {
 
     /// The path, when it is a JSONPath on the body.
     pub fn json_path(&self) -> Option<&JsonPath> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Json(expression) => expression.body_path(),
             Kind::XPath(_) | Kind::Synapse(..) => None,
         }
@@ -69,7 +71,7 @@ impl Expression {
 
     /// The value. `None` when a path finds nothing.
     pub fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
-        match &self.kind {
+        match &*self.kind {
             Kind::XPath(expression) => expression.value(exchange),
             Kind::Json(expression) => expression.value(exchange),
             Kind::Synapse(expression, namespaces) => Ok(synapse_value(expression, namespaces, exchange)),
@@ -83,7 +85,7 @@ impl Expression {
 
     /// The value as text; `None` when a path finds nothing.
     pub fn text_if_any(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
-        match &self.kind {
+        match &*self.kind {
             Kind::XPath(expression) => expression.text(exchange),
             Kind::Json(expression) => expression.text(exchange),
             Kind::Synapse(expression, namespaces) => {
@@ -94,7 +96,7 @@ impl Expression {
 
     /// What a mediator that can begin before the body is complete does with it.
     pub fn peek_needs(&self) -> Needs {
-        match &self.kind {
+        match &*self.kind {
             Kind::XPath(expression) if expression.peeks() => Needs::Peek,
             _ => self.needs(),
         }
@@ -103,7 +105,7 @@ impl Expression {
     /// The text of the first node a path finds, from as much of the body as it takes. `None` when
     /// more of the body must arrive first: return [`Flow::Pull`](penstock_engine::Flow::Pull).
     pub fn first_text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
-        let Kind::XPath(expression) = &self.kind else { return self.text(exchange).map(Some) };
+        let Kind::XPath(expression) = &*self.kind else { return self.text(exchange).map(Some) };
         match expression.peek_text(exchange) {
             Reading::Known(text) => Ok(Some(text)),
             Reading::More => Ok(None),
@@ -114,7 +116,7 @@ impl Expression {
 
     /// As [`Expression::truth`], from as much of the body as it takes.
     pub fn early_truth(&self, exchange: &mut Exchange) -> Result<Option<bool>, Fault> {
-        let Kind::XPath(expression) = &self.kind else { return self.truth(exchange).map(Some) };
+        let Kind::XPath(expression) = &*self.kind else { return self.truth(exchange).map(Some) };
         match expression.peek_truth(exchange) {
             Reading::Known(truth) => Ok(Some(truth)),
             Reading::More => Ok(None),
@@ -129,7 +131,7 @@ impl Expression {
 
     /// The value as a condition: XPath's effective boolean value, or a boolean result.
     pub fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
-        match &self.kind {
+        match &*self.kind {
             Kind::XPath(expression) => expression.truth(exchange),
             Kind::Json(expression) => Ok(expression.value(exchange)?.is_some_and(|value| value.is_true())),
             Kind::Synapse(expression, namespaces) => {
@@ -140,7 +142,7 @@ impl Expression {
 
     /// The nodes a path finds in the body, in document order.
     pub fn nodes(&self, exchange: &mut Exchange) -> Result<(Arc<Document>, Vec<NodeId>), Fault> {
-        match &self.kind {
+        match &*self.kind {
             Kind::XPath(expression) => expression.nodes(exchange),
             Kind::Json(_) => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
             Kind::Synapse(..) => match self.value(exchange)? {

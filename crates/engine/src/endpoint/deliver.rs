@@ -87,7 +87,8 @@ async fn deliver_group(
             Err(fault) => {
                 let skipped = matches!(fault.number(), Some(codes::ENDPOINT_NOT_READY | codes::GROUP_NOT_READY));
                 // A suspended member costs nothing to pass over, also without failover.
-                if !skipped && !(failover && retries_on(exchange, member, &fault)) {
+                let tries_next = skipped || failover && retries_on(exchange, member, &fault);
+                if !tries_next {
                     return Err(fault);
                 }
                 last = Some((fault, skipped));

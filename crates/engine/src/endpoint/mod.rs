@@ -29,6 +29,9 @@ pub struct Endpoint {
     pub state: EndpointState,
 }
 
+/// Something that is computed for each message.
+pub type Computed<T> = Box<dyn Fn(&mut Exchange) -> Result<T, Fault> + Send + Sync>;
+
 /// What an endpoint does with a message.
 pub enum EndpointKind {
     /// Sends to one address.
@@ -55,7 +58,7 @@ pub enum EndpointKind {
         members: Vec<Destination>,
     },
     /// Another endpoint, by a key that is known now or computed per message.
-    Indirect(Box<dyn Fn(&mut Exchange) -> Result<Destination, Fault> + Send + Sync>),
+    Indirect(Computed<Destination>),
 }
 
 /// One address: turns a message into a request. Knows no sockets.
@@ -117,7 +120,7 @@ pub enum TimeoutDuration {
     /// Known.
     Fixed(Duration),
     /// Computed.
-    Computed(Box<dyn Fn(&mut Exchange) -> Result<Duration, Fault> + Send + Sync>),
+    Computed(Computed<Duration>),
 }
 
 impl Endpoint {
