@@ -13,6 +13,8 @@ pub mod http;
 pub mod jmx;
 pub mod jtl;
 pub mod load;
+#[cfg(test)]
+mod mutations;
 pub mod observe;
 pub mod payload;
 pub mod plan;

@@ -38,8 +38,10 @@ impl Progress {
         const BAR_WIDTH: usize = 20;
         let filled = (share * BAR_WIDTH as f64) as usize;
         let bar = format!("{}{}", "━".repeat(filled), "─".repeat(BAR_WIDTH.saturating_sub(filled)));
+        // A line longer than the terminal is wide would wrap, and only its last part could be erased.
+        let line: String = format!("{bar} {left} left  {what}").chars().take(terminal_width() - 1).collect();
         // Carriage return, then erase to the end of the line: the line is always the last one on the terminal.
-        let _ = write!(std::io::stderr(), "\r\x1b[K{bar} {left} left  {what}");
+        let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
     }
 
     /// Removes the line, so that other text can be written.
@@ -54,6 +56,12 @@ impl Progress {
         self.clear();
         let _ = writeln!(std::io::stderr(), "{text}");
     }
+}
+
+/// Columns of the terminal; 80 where it does not tell, at least 2.
+fn terminal_width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.map_or(80, |size| if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) }).max(2)
 }
 
 /// Minutes and seconds, with hours when there are any.

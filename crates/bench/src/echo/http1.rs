@@ -335,4 +335,23 @@ mod tests {
             Err("413 Content Too Large"),
         );
     }
+
+    #[test]
+    fn no_bytes_of_a_client_can_break_the_reader() {
+        let seeds = [
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Type: a/b\r\n\r\nabc",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\nA: b\r\n\r\n",
+            "GET / HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\n\r\n",
+        ];
+        crate::mutations::each(&seeds, |bytes, split| {
+            let mut pending = Pending::default();
+            let request = match pending.take(&bytes[..split]) {
+                Ok(None) => pending.take(bytes),
+                done => done,
+            };
+            if let Ok(Some(request)) = request {
+                assert!(request.consumed <= bytes.len());
+            }
+        });
+    }
 }

@@ -372,4 +372,19 @@ mod tests {
         let endless = vec![b'a'; HEAD_BYTES_MAX + 1];
         assert_eq!(Reader::new(0, false).feed(&endless), Err(Malformed::HeadTooLong));
     }
+
+    #[test]
+    fn no_bytes_of_a_server_can_break_the_reader() {
+        let seeds = [
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 204\r\nConnection: close\r\n\r\n",
+        ];
+        crate::mutations::each(&seeds, |bytes, split| {
+            let mut reader = Reader::new(SAMPLE_BYTES, false);
+            let (first, second) = bytes.split_at(split);
+            let _ = reader.feed(first).and_then(|_| reader.feed(second)).and_then(|_| reader.close());
+            assert!(reader.sample.len() <= SAMPLE_BYTES && reader.body_bytes <= reader.received_bytes);
+        });
+    }
 }

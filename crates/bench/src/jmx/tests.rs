@@ -156,3 +156,10 @@ fn the_published_plans_are_read() {
         assert_eq!(plan.load.request.body.len(), 499);
     }
 }
+
+#[test]
+fn no_text_can_break_the_reader() {
+    crate::mutations::each(&[PLAN], |bytes, _| {
+        let _ = Element::parse("p", &String::from_utf8_lossy(bytes));
+    });
+}

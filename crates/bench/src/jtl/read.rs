@@ -180,4 +180,13 @@ mod tests {
             "a.jtl:1: no column `timeStamp` in the first line; a JTL file starts with a line of column names";
         check("1,2,3\n", 0, Err(no_column));
     }
+
+    #[test]
+    fn no_text_can_break_the_reader() {
+        let seed = "elapsed,timeStamp,success,label,allThreads\n5,1000,true,\"a \"\"b\"\"\",3\n5,1500,false,c,4\n";
+        crate::mutations::each(&[seed], |bytes, _| {
+            let _ = summarize("a.jtl", bytes, Duration::from_millis(1))
+                .map(|all| all.values().map(JtlSummary::window).max());
+        });
+    }
 }

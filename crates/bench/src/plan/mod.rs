@@ -263,4 +263,11 @@ users = [10]
         }
         assert!(!builtin::peers().unwrap().is_empty());
     }
+
+    #[test]
+    fn no_text_can_break_the_reader() {
+        crate::mutations::each(&[SMALL], |bytes, _| {
+            let _ = Plan::parse("p", &String::from_utf8_lossy(bytes));
+        });
+    }
 }
