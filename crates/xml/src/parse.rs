@@ -1,6 +1,8 @@
 //! From the reader's tokens to the tree.
 
 mod attributes;
+mod entities;
+mod space;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::build::{TreeBuilder, UNBOUND};
-use crate::chars::is_blank;
 use crate::doctype::Doctype;
-use crate::dtd::{Dtd, Entity};
-use crate::entity::{Failure, charge, decode_text};
+use crate::dtd::Entity;
+use crate::entity::decode_text;
 use crate::error::{Position, XmlError, XmlErrorKind};
 use crate::names::{NAME_EMPTY, NAMESPACE_NONE, NAMESPACE_XML, PREFIX_NONE, PREFIX_XML};
 use crate::options::ParseOptions;
@@ -321,121 +322,6 @@ impl<'p> Parse<'p> {
             ids: Default::default(),
         }));
     }
-
-    /// Puts what an entity stands for in the place of a reference to it.
-    fn entity(&mut self, reader: &mut Reader<'_>, start: u32, end: u32) -> Result<(), Box<XmlError>> {
-        let name = reader.piece(start, end);
-        let at = reader.offset();
-        let Some(dtd) = reader.dtd().cloned() else {
-            let message = format!("the entity `{name}` is not declared");
-            return Err(Box::new(reader.error(XmlErrorKind::Entity, at, &message)));
-        };
-        let limits = &self.options.limits;
-        if self.entities.iter().any(|open| **open == *name) || self.entities.len() >= limits.entity_depth_max {
-            let message = format!("the entity `{name}` contains itself, or is nested too deeply");
-            return Err(Box::new(reader.error(XmlErrorKind::Entity, at, &message)));
-        }
-        let failed = |failure: Failure| Box::new(reader.error(failure.kind, at, &failure.message));
-        let stored = self.entity_text(&dtd, name).map_err(failed)?;
-        let Some((text, base)) = stored else { return Ok(()) };
-        charge(&reader.state.used, text.len(), limits).map_err(failed)?;
-        if !text.contains(['<', '&', ']', '\r']) {
-            self.made_text(&text, at as u32);
-            return Ok(());
-        }
-        self.entities.push(name.into());
-        let result = self.fragment(reader, &text, base, dtd);
-        self.entities.pop();
-        result.map_err(|error| {
-            let message = format!("in the entity `{name}`: {}", error.message);
-            Box::new(reader.error(error.kind, at, &message))
-        })
-    }
-
-    /// The text of an entity and where it is stored. Nothing when it is external and not read.
-    fn entity_text(&mut self, dtd: &Dtd, name: &str) -> Result<Option<(Arc<str>, u32)>, Failure> {
-        let owned = &mut self.builder.document.strings.owned;
-        let mut store = |text: &Arc<str>| {
-            let base = owned.len() as u32 | OWNED;
-            owned.push_str(text);
-            (text.clone(), base)
-        };
-        if self.texts.is_empty() {
-            let internal = dtd.entities.iter().filter_map(|(name, entity)| match entity {
-                Entity::Internal(text) => Some((name.clone(), store(text))),
-                _ => None,
-            });
-            self.texts.extend(internal);
-        }
-        if let Some(stored) = self.texts.get(name) {
-            return Ok(Some(stored.clone()));
-        }
-        let Some(text) = dtd.replacement(name, self.options)? else { return Ok(None) };
-        let stored = store(&text);
-        self.texts.insert(name.into(), stored.clone());
-        Ok(Some(stored))
-    }
-
-    fn fragment(&mut self, reader: &mut Reader<'_>, text: &str, base: u32, dtd: Arc<Dtd>) -> Result<(), Box<XmlError>> {
-        let mut inner = Reader::fragment(text, Some(dtd), self.options);
-        inner.state.used.set(reader.state.used.get());
-        inner.state.seen.next = reader.state.seen.next;
-        inner.state.options.limits.depth_max = reader.state.options.limits.depth_max.saturating_sub(reader.depth());
-        let first = self.builder.document.nodes.len() as u32;
-        let result = self.run(&mut inner, base);
-        reader.state.used.set(inner.state.used.get());
-        reader.state.seen.next = inner.state.seen.next;
-        if self.entities.len() == 1 {
-            let place = reader.offset() as u32;
-            let made = first..self.builder.document.nodes.len() as u32;
-            self.builder.document.places.extend(made.map(|node| (node, place)));
-        }
-        result
-    }
-
-    /// Removes the last node if it is white space that the caller does not want.
-    fn strip_last(&mut self) {
-        let parent = self.builder.current();
-        let document = &mut self.builder.document;
-        let Some(strips) = &self.options.strip_space else { return };
-        let Some(last) = document.nodes.last() else { return };
-        let blank =
-            last.kind() == NodeKind::Text && last.parent == parent && is_blank(document.strings.get(last.value()));
-        if !blank || parent == 0 {
-            return;
-        }
-        let element = crate::tree::NodeId(parent);
-        if !strips.strips(document.namespace(element), document.local_name(element)) {
-            return;
-        }
-        if self.space_seen && preserves_space(document, parent) {
-            return;
-        }
-        document.nodes.pop();
-        let length = document.nodes.len() as u32;
-        if document.places.last().is_some_and(|&(node, _)| node == length) {
-            document.places.pop();
-        }
-    }
-}
-
-/// Whether the nearest `xml:space` says so.
-fn preserves_space(document: &Document, element: u32) -> bool {
-    let mut at = element;
-    while at != 0 {
-        let mut attributes = document.nodes[at as usize + 1..]
-            .iter()
-            .take_while(|node| node.parent == at && matches!(node.kind(), NodeKind::Attribute | NodeKind::Namespace));
-        let found = attributes.find(|node| {
-            let name = &document.names.qnames[node.name() as usize];
-            name.namespace == NAMESPACE_XML && document.strings.get(name.local) == "space"
-        });
-        if let Some(node) = found {
-            return document.strings.get(node.value()) == "preserve";
-        }
-        at = document.nodes[at as usize].parent;
-    }
-    false
 }
 
 /// The offset to store in an element: only those in the source are known later.

@@ -4,26 +4,26 @@
 //! not touch the rest. The end of a window and the end of what has arrived are the same thing to the scanner: the
 //! token is given up, and begun again once there is more.
 
+mod event;
 mod seen;
 mod tag;
 mod token;
+mod window;
 
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::chars::{Contents, forbidden_char};
+use crate::chars::Contents;
 use crate::dtd::Dtd;
 use crate::error::{Position, XmlError, XmlErrorKind};
 use crate::options::ParseOptions;
 use crate::text::Text;
 
+pub use event::{Event, RawName, RawText};
 use seen::SeenNames;
 pub use tag::Attribute;
 pub(crate) use tag::{NameToken, RawAttribute, declares_namespace};
 pub use token::Token;
-
-/// Bytes checked ahead at first. The routing element of most messages stands within them.
-const FIRST_WINDOW: usize = 1024;
 
 /// Why a token could not be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,96 +88,6 @@ struct Binding {
     prefix: (u32, u32),
     namespace: Box<str>,
     depth: usize,
-}
-
-/// What the reader came across.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
-    /// A start tag; its attributes are at [`Reader::attributes`] until the next event. When `empty`, it is an
-    /// empty-element tag and no end follows.
-    StartElement {
-        /// The name as written.
-        name: RawName<'a>,
-        /// Whether the element ended in the same tag.
-        empty: bool,
-    },
-    /// An end tag.
-    EndElement {
-        /// The name as written.
-        name: RawName<'a>,
-    },
-    /// Text. Text around references and CDATA sections may arrive in several pieces.
-    Text(RawText<'a>),
-    /// A CDATA section.
-    CData(RawText<'a>),
-    /// A comment.
-    Comment(&'a str),
-    /// A processing instruction.
-    ProcessingInstruction {
-        /// The target.
-        target: &'a str,
-        /// What follows the target.
-        data: &'a str,
-    },
-    /// The document type declaration, after it was read.
-    Doctype,
-    /// A reference in content to an entity that the document declares; its text is not expanded.
-    EntityReference(&'a str),
-    /// The input ends before the event does, and more may come: [`Reader::suspend`], then [`Reader::resume`].
-    NeedMore,
-    /// The document has ended.
-    End,
-}
-
-/// A name as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawName<'a> {
-    text: &'a str,
-    colon: usize,
-}
-
-impl<'a> RawName<'a> {
-    /// The whole name.
-    pub fn as_str(&self) -> &'a str {
-        self.text
-    }
-
-    /// The part before the colon, empty when there is none.
-    #[inline]
-    pub fn prefix(&self) -> &'a str {
-        &self.text[..self.colon]
-    }
-
-    /// The part after the colon.
-    #[inline]
-    pub fn local(&self) -> &'a str {
-        if self.colon == 0 { self.text } else { &self.text[self.colon + 1..] }
-    }
-}
-
-/// Text as written, and what it means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawText<'a> {
-    raw: &'a str,
-    verbatim: bool,
-    references: bool,
-}
-
-impl<'a> RawText<'a> {
-    /// The text as written.
-    pub fn raw(&self) -> &'a str {
-        self.raw
-    }
-
-    /// The text that is meant: references replaced, line ends normalised. Copies only when they differ.
-    pub fn value(&self) -> std::borrow::Cow<'a, str> {
-        if self.verbatim {
-            return self.raw.into();
-        }
-        let mut out = String::with_capacity(self.raw.len());
-        crate::entity::decode_text(self.raw, self.references, &mut out);
-        out.into()
-    }
 }
 
 impl<'a> Reader<'a> {
@@ -368,51 +278,6 @@ impl<'a> Reader<'a> {
         self.state.failure.take().unwrap_or_else(unknown)
     }
 
-    /// Checks a larger part of the input; false when all of it was.
-    #[cold]
-    fn widen(&mut self) -> Result<bool, Box<XmlError>> {
-        let checked = self.text.len();
-        if checked == self.input.len() {
-            return Ok(false);
-        }
-        let wanted = (checked * 4).max(self.state.at + FIRST_WINDOW).min(self.input.len());
-        if wanted > self.state.options.limits.source_bytes_max {
-            return Err(Box::new(self.error(XmlErrorKind::Limit, checked, "the document is too large")));
-        }
-        let window = &self.input[..wanted];
-        let text = match std::str::from_utf8(window) {
-            Ok(text) => text,
-            // The window, or what has arrived, ends within a character.
-            Err(error) if error.error_len().is_none() && (wanted < self.input.len() || !self.complete) => {
-                std::str::from_utf8(&window[..error.valid_up_to()]).unwrap_or_default()
-            }
-            Err(error) => {
-                let offset = error.valid_up_to();
-                return Err(Box::new(self.error(XmlErrorKind::Encoding, offset, "these bytes are not UTF-8")));
-            }
-        };
-        if text.len() <= checked {
-            return Ok(false);
-        }
-        let added = Contents::of(&text.as_bytes()[checked..]);
-        self.contents = self.contents.and(added);
-        if self.contents.control || self.contents.non_ascii {
-            check_chars(text, self.contents).map_err(|offset| self.forbidden(text, offset))?;
-        }
-        self.text = text;
-        Ok(true)
-    }
-
-    fn forbidden(&self, text: &str, offset: usize) -> XmlError {
-        let code = text[offset..].chars().next().map_or(0, u32::from);
-        self.error(XmlErrorKind::Malformed, offset, &format!("the character U+{code:04X} is not allowed in XML"))
-    }
-
-    /// The checks of a window for text that was made a `str` elsewhere.
-    pub(crate) fn check_all(&self) -> Result<(), XmlError> {
-        check_chars(self.text, self.contents).map_err(|offset| self.forbidden(self.text, offset))
-    }
-
     #[cold]
     fn unexpected_end(&self) -> XmlError {
         let end = self.input.len();
@@ -488,15 +353,5 @@ impl State {
             used: Cell::new(0),
             options: options.clone(),
         }
-    }
-}
-
-fn check_chars(text: &str, contents: Contents) -> Result<(), usize> {
-    // U+FFFE and U+FFFF are the only forbidden characters that are not control characters.
-    let suspicious =
-        contents.control || (contents.non_ascii && memchr::memmem::find(text.as_bytes(), b"\xEF\xBF").is_some());
-    match suspicious.then(|| forbidden_char(text)).flatten() {
-        Some(offset) => Err(offset),
-        None => Ok(()),
     }
 }

@@ -4,14 +4,19 @@
 //! declarations, then its attributes, then its content. From that order and two numbers per node, its parent and (for
 //! elements) the end of its subtree, every axis follows without further links.
 
+mod axes;
+mod place;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::doctype::Doctype;
-use crate::error::{Position, XmlError};
+use crate::error::XmlError;
 use crate::names::{Name, NameId, Names};
 use crate::options::ParseOptions;
-use crate::text::{OWNED, StrRef, Strings};
+use crate::text::{StrRef, Strings};
+
+pub use axes::{Ancestors, Attributes, Children, Descendants, InScopeNamespaces};
 
 /// A node of a [`Document`]. The order of ids is document order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -440,53 +445,6 @@ impl Document {
     pub fn element_by_id(&self, id: &str) -> Option<NodeId> {
         self.doctype.as_ref()?.ids.get(id).map(|&node| NodeId(node))
     }
-
-    fn offset(&self, id: NodeId) -> Option<usize> {
-        let node = self.node(id);
-        let source = self.strings.source.as_str().as_bytes();
-        let start = match node.kind() {
-            NodeKind::Document => return if source.is_empty() { None } else { Some(0) },
-            _ if node.start & OWNED == 0 && (node.kind() == NodeKind::Element || node.start != 0) => {
-                node.start as usize
-            }
-            _ => {
-                let found = self.places.binary_search_by_key(&id.0, |&(node, _)| node).ok()?;
-                return Some(self.places[found].1 as usize);
-            }
-        };
-        Some(match node.kind() {
-            // The value was found right after the name, so the name is found right before the value.
-            NodeKind::Attribute | NodeKind::Namespace => name_before_value(source, start),
-            NodeKind::Comment => start.saturating_sub("<!--".len()),
-            NodeKind::ProcessingInstruction => memchr::memmem::rfind(&source[..start], b"<?").unwrap_or(start),
-            _ => start,
-        })
-    }
-
-    /// Where the node stands in the source: an element's `<`, an attribute's name, a text's first character.
-    pub fn position(&self, id: NodeId) -> Position {
-        match self.offset(id) {
-            Some(offset) => Position::locate(self.strings.source.as_str().as_bytes(), offset),
-            None => Position::UNKNOWN,
-        }
-    }
-
-    /// The bytes of the source that the node is written with; empty for a node that is not written there.
-    pub fn span(&self, id: NodeId) -> Range<usize> {
-        let Some(start) = self.offset(id) else { return 0..0 };
-        start..crate::span::end_of(self, id, start)
-    }
-}
-
-fn name_before_value(source: &[u8], value: usize) -> usize {
-    let before = |mut at: usize, skip: fn(u8) -> bool| {
-        while at > 0 && skip(source[at - 1]) {
-            at -= 1;
-        }
-        at
-    };
-    let after_name = before(value, |byte| matches!(byte, b'"' | b'\'' | b'=' | b' ' | b'\t' | b'\r' | b'\n'));
-    before(after_name, |byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'<'))
 }
 
 impl std::fmt::Debug for Document {
@@ -497,147 +455,5 @@ impl std::fmt::Debug for Document {
             self.nodes.len(),
             self.root_element().map_or("", |root| self.local_name(root))
         )
-    }
-}
-
-/// See [`Document::children`].
-#[derive(Clone)]
-pub struct Children<'a> {
-    document: &'a Document,
-    next: u32,
-    end: u32,
-}
-
-impl Iterator for Children<'_> {
-    type Item = NodeId;
-
-    #[inline]
-    fn next(&mut self) -> Option<NodeId> {
-        if self.next >= self.end {
-            return None;
-        }
-        let id = NodeId(self.next);
-        self.next = self.document.subtree_end(id);
-        Some(id)
-    }
-}
-
-/// See [`Document::descendants`].
-#[derive(Clone)]
-pub struct Descendants<'a> {
-    document: &'a Document,
-    next: u32,
-    end: u32,
-}
-
-impl Iterator for Descendants<'_> {
-    type Item = NodeId;
-
-    #[inline]
-    fn next(&mut self) -> Option<NodeId> {
-        while self.next < self.end {
-            let id = NodeId(self.next);
-            self.next += 1;
-            if !matches!(self.document.kind(id), NodeKind::Attribute | NodeKind::Namespace) {
-                return Some(id);
-            }
-        }
-        None
-    }
-}
-
-/// See [`Document::attributes`] and [`Document::namespace_declarations`].
-#[derive(Clone)]
-pub struct Attributes<'a> {
-    document: &'a Document,
-    next: u32,
-    end: u32,
-    kind: NodeKind,
-}
-
-impl Iterator for Attributes<'_> {
-    type Item = NodeId;
-
-    #[inline]
-    fn next(&mut self) -> Option<NodeId> {
-        while self.next < self.end {
-            let id = NodeId(self.next);
-            let kind = self.document.kind(id);
-            if kind == self.kind {
-                self.next += 1;
-                return Some(id);
-            }
-            // Namespaces come first, then attributes, then content.
-            if kind == NodeKind::Namespace {
-                self.next += 1;
-            } else {
-                self.next = self.end;
-            }
-        }
-        None
-    }
-}
-
-/// See [`Document::ancestors`].
-#[derive(Clone)]
-pub struct Ancestors<'a> {
-    document: &'a Document,
-    next: Option<NodeId>,
-}
-
-impl Iterator for Ancestors<'_> {
-    type Item = NodeId;
-
-    #[inline]
-    fn next(&mut self) -> Option<NodeId> {
-        let id = self.next?;
-        self.next = self.document.parent(id);
-        Some(id)
-    }
-}
-
-/// See [`Document::in_scope_namespaces`].
-#[derive(Clone)]
-pub struct InScopeNamespaces<'a> {
-    document: &'a Document,
-    element: NodeId,
-    at: Option<NodeId>,
-    declarations: Attributes<'a>,
-}
-
-impl InScopeNamespaces<'_> {
-    /// Whether an element between the one asked about and `holder` declares the prefix again.
-    fn hidden(&self, declaration: NodeId, holder: NodeId) -> bool {
-        let document = self.document;
-        let prefix = document.node(declaration).name();
-        let mut at = self.element;
-        while at != holder {
-            if document.namespace_declarations(at).any(|other| document.node(other).name() == prefix) {
-                return true;
-            }
-            at = NodeId(document.node(at).parent);
-        }
-        false
-    }
-}
-
-impl Iterator for InScopeNamespaces<'_> {
-    type Item = NodeId;
-
-    fn next(&mut self) -> Option<NodeId> {
-        loop {
-            let holder = self.at?;
-            if let Some(declaration) = self.declarations.next() {
-                let undeclares = self.document.text(declaration).is_empty();
-                if !undeclares && !self.hidden(declaration, holder) {
-                    return Some(declaration);
-                }
-                continue;
-            }
-            self.at = self.document.parent(holder);
-            if let Some(parent) = self.at {
-                self.declarations = self.document.namespace_declarations(parent);
-            }
-        }
     }
 }
