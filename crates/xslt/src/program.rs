@@ -374,8 +374,6 @@ pub(crate) struct Block {
 #[derive(Debug)]
 pub(crate) struct Template {
     pub block: Block,
-    /// The `as` attribute: `types`, or `NONE`.
-    pub as_type: u32,
     /// Precedence of its level, and the lowest precedence its level imports.
     pub precedence: u32,
     pub lowest_import: u32,
@@ -437,7 +435,6 @@ pub(crate) struct Function {
 
 #[derive(Debug)]
 pub(crate) struct Key {
-    pub name: u32,
     pub pattern: u32,
     pub usage: KeyUse,
 }

@@ -1,5 +1,7 @@
 //! Mistakes and limits: every one has its code, and static ones their place.
 
+#![expect(clippy::unwrap_used, reason = "a panic here is the report")]
+
 mod common;
 
 use common::{compile, parse, stylesheet, transform};

@@ -405,7 +405,10 @@ impl Compiler<'_> {
         for ranked in &kinds.templates {
             let at = ranked.at;
             let simplified = self.module(at).simplified;
-            let as_type = if simplified { NONE } else { self.as_type(at) };
+            if !simplified {
+                // The type is checked to be one; results of templates are not converted.
+                self.as_type(at);
+            }
             let (block, params) = self.block(|compiler| {
                 if simplified {
                     compiler.here = at;
@@ -421,7 +424,6 @@ impl Compiler<'_> {
             let template = self.program.templates.len() as u32;
             self.program.templates.push(Template {
                 block,
-                as_type,
                 precedence: ranked.precedence,
                 lowest_import: ranked.lowest,
                 params,
@@ -471,7 +473,7 @@ impl Compiler<'_> {
                 }
             };
             let number = self.program.keys.len() as u32;
-            self.program.keys.push(Key { name, pattern, usage });
+            self.program.keys.push(Key { pattern, usage });
             self.program.key_names.entry(name).or_default().push(number);
         }
     }

@@ -191,6 +191,12 @@ impl<'t> Compiler<'t> {
         }
     }
 
+    /// The template in an attribute, if it is there.
+    pub fn optional_avt(&mut self, at: At, name: &str) -> Option<Avt> {
+        let text = self.attribute(at, name)?;
+        Some(self.avt(text, self.attribute_place(at, name)))
+    }
+
     /// The string value of an expression, items separated as the version demands.
     pub fn value_of(&mut self, text: &str, separator: Option<Avt>, at: At) -> ValueOf {
         let element = self.element_of(at);

@@ -318,10 +318,7 @@ impl<'t> Compiler<'t> {
 
     fn name_parts(&mut self, at: At) -> ComputedName {
         let name = self.avt_attribute(at, "name", "");
-        let namespace = match self.attribute(at, "namespace") {
-            Some(text) => Some(self.avt(text, self.attribute_place(at, "namespace"))),
-            None => None,
-        };
+        let namespace = self.optional_avt(at, "namespace");
         ComputedName { name, namespace, scope: (at.module, at.node) }
     }
 
@@ -342,10 +339,7 @@ impl<'t> Compiler<'t> {
 
     /// The content (or `select`) as text and expressions, when it is nothing but those.
     fn simple_text(&mut self, at: At) -> Option<Avt> {
-        let separator = match self.attribute(at, "separator") {
-            Some(text) => Some(self.avt(text, self.attribute_place(at, "separator"))),
-            None => None,
-        };
+        let separator = self.optional_avt(at, "separator");
         if let Some(text) = self.attribute(at, "select") {
             let value = self.value_of(text, separator, self.attribute_place(at, "select"));
             return Some(Avt { parts: vec![Part::Value(value)] });
@@ -368,10 +362,7 @@ impl<'t> Compiler<'t> {
                     if let Some(syntax) = crate::read::syntax::element_syntax("value-of") {
                         self.check_attributes(syntax, child);
                     }
-                    let separator = match self.attribute(child, "separator") {
-                        Some(text) => Some(self.avt(text, self.attribute_place(child, "separator"))),
-                        None => None,
-                    };
+                    let separator = self.optional_avt(child, "separator");
                     let text = self.attribute(child, "select").unwrap_or_default();
                     let value = self.value_of(text, separator, self.attribute_place(child, "select"));
                     avt.parts.push(Part::Value(value));
@@ -422,10 +413,7 @@ impl<'t> Compiler<'t> {
             self.emit(Op::EndValueOf { raw });
             return;
         };
-        let separator = match self.attribute(at, "separator") {
-            Some(text) => Some(self.avt(text, self.attribute_place(at, "separator"))),
-            None => None,
-        };
+        let separator = self.optional_avt(at, "separator");
         let mut value = self.value_of(text, separator, self.attribute_place(at, "select"));
         value.raw = raw;
         self.program.values_of.push(value);
@@ -464,7 +452,7 @@ impl<'t> Compiler<'t> {
                 Level::Single
             }
         };
-        let mut pattern = |compiler: &mut Self, name: &str| {
+        let pattern = |compiler: &mut Self, name: &str| {
             let text = compiler.attribute(at, name)?;
             compiler.pattern(text, compiler.attribute_place(at, name))
         };

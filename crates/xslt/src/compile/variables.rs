@@ -2,7 +2,6 @@
 
 use crate::program::{Block, NONE, Op, Parameter, Passed, Slot};
 
-use super::scope::Frame;
 use super::{At, Compiler};
 
 impl Compiler<'_> {
@@ -125,7 +124,7 @@ impl Compiler<'_> {
 
     /// Compiles code that has variables of its own.
     pub fn block<R>(&mut self, compile: impl FnOnce(&mut Self) -> R) -> (Block, R) {
-        let outer = std::mem::replace(&mut self.frame, Frame::default());
+        let outer = std::mem::take(&mut self.frame);
         let literal = self.literal.take();
         let entry = self.target();
         let result = compile(self);

@@ -250,7 +250,7 @@ impl<'o> Writer<'o> {
         }
         self.buffers.names.push_str(local);
         let name_end = self.buffers.names.len() as u32;
-        self.out.extend_from_slice(self.buffers.names[name as usize..].as_bytes());
+        self.out.extend_from_slice(&self.buffers.names.as_bytes()[name as usize..]);
         let flags = self.flags(local, namespace, html);
         self.buffers.open.push(Open { name, name_end, flags });
         self.depth += 1;

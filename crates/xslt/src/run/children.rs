@@ -26,12 +26,6 @@ pub(super) struct ChildCache {
 const NO_SYMBOL: u32 = u32::MAX;
 
 impl ChildCache {
-    /// Gets the cache ready for another run.
-    pub fn reset(&mut self) {
-        self.parent = None;
-        self.symbols.clear();
-    }
-
     /// The first child of document 0's element with that name.
     #[inline]
     pub fn first(&mut self, run: &Run<'_>, document: &Document, parent: Node, symbol: u32) -> Option<NodeId> {

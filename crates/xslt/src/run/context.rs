@@ -12,7 +12,7 @@ use penstock_xpath::{Host, HostCall, Item, Node, Sequence, Session, XPathError};
 use super::apply::DispatchTable;
 use super::{Failure, Machine, Outcome, functions};
 use crate::error::{Position, XsltError, codes};
-use crate::program::{Place, Program};
+use crate::program::{NONE, Place, Program};
 use crate::read::join_uri;
 use crate::resolver::Resolver;
 
@@ -188,7 +188,11 @@ impl<'a> Run<'a> {
         let name = &self.program.names[global.name as usize];
         let given = self.options.params.iter().find(|(given, _)| global.is_param && **given == **name);
         let value = match given {
-            Some((_, value)) => value.clone(),
+            Some((_, value)) if global.as_type == NONE => value.clone(),
+            Some((_, value)) => {
+                super::sequence::convert(self, value.clone(), global.as_type, "XTTE0590", "the parameter")
+                    .map_err(|(code, message)| Box::new(XsltError::new(code, message, self.position(place))))?
+            }
             None if global.required => {
                 return Err(failure("XTDE0050", format!("the parameter `{name}` is required and was not given")));
             }

@@ -1,5 +1,7 @@
 //! Helpers of the tests: a stylesheet body and a source in, text out.
 
+#![allow(dead_code, clippy::unwrap_used, reason = "not every test file uses every helper; a panic here is the report")]
+
 use std::sync::Arc;
 
 use penstock_xml::{Document, ParseOptions};
