@@ -5,8 +5,10 @@
 //! [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` in Cargo.toml, seeds in `seeds/`.
 
 pub mod body;
+pub mod http1;
 pub mod json_mapping;
 pub mod jsonpath;
+pub mod stylesheet;
 pub mod synapse;
 pub mod xml;
 pub mod xpath_parser;
@@ -25,8 +27,10 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "body", check: body::body, dictionary: body::DICTIONARY },
+    Target { name: "http1", check: http1::http1, dictionary: http1::DICTIONARY },
     Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
+    Target { name: "stylesheet", check: stylesheet::stylesheet, dictionary: stylesheet::DICTIONARY },
     Target { name: "synapse", check: synapse::expression, dictionary: synapse::DICTIONARY },
     Target { name: "xml", check: xml::reader, dictionary: xml::DICTIONARY },
     Target { name: "xpath_parser", check: xpath_parser::parser, dictionary: xpath_parser::DICTIONARY },

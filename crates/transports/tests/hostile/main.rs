@@ -9,7 +9,7 @@ mod common;
 use std::rc::Rc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::common::{Forward, Obedient, Server, read_until, run, serve, serve_on};
 use penstock_transports::http::{HttpSender, ListenerConfig, PerCore, SenderConfig};
@@ -146,7 +146,7 @@ fn ten_thousand_hostile_requests_leave_no_trace() {
 #[test]
 fn hostile_replies_do_not_reach_the_client_as_something_else() {
     run(async {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut random = Random(0x2545_f491_4f6c_dd1d);
         tokio::task::spawn_local(async move {
