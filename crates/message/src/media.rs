@@ -26,19 +26,36 @@ pub enum MediaType {
 impl MediaType {
     /// Classifies a Content-Type value; parameters are ignored.
     pub fn of(content_type: &str) -> MediaType {
-        let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        match essence.as_str() {
-            "text/xml" => MediaType::TextXml,
-            "application/soap+xml" => MediaType::SoapXml,
-            "application/xml" => MediaType::Xml,
-            "application/json" | "text/json" | "application/json/badgerfish" => MediaType::Json,
-            "application/x-www-form-urlencoded" => MediaType::Form,
-            "multipart/form-data" => MediaType::MultipartForm,
-            other if other.ends_with("+json") => MediaType::Json,
-            other if other.ends_with("+xml") => MediaType::Xml,
-            other if other.starts_with("multipart/") => MediaType::Multipart,
-            other if other.starts_with("text/") => MediaType::Text,
-            _ => MediaType::Binary,
+        const EXACT: [(&str, MediaType); 7] = [
+            ("text/xml", MediaType::TextXml),
+            ("application/soap+xml", MediaType::SoapXml),
+            ("application/xml", MediaType::Xml),
+            ("application/json", MediaType::Json),
+            ("text/json", MediaType::Json),
+            ("application/json/badgerfish", MediaType::Json),
+            ("application/x-www-form-urlencoded", MediaType::Form),
+        ];
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        if let Some((_, media)) = EXACT.iter().find(|(name, _)| essence.eq_ignore_ascii_case(name)) {
+            return *media;
+        }
+        let starts = |prefix: &str| essence.get(..prefix.len()).is_some_and(|part| part.eq_ignore_ascii_case(prefix));
+        let ends = |suffix: &str| {
+            let part = essence.len().checked_sub(suffix.len()).and_then(|at| essence.get(at..));
+            part.is_some_and(|part| part.eq_ignore_ascii_case(suffix))
+        };
+        if ends("+json") {
+            MediaType::Json
+        } else if ends("+xml") {
+            MediaType::Xml
+        } else if essence.eq_ignore_ascii_case("multipart/form-data") {
+            MediaType::MultipartForm
+        } else if starts("multipart/") {
+            MediaType::Multipart
+        } else if starts("text/") {
+            MediaType::Text
+        } else {
+            MediaType::Binary
         }
     }
 
