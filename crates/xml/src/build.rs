@@ -1,12 +1,14 @@
 //! Making a tree by hand, by copying, and by parsing into it.
 
+mod copy;
+
 use bytes::Bytes;
 
 use crate::error::XmlError;
 use crate::names::{NAME_EMPTY, NAME_XML, NAMESPACE_NONE, NAMESPACE_XML, Names, PREFIX_NONE, PREFIX_XML};
 use crate::options::ParseOptions;
 use crate::text::{OWNED, StrRef, Strings};
-use crate::tree::{Document, NO_OFFSET, Node, NodeId, NodeKind};
+use crate::tree::{Document, NO_OFFSET, Node, NodeKind};
 
 /// A prefix that is bound to nothing.
 pub(crate) const UNBOUND: u32 = u32::MAX;
@@ -302,64 +304,6 @@ impl TreeBuilder {
             if let Some((prefix, namespace)) = self.undo.pop() {
                 self.bindings[prefix as usize] = namespace;
             }
-        }
-    }
-
-    /// Copies a node with everything in it. A document node is copied as its children, an attribute as an attribute
-    /// of the open element, a namespace node as a declaration. Copied elements keep the namespaces in scope at their
-    /// origin.
-    pub fn copy(&mut self, from: &Document, id: NodeId) {
-        match from.kind(id) {
-            NodeKind::Document => self.copy_children(from, id),
-            NodeKind::Element => self.copy_element(from, id),
-            _ => self.copy_leaf(from, id),
-        }
-    }
-
-    /// Copies the children of a node, not its attributes.
-    pub fn copy_children(&mut self, from: &Document, parent: NodeId) {
-        for child in from.children(parent) {
-            self.copy(from, child);
-        }
-    }
-
-    fn copy_leaf(&mut self, from: &Document, id: NodeId) {
-        match from.kind(id) {
-            NodeKind::Attribute => {
-                let name = from.name(id);
-                self.attribute(name.prefix, name.local, name.namespace, from.text(id));
-            }
-            NodeKind::Namespace => self.declare_namespace(from.local_name(id), from.text(id)),
-            NodeKind::Text => self.text(from.text(id)),
-            NodeKind::Comment => self.comment(from.text(id)),
-            NodeKind::ProcessingInstruction => self.processing_instruction(from.local_name(id), from.text(id)),
-            NodeKind::Document | NodeKind::Element => {}
-        }
-    }
-
-    fn copy_element(&mut self, from: &Document, root: NodeId) {
-        let mut ends: Vec<usize> = Vec::new();
-        for index in from.subtree(root) {
-            while ends.last().is_some_and(|&end| end <= index) {
-                ends.pop();
-                self.end_element();
-            }
-            let id = NodeId(index as u32);
-            if from.kind(id) != NodeKind::Element {
-                self.copy_leaf(from, id);
-                continue;
-            }
-            let name = from.name(id);
-            self.start_element(name.prefix, name.local, name.namespace);
-            ends.push(from.subtree(id).end);
-            if id == root {
-                for declaration in from.in_scope_namespaces(root) {
-                    self.declare_namespace(from.local_name(declaration), from.text(declaration));
-                }
-            }
-        }
-        for _ in ends {
-            self.end_element();
         }
     }
 
