@@ -8,7 +8,7 @@ use crate::load::{self, LoadSpec, Moment, Protocol};
 use crate::observe::machine::load_average;
 use crate::observe::process::CpuTime;
 use crate::observe::watch::Watch;
-use crate::plan::{BodySource, Plan, Scenario};
+use crate::plan::{BodySource, Plan, Scenario, Target};
 use crate::progress::Progress;
 use crate::report::terminal;
 use crate::results::{Cell, ResultsDirectory, Run};
@@ -123,9 +123,9 @@ impl Session<'_> {
             ];
             let log = self.directory.file(&format!("{}.log", file_name(&target.name)));
             match target::start(target, &placeholders, &log) {
-                Ok(target) => {
-                    report.gateways.push((target.name.clone(), describe(&target)));
-                    running.push(target);
+                Ok(started) => {
+                    report.gateways.push((target.name.clone(), describe(target, &placeholders, &started)));
+                    running.push(started);
                 }
                 Err(NotRunning::NotInstalled(program)) if target.optional => {
                     report.left_out.push(format!("{}: `{program}` is not installed", target.name));
@@ -363,9 +363,17 @@ impl Session<'_> {
     }
 }
 
-fn describe(target: &Running) -> String {
-    let place = target.url.to_string();
-    if target.command_line.is_empty() { place } else { format!("`{}` at {place}", target.command_line) }
+/// How a gateway was started, without the paths of this machine: reports are made to be shown around.
+fn describe(target: &Target, placeholders: &Placeholders, running: &Running) -> String {
+    let place = running.url.to_string();
+    if target.start.is_empty() {
+        return place;
+    }
+    let mut line = target.start.join(" ").replace("{kit}", "bench").replace("{penstock}", "penstock");
+    for (name, value) in placeholders.iter().filter(|(name, _)| *name != "{plan}") {
+        line = line.replace(name, value);
+    }
+    format!("`{line}` at {place}")
 }
 
 fn describe_cell(cell: &Cell, round: u32, rounds: u32) -> String {

@@ -26,7 +26,7 @@ pub struct Running {
     pub pid: Option<u32>,
     /// Scenarios it can do; `None` is all.
     pub scenarios: Option<Vec<String>>,
-    /// How it was started, for the report.
+    /// How it was started, for messages.
     pub command_line: String,
     child: Option<Child>,
 }

@@ -92,7 +92,7 @@ pub fn summary_md(results: &Results, published: Option<&Published>) -> String {
         text.push_str(&format!("| {name} | {description} | {values} |\n"));
     }
     text.push_str(&format!(
-        "\nEach test takes **{}**; the first **{}** are warm-up and not measured. {} round(s); figures are medians over the rounds.\n",
+        "\nEach test takes **{}**; the first **{}** are warm-up and not measured. Rounds: {}; figures are medians over the rounds.\n",
         about("duration"),
         about("warm-up"),
         about("rounds"),
