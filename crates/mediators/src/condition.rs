@@ -111,7 +111,8 @@ impl Subject {
                 Some(Subject::Property(scope, name))
             }
             other => {
-                let message = format!("a condition on `{other}` is not supported, only url, header, param and property");
+                let message =
+                    format!("a condition on `{other}` is not supported, only url, header, param and property");
                 cx.error(el.attribute_place("type"), message);
                 None
             }

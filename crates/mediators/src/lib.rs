@@ -119,5 +119,9 @@ pub const KNOWN: &[&str] = &[
 ];
 
 /// What the compiler is given.
-pub const REGISTRY: Registry =
-    Registry { mediators: MEDIATORS, handlers: handlers::HANDLERS, username_token: security::username_token::compile, known: KNOWN };
+pub const REGISTRY: Registry = Registry {
+    mediators: MEDIATORS,
+    handlers: handlers::HANDLERS,
+    username_token: security::username_token::compile,
+    known: KNOWN,
+};

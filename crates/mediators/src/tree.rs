@@ -55,7 +55,7 @@ pub fn insert(builder: &mut TreeBuilder, contents: &[Content]) {
             Content::Node(document, node) if document.kind(*node) == NodeKind::Attribute => {
                 builder.text(document.text(*node))
             }
-            Content::Node(document, node) => builder.copy(document, *node),
+            Content::Node(document, node) => copy_lean(builder, document, *node),
         }
     }
 }
@@ -151,12 +151,21 @@ pub fn open_copy(builder: &mut TreeBuilder, document: &Document, element: NodeId
     }
 }
 
-/// A copy of an element as it would be written on its own: with the namespaces it uses, without
-/// those that merely happen to be in scope where it stands.
+/// A copy of an element as it would be written on its own; see [`copy_lean`].
 pub fn lean_copy(document: &Document, element: NodeId) -> Document {
     let mut builder = TreeBuilder::new();
+    copy_lean(&mut builder, document, element);
+    builder.finish()
+}
+
+/// Copies a node with the namespaces it uses, without those that merely happen to be in scope where
+/// it stands: an envelope's prefixes do not follow what is taken out of it.
+pub fn copy_lean(builder: &mut TreeBuilder, document: &Document, node: NodeId) {
+    if !document.is_element(node) {
+        return builder.copy(document, node);
+    }
     let mut ends: Vec<usize> = Vec::new();
-    for node in std::iter::once(element).chain(document.descendants(element)) {
+    for node in std::iter::once(node).chain(document.descendants(node)) {
         while ends.pop_if(|end| *end <= node.index()).is_some() {
             builder.end_element();
         }
@@ -164,14 +173,16 @@ pub fn lean_copy(document: &Document, element: NodeId) -> Document {
             builder.copy(document, node);
             continue;
         }
-        open(&mut builder, document, node);
+        open(builder, document, node);
         for attribute in document.attributes(node) {
             let name = document.name(attribute);
             builder.attribute(name.prefix, name.local, name.namespace, document.text(attribute));
         }
         ends.push(document.subtree(node).end);
     }
-    builder.finish()
+    for _ in ends {
+        builder.end_element();
+    }
 }
 
 /// Contents as text.

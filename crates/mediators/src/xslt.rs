@@ -11,7 +11,7 @@ use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Resources};
 use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
-use penstock_xslt::{CompileOptions, Method, Resource, Resolver, Stylesheet, TransformOptions, XsltError};
+use penstock_xslt::{CompileOptions, Method, Resolver, Resource, Stylesheet, TransformOptions, XsltError};
 
 use crate::payload;
 use crate::tree::{self, Change, Content};
@@ -133,7 +133,9 @@ impl Resolver for Keyed<'_> {
         let key = self.locations.get(reference).map_or(reference, String::as_str);
         match self.resources.get(key) {
             Some(found) => Ok(Resource { uri: key.to_owned(), content: found.bytes.clone() }),
-            None => Err(format!("no local entry or registry resource is called `{key}`; <resource> says which key it has")),
+            None => {
+                Err(format!("no local entry or registry resource is called `{key}`; <resource> says which key it has"))
+            }
         }
     }
 }
@@ -236,15 +238,17 @@ impl Mediator for Xslt {
             options.string_param(name, &text);
         }
         let mut result = Vec::with_capacity(document.source().len());
-        let info = stylesheet.transform(&document, subject, &options, &mut result).map_err(|error| {
-            Fault::new(format!("the transformation failed: {error}"))
-        })?;
+        let info = stylesheet
+            .transform(&document, subject, &options, &mut result)
+            .map_err(|error| Fault::new(format!("the transformation failed: {error}")))?;
         for text in messages.take() {
             exchange.log(Level::Info, "XSLTMediator", &text);
         }
         if !info.encoding.eq_ignore_ascii_case("utf-8") {
             // The message is UTF-8 whatever the stylesheet declares for files.
-            let tree = stylesheet.transform_to_tree(&document, subject, &options).map_err(|error| Fault::new(error.to_string()))?;
+            let tree = stylesheet
+                .transform_to_tree(&document, subject, &options)
+                .map_err(|error| Fault::new(error.to_string()))?;
             result = penstock_xml::to_vec(&tree, Document::ROOT, &penstock_xml::WriteOptions::default());
         }
         self.deliver(exchange, subject, without_declaration(result), info.method)?;

@@ -177,10 +177,11 @@ impl Source {
                 for (before, expression) in parts {
                     text.push_str(before);
                     if let Some(expression) = expression {
-                        let found = expression.text_if_any(exchange)?;
-                        text.push_str(&found.ok_or_else(|| {
-                            Fault::new(format!("the expression `{}` finds nothing", expression.text))
-                        })?);
+                        let found = expression.text(exchange)?;
+                        if found.is_empty() {
+                            return Err(Fault::new(format!("the expression `{}` finds nothing", expression.text)));
+                        }
+                        text.push_str(&found);
                     }
                 }
                 Ok(as_it_looks(text))

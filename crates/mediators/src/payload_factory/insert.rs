@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use penstock_engine::Fault;
 use penstock_message::Value;
-use penstock_xml::{Document, NodeId, WriteOptions};
+use penstock_xml::{Document, NodeId};
 
 use super::Media;
 use super::argument::{Given, GivenValue};
@@ -104,7 +104,8 @@ fn inside(out: &mut String, document: &Document, nodes: &[NodeId]) {
 }
 
 fn write(out: &mut String, document: &Document, node: NodeId) {
-    let bytes = penstock_xml::to_vec(document, node, &WriteOptions::default());
+    let mut bytes = Vec::new();
+    penstock_message::write_fragment(&mut bytes, document, node);
     out.push_str(&String::from_utf8_lossy(&bytes));
 }
 
@@ -128,15 +129,18 @@ pub fn escape_json(out: &mut String, text: &str) {
 }
 
 /// Inserts the value of a `${…}`.
+/// `path` says that it is an XPath, whose nodes stand for their text when they have no other content;
+/// XML of a variable stays XML. `place` is what is built, and whether it stands in quotes or in a tag.
 pub fn expression(
     out: &mut String,
     value: Option<&Value>,
-    media: Media,
-    quoted: bool,
-    attribute: bool,
+    path: bool,
+    place: (Media, bool, bool),
 ) -> Result<(), Fault> {
+    let (media, quoted, attribute) = place;
     let Some(value) = value else { return Ok(()) };
-    if let Value::Xml(document, nodes) = value
+    if path
+        && let Value::Xml(document, nodes) = value
         && let Some(text) = only_text(document, nodes)
     {
         match media {
@@ -176,7 +180,8 @@ pub fn expression(
 fn only_text(document: &Document, nodes: &[NodeId]) -> Option<String> {
     let mut text = String::new();
     for node in nodes {
-        let plain = !document.is_element(*node) || document.descendants(*node).all(|inside| document.kind(inside) == penstock_xml::NodeKind::Text);
+        let plain = !document.is_element(*node)
+            || document.descendants(*node).all(|inside| document.kind(inside) == penstock_xml::NodeKind::Text);
         let own = document.string_value(*node);
         if !plain || (document.is_element(*node) && own.trim().is_empty()) {
             return None;

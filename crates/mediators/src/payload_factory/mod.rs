@@ -82,7 +82,8 @@ impl PayloadFactory {
                 }
                 Piece::Expression { expression, quoted, attribute } => {
                     let value = expression.value(exchange)?;
-                    insert::expression(&mut out, value.as_ref(), self.media, *quoted, *attribute)?;
+                    let path = expression.text.contains("xpath(");
+                    insert::expression(&mut out, value.as_ref(), path, (self.media, *quoted, *attribute))?;
                 }
                 Piece::Plain(expression) => out.push_str(&expression.text(exchange)?),
             }

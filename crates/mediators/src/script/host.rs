@@ -64,7 +64,9 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, slot: &Slot) -> rquickjs::Result<Objec
 
 fn payload_functions<'js>(ctx: &Ctx<'js>, object: &Object<'js>, slot: &Slot) -> rquickjs::Result<()> {
     let own = slot.clone();
-    host_function(ctx, object, "payloadJson", move |ctx: Ctx<'js>| own.with(&ctx, |exchange| Ok(exchange.json()?.to_string())))?;
+    host_function(ctx, object, "payloadJson", move |ctx: Ctx<'js>| {
+        own.with(&ctx, |exchange| Ok(exchange.json()?.to_string()))
+    })?;
     let own = slot.clone();
     host_function(ctx, object, "setPayloadJson", move |ctx: Ctx<'js>, text: String| {
         own.with(&ctx, |exchange| {

@@ -72,7 +72,10 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;
     context.with(|ctx| {
         let wrapped = format!("(function (mc) {{{text}\n}})");
-        ctx.eval_with_options::<Function<'_>, _>(wrapped, sloppy()).map(|_| ()).catch(&ctx).map_err(|error| explain(&error))
+        ctx.eval_with_options::<Function<'_>, _>(wrapped, sloppy())
+            .map(|_| ())
+            .catch(&ctx)
+            .map_err(|error| explain(&error))
     })
 }
 
@@ -93,7 +96,8 @@ fn limited() -> Result<Runtime, String> {
 impl Sandbox {
     fn new() -> Result<Sandbox, String> {
         let runtime = limited()?;
-        runtime.set_interrupt_handler(Some(Box::new(|| DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline))));
+        runtime
+            .set_interrupt_handler(Some(Box::new(|| DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline))));
         Ok(Sandbox { loaded: HashMap::new(), runtime })
     }
 
@@ -165,7 +169,12 @@ fn explain(error: &CaughtError<'_>) -> String {
 }
 
 /// The host's functions run inside a call of a script, on the thread that made it.
-pub(super) fn host_function<'js, F, P>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str, function: F) -> rquickjs::Result<()>
+pub(super) fn host_function<'js, F, P>(
+    ctx: &Ctx<'js>,
+    object: &Object<'js>,
+    name: &str,
+    function: F,
+) -> rquickjs::Result<()>
 where
     F: rquickjs::function::IntoJsFunc<'js, P> + 'js,
 {

@@ -52,8 +52,12 @@ fn token_of(envelope: &Envelope) -> Result<Token, &'static str> {
         let mut children = document.children(parent).filter(|child| document.is_element(*child));
         children.find(|child| document.local_name(*child) == name && document.namespace(*child) == namespace)
     };
-    let text = |node: Option<NodeId>| node.map(|node| document.string_value(node).trim().to_owned()).unwrap_or_default();
-    let security = envelope.header.and_then(|header| child(header, WSSE, "Security")).ok_or("the request has no Security header")?;
+    let text =
+        |node: Option<NodeId>| node.map(|node| document.string_value(node).trim().to_owned()).unwrap_or_default();
+    let security = envelope
+        .header
+        .and_then(|header| child(header, WSSE, "Security"))
+        .ok_or("the request has no Security header")?;
     let token = child(security, WSSE, "UsernameToken").ok_or("the Security header has no UsernameToken")?;
     let password = child(token, WSSE, "Password").ok_or("the UsernameToken has no Password")?;
     Ok(Token {
@@ -73,7 +77,8 @@ impl UsernameToken {
         if !token.digest {
             return if same(token.password.as_bytes(), password.as_bytes()) { Ok(()) } else { Err(WRONG) };
         }
-        let nonce = STANDARD.decode(&token.nonce).ok().filter(|nonce| !nonce.is_empty()).ok_or("a digest needs a nonce")?;
+        let nonce =
+            STANDARD.decode(&token.nonce).ok().filter(|nonce| !nonce.is_empty()).ok_or("a digest needs a nonce")?;
         let created = seconds_of(&token.created).ok_or("a digest needs the time it was created")?;
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         if created.abs_diff(now) > FRESH.as_secs() {
