@@ -1,6 +1,7 @@
 //! Evaluation. One way in per kind of answer wanted (sequence, boolean, string, number, nodes one by one), so that
 //! an answer is never built in a larger form than it is used in.
 
+mod args;
 mod arithmetic;
 mod compare;
 mod convert;
@@ -11,9 +12,9 @@ mod walk;
 
 use std::cell::RefCell;
 
+pub(crate) use args::Args;
 pub(crate) use arithmetic::on_atomics;
 pub(crate) use compare::{atomic_equal, compare_atomic};
-pub(crate) use convert::Args;
 pub(crate) use types::matches_type;
 
 use crate::ast::Quantifier;

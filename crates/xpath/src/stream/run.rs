@@ -166,13 +166,13 @@ impl Matcher<'_> {
             match reader.advance()? {
                 token @ (Token::Start | Token::Empty) => {
                     let empty = token == Token::Empty;
-                    match self.start_element(reader, empty)? {
-                        Ok(()) => {}
-                        Err(Pass::NeedMore) => {
+                    if !self.start_other(reader, empty)
+                        && let Err(pass) = self.start_element(reader, empty)?
+                    {
+                        if matches!(pass, Pass::NeedMore) {
                             reader.step_back();
-                            return Ok(Pass::NeedMore);
                         }
-                        Err(pass) => return Ok(pass),
+                        return Ok(pass);
                     }
                     if empty && reader.depth() == 0 {
                         return Ok(Pass::Ended);

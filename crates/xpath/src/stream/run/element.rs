@@ -35,6 +35,16 @@ pub(super) trait Named {
     }
 }
 
+impl Test {
+    /// Whether a name with this local part can pass at all.
+    pub(super) fn allows(&self, found: &str) -> bool {
+        match self {
+            Test::Any | Test::Namespace(_) => true,
+            Test::Local(local) | Test::Name { local, .. } => **local == *found,
+        }
+    }
+}
+
 impl Named for Tag<'_, '_> {
     #[inline]
     fn local(&self) -> &str {

@@ -30,7 +30,12 @@ pub(in super::super) struct Matcher<'p> {
     all: Mask,
     context_depth: Option<usize>,
     looked_ahead: usize,
+    /// Steps that elements of a name cannot pass whatever their namespace, by the number the reader gives the name.
+    misses: [(u32, Mask); MISSES],
 }
+
+/// Names of which the misses are remembered.
+const MISSES: usize = 32;
 
 #[derive(Clone, Copy)]
 struct Frame {
@@ -78,6 +83,7 @@ impl<'p> Matcher<'p> {
             all: Mask::MAX.checked_shr(Mask::BITS - plan.questions.len() as u32).unwrap_or(0),
             context_depth: None,
             looked_ahead: 0,
+            misses: [(0, 0); MISSES],
         }
     }
 
@@ -164,12 +170,47 @@ impl<'p> Matcher<'p> {
         Ok(())
     }
 
-    /// A start tag of the reader.
+    /// A start tag that no step can match, which is what most are: true when this was one.
     #[inline]
-    pub(super) fn start_element(&mut self, reader: &Reader<'_>, empty: bool) -> Stepped {
+    pub(super) fn start_other(&mut self, reader: &Reader<'_>, empty: bool) -> bool {
         if self.in_text {
             self.end_text();
         }
+        let parent = self.frames[self.frames.len() - 1];
+        let applying = (parent.here | parent.below) & self.plan.child_steps;
+        let number = reader.name_number();
+        let (known, missed) = self.misses[number as usize % MISSES];
+        let hopeless = applying == 0 || (known == number && number != 0 && applying & !missed == 0);
+        if !hopeless || self.context_depth.is_some() || parent.below & self.plan.attribute_steps != 0 {
+            return false;
+        }
+        if !empty {
+            self.push_frame(Frame { here: 0, below: parent.below });
+        }
+        true
+    }
+
+    #[inline]
+    fn push_frame(&mut self, frame: Frame) {
+        self.frames.push(frame);
+        if self.plan.counters > 0 {
+            self.counters.resize(self.counters.len() + self.plan.counters, 0);
+        }
+    }
+
+    /// Remembers which steps the element just started cannot pass.
+    fn remember_misses(&mut self, reader: &Reader<'_>) {
+        let number = reader.name_number();
+        let name = reader.element_name();
+        let missed = bits(self.plan.child_steps)
+            .filter(|&index| !self.plan.steps[index].test.allows(name.local()))
+            .fold(0, |missed, index| missed | 1 << index);
+        self.misses[number as usize % MISSES] = (number, missed);
+    }
+
+    /// A start tag of the reader.
+    pub(super) fn start_element(&mut self, reader: &Reader<'_>, empty: bool) -> Stepped {
+        self.remember_misses(reader);
         let parent = self.frames[self.frames.len() - 1];
         let candidates = (parent.here | parent.below) & self.plan.child_steps;
         let (mut here, mut questions) = (0, 0);
@@ -221,10 +262,7 @@ impl<'p> Matcher<'p> {
             }
         }
         if !empty {
-            self.frames.push(Frame { here, below });
-            if self.plan.counters > 0 {
-                self.counters.resize(self.counters.len() + self.plan.counters, 0);
-            }
+            self.push_frame(Frame { here, below });
         }
         here | below
     }
