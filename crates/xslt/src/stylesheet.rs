@@ -11,7 +11,7 @@ use crate::output::{Buffers, OutputInfo, Writer};
 use crate::program::Program;
 use crate::read::{self, Diagnostics};
 use crate::resolver::{NoResolver, Resolver};
-use crate::run::{Limits, Machine, Run, RunOptions, Sink};
+use crate::run::{Limits, Machine, Memory, Run, RunOptions, Sink};
 use crate::{compile, strip};
 
 /// How to compile a stylesheet.
@@ -71,7 +71,7 @@ impl TransformOptions<'_> {
 pub struct Stylesheet {
     program: Program,
     /// Buffers of finished runs, for the next ones.
-    pool: Mutex<Vec<Buffers>>,
+    pool: Mutex<Vec<(Buffers, Memory)>>,
 }
 
 /// More buffers than threads that transform at once are of no use.
@@ -135,14 +135,15 @@ impl Stylesheet {
         options: &TransformOptions<'_>,
         out: &mut Vec<u8>,
     ) -> Result<OutputInfo, XsltError> {
-        let buffers = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let (buffers, mut memory) = pooled.unwrap_or_default();
         let writer = Writer::new(out, &self.program.output, buffers);
-        let sink = self.run(document, subject, options, Sink::Bytes(Box::new(writer)))?;
+        let sink = self.run(document, subject, options, Sink::Bytes(Box::new(writer)), &mut memory)?;
         let Sink::Bytes(writer) = sink else { return Ok(self.declared_output()) };
         let (method, buffers) = writer.finish();
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.len() < POOL_MAX {
-            pool.push(buffers);
+            pool.push((buffers, memory));
         }
         Ok(self.program.output.info(method))
     }
@@ -157,7 +158,7 @@ impl Stylesheet {
         subject: NodeId,
         options: &TransformOptions<'_>,
     ) -> Result<Document, XsltError> {
-        match self.run(document, subject, options, Sink::Tree(TreeBuilder::new()))? {
+        match self.run(document, subject, options, Sink::Tree(TreeBuilder::new()), &mut Memory::default())? {
             Sink::Tree(tree) => Ok(tree.finish()),
             _ => Ok(TreeBuilder::new().finish()),
         }
@@ -169,6 +170,7 @@ impl Stylesheet {
         subject: NodeId,
         options: &TransformOptions<'_>,
         sink: Sink<'o>,
+        memory: &mut Memory,
     ) -> Result<Sink<'o>, XsltError> {
         let number = |name: &str| self.program.names.iter().position(|known| **known == *name).map(|n| n as u32);
         let missing = |code, message| XsltError::new(code, message, Position::default());
@@ -199,7 +201,9 @@ impl Stylesheet {
         let start = Node { document: root.document, id: start };
         let run = Run::new(&self.program, &session, &run_options, Some(start));
         let mut machine = Machine::new(&run, sink);
+        machine.reuse(memory);
         machine.start(start, mode, template).map_err(|failure| *failure)?;
+        machine.release(memory);
         Ok(machine.into_sink())
     }
 

@@ -18,6 +18,9 @@ pub(crate) struct DispatchTable {
     attributes: Box<[u32]>,
 }
 
+/// Transformations that make many temporary trees forget the tables of the earlier ones.
+const DISPATCH_TABLES_MAX: usize = 64;
+
 impl DispatchTable {
     fn new(run: &Run<'_>, document: u32, mode: &Mode) -> DispatchTable {
         let table = |names: &[(u32, u32)], any: u32| {
@@ -72,7 +75,7 @@ impl<'a> Machine<'a, '_> {
         let mode = if application.mode == NONE { self.mode } else { application.mode };
         let size = self.size_of(&source);
         let saved = self.save();
-        self.push_frame(Frame::Apply(Box::new(Application {
+        self.push_frame(Frame::Apply(Application {
             saved,
             source,
             index: 0,
@@ -82,7 +85,7 @@ impl<'a> Machine<'a, '_> {
             tunnel,
             nested: false,
             copied: None,
-        })))?;
+        }))?;
         self.apply_next()
     }
 
@@ -164,7 +167,7 @@ impl<'a> Machine<'a, '_> {
         };
         let size = self.size_of(&source);
         let saved = self.save();
-        self.push_frame(Frame::Apply(Box::new(Application {
+        self.push_frame(Frame::Apply(Application {
             saved,
             source,
             index: 0,
@@ -174,7 +177,7 @@ impl<'a> Machine<'a, '_> {
             tunnel,
             nested: true,
             copied,
-        })))
+        }))
     }
 
     /// Carries out a template that only copies, without running its operations.
@@ -242,10 +245,17 @@ impl<'a> Machine<'a, '_> {
         {
             return Rc::clone(table);
         }
-        let known = self.run.dispatch.borrow().get(&(document, mode)).cloned();
-        let table = known.unwrap_or_else(|| {
+        let known = self.run.dispatch.borrow();
+        // Few modes and few documents: a search is faster than a hash.
+        let found = known.iter().find(|(d, m, _)| *d == document && *m == mode).map(|(_, _, table)| Rc::clone(table));
+        drop(known);
+        let table = found.unwrap_or_else(|| {
             let table = Rc::new(DispatchTable::new(self.run, document, &self.program.modes[mode as usize]));
-            self.run.dispatch.borrow_mut().insert((document, mode), Rc::clone(&table));
+            let mut known = self.run.dispatch.borrow_mut();
+            if known.len() >= DISPATCH_TABLES_MAX {
+                known.clear();
+            }
+            known.push((document, mode, Rc::clone(&table)));
             table
         });
         self.dispatch = Some((document, mode, Rc::clone(&table)));
@@ -262,7 +272,7 @@ impl<'a> Machine<'a, '_> {
                 // The application returns to an operation that returns to the frame below.
                 self.pc = self.program.stop;
                 let saved = self.save();
-                self.push_frame(Frame::Apply(Box::new(Application {
+                self.push_frame(Frame::Apply(Application {
                     saved,
                     source: Source::One(Some(node)),
                     index: 0,
@@ -272,7 +282,7 @@ impl<'a> Machine<'a, '_> {
                     tunnel: None,
                     nested: false,
                     copied: None,
-                })))?;
+                }))?;
                 self.apply_next()?;
             }
         }
@@ -285,7 +295,7 @@ impl<'a> Machine<'a, '_> {
         let call = &self.program.calls[number as usize];
         let (params, tunnel) = self.pass(&call.params);
         let saved = self.save();
-        self.push_frame(Frame::Call(Box::new(saved)))?;
+        self.push_frame(Frame::Call(saved))?;
         self.params = params;
         self.tunnel = tunnel;
         self.enter(self.program.templates[call.template as usize].block);
@@ -313,7 +323,7 @@ impl<'a> Machine<'a, '_> {
         let saved = self.save();
         match found {
             Some((rule, template)) => {
-                self.push_frame(Frame::Call(Box::new(saved)))?;
+                self.push_frame(Frame::Call(saved))?;
                 self.params = params;
                 self.tunnel = tunnel;
                 self.rule = Some((mode, rule));
@@ -330,7 +340,7 @@ impl<'a> Machine<'a, '_> {
                 if matches!(source, Source::One(_)) {
                     self.built_in(node, mode)?;
                 }
-                self.push_frame(Frame::Apply(Box::new(Application {
+                self.push_frame(Frame::Apply(Application {
                     saved,
                     source,
                     index: 0,
@@ -340,7 +350,7 @@ impl<'a> Machine<'a, '_> {
                     tunnel,
                     nested: false,
                     copied: None,
-                })))?;
+                }))?;
                 self.apply_next()
             }
         }
@@ -351,7 +361,7 @@ impl<'a> Machine<'a, '_> {
         // Blocks return one into the other: the last to run is pushed first.
         for block in blocks.iter().rev() {
             let saved = self.save();
-            self.push_frame(Frame::Call(Box::new(saved)))?;
+            self.push_frame(Frame::Call(saved))?;
             self.enter(*block);
         }
         Ok(())

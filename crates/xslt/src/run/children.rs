@@ -10,7 +10,7 @@ use penstock_xpath::Node;
 use super::Run;
 
 /// The first children by name of one element, as far as they were needed.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct ChildCache {
     parent: Option<Node>,
     /// Where to go on.
@@ -26,6 +26,12 @@ pub(super) struct ChildCache {
 const NO_SYMBOL: u32 = u32::MAX;
 
 impl ChildCache {
+    /// Forgets the document but keeps the memory.
+    pub fn reset(&mut self) {
+        self.parent = None;
+        self.symbols.clear();
+    }
+
     /// The first child of document 0's element with that name.
     #[inline]
     pub fn first(&mut self, run: &Run<'_>, document: &Document, parent: Node, symbol: u32) -> Option<NodeId> {

@@ -77,7 +77,7 @@ pub(crate) struct Run<'a> {
     globals: RefCell<Vec<Global>>,
     pub(super) keys: RefCell<HashMap<(u32, u32), Rc<super::keys::KeyIndex>>>,
     documents: RefCell<HashMap<String, Node>>,
-    pub(super) dispatch: RefCell<HashMap<(u32, u32), Rc<DispatchTable>>>,
+    pub(super) dispatch: RefCell<Vec<(u32, u32, Rc<DispatchTable>)>>,
     /// Names of the program in each document, for documents beyond the first.
     names: RefCell<HashMap<u32, Rc<[Cell<Symbol>]>>>,
     first_names: OnceCell<Box<[Cell<Symbol>]>>,

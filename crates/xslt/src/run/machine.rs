@@ -54,9 +54,16 @@ pub(super) enum Frame<'a> {
     Loop { source: Source<'a>, index: usize, size: usize, body: Pc, end: Pc, focus: Focus, rule: Option<(u32, u32)> },
     Groups(Box<super::group::Groups>),
     Pieces(Box<super::group::Pieces>),
-    Apply(Box<Application<'a>>),
-    Call(Box<Saved>),
+    Apply(Application<'a>),
+    Call(Saved),
     Stop,
+}
+
+/// What a machine allocates for itself and the next one can use again.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    children: super::children::ChildCache,
+    variables: Vec<Sequence>,
 }
 
 /// Runs operations. Functions and global variables get a machine of their own over the same [`Run`].
@@ -108,6 +115,20 @@ impl<'a, 'o> Machine<'a, 'o> {
     /// The destination, when the run is over.
     pub fn into_sink(self) -> Sink<'o> {
         self.sink
+    }
+
+    /// Takes over the memory of an earlier run.
+    pub fn reuse(&mut self, memory: &mut Memory) {
+        self.children = std::mem::take(&mut memory.children);
+        self.children.reset();
+        self.variables = std::mem::take(&mut memory.variables);
+    }
+
+    /// Hands the memory on to the next run.
+    pub fn release(&mut self, memory: &mut Memory) {
+        memory.children = std::mem::take(&mut self.children);
+        self.variables.clear();
+        memory.variables = std::mem::take(&mut self.variables);
     }
 
     /// The value that a block leaves in a slot.
@@ -355,7 +376,7 @@ impl<'a, 'o> Machine<'a, 'o> {
                     Some(Frame::Apply(_)) => self.apply_next()?,
                     Some(Frame::Call(_)) => {
                         if let Some(Frame::Call(saved)) = self.frames.pop() {
-                            self.restore(*saved);
+                            self.restore(saved);
                         }
                     }
                     _ => {

@@ -18,7 +18,7 @@ mod values;
 
 pub use context::Limits;
 pub(crate) use context::{Run, RunOptions};
-pub(crate) use machine::Machine;
+pub(crate) use machine::{Machine, Memory};
 pub(crate) use sink::Sink;
 
 use crate::error::XsltError;
