@@ -207,6 +207,13 @@ impl<'a> Reader<'a> {
         self.raw_name(self.state.name)
     }
 
+    /// A number for the name of the last start tag: never the same for different names, mostly the same for the same one
+    /// again. Zero says nothing. A caller can use it to remember what it found out about a name.
+    #[inline]
+    pub fn name_number(&self) -> u32 {
+        self.state.name.number
+    }
+
     /// What the last token contains, as written: text, the text of a comment, the data of a processing instruction.
     #[inline]
     pub fn content(&self) -> &'a str {

@@ -337,6 +337,9 @@ impl<'p> Matcher<'p> {
     /// Something that is no text came: a text node, if one was under way, is complete.
     #[inline]
     pub(super) fn end_text(&mut self) {
+        if !self.in_text {
+            return;
+        }
         self.in_text = false;
         if let Some((questions, text)) = self.text_node.take() {
             bits(questions).for_each(|question| self.value_of(question, text.clone()));
