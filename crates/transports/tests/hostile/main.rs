@@ -177,8 +177,7 @@ fn hostile_replies_do_not_reach_the_client_as_something_else() {
         let forward = Forward { backend: format!("http://{address}"), sender };
         let proxy = serve_on(core, Rc::new(forward), ListenerConfig::default());
         for _ in 0..1000 {
-            let answer =
-                crate::common::talk(proxy.address, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
+            let answer = common::talk(proxy.address, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
             assert!(answer.starts_with("HTTP/1.1 ") && answer.matches("HTTP/1.1 ").count() == 1, "{answer:?}");
         }
     });

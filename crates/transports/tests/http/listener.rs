@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use crate::common::{Obedient, read_to_end, read_until, run, serve, short_times, talk};
-use penstock_transports::http::{HttpLimits, ListenerConfig};
+use penstock_transports::http::{
+    AccessEntry, AccessLog, CountersSnapshot, HttpLimits, HttpListener, ListenerConfig, PerCore, shutdown,
+};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -309,11 +311,70 @@ fn draining_finishes_what_runs_and_closes_what_waits() {
     });
 }
 
+/// Keeps what an access log is told.
+#[derive(Default)]
+struct Told(std::cell::RefCell<Vec<Line>>);
+
+/// Request, status, length, whether it arrived.
+type Line = (String, u16, Option<u64>, bool);
+
+impl AccessLog for Told {
+    fn record(&self, entry: &AccessEntry<'_>) {
+        let line = format!("{} {} {}", entry.line.method.as_str(), entry.line.target(), entry.protocol);
+        self.0.borrow_mut().push((line, entry.status, entry.body_bytes, entry.complete));
+    }
+}
+
+#[test]
+fn every_exchange_is_told_and_counted() {
+    run(async {
+        let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), ListenerConfig::default()).unwrap();
+        let address = listener.local_addr();
+        let core = PerCore::start();
+        let told = Rc::new(Told::default());
+        let (_trigger, word) = shutdown();
+        tokio::task::spawn_local(listener.serve(core.clone(), Rc::new(Obedient), Some(told.clone()), word));
+        let requests = "HEAD /exact HTTP/1.1\r\nHost: h\r\n\r\nGET /status/404 HTTP/1.1\r\nHost: h\r\n\r\n\
+                        GET /chunks HTTP/1.1\r\nHost: h\r\n\r\nbroken\r\n\r\n";
+        talk(address, requests).await;
+        let entry = |line: &str, status, length| (line.to_owned(), status, length, true);
+        assert_eq!(
+            *told.0.borrow(),
+            [
+                entry("HEAD /exact HTTP/1.1", 200, Some(6)),
+                entry("GET /status/404 HTTP/1.1", 404, Some(0)),
+                entry("GET /chunks HTTP/1.1", 200, None),
+            ]
+        );
+        let mut sum = CountersSnapshot::default();
+        core.counters.add_to(&mut sum);
+        assert_eq!((sum.accepted, sum.requests, sum.refused, sum.replies), (1, 3, 1, [0, 2, 0, 2, 0]));
+        assert_eq!(sum.read_bytes, requests.len() as u64);
+    });
+}
+
+#[test]
+fn no_more_connections_than_allowed_are_served_at_once() {
+    run(async {
+        let server = serve(Rc::new(Obedient), ListenerConfig { connections_max: 1, ..ListenerConfig::default() });
+        let mut first = TcpStream::connect(server.address).await.unwrap();
+        first.write_all(b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+        read_until(&mut first, "[]").await;
+        let mut second = TcpStream::connect(server.address).await.unwrap();
+        second.write_all(GET.as_bytes()).await.unwrap();
+        first.write_all(b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+        read_until(&mut first, "[]").await;
+        assert_eq!(server.core.counters.accepted.get(), 1);
+        drop(first);
+        assert_eq!(read_to_end(&mut second).await, GET_REPLY);
+    });
+}
+
 #[test]
 fn a_taken_port_is_told() {
     run(async {
         let server = serve(Rc::new(Obedient), ListenerConfig::default());
-        let error = penstock_transports::http::HttpListener::check_free(server.address).unwrap_err();
+        let error = HttpListener::check_free(server.address).unwrap_err();
         assert_eq!(error.to_string(), format!("port {} of 127.0.0.1 is taken", server.address.port()));
     });
 }

@@ -4,6 +4,7 @@
 //! lives; the rest moves bytes.
 
 mod chunked;
+mod fields;
 mod head;
 mod incoming;
 mod outgoing;

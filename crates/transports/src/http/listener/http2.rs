@@ -1,27 +1,26 @@
 //! HTTP/2 for clients that negotiate it: framing by the `h2` crate, one local task per stream, the same service.
 
-use std::any::Any;
+mod body;
+mod prefixed;
+
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
+use std::time::Instant;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use h2::server::{Connection, SendResponse};
 use h2::{RecvStream, SendStream};
 use penstock_engine::ports::{Client, Request};
-use penstock_message::{
-    Body, BodyError, BodyStream, Form, HeaderBlock, Headers, Message, Method, RequestLine, SizeHint,
-};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use penstock_message::{Body, BodyStream, Form, Message, Method, RequestLine, SizeHint};
 
 use super::{AccessEntry, OnDrop, Shared};
 use crate::http::http1::{Socket, is_ours};
-use crate::http::per_core::{PerCore, Timer};
+use crate::http::per_core::Timer;
+use body::{StreamBody, headers_of};
+use prefixed::Prefixed;
 
 /// Requests at once on one connection, the number browsers expect.
 const STREAMS_MAX: u32 = 128;
@@ -175,13 +174,7 @@ impl Stream {
         let body = if stream.is_end_stream() {
             Body::empty()
         } else {
-            let limit = self.shared.limits.body_bytes_max;
-            let timer = self.shared.core.timer();
-            let (core, timeout) = (self.shared.core.clone(), self.shared.config.timeouts.body);
-            let failure = failure.clone();
-            let body =
-                StreamBody { stream, left: length, read: 0, limit, trailers: None, core, timer, timeout, failure };
-            Body::stream(Box::new(body))
+            Body::stream(Box::new(StreamBody::new(stream, length, &self.shared, failure)))
         };
         Request {
             client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol: "HTTP/2" }),
@@ -286,133 +279,5 @@ impl Stream {
             sink.send_data(now, ends)?;
         }
         Ok(())
-    }
-}
-
-fn headers_of(map: &http::HeaderMap) -> Headers {
-    let mut block = BytesMut::new();
-    let mut fields = Vec::with_capacity(map.len());
-    let mut push = |bytes: &[u8]| {
-        let start = block.len() as u32;
-        block.extend_from_slice(bytes);
-        start..block.len() as u32
-    };
-    for (name, value) in map {
-        fields.push((push(name.as_str().as_bytes()), push(value.as_bytes())));
-    }
-    Headers::from_block(HeaderBlock { bytes: block.freeze(), fields })
-}
-
-/// The body of a stream.
-struct StreamBody {
-    stream: RecvStream,
-    /// What Content-Length says is still to come.
-    left: Option<u64>,
-    read: u64,
-    limit: u64,
-    trailers: Option<Headers>,
-    core: Rc<PerCore>,
-    timer: Rc<Timer>,
-    timeout: Duration,
-    /// The status with which to refuse the request, once its body failed.
-    failure: Rc<Cell<Option<u16>>>,
-}
-
-impl StreamBody {
-    fn fail(&self, status: u16, error: BodyError) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.failure.set(Some(status));
-        Poll::Ready(Some(Err(error)))
-    }
-}
-
-impl BodyStream for StreamBody {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        match self.stream.poll_data(cx) {
-            Poll::Pending => {
-                if !self.timer.is_armed() {
-                    self.timer.arm(&self.core, self.timeout);
-                }
-                if self.timer.poll_fired(cx) {
-                    return self.fail(408, BodyError::Timeout);
-                }
-                Poll::Pending
-            }
-            Poll::Ready(Some(Ok(chunk))) => {
-                self.timer.disarm();
-                let size = chunk.len() as u64;
-                self.read += size;
-                self.left = self.left.map(|left| left.saturating_sub(size));
-                if self.read > self.limit {
-                    let limit_bytes = usize::try_from(self.limit).unwrap_or(usize::MAX);
-                    return self.fail(413, BodyError::TooLarge { limit_bytes });
-                }
-                let _ = self.stream.flow_control().release_capacity(chunk.len());
-                Poll::Ready(Some(Ok(chunk)))
-            }
-            Poll::Ready(Some(Err(error))) => self.fail(400, BodyError::Incomplete(error.to_string())),
-            Poll::Ready(None) => {
-                self.left = Some(0);
-                if let Ok(Some(trailers)) = ready!(self.stream.poll_trailers(cx)) {
-                    self.trailers = Some(headers_of(&trailers));
-                }
-                Poll::Ready(None)
-            }
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.left.map_or(SizeHint::Unknown, SizeHint::Exact)
-    }
-
-    fn trailers(&mut self) -> Option<Headers> {
-        self.trailers.take()
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
-/// A socket of which something was read already.
-struct Prefixed {
-    read: BytesMut,
-    socket: Socket,
-}
-
-impl AsyncRead for Prefixed {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.read.is_empty() {
-            return Pin::new(&mut self.socket).poll_read(cx, buffer);
-        }
-        let count = self.read.len().min(buffer.remaining());
-        buffer.put_slice(&self.read[..count]);
-        self.read.advance(count);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Prefixed {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }

@@ -1,6 +1,5 @@
 //! One request on its way and the reply that comes back on the same wire.
 
-use std::any::Any;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -9,8 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use penstock_engine::ports::Outgoing;
 use penstock_engine::{Fault, codes};
-use penstock_message::{Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method, SizeHint};
+use penstock_message::{Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method};
 
+use super::body::{AbsentBody, ReplyBody};
 use super::pool::{Backend, Pool};
 use super::request::{framing, write_head};
 use super::url::Url;
@@ -104,12 +104,12 @@ impl Upload {
 
 pub(crate) struct Exchange {
     core: Rc<PerCore>,
-    wire: SharedWire,
+    pub(super) wire: SharedWire,
     pool: Rc<Pool>,
     backend: Rc<Backend>,
     head: Vec<u8>,
     encoder: BodyEncoder,
-    upload: Upload,
+    pub(super) upload: Upload,
     keep: bool,
     to_head: bool,
     scanned: usize,
@@ -202,7 +202,7 @@ impl Exchange {
     }
 
     /// Sends as much as goes now. Fails only when the client's body cannot be read.
-    fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+    pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         let outcome = match &mut self.upload {
             Upload::Done => ready!(self.wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink),
             Upload::Broken(_) => return Poll::Ready(Ok(())),
@@ -297,7 +297,7 @@ impl Exchange {
     }
 
     /// Gives the connection back to the pool when another exchange can follow on it.
-    fn release(self) {
+    pub(super) fn release(self) {
         let Exchange { keep, wire, pool, backend, upload, .. } = self;
         let clean = {
             let wire = wire.borrow();
@@ -323,97 +323,4 @@ fn reply(
         remove_named_by_connection(&mut headers);
     }
     Message { headers, body, status, reason, ..Message::default() }
-}
-
-/// The body of a reply. The rest of the request's body is sent while it is read: a backend may answer while it
-/// still listens.
-pub(crate) struct ReplyBody {
-    /// Absent once the body has ended.
-    exchange: Option<Exchange>,
-}
-
-impl ReplyBody {
-    /// The wire while the body lasts.
-    pub(crate) fn wire(&self) -> Option<&SharedWire> {
-        self.exchange.as_ref().map(|exchange| &exchange.wire)
-    }
-
-    fn poll_upload(&mut self, cx: &mut Context<'_>) {
-        if let Some(exchange) = &mut self.exchange
-            && !matches!(exchange.upload, Upload::Done)
-            && let Poll::Ready(Err(error)) = exchange.poll_upload(cx)
-        {
-            // The client stopped sending; whether its request was complete enough is for the backend to say.
-            exchange.upload = Upload::Broken(error.to_string());
-        }
-    }
-
-    /// See [`crate::http::http1::Wire::poll_data`]; gives the connection back at the end.
-    pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, BodyError>> {
-        self.poll_upload(cx);
-        let Some(exchange) = &self.exchange else { return Poll::Ready(Ok(0)) };
-        ready!(exchange.wire.borrow_mut().poll_data(cx)).into()
-    }
-
-    /// Lets go of a connection whose body has been read to its end.
-    pub(crate) fn release_if_done(&mut self) {
-        if self.exchange.as_ref().is_some_and(|exchange| exchange.wire.borrow().decoder.is_done())
-            && let Some(exchange) = self.exchange.take()
-        {
-            exchange.release();
-        }
-    }
-}
-
-impl BodyStream for ReplyBody {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.poll_upload(cx);
-        let Some(exchange) = &self.exchange else { return Poll::Ready(None) };
-        let chunk = ready!(exchange.wire.borrow_mut().poll_chunk(cx));
-        if exchange.wire.borrow().trailers.is_none() {
-            self.release_if_done();
-        }
-        Poll::Ready(chunk)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.exchange {
-            Some(exchange) => exchange.wire.borrow().decoder.size_hint(),
-            None => SizeHint::Exact(0),
-        }
-    }
-
-    fn trailers(&mut self) -> Option<Headers> {
-        let trailers = self.exchange.as_ref().and_then(|exchange| exchange.wire.borrow_mut().trailers.take());
-        self.release_if_done();
-        trailers
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
-/// The body that a reply to HEAD does not have, with the size that its Content-Length states.
-pub(crate) struct AbsentBody {
-    length: u64,
-}
-
-impl BodyStream for AbsentBody {
-    fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.length = 0;
-        Poll::Ready(None)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::Exact(self.length)
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
 }

@@ -1,5 +1,6 @@
 //! Calls backends over HTTP/1.1: a pool per core, streamed bodies in both directions, faults with their codes.
 
+mod body;
 mod connect;
 mod exchange;
 mod pool;
@@ -15,8 +16,8 @@ use penstock_message::{Body, BodyStream, Form, Message, SizeHint};
 
 use super::http1::Incoming;
 use super::{HttpLimits, PerCore, SenderConfig};
+pub(crate) use body::ReplyBody;
 use connect::Connector;
-pub(crate) use exchange::ReplyBody;
 use exchange::{Exchange, Failure};
 use pool::Pool;
 use url::Url;
