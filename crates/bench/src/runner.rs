@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long a single user tries a scenario before it is measured.
-const PROBE: Duration = Duration::from_millis(150);
+/// How long one request may take that tries a scenario before it is measured. A gateway may compile on its first one.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A plan with everything the command line added.
 pub struct Session<'a> {
@@ -164,12 +164,12 @@ impl Session<'_> {
                 }
                 let bytes = self.plan.matrix.message_bytes.iter().copied().max().unwrap_or(0);
                 let mut spec = self.load_spec(scenario, target, bytes, 1)?;
-                spec.duration = PROBE;
+                spec.requests_per_user_max = Some(1);
+                spec.response_timeout = spec.response_timeout.min(PROBE_TIMEOUT);
+                spec.duration = spec.response_timeout + spec.connect_timeout;
                 spec.warm_up = Duration::ZERO;
                 spec.ramp_up = Duration::ZERO;
                 spec.rate = None;
-                // One exchange decides; a gateway that never answers is found out by the time limit.
-                spec.response_timeout = spec.response_timeout.min(Duration::from_secs(10));
                 let (tally, _) = self.load(&spec, None, None, &mut |_| {})?;
                 let key = format!("{} · {}", target.name, scenario.name);
                 if let Some(failure) = tally.first_failure {
@@ -352,6 +352,7 @@ impl Session<'_> {
             ramp_up: timing.ramp_up,
             duration: timing.duration,
             warm_up: timing.warm_up,
+            requests_per_user_max: None,
             rate: timing.rate,
             protocol: if scenario.http2 { Protocol::Http2 { users_per_connection: 1 } } else { Protocol::Http1 },
             threads: self.threads,

@@ -113,6 +113,7 @@ fn load_spec(matches: &ArgMatches) -> Result<LoadSpec, Error> {
         ramp_up: duration(matches, "ramp-up")?.unwrap_or_default(),
         duration: duration(matches, "duration")?.unwrap_or_default(),
         warm_up: duration(matches, "warm-up")?.unwrap_or_default(),
+        requests_per_user_max: None,
         rate: rate(matches)?,
         protocol: if matches.get_flag("http2") { Protocol::Http2 { users_per_connection } } else { Protocol::Http1 },
         threads: number(matches, "threads")?.unwrap_or_else(default_threads),

@@ -334,6 +334,7 @@ fn finish(
         ramp_up: group.ramp_up,
         duration: group.duration,
         warm_up: Duration::ZERO,
+        requests_per_user_max: None,
         rate: None,
         protocol: Protocol::Http1,
         threads,

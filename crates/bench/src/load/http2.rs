@@ -40,6 +40,7 @@ async fn run_user(shared: Rc<Shared>, group: Rc<Group>, number: usize) {
     wait_for_turn(&shared, number).await;
     let spec = &shared.part.spec;
     let mut previous_end = Instant::now();
+    let mut requests = 0;
     loop {
         let intended = match &shared.pacer {
             None => previous_end,
@@ -90,6 +91,10 @@ async fn run_user(shared: Rc<Shared>, group: Rc<Group>, number: usize) {
                 first_byte,
                 connected_after: std::time::Duration::ZERO,
             });
+        }
+        requests += 1;
+        if shared.had_enough(requests) {
+            return;
         }
         if matches!(outcome, Err(Broken::Connect(_) | Broken::ConnectTimeout | Broken::Tls(_))) {
             tokio::time::sleep(KNOCK_PAUSE).await;

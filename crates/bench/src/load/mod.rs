@@ -25,6 +25,9 @@ use tally::Tally;
 /// How often the controller looks at the stop flag and tells the observer that time passes.
 const TICK: Duration = Duration::from_millis(100);
 
+/// The same for a load that ends after a number of requests, usually at once.
+const SHORT_TICK: Duration = Duration::from_millis(5);
+
 /// What travels between the users and the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -54,6 +57,8 @@ pub struct LoadSpec {
     pub duration: Duration,
     /// The first part of the time, which is not measured.
     pub warm_up: Duration,
+    /// Ends the load when a user has made this many requests, however much time is left.
+    pub requests_per_user_max: Option<u64>,
     /// Requests per second of the open loop; `None` is the closed loop.
     pub rate: Option<f64>,
     /// HTTP/1.1 or HTTP/2.
@@ -134,10 +139,11 @@ pub fn run(spec: &LoadSpec, observer: &mut dyn FnMut(Moment)) -> Result<LoadOutc
     let tasks: Vec<_> = announced.iter().flatten().map(|task| std::path::Path::new("/proc").join(task)).collect();
     let load_cpu = || tasks.iter().fold(CpuTime::default(), |sum, task| sum + thread_cpu(task));
 
-    let warm = wait_until(window_opens, spec, start, observer);
+    let wait = |moment, observer: &mut dyn FnMut(Moment)| wait_until(moment, spec, &finished, start, observer);
+    let warm = wait(window_opens, observer);
     observer(Moment::WindowOpens);
     let (cpu_before, opened) = (load_cpu(), Instant::now());
-    let whole = warm && wait_until(window_closes, spec, start, observer);
+    let whole = warm && wait(window_closes, observer);
     observer(Moment::WindowCloses);
     let (cpu_after, closed) = (load_cpu(), Instant::now());
     finished.store(true, Ordering::Relaxed);
@@ -147,20 +153,27 @@ pub fn run(spec: &LoadSpec, observer: &mut dyn FnMut(Moment)) -> Result<LoadOutc
         tally.merge(part?);
     }
     let window = if whole { spec.duration - spec.warm_up.min(spec.duration) } else { closed.duration_since(opened) };
-    Ok(LoadOutcome { tally, window, load_cpu: cpu_after - cpu_before, stopped: !whole })
+    Ok(LoadOutcome { tally, window, load_cpu: cpu_after - cpu_before, stopped: spec.stop.load(Ordering::Relaxed) })
 }
 
-/// Sleeps until the moment, ticking; `false` if stopped before.
-fn wait_until(moment: Instant, spec: &LoadSpec, start: Instant, observer: &mut dyn FnMut(Moment)) -> bool {
+/// Sleeps until the moment, ticking; `false` if stopped or finished before.
+fn wait_until(
+    moment: Instant,
+    spec: &LoadSpec,
+    finished: &AtomicBool,
+    start: Instant,
+    observer: &mut dyn FnMut(Moment),
+) -> bool {
     loop {
         let now = Instant::now();
         if now >= moment {
             return true;
         }
-        if spec.stop.load(Ordering::Relaxed) {
+        if spec.stop.load(Ordering::Relaxed) || finished.load(Ordering::Relaxed) {
             return false;
         }
-        std::thread::sleep((moment - now).min(TICK));
+        let tick = if spec.requests_per_user_max.is_some() { SHORT_TICK } else { TICK };
+        std::thread::sleep((moment - now).min(tick));
         observer(Moment::Tick(start.elapsed()));
     }
 }

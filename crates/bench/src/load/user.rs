@@ -17,6 +17,7 @@ pub async fn run(shared: Rc<Shared>, number: usize) {
     let mut patience = Patience::new(spec.response_timeout);
     let mut connection: Option<Connection> = None;
     let mut previous_end = Instant::now();
+    let mut requests = 0;
     loop {
         let intended = match &shared.pacer {
             // The closed loop starts the next request the moment the previous response ends.
@@ -72,6 +73,10 @@ pub async fn run(shared: Rc<Shared>, number: usize) {
                 first_byte: attempt.first_byte,
                 connected_after: attempt.connecting,
             });
+        }
+        requests += 1;
+        if shared.had_enough(requests) {
+            return;
         }
         let keep = outcome.is_ok() && connection.as_ref().is_some_and(|connection| connection.reader.keep_alive);
         if !keep || !spec.request.keep_alive {

@@ -57,6 +57,15 @@ impl Shared {
         tokens.get(index % tokens.len()).map_or("", String::as_str)
     }
 
+    /// Tells that a user has made so many requests; `true` if it may make no more.
+    pub fn had_enough(&self, requests: u64) -> bool {
+        let enough = self.part.spec.requests_per_user_max.is_some_and(|max| requests >= max);
+        if enough {
+            self.part.finished.store(true, Ordering::Relaxed);
+        }
+        enough
+    }
+
     /// Whether no further request may start.
     pub fn over(&self, now: Instant) -> bool {
         now >= self.part.window_closes
