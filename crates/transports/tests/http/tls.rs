@@ -14,6 +14,8 @@ use tokio::net::TcpStream;
 
 const JKS: &[u8] = include_bytes!("data/localhost.jks");
 const P12: &[u8] = include_bytes!("data/localhost.p12");
+const JKS_EC: &[u8] = include_bytes!("data/localhost-ec.jks");
+const P12_EC: &[u8] = include_bytes!("data/localhost-ec.p12");
 const CERTIFICATE: &[u8] = include_bytes!("data/localhost.pem");
 const KEY: &[u8] = include_bytes!("data/localhost.key");
 
@@ -63,6 +65,9 @@ fn every_kind_of_keystore_serves() {
         Identity::from_keystore(P12, "changeit", None, None).unwrap(),
         Identity::from_keystore(P12, "changeit", None, Some("LocalHost")).unwrap(),
         Identity::from_keystore(JKS, "changeit", Some("changekey"), Some("localhost")).unwrap(),
+        // Java leaves the public key out of keys on elliptic curves.
+        Identity::from_keystore(JKS_EC, "changeit", Some("changekey"), None).unwrap(),
+        Identity::from_keystore(P12_EC, "changeit", None, None).unwrap(),
     ] {
         let answer = run(async {
             let server = https(&identity, &ClientCertificates::None);

@@ -4,6 +4,7 @@ use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::ec::with_public_key;
 use super::{TlsError, jks, refused};
 
 /// A private key and the certificates that vouch for it, the own one first.
@@ -71,6 +72,7 @@ impl Identity {
         if chain.is_empty() {
             return Err(TlsError::Format("the private key has no certificate".into()));
         }
+        let pkcs8 = chain.first().and_then(|own| with_public_key(&pkcs8, own)).unwrap_or(pkcs8);
         Ok(Identity { chain, key: PrivatePkcs8KeyDer::from(pkcs8).into() })
     }
 

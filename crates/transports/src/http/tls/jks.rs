@@ -7,6 +7,7 @@ use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use rustls::pki_types::CertificateDer;
 
 use super::TlsError;
+use super::ec::split;
 
 const MAGIC: [u8; 4] = [0xfe, 0xed, 0xfe, 0xed];
 
@@ -102,12 +103,12 @@ fn utf16(text: &str) -> Vec<u8> {
 
 /// EncryptedPrivateKeyInfo ::= SEQUENCE { SEQUENCE { OID, NULL }, OCTET STRING }
 fn encrypted_octets(der: &[u8]) -> Result<&[u8], TlsError> {
-    let mut outer = Reader(Reader(der).der(0x30)?);
-    let algorithm = outer.der(0x30)?;
+    let (_, info, _) = split(der).ok_or_else(truncated)?;
+    let (_, algorithm, rest) = split(info).ok_or_else(truncated)?;
     if !algorithm.starts_with(KEY_PROTECTOR) {
         return Err(TlsError::Format("the private key of the JKS keystore is protected in an unknown way".into()));
     }
-    outer.der(0x04)
+    split(rest).map(|(_, octets, _)| octets).ok_or_else(truncated)
 }
 
 fn truncated() -> TlsError {
@@ -143,21 +144,5 @@ impl<'a> Reader<'a> {
             self.text()?;
         }
         Ok(self.block()?.to_vec().into())
-    }
-
-    /// The content of a DER value with the given tag.
-    fn der(&mut self, tag: u8) -> Result<&'a [u8], TlsError> {
-        let [found, first] = *self.take(2)? else { return Err(truncated()) };
-        if found != tag {
-            return Err(TlsError::Format("the private key of the JKS keystore is malformed".into()));
-        }
-        let length = match first {
-            0..=0x7f => usize::from(first),
-            0x81..=0x84 => {
-                self.take(usize::from(first - 0x80))?.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte))
-            }
-            _ => return Err(truncated()),
-        };
-        self.take(length)
     }
 }

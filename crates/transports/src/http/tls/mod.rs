@@ -4,6 +4,7 @@
 //! configuration of listeners and can be given another identity while they run; [`TlsClient`] that of the sender.
 
 mod client;
+mod ec;
 mod identity;
 mod jks;
 mod server;
