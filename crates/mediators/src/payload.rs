@@ -204,6 +204,7 @@ pub fn copy_of(message: &Message) -> Message {
         status: message.status,
         reason: message.reason.clone(),
         addressing: message.addressing.clone(),
+        client_spoke_soap: message.client_spoke_soap,
     }
 }
 

@@ -312,7 +312,8 @@ fn to_sequence(value: Option<Value>, session: &Session) -> Sequence {
             return Sequence::from_nodes(&nodes);
         }
         Some(Value::Boolean(flag)) => Atomic::Boolean(flag),
-        Some(Value::Integer(number)) => Atomic::Integer(number),
+        // Untyped, so that it calculates as a number and prints without the decimals a computed number has.
+        Some(Value::Integer(number)) => Atomic::Untyped(number.to_string().into()),
         Some(Value::Double(number)) => Atomic::Double(number),
         Some(other) => Atomic::string(other.to_text()),
     };
