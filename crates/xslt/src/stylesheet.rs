@@ -158,8 +158,8 @@ impl Stylesheet {
         subject: NodeId,
         options: &TransformOptions<'_>,
     ) -> Result<Document, XsltError> {
-        match self.run(document, subject, options, Sink::Tree(TreeBuilder::new()), &mut Memory::default())? {
-            Sink::Tree(tree) => Ok(tree.finish()),
+        match self.run(document, subject, options, Sink::Tree(Default::default()), &mut Memory::default())? {
+            Sink::Tree(tree) => Ok(tree.tree.finish()),
             _ => Ok(TreeBuilder::new().finish()),
         }
     }

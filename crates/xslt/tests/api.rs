@@ -89,6 +89,7 @@ fn a_subtree_is_a_document_of_its_own() {
         // Looks up: the subtree is copied.
         ("<xsl:template match='/'><o n='{count(//*)}' r='{name(/*)}'/></xsl:template>", r#"<o n="2" r="a"/>"#),
         ("<xsl:template match='b'><o n='{count(ancestor::*)}'/></xsl:template>", r#"<o n="1"/>"#),
+        ("<xsl:template match='body/a'><no/></xsl:template><xsl:template match='a[1]'><o/></xsl:template>", "<o/>"),
         // Looks down only: it is used where it stands.
         ("<xsl:template match='a'><o><xsl:value-of select='b'/></o></xsl:template>", "<o>t</o>"),
         (
@@ -180,4 +181,45 @@ fn messages_reach_the_caller() {
     let options = TransformOptions { messages: &messages, ..TransformOptions::default() };
     stylesheet.transform(&parse("<a/>"), Document::ROOT, &options, &mut Vec::new()).unwrap();
     assert_eq!(*heard.borrow(), ["a<b/>"]);
+}
+
+/// Stylesheets found in the field, when the corpus is there.
+#[test]
+fn field_stylesheets_compile() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/mi/xslt");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        println!("skipped: {} is not there", folder.display());
+        return;
+    };
+    let mut seen = 0;
+    for file in files {
+        let path = file.unwrap().path();
+        let text = std::fs::read(&path).unwrap();
+        let compiled = penstock_xslt::Stylesheet::compile(text, &penstock_xslt::CompileOptions::default());
+        assert!(compiled.is_ok(), "{}: {}", path.display(), compiled.unwrap_err()[0]);
+        seen += 1;
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn stylesheets_are_shared_between_threads() {
+    fn shared<T: Send + Sync>(value: T) -> T {
+        value
+    }
+    let body = "<xsl:template match='/'><o><xsl:value-of select='a'/></o></xsl:template>";
+    let stylesheet = shared(compile(&stylesheet("1.0", body), &NoResolver).unwrap());
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let stylesheet = &stylesheet;
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let mut out = Vec::new();
+                    let source = parse(&format!("<a>{number}</a>"));
+                    stylesheet.transform(&source, Document::ROOT, &TransformOptions::default(), &mut out).unwrap();
+                    assert_eq!(out, format!("<o>{number}</o>").as_bytes());
+                }
+            });
+        }
+    });
 }

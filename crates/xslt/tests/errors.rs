@@ -117,6 +117,12 @@ fn limits_end_what_would_not() {
     assert_eq!(limited(endless, Limits::DEFAULT), "PSXT0001");
     let loud = "<xsl:template match='/' name='t'>text<xsl:call-template name='t'/></xsl:template>";
     assert_eq!(limited(loud, Limits { output_bytes_max: 1000, ..Limits::DEFAULT }), "PSXT0002");
+    let hoard = "<xsl:template match='/'><xsl:for-each select='1 to 1000000'><xsl:variable name='v'><a/></xsl:variable>\
+                 </xsl:for-each></xsl:template>";
+    assert_eq!(limited(hoard, Limits { output_bytes_max: 100_000, ..Limits::DEFAULT }), "PSXT0002");
+    let endless = "<xsl:template match='/'><xsl:variable name='v'><xsl:for-each select='1 to 1000000'>text</xsl:for-each>\
+                   </xsl:variable><xsl:copy-of select='$v'/></xsl:template>";
+    assert_eq!(limited(endless, Limits { output_bytes_max: 100_000, ..Limits::DEFAULT }), "PSXT0002");
     let long = "<xsl:template match='/'><xsl:for-each select='1 to 1000000'><xsl:if test='.=0'/></xsl:for-each></xsl:template>";
     assert_eq!(limited(long, Limits { fuel: 10_000, ..Limits::DEFAULT }), "PENS0001");
     let slow = "<xsl:template match='/'><xsl:for-each select='1 to 1000000'>x</xsl:for-each></xsl:template>";
@@ -142,4 +148,14 @@ fn templates_may_be_deep() {
                 <xsl:if test='$n > 0'><xsl:call-template name='t'><xsl:with-param name='n' select='$n - 1'/>\
                 </xsl:call-template></xsl:if></xsl:template>";
     assert_eq!(transform("1.0", body, "<a/>"), "<o/>");
+}
+
+#[test]
+fn stylesheets_nest_within_a_limit() {
+    let nested = |levels: usize| {
+        let body = format!("<xsl:template match='/'>{}{}</xsl:template>", "<a>".repeat(levels), "</a>".repeat(levels));
+        transform("1.0", &body, "<a/>")
+    };
+    assert!(nested(120).starts_with("<a><a>"));
+    assert_eq!(nested(1000), "XTSE0165");
 }

@@ -129,6 +129,10 @@ impl<'t> Compiler<'t> {
         match compiled {
             Ok(pattern) => {
                 self.note_uses(text);
+                // Steps look at parents, predicates may count siblings.
+                if text.contains(['/', '[']) {
+                    self.program.looks_up = true;
+                }
                 self.program.patterns.push(pattern);
                 self.program.pattern_places.push(Place { module: at.module as u32, node: at.node });
                 Some(self.program.patterns.len() as u32 - 1)

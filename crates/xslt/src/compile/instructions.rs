@@ -442,6 +442,7 @@ impl<'t> Compiler<'t> {
     }
 
     fn number(&mut self, at: At) {
+        self.program.looks_up = true;
         let level = match self.attribute(at, "level") {
             None | Some("single") => Level::Single,
             Some("multiple") => Level::Multiple,

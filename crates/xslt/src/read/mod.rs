@@ -15,7 +15,7 @@ use crate::stylesheet::CompileOptions;
 pub(crate) const XSL: &str = "http://www.w3.org/1999/XSL/Transform";
 
 /// Instructions nest no deeper in stylesheets that people wrote; the compiler recurses over them.
-const STYLESHEET_DEPTH_MAX: usize = 200;
+const STYLESHEET_DEPTH_MAX: usize = 128;
 
 /// Modules one stylesheet may pull in; more is a loop the identity of URIs did not catch.
 const MODULES_MAX: usize = 1_000;

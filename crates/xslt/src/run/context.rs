@@ -23,7 +23,7 @@ pub struct Limits {
     pub depth_max: usize,
     /// Functions and global variables inside one another; each takes a piece of the thread's stack.
     pub function_depth_max: usize,
-    /// Bytes of the result.
+    /// Bytes of the result, temporary trees included.
     pub output_bytes_max: usize,
     /// Steps: about one for each instruction carried out, node visited and item made.
     pub fuel: u64,
@@ -84,6 +84,8 @@ pub(crate) struct Run<'a> {
     pub(super) group: RefCell<Option<Rc<super::group::Group>>>,
     pub(super) regex_groups: RefCell<Option<Rc<[String]>>>,
     pub(super) depth: Cell<usize>,
+    /// Bytes of the temporary trees, which live as long as the run.
+    pub(super) temporary: Cell<usize>,
     ticks: Cell<u32>,
     deadline: Option<Instant>,
     now: OnceCell<SystemTime>,
@@ -120,6 +122,7 @@ impl<'a> Run<'a> {
             group: RefCell::new(None),
             regex_groups: RefCell::new(None),
             depth: Cell::new(0),
+            temporary: Cell::new(0),
             ticks: Cell::new(0),
             deadline: options.limits.time_max.map(|time| Instant::now() + time),
             now: OnceCell::new(),

@@ -225,9 +225,7 @@ impl<'a, 'o> Machine<'a, 'o> {
     /// Called where output may grow without end.
     #[inline]
     pub(super) fn check_output(&self) -> Outcome<()> {
-        if let Sink::Bytes(writer) = &self.sink
-            && writer.bytes() > self.run.options.limits.output_bytes_max
-        {
+        if self.sink.bytes() + self.run.temporary.get() > self.run.options.limits.output_bytes_max {
             return self.failure(codes::OUTPUT_TOO_LARGE, "the result is larger than the limit allows");
         }
         Ok(())
@@ -421,7 +419,8 @@ impl<'a, 'o> Machine<'a, 'o> {
                 Ok(())
             }
             Op::BeginTree => {
-                self.push_sink(Sink::Tree(penstock_xml::TreeBuilder::new()));
+                self.check_output()?;
+                self.push_sink(Sink::Tree(Default::default()));
                 Ok(())
             }
             Op::BeginSequence => {
@@ -434,6 +433,7 @@ impl<'a, 'o> Machine<'a, 'o> {
                 Ok(())
             }
             Op::EndSequence { slot, as_type } => {
+                self.run.temporary.set(self.run.temporary.get() + self.sink.bytes());
                 let value = match self.pop_sink() {
                     Sink::Sequence(sequence) => Sequence::from_items(sequence.items),
                     _ => Sequence::Empty,
@@ -482,8 +482,10 @@ impl<'a, 'o> Machine<'a, 'o> {
 
     /// The tree that was collected, as a new document.
     fn finish_tree(&mut self) -> Node {
+        let temporary = self.sink.bytes() + super::sink::TREE_BYTES;
+        self.run.temporary.set(self.run.temporary.get() + temporary);
         let document = match self.pop_sink() {
-            Sink::Tree(tree) => tree.finish(),
+            Sink::Tree(tree) => tree.tree.finish(),
             _ => penstock_xml::TreeBuilder::new().finish(),
         };
         self.session.add(std::sync::Arc::new(document))

@@ -11,9 +11,29 @@ use crate::program::{Event, Fragment, OutName, Program};
 /// A destination.
 pub(crate) enum Sink<'o> {
     Bytes(Box<Writer<'o>>),
-    Tree(TreeBuilder),
+    Tree(TreeSink),
     Text(TextSink),
     Sequence(SequenceSink),
+}
+
+/// Builds a tree and knows about how much memory that takes.
+#[derive(Default)]
+pub(crate) struct TreeSink {
+    pub tree: TreeBuilder,
+    bytes: usize,
+}
+
+/// What a node takes beside its text: itself, and its part of the tables.
+const NODE_BYTES: usize = 24;
+
+/// What a tree takes beside its nodes.
+pub(super) const TREE_BYTES: usize = 600;
+
+impl TreeSink {
+    fn count(&mut self, text: &str) -> &mut TreeBuilder {
+        self.bytes += NODE_BYTES + text.len();
+        &mut self.tree
+    }
 }
 
 /// Collects the text of an attribute, a comment, a message.
@@ -26,8 +46,10 @@ pub(crate) struct TextSink {
 #[derive(Default)]
 pub(crate) struct SequenceSink {
     pub items: Vec<Item>,
-    tree: Option<TreeBuilder>,
+    tree: Option<TreeSink>,
     depth: usize,
+    /// Memory taken by the nodes made so far.
+    bytes: usize,
 }
 
 impl SequenceSink {
@@ -39,7 +61,7 @@ impl SequenceSink {
     /// Builds one node and adds it.
     fn single(&mut self, session: &Session, build: impl FnOnce(&mut TreeBuilder)) {
         if let Some(tree) = &mut self.tree {
-            build(tree);
+            build(tree.count(""));
             return;
         }
         let mut tree = TreeBuilder::with_capacity(4);
@@ -49,6 +71,7 @@ impl SequenceSink {
 
     fn add_first(&mut self, session: &Session, tree: TreeBuilder) {
         let document = Arc::new(tree.finish());
+        self.bytes += TREE_BYTES + document.node_count() * NODE_BYTES;
         let child = document.first_child(Document::ROOT);
         let root = session.add(document);
         self.items.extend(child.map(|id| Item::Node(Node { document: root.document, id })));
@@ -56,13 +79,27 @@ impl SequenceSink {
 }
 
 impl Sink<'_> {
+    /// About how much memory the output takes so far.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Sink::Bytes(writer) => writer.bytes(),
+            Sink::Tree(tree) => tree.bytes,
+            Sink::Text(sink) => sink.text.len(),
+            Sink::Sequence(sequence) => {
+                let open = sequence.tree.as_ref().map_or(0, |tree| tree.bytes);
+                sequence.bytes + open + sequence.items.len() * size_of::<Item>()
+            }
+        }
+    }
+
     pub fn start_element(&mut self, prefix: &str, local: &str, namespace: &str) {
         match self {
             Sink::Bytes(writer) => writer.start_element(prefix, local, namespace),
-            Sink::Tree(tree) => tree.start_element(prefix, local, namespace),
+            Sink::Tree(tree) => tree.count("").start_element(prefix, local, namespace),
             Sink::Sequence(sequence) => {
                 sequence.depth += 1;
-                sequence.tree.get_or_insert_with(TreeBuilder::new).start_element(prefix, local, namespace);
+                sequence.tree.get_or_insert_default().count("").start_element(prefix, local, namespace);
             }
             Sink::Text(_) => {}
         }
@@ -71,16 +108,16 @@ impl Sink<'_> {
     pub fn end_element(&mut self, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.end_element(),
-            Sink::Tree(tree) => tree.end_element(),
+            Sink::Tree(tree) => tree.tree.end_element(),
             Sink::Sequence(sequence) => {
                 if let Some(tree) = &mut sequence.tree {
-                    tree.end_element();
+                    tree.tree.end_element();
                 }
                 sequence.depth = sequence.depth.saturating_sub(1);
                 if sequence.depth == 0
                     && let Some(tree) = sequence.tree.take()
                 {
-                    sequence.add_first(session, tree);
+                    sequence.add_first(session, tree.tree);
                 }
             }
             Sink::Text(_) => {}
@@ -90,10 +127,10 @@ impl Sink<'_> {
     pub fn declare(&mut self, prefix: &str, namespace: &str) {
         match self {
             Sink::Bytes(writer) => writer.declare(prefix, namespace),
-            Sink::Tree(tree) => tree.declare_namespace(prefix, namespace),
+            Sink::Tree(tree) => tree.count(namespace).declare_namespace(prefix, namespace),
             Sink::Sequence(sequence) => {
                 if let Some(tree) = &mut sequence.tree {
-                    tree.declare_namespace(prefix, namespace);
+                    tree.count(namespace).declare_namespace(prefix, namespace);
                 }
             }
             Sink::Text(_) => {}
@@ -107,9 +144,9 @@ impl Sink<'_> {
     pub fn attribute_parts(&mut self, prefix: &str, local: &str, namespace: &str, value: &str, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.attribute(prefix, local, namespace, value),
-            Sink::Tree(tree) => tree.attribute(prefix, local, namespace, value),
+            Sink::Tree(tree) => tree.count(value).attribute(prefix, local, namespace, value),
             Sink::Sequence(sequence) => match &mut sequence.tree {
-                Some(tree) => tree.attribute(prefix, local, namespace, value),
+                Some(tree) => tree.count(value).attribute(prefix, local, namespace, value),
                 None => {
                     // An attribute cannot be without an element in a tree, so it gets one that nobody sees.
                     let mut tree = TreeBuilder::with_capacity(4);
@@ -129,7 +166,7 @@ impl Sink<'_> {
     pub fn text(&mut self, text: &str, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.text(text),
-            Sink::Tree(tree) => tree.text(text),
+            Sink::Tree(tree) => tree.count(text).text(text),
             Sink::Text(sink) => sink.text.push_str(text),
             Sink::Sequence(sequence) => {
                 if !text.is_empty() {
@@ -150,7 +187,7 @@ impl Sink<'_> {
     pub fn comment(&mut self, text: &str, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.comment(text),
-            Sink::Tree(tree) => tree.comment(text),
+            Sink::Tree(tree) => tree.count(text).comment(text),
             Sink::Sequence(sequence) => sequence.single(session, |tree| tree.comment(text)),
             Sink::Text(_) => {}
         }
@@ -159,7 +196,7 @@ impl Sink<'_> {
     pub fn processing_instruction(&mut self, target: &str, data: &str, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.processing_instruction(target, data),
-            Sink::Tree(tree) => tree.processing_instruction(target, data),
+            Sink::Tree(tree) => tree.count(data).processing_instruction(target, data),
             Sink::Sequence(sequence) => sequence.single(session, |tree| tree.processing_instruction(target, data)),
             Sink::Text(_) => {}
         }

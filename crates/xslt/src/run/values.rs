@@ -315,7 +315,7 @@ impl<'a> Machine<'a, '_> {
 
     pub(super) fn end_message(&mut self, number: u32) -> Outcome<()> {
         let Sink::Tree(tree) = self.pop_sink() else { return Ok(()) };
-        let document = tree.finish();
+        let document = tree.tree.finish();
         let mut text = String::new();
         let markup = document.descendants(Document::ROOT).any(|node| document.kind(node) != NodeKind::Text);
         if markup {
