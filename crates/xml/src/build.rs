@@ -16,7 +16,8 @@ pub(crate) const UNBOUND: u32 = u32::MAX;
 /// Builds a [`Document`] from beginning to end.
 ///
 /// The builder keeps the tree consistent: a name whose prefix is not bound to its namespace gets the declaration it
-/// needs, adjacent text becomes one node, a repeated attribute replaces the earlier one.
+/// needs, adjacent text becomes one node, a repeated attribute replaces the earlier one. A tree holds up to 2 GiB of text
+/// that is not in its source; what exceeds that is left out, so callers who cannot bound their input bound their output.
 pub struct TreeBuilder {
     pub(crate) document: Document,
     pub(crate) open: Vec<Open>,
@@ -252,7 +253,7 @@ impl TreeBuilder {
 
     /// Adds text. Empty text adds nothing; text after text lengthens it.
     pub fn text(&mut self, text: &str) {
-        if text.is_empty() {
+        if text.is_empty() || !self.document.strings.has_room(text) {
             return;
         }
         let parent = self.current();
@@ -267,7 +268,11 @@ impl TreeBuilder {
                 strings.owned.push_str(text);
             } else {
                 let both = [strings.get(last.value()), text].concat();
-                last.start = strings.push(&both).start;
+                let joined = strings.push(&both);
+                if joined.len == 0 {
+                    return;
+                }
+                last.start = joined.start;
             }
             last.end += text.len() as u32;
             return;

@@ -47,6 +47,10 @@ pub(crate) fn append(builder: &mut TreeBuilder, source: Bytes, options: &ParseOp
         0
     } else {
         // A tree has one source; the text of a further one is copied.
+        if !builder.document.strings.has_room(text.as_str()) {
+            let message = "the tree has no room for a further document";
+            return Err(XmlError { kind: XmlErrorKind::Limit, position: Position::UNKNOWN, message: message.into() });
+        }
         let start = builder.document.strings.owned.len() as u32 | OWNED;
         builder.document.strings.owned.push_str(text.as_str());
         start

@@ -73,12 +73,19 @@ impl Strings {
         &store[start..start + piece.len as usize]
     }
 
+    /// Stores a text. What would exceed the store's 2 GiB is left out.
     pub(crate) fn push(&mut self, text: &str) -> StrRef {
-        if text.is_empty() {
+        if text.is_empty() || !self.has_room(text) {
             return StrRef::EMPTY;
         }
         let start = self.owned.len() as u32 | OWNED;
         self.owned.push_str(text);
         StrRef { start, len: text.len() as u32 }
+    }
+
+    /// Whether a text can still be stored.
+    #[inline]
+    pub(crate) fn has_room(&self, text: &str) -> bool {
+        self.owned.len() + text.len() < OWNED as usize
     }
 }
