@@ -28,10 +28,7 @@ enum Argument {
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let name = el.required(cx, "target")?;
-    let on_error = match el.attribute("onError") {
-        Some(key) => Some(cx.sequence_ref(key, el.attribute_place("onError"))),
-        None => None,
-    };
+    let on_error = el.attribute("onError").map(|key| cx.sequence_ref(key, el.attribute_place("onError")));
     let mut parameters = Vec::new();
     for given in el.elements("with-param") {
         if let Some(parameter) = argument(&given, cx) {

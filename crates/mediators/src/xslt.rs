@@ -47,9 +47,7 @@ enum Target {
 }
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    for tolerated in ["useCache"] {
-        el.attribute(tolerated);
-    }
+    el.attribute("useCache");
     for tolerated in ["feature", "attribute"] {
         for child in el.elements(tolerated) {
             child.accept_all();

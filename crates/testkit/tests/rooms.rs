@@ -47,7 +47,9 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
         let ours = table
             .get("dependencies")
             .and_then(toml::Value::as_table)
-            .map(|dependencies| dependencies.keys().filter_map(|name| name.strip_prefix("penstock-")).map(str::to_owned).collect())
+            .map(|dependencies| {
+                dependencies.keys().filter_map(|name| name.strip_prefix("penstock-")).map(str::to_owned).collect()
+            })
             .unwrap_or_default();
         let room = path.file_name().unwrap().to_str().unwrap().to_owned();
         found.insert(room, ours);
@@ -83,7 +85,8 @@ fn every_crate_says_what_it_is_and_what_it_does_not_know() {
         let source = crates_dir().join(room).join("src");
         let root = if source.join("lib.rs").exists() { source.join("lib.rs") } else { source.join("main.rs") };
         let text = std::fs::read_to_string(&root).unwrap();
-        let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect::<Vec<_>>().join(" ").to_lowercase();
+        let header: String =
+            text.lines().take_while(|line| line.starts_with("//!")).collect::<Vec<_>>().join(" ").to_lowercase();
         assert!(header.contains("know"), "{room}: the crate's first comment must say what it knows nothing of");
         assert!(header.contains("reading"), "{room}: the crate's first comment must say where to start reading");
     }

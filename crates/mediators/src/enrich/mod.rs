@@ -140,7 +140,7 @@ impl Enrich {
                 let json = path.json_path().ok_or_else(|| Fault::new("a key is named by a JSONPath"))?;
                 target_json::rename(exchange, json, &value)
             }
-            Target::Body => self.into_body(exchange, value),
+            Target::Body => self.put_in_body(exchange, value),
             Target::Envelope => {
                 let contents = payload::contents_of(&value);
                 payload::replace_by_nodes(exchange, &contents)
@@ -177,7 +177,7 @@ impl Enrich {
         }
     }
 
-    fn into_body(&self, exchange: &mut Exchange, value: Value) -> Result<(), Fault> {
+    fn put_in_body(&self, exchange: &mut Exchange, value: Value) -> Result<(), Fault> {
         if self.action == Action::Replace {
             return match value {
                 Value::Json(json) => {
@@ -185,7 +185,7 @@ impl Enrich {
                     Ok(())
                 }
                 Value::Xml(..) => payload::replace_by_nodes(exchange, &payload::contents_of(&value)),
-                other => self.text_into_body(exchange, &other.to_text()),
+                other => self.put_text_in_body(exchange, &other.to_text()),
             };
         }
         if let Some(Value::Json(json)) = payload::payload_of(exchange)? {
@@ -199,7 +199,7 @@ impl Enrich {
         target_xml::change_payload(exchange, self.action, &contents)
     }
 
-    fn text_into_body(&self, exchange: &mut Exchange, text: &str) -> Result<(), Fault> {
+    fn put_text_in_body(&self, exchange: &mut Exchange, text: &str) -> Result<(), Fault> {
         let trimmed = text.trim();
         if trimmed.starts_with('<')
             && let Ok((document, root)) = payload::parse(trimmed.as_bytes().to_vec())

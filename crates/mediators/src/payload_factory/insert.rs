@@ -43,13 +43,13 @@ fn json_text(json: &serde_json::Value, raw: Option<&str>) -> String {
 
 fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
     let trimmed = text.trim();
-    if !literal && trimmed.starts_with('<') {
-        if let Ok((document, root)) = payload::parse(trimmed.as_bytes().to_vec())
-            && let Ok(json) = typed::xml_to_json(&document, &[root])
-        {
-            let text = json.to_string();
-            return if quoted { escape_json(out, &text) } else { out.push_str(&text) };
-        }
+    if !literal
+        && trimmed.starts_with('<')
+        && let Ok((document, root)) = payload::parse(trimmed.as_bytes().to_vec())
+        && let Ok(json) = typed::xml_to_json(&document, &[root])
+    {
+        let text = json.to_string();
+        return if quoted { escape_json(out, &text) } else { out.push_str(&text) };
     }
     if !literal
         && !quoted

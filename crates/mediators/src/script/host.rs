@@ -54,7 +54,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, slot: &Slot) -> rquickjs::Result<Objec
             Ok(())
         })
     })?;
-    host_function(ctx, &object, "uuid", || penstock_engine::clock::uuid())?;
+    host_function(ctx, &object, "uuid", penstock_engine::clock::uuid)?;
     let own = slot.clone();
     host_function(ctx, &object, "isResponse", move |ctx: Ctx<'js>| {
         own.with(&ctx, |exchange| Ok(exchange.direction == Direction::Response))
