@@ -1,12 +1,14 @@
 //! Top-level elements: first everything that has a name gets a number, then bodies are compiled.
 
+mod names;
+mod settings;
+
 use std::collections::HashMap;
 
 use penstock_xpath::DecimalFormat;
 use penstock_xpath::ast::Name;
 
-use crate::output::{Method, OutputProperties};
-use crate::program::{Function, Global, Key, KeyUse, NONE, SpaceRule, Template};
+use crate::program::{Function, Global, Key, KeyUse, NONE, Template};
 use crate::read::syntax::{self, Place};
 use crate::read::{Declaration, XSL};
 
@@ -132,172 +134,6 @@ impl Compiler<'_> {
         }
     }
 
-    fn namespace_alias(&mut self, ranked: Ranked) {
-        let at = ranked.at;
-        let document = &self.module(at).document;
-        let namespace_of = |prefix: Option<&str>| {
-            let prefix = prefix?.trim();
-            if prefix == "#default" {
-                return Some(document.lookup_namespace(at.node, "").unwrap_or_default());
-            }
-            document.lookup_namespace(at.node, prefix)
-        };
-        let from = namespace_of(self.attribute(at, "stylesheet-prefix"));
-        let to = namespace_of(self.attribute(at, "result-prefix"));
-        let (Some(from), Some(to)) = (from, to) else {
-            self.error("XTSE0812", "a prefix of `xsl:namespace-alias` is not declared", at);
-            return;
-        };
-        let earlier = self.aliases.get(from).map(|alias| alias.precedence);
-        if earlier.is_none_or(|earlier| earlier <= ranked.precedence) {
-            self.aliases.insert(from.to_owned(), Alias { namespace: to.to_owned(), precedence: ranked.precedence });
-        }
-    }
-
-    fn decimal_format(&mut self, at: At) {
-        let mut format = DecimalFormat::default();
-        let mut set = |name: &str, target: &mut char| {
-            let Some(text) = self.attribute(at, name) else { return };
-            let mut chars = text.chars();
-            match (chars.next(), chars.next()) {
-                (Some(c), None) => *target = c,
-                _ => self.error("XTSE0020", format!("`{name}` is one character"), self.attribute_place(at, name)),
-            }
-        };
-        set("decimal-separator", &mut format.decimal_separator);
-        set("grouping-separator", &mut format.grouping_separator);
-        set("minus-sign", &mut format.minus_sign);
-        set("percent", &mut format.percent);
-        set("per-mille", &mut format.per_mille);
-        set("zero-digit", &mut format.zero_digit);
-        set("digit", &mut format.digit);
-        set("pattern-separator", &mut format.pattern_separator);
-        if let Some(text) = self.attribute(at, "infinity") {
-            format.infinity = text.into();
-        }
-        if let Some(text) = self.attribute(at, "NaN") {
-            format.nan = text.into();
-        }
-        let name = match self.attribute(at, "name") {
-            Some(text) => match self.xpath_name(text, at) {
-                Some(name) => Some(name),
-                None => return,
-            },
-            None => None,
-        };
-        self.decimal_formats.push(NamedDecimalFormat { name, format });
-    }
-
-    /// A lexical QName as XPath has it.
-    fn xpath_name(&mut self, text: &str, at: At) -> Option<Name> {
-        self.qname(text, at)?;
-        let (prefix, local) = text.trim().split_once(':').map_or((None, text.trim()), |(p, l)| (Some(p), l));
-        let document = &self.module(at).document;
-        let namespace = prefix.and_then(|prefix| document.lookup_namespace(at.node, prefix)).map(Into::into);
-        Some(Name { prefix: prefix.map(Into::into), local: local.into(), namespace })
-    }
-
-    fn number_globals(&mut self, kinds: &Kinds) {
-        let mut precedences: HashMap<u32, u32> = HashMap::new();
-        for ranked in &kinds.globals {
-            let Some(name) = self.attribute(ranked.at, "name").and_then(|name| self.qname(name, ranked.at)) else {
-                continue;
-            };
-            match precedences.get(&name) {
-                Some(other) if *other > ranked.precedence => continue,
-                Some(other) if *other == ranked.precedence => {
-                    let message = "a global variable or parameter of this name is declared already";
-                    self.error("XTSE0630", message, ranked.at);
-                    continue;
-                }
-                _ => {}
-            }
-            precedences.insert(name, ranked.precedence);
-            let number = self.global_numbers.len() as u32;
-            let number = *self.global_numbers.entry(name).or_insert(number);
-            if self.global_places.len() <= number as usize {
-                self.global_places.push((name, ranked.at));
-            }
-            self.global_places[number as usize] = (name, ranked.at);
-        }
-    }
-
-    fn number_functions(&mut self, kinds: &Kinds) {
-        let mut precedences: HashMap<(u32, usize), u32> = HashMap::new();
-        for ranked in &kinds.functions {
-            let at = ranked.at;
-            let Some(text) = self.attribute(at, "name") else { continue };
-            if !text.contains(':') {
-                self.error("XTSE0740", format!("the name `{text}` of a function has a prefix"), at);
-                continue;
-            }
-            let Some(name) = self.qname(text, at) else { continue };
-            let arity = self.param_elements(at).len();
-            match precedences.get(&(name, arity)) {
-                Some(other) if *other > ranked.precedence => continue,
-                Some(other) if *other == ranked.precedence => {
-                    self.error("XTSE0770", format!("the function `{text}` is declared twice"), at);
-                    continue;
-                }
-                _ => {}
-            }
-            precedences.insert((name, arity), ranked.precedence);
-            let number = self.function_places.len() as u32;
-            match self.function_numbers.get(&(name, arity)) {
-                Some(number) => self.function_places[*number as usize] = (name, at),
-                None => {
-                    self.function_numbers.insert((name, arity), number);
-                    self.function_places.push((name, at));
-                }
-            }
-        }
-    }
-
-    fn number_templates(&mut self, kinds: &Kinds) {
-        for (number, ranked) in kinds.templates.iter().enumerate() {
-            let at = ranked.at;
-            if let Some(text) = self.attribute(at, "name").filter(|_| !self.module(at).simplified)
-                && let Some(name) = self.qname(text, at)
-            {
-                let earlier = self.program.template_names.get(&name).copied();
-                match earlier.map(|earlier| kinds.templates[earlier as usize].precedence) {
-                    Some(precedence) if precedence > ranked.precedence => {}
-                    Some(precedence) if precedence == ranked.precedence => {
-                        self.error("XTSE0660", format!("two templates are named `{text}`"), at);
-                    }
-                    _ => {
-                        self.program.template_names.insert(name, number as u32);
-                    }
-                }
-            }
-            // Modes exist as soon as a template names them, whatever is compiled first.
-            if let Some(modes) = self.attribute(at, "mode").filter(|_| !self.module(at).simplified) {
-                for mode in modes.split_ascii_whitespace().filter(|mode| !mode.starts_with('#')) {
-                    self.mode(mode, self.attribute_place(at, "mode"));
-                }
-            }
-        }
-        for (_, ranked) in kinds.attribute_sets.iter().flat_map(|(n, list)| list.iter().map(move |r| (n, r))) {
-            if let Some(number) = self.attribute(ranked.at, "name").and_then(|name| self.qname(name, ranked.at)) {
-                let next = self.attribute_set_numbers.len() as u32;
-                self.attribute_set_numbers.entry(number).or_insert(next);
-            }
-        }
-    }
-
-    /// The index of a mode.
-    pub fn mode(&mut self, name: &str, at: At) -> Option<u32> {
-        let element = self.element_of(at);
-        let name = self.qname(name, element)?;
-        if let Some(mode) = self.program.mode_names.get(&name) {
-            return Some(*mode);
-        }
-        self.program.modes.push(crate::program::Mode::default());
-        let mode = self.program.modes.len() as u32 - 1;
-        self.program.mode_names.insert(name, mode);
-        Some(mode)
-    }
-
     fn compile_attribute_sets(&mut self, kinds: &Kinds) {
         self.program.attribute_sets = vec![Vec::new(); self.attribute_set_numbers.len()];
         let mut uses: Vec<Vec<u32>> = vec![Vec::new(); self.attribute_set_numbers.len()];
@@ -347,19 +183,6 @@ impl Compiler<'_> {
             }
         }
         self.body(at);
-    }
-
-    /// The sets a `use-attribute-sets` attribute names.
-    pub fn attribute_set_list(&mut self, names: &str, at: At) -> Vec<u32> {
-        let mut sets = Vec::new();
-        for text in names.split_ascii_whitespace() {
-            let Some(name) = self.qname(text, at) else { continue };
-            match self.attribute_set_numbers.get(&name) {
-                Some(number) => sets.push(*number),
-                None => self.error("XTSE0710", format!("there is no attribute set named `{text}`"), at),
-            }
-        }
-        sets
     }
 
     fn compile_globals(&mut self, _kinds: &Kinds) {
@@ -475,114 +298,6 @@ impl Compiler<'_> {
             let number = self.program.keys.len() as u32;
             self.program.keys.push(Key { pattern, usage });
             self.program.key_names.entry(name).or_default().push(number);
-        }
-    }
-
-    /// Orders the name tests of `xsl:strip-space` and `xsl:preserve-space` by precedence, priority and position.
-    fn space_rules(&mut self, kinds: &Kinds) {
-        let mut rules: Vec<(u32, u32, usize, SpaceRule)> = Vec::new();
-        for (order, ranked) in kinds.spaces.iter().enumerate() {
-            let at = ranked.at;
-            let strip = self.xsl_name(at) == Some("strip-space");
-            for test in self.attribute(at, "elements").unwrap_or_default().split_ascii_whitespace() {
-                let (specificity, namespace, local) = match test.split_once(':') {
-                    _ if test == "*" => (0, None, None),
-                    Some(("*", local)) => (1, None, Some(local)),
-                    Some((prefix, local)) => {
-                        let Some(namespace) = self.module(at).document.lookup_namespace(at.node, prefix) else {
-                            let message = format!("the prefix of `{test}` is not declared");
-                            self.error("XTSE0280", message, at);
-                            continue;
-                        };
-                        if local == "*" { (1, Some(namespace), None) } else { (2, Some(namespace), Some(local)) }
-                    }
-                    None => (2, Some(self.default_element_namespace(at).unwrap_or_default()), Some(test)),
-                };
-                let rule = SpaceRule { namespace: namespace.map(Into::into), local: local.map(Into::into), strip };
-                rules.push((ranked.precedence, specificity, order, rule));
-            }
-        }
-        rules.sort_by_key(|(precedence, specificity, order, _)| (*precedence, *specificity, *order));
-        self.program.space_rules = rules.into_iter().rev().map(|(_, _, _, rule)| rule).collect();
-    }
-
-    fn outputs(&mut self, kinds: &Kinds) {
-        let mut declared = kinds.outputs.clone();
-        declared.sort_by_key(|ranked| ranked.precedence);
-        let mut output = OutputProperties::default();
-        for ranked in declared {
-            let at = ranked.at;
-            if self.attribute(at, "name").is_some() {
-                continue;
-            }
-            self.output(at, &mut output);
-        }
-        let maps: HashMap<u32, At> = kinds
-            .character_maps
-            .iter()
-            .filter_map(|ranked| {
-                Some((self.attribute(ranked.at, "name").and_then(|n| self.qname(n, ranked.at))?, ranked.at))
-            })
-            .collect();
-        let used = std::mem::take(&mut output.character_map_names);
-        let mut open: Vec<u32> = used;
-        let mut seen = Vec::new();
-        while let Some(name) = open.pop() {
-            let Some(at) = maps.get(&name).copied().filter(|_| !seen.contains(&name)) else { continue };
-            seen.push(name);
-            for more in self.attribute(at, "use-character-maps").unwrap_or_default().split_ascii_whitespace() {
-                open.extend(self.qname(more, at));
-            }
-            for child in self.content(at) {
-                let character = self.attribute(child, "character").and_then(|text| text.chars().next());
-                if let (Some(character), Some(string)) = (character, self.attribute(child, "string")) {
-                    output.character_map.push((character, string.into()));
-                }
-            }
-        }
-        self.program.output = output;
-    }
-
-    fn output(&mut self, at: At, output: &mut OutputProperties) {
-        if let Some(method) = self.attribute(at, "method").map(str::trim) {
-            output.method = match method {
-                "xml" | "xhtml" => Some(Method::Xml),
-                "html" => Some(Method::Html),
-                "text" => Some(Method::Text),
-                other if other.contains(':') => Some(Method::Xml),
-                other => {
-                    let message = format!("unknown output method `{other}`; there are `xml`, `html` and `text`");
-                    self.error("XTSE1570", message, self.attribute_place(at, "method"));
-                    None
-                }
-            };
-        }
-        let text = |compiler: &Self, name: &str, target: &mut Option<Box<str>>| {
-            if let Some(value) = compiler.attribute(at, name) {
-                *target = Some(value.trim().into());
-            }
-        };
-        text(self, "version", &mut output.version);
-        text(self, "encoding", &mut output.encoding);
-        text(self, "doctype-public", &mut output.doctype_public);
-        text(self, "doctype-system", &mut output.doctype_system);
-        text(self, "media-type", &mut output.media_type);
-        let mut flag = |name: &str, target: &mut Option<bool>| {
-            if self.attribute(at, name).is_some_and(|value| value.trim() != "omit") {
-                *target = Some(self.flag(at, name));
-            }
-        };
-        flag("omit-xml-declaration", &mut output.omit_xml_declaration);
-        flag("standalone", &mut output.standalone);
-        flag("indent", &mut output.indent);
-        flag("include-content-type", &mut output.include_content_type);
-        for name in self.attribute(at, "cdata-section-elements").unwrap_or_default().split_ascii_whitespace() {
-            let (prefix, local) = name.split_once(':').unwrap_or(("", name));
-            let namespace = self.module(at).document.lookup_namespace(at.node, prefix).unwrap_or_default();
-            output.cdata_section_elements.push((namespace.into(), local.into()));
-        }
-        for name in self.attribute(at, "use-character-maps").unwrap_or_default().split_ascii_whitespace() {
-            output.character_map_names.extend(self.qname(name, at));
         }
     }
 }
