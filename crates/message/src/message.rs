@@ -137,6 +137,9 @@ pub struct Message {
     pub reason: Option<Arc<str>>,
     /// Addressing, boxed because most messages have none.
     pub addressing: Option<Box<Addressing>>,
+    /// Whether the client of this exchange spoke SOAP; `None` until somebody looked at its request.
+    /// Answers to others leave their envelope.
+    pub client_spoke_soap: Option<bool>,
 }
 
 impl Message {
@@ -161,6 +164,7 @@ impl Message {
     /// Takes over what a backend answered: headers, body, status and `axis2` properties are
     /// replaced, everything that belongs to the flow stays.
     pub fn replace_by_reply(&mut self, reply: Message) {
+        self.client_spoke_soap = Some(self.speaks_soap());
         self.headers = reply.headers;
         self.body = reply.body;
         self.status = reply.status;

@@ -27,6 +27,10 @@ impl Message {
             Form::Stream { .. } => return Err(BodyError::Unsupported { from: "a stream", wanted: "XML" }),
             Form::Xml(envelope) => return Ok(envelope.clone()),
         });
+        if envelope.soap != SoapVersion::None {
+            // A reply's envelope says nothing of the client, but by then this is known.
+            self.client_spoke_soap.get_or_insert(true);
+        }
         self.body.cache_xml(envelope.clone());
         Ok(envelope)
     }
@@ -78,10 +82,25 @@ impl Message {
 
     /// Keeps what the body's bytes were sent as. To be called before the Content-Type header changes.
     pub fn remember_source(&mut self) {
+        self.client_spoke_soap = Some(self.speaks_soap());
         if matches!(self.body.form(), Form::Bytes(_) | Form::Stream { .. }) && self.body.source_type().is_none() {
             let content_type: Option<Arc<str>> = self.content_type().map(Into::into);
             self.body.set_source_type(content_type.unwrap_or_else(|| "".into()));
         }
+    }
+
+    /// Whether the client of this exchange speaks SOAP: an action (SOAP 1.1), the media type of SOAP
+    /// 1.2, or an envelope. Without any of them a client is taken for a REST client, whatever XML it sent.
+    pub(crate) fn speaks_soap(&self) -> bool {
+        self.client_spoke_soap.unwrap_or_else(|| {
+            // An envelope that was read has been noticed then; one that a mediator made says nothing.
+            self.headers.contains("SOAPAction")
+                || match self.source_media() {
+                    MediaType::SoapXml => true,
+                    MediaType::TextXml => root_name(self.body.available()) == Some("Envelope"),
+                    _ => false,
+                }
+        })
     }
 
     /// The Content-Type the bytes came with.

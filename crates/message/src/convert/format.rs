@@ -52,8 +52,10 @@ impl Message {
                 let source = source();
                 MediaType::of(&kind) == source
                     && same_charset(&kind, self.source_charset())
-                    // Plain XML under `text/xml` has to become an envelope once somebody asks for that type.
-                    && (source != MediaType::TextXml || root().is_none_or(|name| name == "Envelope"))
+                    // Plain XML under `text/xml` has to become an envelope for a client that speaks SOAP.
+                    && (source != MediaType::TextXml
+                        || !self.speaks_soap()
+                        || root().is_none_or(|name| name == "Envelope"))
             }),
         }
     }
@@ -77,25 +79,22 @@ impl Message {
 
     fn converted(&mut self, conversion: &Conversion, shape: Shape) -> Result<Output, BodyError> {
         let kind = self.message_type();
-        let (media, explicit) = match (shape, &kind) {
+        let (media, enveloped) = match (shape, &kind) {
             (Shape::Soap11, _) => (MediaType::TextXml, true),
             (Shape::Soap12, _) => (MediaType::SoapXml, true),
             (Shape::Pox, _) => (MediaType::Xml, true),
-            (_, Some(kind)) => (MediaType::of(kind), true),
+            (_, Some(kind)) => (MediaType::of(kind), self.speaks_soap()),
             (_, None) => (self.content_type().map_or_else(|| self.own_media(), MediaType::of), false),
         };
-        // The message of a client that spoke SOAP says so, or a mediator said it for the answer.
-        let says_soap = matches!(media, MediaType::TextXml | MediaType::SoapXml)
-            && (kind.is_some() || self.content_type().is_some());
         if shape == Shape::Reply
-            && !says_soap
+            && !self.speaks_soap()
             && let Form::Xml(envelope) = self.body.form()
             && soap::fault(envelope).is_some()
         {
             let envelope = envelope.clone();
             return self.reply_fault(envelope, conversion);
         }
-        let mut written = self.write(media, explicit, conversion)?;
+        let mut written = self.write(media, enveloped, conversion)?;
         if written.content_type.is_none() {
             written.content_type = match shape {
                 Shape::Soap11 => Some(self.soap_type(MediaType::TextXml)),
@@ -150,7 +149,7 @@ impl Message {
     }
 
     /// The bytes of the body in a media type.
-    fn write(&mut self, media: MediaType, explicit: bool, conversion: &Conversion) -> Result<Output, BodyError> {
+    fn write(&mut self, media: MediaType, enveloped: bool, conversion: &Conversion) -> Result<Output, BodyError> {
         match (self.body.form(), media) {
             (Form::Json(value), MediaType::Json | MediaType::Binary | MediaType::Text) => {
                 return Ok(Output::bytes(value.to_string()));
@@ -170,7 +169,7 @@ impl Message {
             _ => {}
         }
         let envelope = self.xml(conversion)?;
-        write_xml(&envelope, media, explicit, conversion)
+        write_xml(&envelope, media, enveloped, conversion)
     }
 
     /// A fault as `<Exception>`, or as JSON when that is what the client gets.
@@ -215,12 +214,12 @@ impl Output {
 fn write_xml(
     envelope: &Envelope,
     media: MediaType,
-    explicit: bool,
+    enveloped: bool,
     conversion: &Conversion,
 ) -> Result<Output, BodyError> {
     let soap_fault = soap::fault(envelope).is_some();
     let version = match media {
-        MediaType::TextXml if explicit || envelope.soap != SoapVersion::None => SoapVersion::Soap11,
+        MediaType::TextXml if enveloped || envelope.soap != SoapVersion::None => SoapVersion::Soap11,
         MediaType::SoapXml => SoapVersion::Soap12,
         _ => SoapVersion::None,
     };

@@ -73,7 +73,7 @@ pub enum Shape {
     Soap12,
     /// The payload without an envelope, as `application/xml`.
     Pox,
-    /// To a client: as its media type says. A SOAP fault leaves its envelope when that is not SOAP:
-    /// a client that did not speak it gets `<Exception>`.
+    /// To a client: as its media type says; a SOAP fault goes to a client that did not speak SOAP
+    /// as `<Exception>`. To such a client `text/xml` is the payload without an envelope.
     Reply,
 }

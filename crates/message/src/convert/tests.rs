@@ -42,7 +42,7 @@ fn message_type_converts_every_kind_into_every_other() {
             "application/xml",
             "<p:a xmlns:p='urn:p' xmlns:q='urn:q'/>",
             "text/xml; charset=utf-8",
-            "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><p:a xmlns:p=\"urn:p\" xmlns:q=\"urn:q\"/></soapenv:Body></soapenv:Envelope>",
+            "<p:a xmlns:p=\"urn:p\" xmlns:q=\"urn:q\"/>",
         ),
         ("application/x-www-form-urlencoded", "a=1&b=x+y", "application/json", r#"{"mediate":{"a":1,"b":"x y"}}"#),
         ("application/x-www-form-urlencoded", "a=1", "application/xml", "<mediate><a>1</a></mediate>"),
@@ -148,7 +148,7 @@ fn faults_change_with_the_version_and_for_plain_clients() {
         ("", "<Exception>broken</Exception>"),
         ("application/xml", "<Exception>broken</Exception>"),
         ("application/json", r#"{"Exception":"broken"}"#),
-        ("text/xml", fault_11),
+        ("text/xml", "<Exception>broken</Exception>"),
         ("application/soap+xml", fault_12),
     ] {
         let envelope = message("text/xml", fault_11).xml(&Conversion::default()).unwrap();
@@ -157,6 +157,28 @@ fn faults_change_with_the_version_and_for_plain_clients() {
         let output = answer.output(&Conversion::default(), Shape::Reply).unwrap();
         assert!(output.soap_fault, "{content_type}");
         assert!(matches!(output.form, Form::Bytes(bytes) if bytes == expected), "{content_type}");
+    }
+}
+
+#[test]
+fn a_client_that_spoke_soap_gets_envelopes() {
+    let conversion = Conversion::default();
+    for (action, expected) in [
+        (
+            true,
+            "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><jsonObject><a>1</a></jsonObject></soapenv:Body></soapenv:Envelope>",
+        ),
+        (false, "<jsonObject><a>1</a></jsonObject>"),
+    ] {
+        let mut flow = message("text/xml", "<a/>");
+        if action {
+            flow.headers.set("soapaction", "urn:a");
+        }
+        flow.set_message_type("application/json");
+        flow.output(&conversion, Shape::Same).unwrap();
+        flow.replace_by_reply(message("application/json", "{\"a\":1}"));
+        flow.set_message_type("text/xml");
+        assert_eq!(out(&mut flow, Shape::Reply).0, expected);
     }
 }
 
