@@ -1,0 +1,1 @@
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:e="http://exslt.org/common" exclude-result-prefixes="e"><xsl:template match="/"><out><xsl:apply-templates/></out></xsl:template><xsl:template match="item"><xsl:value-of select="position()"/>of<xsl:value-of select="last()"/></xsl:template></xsl:stylesheet>

@@ -1,0 +1,1 @@
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:e="http://exslt.org/common" exclude-result-prefixes="e"><xsl:output cdata-section-elements="c"/><xsl:template match="/"><out><c>a&lt;b]]&gt;c</c><d>a&lt;b</d></out></xsl:template></xsl:stylesheet>

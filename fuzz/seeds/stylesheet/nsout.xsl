@@ -1,0 +1,1 @@
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:e="http://exslt.org/common" exclude-result-prefixes="e"><xsl:template match="/"><a xmlns="urn:d"><b xmlns=""><c/></b><xsl:for-each select="doc/item[1]"><xsl:copy-of select="."/></xsl:for-each><d xmlns:z="urn:z"><z:e z:f="1"/></d></a></xsl:template></xsl:stylesheet>

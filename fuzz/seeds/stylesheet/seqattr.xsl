@@ -1,0 +1,1 @@
+<xsl:stylesheet version="2.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:f="urn:f" exclude-result-prefixes="xs f"><xsl:output omit-xml-declaration="yes"/><xsl:template match="/"><out><xsl:sequence select="doc/@a"/><xsl:sequence select="1,2"/><xsl:sequence select="doc/e"/></out></xsl:template></xsl:stylesheet>

@@ -1,0 +1,1 @@
+<xsl:stylesheet version="2.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:f="urn:f" exclude-result-prefixes="xs f"><xsl:output omit-xml-declaration="yes"/><xsl:template match="/"><out><xsl:value-of>a<xsl:value-of select="1"/></xsl:value-of></out></xsl:template></xsl:stylesheet>

@@ -1,0 +1,1 @@
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:e="http://exslt.org/common" exclude-result-prefixes="e"><xsl:strip-space elements="*"/><xsl:preserve-space elements="para"/><xsl:template match="/"><out><xsl:copy-of select="."/></out></xsl:template></xsl:stylesheet>
