@@ -14,7 +14,7 @@ fn survive(text: String) -> String {
             Err(error) => return error.code().to_string(),
         };
         let (session, root) = Session::with_document(parse(common::ORDERS));
-        session.set_fuel(2_000_000);
+        session.set_fuel(500_000);
         let cx = DynamicContext::new(&session, &common::TestHost).with_node(root);
         match compiled.evaluate(&cx) {
             Ok(value) => format!("{} items", value.len()),

@@ -189,6 +189,8 @@ fn library() {
             ("namespace-uri-from-QName(node-name(//p:note))", "urn:p"),
             ("QName('urn:x', 'x:y') eq QName('urn:x', 'z:y')", "true"),
             ("resolve-QName('p:n', /orders)", "p:n"),
+            ("xs:QName('p:note') eq node-name(//p:note)", "true"),
+            ("xs:QName('q:note')", "static FONS0004"),
             ("namespace-uri-for-prefix('p', /orders)", "urn:p"),
             ("in-scope-prefixes(/orders)", "p | xml"),
             ("name(root(//b)/*)", "orders"),

@@ -1,14 +1,16 @@
 //! Function calls: standard functions by table, constructor functions as casts, the rest by asking the host.
 
+use std::sync::Arc;
+
 use super::Compiler;
-use crate::ast::{Expr, Name};
+use crate::ast::{Expr, ExprKind, Name};
 use crate::code::{Code, HostCallCode, Op, Prepared};
 use crate::error::{Result, Span, XPathError};
 use crate::functions::{self, Builtin, Run, format_number};
 use crate::regex::Regex;
 use crate::static_context::{FUNCTION_NAMESPACE, FunctionRef, ResultKind, SCHEMA_NAMESPACE};
 use crate::suggest;
-use crate::value::{AtomicType, Item, Sequence};
+use crate::value::{Atomic, AtomicType, Item, QName, Sequence};
 
 impl Compiler<'_> {
     pub(super) fn call(&mut self, name: &Name, arguments: &[Expr], span: Span) -> Result<(Op, ResultKind)> {
@@ -26,6 +28,9 @@ impl Compiler<'_> {
             Some(SCHEMA_NAMESPACE) => {
                 if let Some(wanted) = AtomicType::from_local_name(&name.local) {
                     let [argument] = arguments else { return Err(wrong_count(&name.lexical(), arguments.len(), span)) };
+                    if let Some(name) = self.constant_qname(wanted, argument)? {
+                        return Ok((Op::Constant(Sequence::from(name)), ResultKind::Any));
+                    }
                     return Ok((Op::Cast(self.boxed(argument)?, wanted, true), ResultKind::Any));
                 }
             }
@@ -100,6 +105,21 @@ impl Compiler<'_> {
             _ => None,
         };
         Ok(prepared.map(Box::new))
+    }
+
+    /// `xs:QName('p:a')`: prefixes are known only here, so only a literal may have one.
+    fn constant_qname(&self, wanted: AtomicType, argument: &Expr) -> Result<Option<Atomic>> {
+        let (AtomicType::QName, ExprKind::Literal(literal)) = (wanted, &argument.kind) else { return Ok(None) };
+        let Some((prefix, local)) = literal.as_text().and_then(|text| text.split_once(':')) else { return Ok(None) };
+        let Some(namespace) = self.context.lookup_namespace(prefix) else {
+            let message = format!("namespace prefix `{prefix}` is not declared");
+            return Err(XPathError::new("FONS0004", message).at(argument.span));
+        };
+        if !crate::lexer::is_nc_name(local) {
+            return Ok(None);
+        }
+        let name = QName { prefix: Some(prefix.into()), namespace: Some(namespace), local: local.into() };
+        Ok(Some(Atomic::QName(Arc::new(name))))
     }
 
     fn format_name(&self, lexical: &str) -> Name {
