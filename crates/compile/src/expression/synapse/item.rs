@@ -212,6 +212,8 @@ impl Item {
 
 /// Text of a node as the original's XPath gives it: an element with no text of its own is written out.
 fn node_text(document: &Document, node: NodeId) -> String {
+    // A whole document stands for its outermost element.
+    let node = if node == Document::ROOT { document.root_element().unwrap_or(node) } else { node };
     if !document.is_element(node) {
         return document.string_value(node).into_owned();
     }

@@ -1,5 +1,7 @@
 //! Text with `${…}` inside.
 
+use std::borrow::Cow;
+
 use penstock_json::mapping;
 use penstock_message::write_fragment;
 use penstock_xml::{Document, NodeId, ParseOptions, TreeBuilder};
@@ -179,8 +181,18 @@ fn push_json(out: &mut String, item: &Item, options: &mapping::Options) {
     }
 }
 
+/// A whole document stands for its outermost element.
+fn outermost(document: &Document, node: NodeId) -> Option<NodeId> {
+    if node == Document::ROOT { document.root_element() } else { Some(node) }
+}
+
+fn is_tree(document: &Document, node: NodeId) -> bool {
+    node == Document::ROOT || document.is_element(node)
+}
+
 fn xml_as_json(document: &Document, nodes: &[NodeId], options: &mapping::Options) -> String {
-    let elements: Vec<NodeId> = nodes.iter().copied().filter(|node| document.is_element(*node)).collect();
+    let elements: Vec<NodeId> =
+        nodes.iter().filter_map(|node| outermost(document, *node)).filter(|node| document.is_element(*node)).collect();
     if elements.is_empty() {
         return nodes.iter().map(|node| document.string_value(*node)).collect();
     }
@@ -200,10 +212,11 @@ fn xml_as_json(document: &Document, nodes: &[NodeId], options: &mapping::Options
 /// A value inside XML.
 fn push_xml(out: &mut String, item: &Item, options: &mapping::Options) {
     match item {
-        Item::Xml(document, nodes) if nodes.iter().any(|node| document.is_element(*node)) => {
+        Item::Xml(document, nodes) if nodes.iter().any(|node| is_tree(document, *node)) => {
             out.push_str(&fragments(document, nodes));
         }
         Item::Json(value) if value.is_object() || value.is_array() => out.push_str(&json_as_xml(value, options)),
+        Item::Json(value) if value.is_string() => push_escaped(out, &doubled(&item.text())),
         other => {
             let text = other.text();
             if is_xml(&text) { out.push_str(&text) } else { push_escaped(out, &text) }
@@ -220,7 +233,13 @@ fn json_as_xml(value: &Json, options: &mapping::Options) -> String {
     let document = builder.finish();
     let Some(root) = document.root_element() else { return String::new() };
     let children: Vec<NodeId> = document.children(root).collect();
-    fragments(&document, &children)
+    doubled(&fragments(&document, &children)).into_owned()
+}
+
+/// Backslashes in strings of a JSON body come out twice in XML: the original forgets to take their
+/// escape back, and a published test pins it.
+fn doubled(text: &str) -> Cow<'_, str> {
+    if text.contains('\\') { Cow::Owned(text.replace('\\', r"\\")) } else { Cow::Borrowed(text) }
 }
 
 fn fragments(document: &Document, nodes: &[NodeId]) -> String {

@@ -27,6 +27,11 @@ fn xml(text: &str) -> Value {
     Value::Xml(Arc::new(document), vec![root])
 }
 
+fn whole(text: &str) -> Value {
+    let Value::Xml(document, _) = xml(text) else { unreachable!("it is XML") };
+    Value::Xml(document, vec![Document::ROOT])
+}
+
 impl Scope for Fake {
     fn payload(&mut self) -> Result<Arc<serde_json::Value>, EvaluationError> {
         self.payload.clone().map(Arc::new).ok_or_else(|| EvaluationError::new("the payload is empty"))
@@ -88,7 +93,7 @@ impl Scope for Fake {
 fn fake() -> Fake {
     let payload = r#"{
         "name": "Ada", "count": 3, "price": 2.50, "none": null, "tags": ["x", "y", "z"],
-        "items": [{"id": 1, "cost": 10}, {"id": 2, "cost": 20.0}], "headers": {"a b": 1}, "quote": "say \"hi\"\n"
+        "items": [{"id": 1, "cost": 10}, {"id": 2, "cost": 20.0}], "headers": {"a b": 1}, "path": "C:\\x", "paths": {"p": "\\"}, "quote": "say \"hi\"\n"
     }"#;
     let variables = [
         ("limit", Value::Integer(15)),
@@ -97,6 +102,7 @@ fn fake() -> Fake {
         ("text", Value::string(r#"{"k":{"m":"v"}}"#)),
         ("raw", Value::string("a<b\\n")),
         ("list", Value::Json(Arc::new(json!([3, 4])))),
+        ("document", whole("<d>1</d>")),
         ("body", xml("<r><p><q>1</q></p><p>2</p><e/></r>")),
     ];
     Fake {
@@ -260,6 +266,9 @@ fn templates_escape_by_what_they_are() {
         ("<a>${payload.items[1]}</a>", Escape::Xml, "<a><id>2</id><cost>20.0</cost></a>"),
         ("<a>${xpath('//p')}</a>", Escape::Xml, "<a><p><q>1</q></p><p>2</p></a>"),
         ("<a>${xpath('//q/text()')}</a>", Escape::Xml, "<a>1</a>"),
+        ("<a>${vars.document}</a>", Escape::Xml, "<a><d>1</d></a>"),
+        ("<a>${payload.path}${payload.paths}</a>", Escape::Xml, r"<a>C:\\x<p>\\</p></a>"),
+        (r#"{"d": ${vars.document}}"#, Escape::Json, r#"{"d": {"d":1}}"#),
         ("<a>${'<b/>'}${'<b>'}</a>", Escape::Xml, "<a><b/>&lt;b&gt;</a>"),
     ] {
         let compiled = Template::parse(template).unwrap_or_else(|error| panic!("{template}: {error}"));
