@@ -25,7 +25,11 @@ pub fn command() -> clap::Command {
         .arg(option("warm-up", "TIME", "First part of each JTL file to leave out"))
         .arg(flag("each", "One summary per JTL file instead of one for all together"))
         .arg(flag("csv", "Print lines of comma-separated values"))
-        .arg(option("compare", "NAME", "Published report to lay beside a directory of results"))
+        .arg(option(
+            "compare",
+            "WHAT",
+            "`published`, or the name of a published report, to lay beside a directory of results",
+        ))
         .arg(option("into", "FILE", "Put the tables of a directory of results between the markers in this file"))
 }
 
@@ -43,11 +47,12 @@ fn of_directory(matches: &ArgMatches, path: &Path) -> Result<Outcome, Error> {
     if results.runs.is_empty() {
         return Err(Error::Input(format!("`{}` holds no results", path.display())));
     }
-    if let Some(name) = text(matches, "compare") {
-        let unknown = || Error::Usage(format!("no published report `{name}`"));
-        Published::find(name).ok_or_else(unknown)?;
+    if let Some(wanted) = text(matches, "compare") {
+        let of_plan = results.about("published").unwrap_or_default();
+        let name = if wanted == "published" { of_plan } else { wanted }.to_owned();
+        Published::find(&name).ok_or_else(|| Error::Usage(format!("no published report `{name}`")))?;
         results.about.retain(|(key, _)| key != "compare");
-        results.about.push(("compare".to_owned(), name.to_owned()));
+        results.about.push(("compare".to_owned(), name));
     }
     match text(matches, "into") {
         Some(file) => into_page(Path::new(file), &results)?,

@@ -209,6 +209,7 @@ fn about(plan: &Plan, report: &Report, threads: usize, published: Option<&str>) 
     .map(|(name, value)| (name.to_owned(), value))
     .into();
     about.extend(plan.timing.rate.map(|rate| ("rate".to_owned(), rate.to_string())));
+    about.extend(plan.published.iter().map(|name| ("published".to_owned(), name.clone())));
     about.extend(published.map(|name| ("compare".to_owned(), name.to_owned())));
     let scenarios = plan.scenarios.iter();
     about.extend(scenarios.map(|scenario| (format!("scenario: {}", scenario.name), scenario.description.clone())));

@@ -242,8 +242,8 @@ pub fn pairs<'a>(rows: &'a [Row], targets: &[&str]) -> Vec<(&'a Row, &'a Row)> {
 /// What a reader must know before trusting the figures.
 pub fn remarks(results: &Results) -> String {
     let mut lines = Vec::new();
-    for (name, value) in results.about.iter().filter(|(name, _)| name == "left out") {
-        lines.push(format!("{} {}", if name.is_empty() { "" } else { "Left out:" }, value));
+    for (_, why) in results.about.iter().filter(|(name, _)| name == "left out") {
+        lines.push(format!("Left out: {why}"));
     }
     let rows = results.rows();
     let costs: Vec<f64> = rows
@@ -269,10 +269,7 @@ slow for the measured time.",
     if lines.is_empty() {
         return String::new();
     }
-    format!(
-        "\n## Remarks\n\n{}\n",
-        lines.iter().map(|line| format!("- {}", md(line.trim()))).collect::<Vec<_>>().join("\n")
-    )
+    format!("\n## Remarks\n\n{}\n", lines.iter().map(|line| format!("- {}", md(line))).collect::<Vec<_>>().join("\n"))
 }
 
 /// Text inside a Markdown table.
