@@ -1,6 +1,10 @@
 //! `penstock check` and the exit statuses of the command line.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "in a test a panic is the report, and what is left out is said"
+)]
 
 mod support;
 
@@ -101,4 +105,44 @@ fn xslt_prints_the_result() {
     assert_eq!((done.status, done.stdout.as_str()), (0, "onetwo"), "{}", done.stderr);
     assert_eq!(penstock(&folder.0, &["xslt", "none.xsl", "a.xml"]).status, 3);
     assert_eq!(penstock(&folder.0, &["xslt", "a.xml", "a.xml", "-p", "p"]).status, 2);
+}
+
+/// The folder of published artifacts beside the checkout; says so when it is not there.
+fn shared(name: &str) -> Option<String> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
+    if !path.exists() {
+        println!("left out: ../shared/{name} is not here");
+        return None;
+    }
+    Some(path.display().to_string())
+}
+
+#[test]
+fn the_published_application_has_no_errors() {
+    let Some(archive) = shared("scenarios/perftest.car") else { return };
+    let done = penstock(std::path::Path::new("."), &["check", &archive]);
+    let last = done.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("27 artifacts, 27 good: 0 errors, "), "{}", done.stdout);
+}
+
+#[test]
+fn every_line_about_published_artifacts_names_a_place() {
+    let Some(corpus) = shared("corpus/mi") else { return };
+    let done = penstock(std::path::Path::new("."), &["check", &corpus]);
+    assert_eq!((done.status, done.stderr.as_str()), (1, ""));
+    let mut lines: Vec<&str> = done.stdout.lines().collect();
+    let last = lines.pop().unwrap_or_default();
+    assert!(lines.len() > 100 && last.contains(" artifacts, "), "{last}");
+    for line in lines {
+        let place = line.strip_prefix(&corpus).unwrap_or_else(|| panic!("no file: {line}"));
+        let mut parts = place.splitn(4, ':');
+        let (_file, at, column, rest) = (parts.next(), parts.next(), parts.next(), parts.next());
+        let number =
+            |text: Option<&str>| text.and_then(|text| text.parse::<u32>().ok()).is_some_and(|number| number > 0);
+        assert!(number(at) && number(column), "no place: {line}");
+        assert!(
+            rest.is_some_and(|rest| rest.starts_with(" error: ") || rest.starts_with(" warning: ")),
+            "no level: {line}"
+        );
+    }
 }

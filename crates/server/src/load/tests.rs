@@ -1,6 +1,6 @@
 //! Loading, on archives and folders made here.
 
-use std::io::Write;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -39,8 +39,6 @@ fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
     }
     writer.finish().unwrap().into_inner()
 }
-
-use std::io::Cursor;
 
 /// What was loaded, one line each: the file's last part and the key of a resource; then the notes.
 fn summary(loaded: &Loaded, root: &Path) -> Vec<String> {
