@@ -1,4 +1,4 @@
-//! Every page of `docs/mediators` runs and shows what happens; every mediator has one.
+//! Every page of `docs/mediators`, and the one on security, runs and shows what happens; every mediator has one.
 //! `UPDATE=1` writes what happens into the pages and the compatibility table.
 
 use std::fs;
@@ -27,6 +27,7 @@ fn pages_show_what_happens() {
     let mut wrong = Vec::new();
     let mut files: Vec<PathBuf> =
         fs::read_dir(root().join("docs/mediators")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.push(root().join("docs/security.md"));
     files.sort();
     for file in files {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();

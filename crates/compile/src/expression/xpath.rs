@@ -259,8 +259,9 @@ pub(super) fn node_text(document: &Document, node: NodeId) -> String {
             if document.first_child(node).is_none() {
                 return String::new();
             }
-            String::from_utf8_lossy(&penstock_xml::to_vec(document, node, &penstock_xml::WriteOptions::default()))
-                .into_owned()
+            let mut xml = Vec::new();
+            penstock_message::write_fragment(&mut xml, document, node);
+            String::from_utf8_lossy(&xml).into_owned()
         }
         NodeKind::Document => match document.root_element() {
             Some(root) => node_text(document, root),

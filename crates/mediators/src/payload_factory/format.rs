@@ -28,7 +28,7 @@ pub enum Piece {
     Argument {
         /// Which.
         index: usize,
-        /// It stands between double quotes.
+        /// It stands in a string of JSON.
         quoted: bool,
         /// It stands inside a tag.
         attribute: bool,
@@ -37,7 +37,7 @@ pub enum Piece {
     Expression {
         /// What.
         expression: Expression,
-        /// It stands between double quotes.
+        /// It stands in a string of JSON.
         quoted: bool,
         /// It stands inside a tag.
         attribute: bool,
@@ -67,7 +67,8 @@ pub fn compile(
 ) -> Option<Format> {
     let at = el.place();
     let (text, is_envelope) = text_of(el, cx, media)?;
-    let mut cutter = Cutter { cx, el, at, media, freemarker, arguments, pieces: Vec::new(), in_tag: false };
+    let mut cutter =
+        Cutter { cx, el, at, media, freemarker, arguments, pieces: Vec::new(), in_tag: false, in_string: false };
     cutter.cut(&text)?;
     let pieces = cutter.pieces;
     el.accept_all();
@@ -162,6 +163,8 @@ struct Cutter<'a, 'e, 'r> {
     arguments: usize,
     pieces: Vec<Piece>,
     in_tag: bool,
+    /// Inside a string of JSON.
+    in_string: bool,
 }
 
 impl Cutter<'_, '_, '_> {
@@ -170,17 +173,11 @@ impl Cutter<'_, '_, '_> {
             self.cx.error(self.at.clone(), "FreeMarker directives (`<#…>`) are not supported yet; `${…}` is");
             return None;
         }
-        let mut rest = text;
         for piece in pieces(text) {
             match piece {
-                template::Piece::Text(part) => {
-                    rest = &rest[part.len()..];
-                    if self.freemarker { self.text(part) } else { self.arguments(part, rest) }
-                }
-                template::Piece::Expression(part) => {
-                    rest = &rest[part.len()..];
-                    self.expression(part, rest)?;
-                }
+                template::Piece::Text(part) if self.freemarker => self.text(part),
+                template::Piece::Text(part) => self.arguments(part),
+                template::Piece::Expression(part) => self.expression(part)?,
             }
         }
         Some(())
@@ -195,15 +192,23 @@ impl Cutter<'_, '_, '_> {
         {
             self.in_tag = text.as_bytes()[at] == b'<';
         }
+        if self.media == Media::Json {
+            let mut letters = text.bytes();
+            while let Some(letter) = letters.next() {
+                match letter {
+                    b'\\' if self.in_string => {
+                        letters.next();
+                    }
+                    b'"' => self.in_string = !self.in_string,
+                    _ => {}
+                }
+            }
+        }
         self.pieces.push(Piece::Text(text.into()));
     }
 
-    fn before_is_quote(&self) -> bool {
-        matches!(self.pieces.last(), Some(Piece::Text(text)) if text.ends_with('"'))
-    }
-
-    /// Finds `$n` in a text; `after` is what follows the text.
-    fn arguments(&mut self, text: &str, after: &str) {
+    /// Finds `$n` in a text.
+    fn arguments(&mut self, text: &str) {
         let mut rest = text;
         let mut from = 0;
         while let Some(at) = rest[from..].find('$').map(|at| at + from) {
@@ -216,14 +221,13 @@ impl Cutter<'_, '_, '_> {
             self.text(&rest[..at]);
             rest = &rest[at + 1 + digits..];
             from = 0;
-            let next = rest.chars().next().or_else(|| after.chars().next());
-            let quoted = self.media == Media::Json && self.before_is_quote() && next == Some('"');
-            self.pieces.push(Piece::Argument { index: number - 1, quoted, attribute: self.in_tag });
+            let piece = Piece::Argument { index: number - 1, quoted: self.in_string, attribute: self.in_tag };
+            self.pieces.push(piece);
         }
         self.text(rest);
     }
 
-    fn expression(&mut self, text: &str, after: &str) -> Option<()> {
+    fn expression(&mut self, text: &str) -> Option<()> {
         let text = if self.media == Media::Xml { unescape(text) } else { text.to_owned() };
         if self.freemarker {
             let translated = freemarker(&text);
@@ -231,8 +235,7 @@ impl Cutter<'_, '_, '_> {
             return Some(());
         }
         let expression = Expression::compile(self.cx, self.el, &text, self.at.clone())?;
-        let quoted = self.media == Media::Json && self.before_is_quote() && after.starts_with('"');
-        self.pieces.push(Piece::Expression { expression, quoted, attribute: self.in_tag });
+        self.pieces.push(Piece::Expression { expression, quoted: self.in_string, attribute: self.in_tag });
         Some(())
     }
 }

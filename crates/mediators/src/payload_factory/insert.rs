@@ -13,6 +13,8 @@ use crate::{payload, typed};
 /// Inserts an argument.
 pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, attribute: bool) {
     match (&given.value, media) {
+        // Nothing at all would make the whole body no JSON any more.
+        (GivenValue::Nothing, Media::Json) if !quoted => out.push_str("null"),
         (GivenValue::Nothing, _) => {}
         (GivenValue::Text(text), Media::Text) => out.push_str(text),
         (GivenValue::Json(json, raw), Media::Text) => out.push_str(&json_text(json, raw.as_deref())),
@@ -62,17 +64,16 @@ fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
     escape_json(out, text);
 }
 
-/// Text that is XML goes in as XML, unless it is to be text.
+/// Text that is XML, one element or several, goes in as XML, unless it is to be text.
 fn xml(out: &mut String, text: &str, literal: bool, attribute: bool) {
     let trimmed = text.trim();
-    if !literal
-        && !attribute
-        && trimmed.starts_with('<')
-        && trimmed.ends_with('>')
-        && payload::parse(trimmed.as_bytes().to_vec()).is_ok()
-    {
-        out.push_str(without_declaration(trimmed));
-        return;
+    if !literal && !attribute && trimmed.starts_with('<') && trimmed.ends_with('>') {
+        let content = without_declaration(trimmed);
+        // Several nodes of a path stand one after another: inside an element they are a document.
+        if payload::parse(format!("<r>{content}</r>").into_bytes()).is_ok() {
+            out.push_str(content);
+            return;
+        }
     }
     escape_xml(out, text, attribute);
 }
@@ -138,7 +139,12 @@ pub fn expression(
     place: (Media, bool, bool),
 ) -> Result<(), Fault> {
     let (media, quoted, attribute) = place;
-    let Some(value) = value else { return Ok(()) };
+    let Some(value) = value else {
+        if media == Media::Json && !quoted {
+            out.push_str("null");
+        }
+        return Ok(());
+    };
     if path
         && let Value::Xml(document, nodes) = value
         && let Some(text) = only_text(document, nodes)
@@ -222,6 +228,7 @@ mod tests {
         check("<a>1</a>", Media::Xml, false, false, "<a>1</a>");
         check("<a>1</a>", Media::Xml, false, true, "&lt;a&gt;1&lt;/a&gt;");
         check("<a>1", Media::Xml, false, false, "&lt;a&gt;1");
+        check("<a/><b/>", Media::Xml, false, false, "<a/><b/>");
         check("{\"a\":1}", Media::Xml, false, false, "{\"a\":1}");
         check("a \"b\"\n", Media::Json, true, false, "a \\\"b\\\"\\n");
         check("{\"a\":1}", Media::Json, false, false, "{\"a\":1}");
