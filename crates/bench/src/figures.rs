@@ -35,7 +35,7 @@ pub enum Metric {
     BackendCpu,
     LoadAverage,
     Unsent,
-    Reconnects,
+    Connections,
     Seconds,
 }
 
@@ -72,7 +72,7 @@ const COLUMNS: [(Metric, &str, usize); 31] = [
     (M::BackendCpu, "Back-end CPU (µs/request)", 2),
     (M::LoadAverage, "Load Average - Last 1 minute", 2),
     (M::Unsent, "Requests Never Sent", 0),
-    (M::Reconnects, "Connections Reopened", 0),
+    (M::Connections, "Connections Opened", 0),
     (M::Seconds, "Measured Time (s)", 2),
 ];
 
@@ -144,7 +144,7 @@ impl Figures {
         let samples = number(outcome.tally.samples());
         figures.set(M::LoadCpu, outcome.load_cpu.total_us() / samples);
         figures.set(M::Unsent, number(outcome.tally.unsent));
-        figures.set(M::Reconnects, number(outcome.tally.reconnects));
+        figures.set(M::Connections, number(outcome.tally.connections));
         figures
     }
 

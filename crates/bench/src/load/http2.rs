@@ -1,9 +1,8 @@
 //! Users over HTTP/2: a group shares one connection, each user has one stream open at a time.
 use super::connection::{Broken, Stream, open};
 use super::user::{KNOCK_PAUSE, wait_for_turn};
-use super::worker::Shared;
+use super::worker::{Finished, Shared};
 use crate::http::response::SAMPLE_BYTES;
-use crate::jtl::Sample;
 use bytes::Bytes;
 use h2::client::SendRequest;
 use std::cell::RefCell;
@@ -32,78 +31,56 @@ pub async fn run_group(shared: Rc<Shared>, numbers: Vec<usize>) {
 struct Answer {
     status: u16,
     body_bytes: u64,
-    received_bytes: u64,
     sample: Vec<u8>,
 }
 
 async fn run_user(shared: Rc<Shared>, group: Rc<Group>, number: usize) {
     wait_for_turn(&shared, number).await;
     let spec = &shared.part.spec;
-    let mut previous_end = Instant::now();
+    let mut now = Instant::now();
     let mut requests = 0;
-    loop {
-        let intended = match &shared.pacer {
-            None => previous_end,
-            Some(pacer) => match pacer.next().await {
-                Some(moment) => moment,
-                None => return,
-            },
-        };
-        if shared.over(intended) {
-            return;
-        }
+    while let Some(start) = shared.next_start(now).await {
         let mut first_byte = None;
         let exchange = exchange(&shared, &group, &mut first_byte);
         let outcome = tokio::time::timeout(spec.response_timeout, exchange).await.unwrap_or(Err(Broken::Timeout));
-        let end = Instant::now();
-        previous_end = end;
-        let verdict = match &outcome {
-            Ok(answer) => spec
-                .expect
-                .check(answer.status, spec.request.body.len() as u64, answer.body_bytes, &answer.sample)
-                .map_err(|unexpected| spec.expect.explain(&unexpected)),
-            Err(broken) => Err(broken.to_string()),
-        };
-        let received_bytes = outcome.as_ref().map_or(0, |answer| answer.received_bytes);
-        // The compressed head is not counted: its size depends on what was sent before.
+        now = Instant::now();
         let sent_bytes = spec.request.body.len() as u64;
-        if shared.measured(end) {
-            let mut tally = shared.tally.borrow_mut();
-            tally.record(end - intended, sent_bytes, received_bytes);
-            if let Err(reason) = &verdict {
-                tally.record_failure(reason);
+        let failure = match &outcome {
+            Ok(answer) => {
+                let checked = spec.expect.check(answer.status, sent_bytes, answer.body_bytes, &answer.sample);
+                checked.err().map(|unexpected| spec.expect.explain(&unexpected))
             }
-        }
-        if let Err(reason) = &verdict {
-            let response = outcome.as_ref().map_or_else(|_| Vec::new(), shown);
-            shared.keep_failure(end, reason, &shared.part.template.fill(""), &response);
-        }
-        if let Some(jtl) = &shared.jtl {
-            jtl.borrow_mut().write(&Sample {
-                start: intended,
-                end,
-                status: outcome.as_ref().map_or(0, |answer| answer.status),
-                failure: verdict.as_ref().err().map(String::as_str),
-                user: number,
-                users: shared.users_started.get() * shared.part.threads,
-                received_bytes,
-                sent_bytes,
-                first_byte,
-                connected_after: std::time::Duration::ZERO,
-            });
-        }
+            Err(broken) => Some(broken.to_string()),
+        };
+        let answer = outcome.as_ref().ok();
+        let (request, head) = match &failure {
+            Some(_) => (shared.part.template.fill(""), answer.map(|answer| format!("HTTP/2 {}\n\n", answer.status))),
+            None => Default::default(),
+        };
+        shared.record(&Finished {
+            start,
+            end: now,
+            user: number,
+            status: answer.map_or(0, |answer| answer.status),
+            failure: failure.as_deref(),
+            request: &request,
+            response_head: head.as_deref().unwrap_or_default().as_bytes(),
+            response_body: answer.map_or(&[], |answer| &answer.sample),
+            // The compressed heads are not counted: their size depends on what was sent before.
+            sent_bytes,
+            received_bytes: answer.map_or(0, |answer| answer.body_bytes),
+            first_byte,
+            connecting: None,
+        });
         requests += 1;
         if shared.had_enough(requests) {
             return;
         }
         if matches!(outcome, Err(Broken::Connect(_) | Broken::ConnectTimeout | Broken::Tls(_))) {
             tokio::time::sleep(KNOCK_PAUSE).await;
+            now = Instant::now();
         }
     }
-}
-
-fn shown(answer: &Answer) -> Vec<u8> {
-    [format!("HTTP/2 {}\n\n", answer.status).as_bytes(), &answer.sample].concat()
 }
 
 async fn exchange(shared: &Rc<Shared>, group: &Group, first_byte: &mut Option<Instant>) -> Result<Answer, Broken> {
@@ -173,8 +150,7 @@ async fn send(shared: &Shared, sender: SendRequest<Bytes>, first_byte: &mut Opti
     let response = response.await.map_err(failed)?;
     *first_byte = shared.jtl.is_some().then(Instant::now);
     let kept_bytes = spec.expect.body_bytes_needed().max(SAMPLE_BYTES);
-    let mut answer =
-        Answer { status: response.status().as_u16(), body_bytes: 0, received_bytes: 0, sample: Vec::new() };
+    let mut answer = Answer { status: response.status().as_u16(), body_bytes: 0, sample: Vec::new() };
     let mut body = response.into_body();
     while let Some(data) = body.data().await {
         let data = data.map_err(failed)?;
@@ -183,7 +159,6 @@ async fn send(shared: &Shared, sender: SendRequest<Bytes>, first_byte: &mut Opti
         let room = kept_bytes.saturating_sub(answer.sample.len()).min(data.len());
         answer.sample.extend_from_slice(&data[..room]);
     }
-    answer.received_bytes = answer.body_bytes;
     Ok(answer)
 }
 

@@ -38,8 +38,8 @@ pub struct Tally {
     pub sent_bytes: u64,
     /// Bytes read, heads included.
     pub received_bytes: u64,
-    /// Connections opened in the window, beyond the first of each user.
-    pub reconnects: u64,
+    /// Connections opened in the window.
+    pub connections: u64,
     /// Open loop: requests that came due and were not sent because no connection was free.
     pub unsent: u64,
     /// The first failure of the whole run, warm-up included.
@@ -57,7 +57,7 @@ impl Default for Tally {
             reasons: BTreeMap::new(),
             sent_bytes: 0,
             received_bytes: 0,
-            reconnects: 0,
+            connections: 0,
             unsent: 0,
             first_failure: None,
         }
@@ -119,7 +119,7 @@ impl Tally {
         }
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
-        self.reconnects += other.reconnects;
+        self.connections += other.connections;
         self.unsent += other.unsent;
         self.first_failure = match (self.first_failure.take(), other.first_failure) {
             (Some(a), Some(b)) => Some(if b.after < a.after { b } else { a }),

@@ -1,7 +1,6 @@
 //! One user over HTTP/1.1: takes turns between waiting, sending, and recording.
 use super::connection::{Broken, Connection, Patience, open};
-use super::worker::Shared;
-use crate::jtl::Sample;
+use super::worker::{Finished, Shared};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -12,80 +11,57 @@ pub const KNOCK_PAUSE: Duration = Duration::from_millis(100);
 /// Runs user `number` until the load is over.
 pub async fn run(shared: Rc<Shared>, number: usize) {
     wait_for_turn(&shared, number).await;
-    let spec = &shared.part.spec;
-    let sent_body_bytes = shared.part.template.body_bytes as u64;
-    let mut patience = Patience::new(spec.response_timeout);
+    let mut patience = Patience::new(shared.part.spec.response_timeout);
     let mut connection: Option<Connection> = None;
-    let mut previous_end = Instant::now();
+    let mut now = Instant::now();
     let mut requests = 0;
-    loop {
-        let intended = match &shared.pacer {
-            // The closed loop starts the next request the moment the previous response ends.
-            None => previous_end,
-            Some(pacer) => match pacer.next().await {
-                Some(moment) => moment,
-                None => return,
-            },
-        };
-        if shared.over(intended) {
-            return;
-        }
+    while let Some(start) = shared.next_start(now).await {
         let request = shared.part.template.fill(shared.token());
         let mut attempt = Attempt::default();
-        let begun = if shared.pacer.is_some() { Instant::now() } else { intended };
-        patience.begin(begun);
+        // The time limit counts from sending, also for a request that was due earlier.
+        patience.begin(if shared.pacer.is_some() { Instant::now() } else { start });
         let outcome = exchange(&shared, &mut connection, &request, &mut patience, &mut attempt).await;
-        let end = Instant::now();
-        previous_end = end;
-        let verdict = match &outcome {
-            Ok(()) => connection.as_ref().map_or(Ok(()), |connection| {
-                let reader = &connection.reader;
-                let checked = spec.expect.check(reader.status, sent_body_bytes, reader.body_bytes, &reader.sample);
-                checked.map_err(|unexpected| spec.expect.explain(&unexpected))
-            }),
-            Err(broken) => Err(broken.to_string()),
-        };
-        let received_bytes = connection.as_ref().map_or(0, |connection| connection.reader.received_bytes);
-        if shared.measured(end) {
-            let mut tally = shared.tally.borrow_mut();
-            tally.record(end - intended, request.len() as u64, received_bytes);
-            tally.reconnects += u64::from(attempt.reconnected);
-            if let Err(reason) = &verdict {
-                tally.record_failure(reason);
-            }
-        }
-        if let Err(reason) = &verdict {
-            let response = connection.as_ref().map(|c| [&c.reader.head[..], &c.reader.sample[..]].concat());
-            shared.keep_failure(end, reason, &request, &response.unwrap_or_default());
-        }
-        if let Some(jtl) = &shared.jtl {
-            let status =
-                connection.as_ref().filter(|_| outcome.is_ok()).map_or(0, |connection| connection.reader.status);
-            jtl.borrow_mut().write(&Sample {
-                start: intended,
-                end,
-                status,
-                failure: verdict.as_ref().err().map(String::as_str),
-                user: number,
-                users: shared.users_started.get() * shared.part.threads,
-                received_bytes,
-                sent_bytes: request.len() as u64,
-                first_byte: attempt.first_byte,
-                connected_after: attempt.connecting,
-            });
-        }
+        now = Instant::now();
+        let failure = failure(&shared, &outcome, connection.as_ref());
+        let reader = connection.as_ref().map(|connection| &connection.reader);
+        shared.record(&Finished {
+            start,
+            end: now,
+            user: number,
+            status: reader.filter(|_| outcome.is_ok()).map_or(0, |reader| reader.status),
+            failure: failure.as_deref(),
+            request: &request,
+            response_head: reader.map_or(&[], |reader| &reader.head),
+            response_body: reader.map_or(&[], |reader| &reader.sample),
+            sent_bytes: request.len() as u64,
+            received_bytes: reader.map_or(0, |reader| reader.received_bytes),
+            first_byte: attempt.first_byte,
+            connecting: attempt.connecting,
+        });
         requests += 1;
         if shared.had_enough(requests) {
             return;
         }
-        let keep = outcome.is_ok() && connection.as_ref().is_some_and(|connection| connection.reader.keep_alive);
-        if !keep || !spec.request.keep_alive {
+        let open = outcome.is_ok() && reader.is_some_and(|reader| reader.keep_alive);
+        if !open || !shared.part.spec.request.keep_alive {
             connection = None;
         }
         if matches!(outcome, Err(Broken::Connect(_) | Broken::ConnectTimeout | Broken::Tls(_))) {
             tokio::time::sleep(KNOCK_PAUSE).await;
+            now = Instant::now();
         }
     }
+}
+
+/// Why the exchange does not count as a success, if it does not.
+fn failure(shared: &Shared, outcome: &Result<(), Broken>, connection: Option<&Connection>) -> Option<String> {
+    if let Err(broken) = outcome {
+        return Some(broken.to_string());
+    }
+    let (reader, expect) = (&connection?.reader, &shared.part.spec.expect);
+    let sent_bytes = shared.part.template.body_bytes as u64;
+    let checked = expect.check(reader.status, sent_bytes, reader.body_bytes, &reader.sample);
+    checked.err().map(|unexpected| expect.explain(&unexpected))
 }
 
 /// The ramp-up: user `number` of N starts after that share of the ramp-up time.
@@ -103,9 +79,9 @@ fn ratio(part: usize, whole: usize) -> f64 {
 /// What is known about an exchange besides its outcome.
 #[derive(Default)]
 struct Attempt {
-    reconnected: bool,
     first_byte: Option<Instant>,
-    connecting: Duration,
+    /// How long opening a connection took, if one was opened.
+    connecting: Option<Duration>,
 }
 
 /// One exchange, on the open connection if there is one. A server may close an idle connection at the very moment the
@@ -124,8 +100,7 @@ async fn exchange(
             None => {
                 let begun = Instant::now();
                 let stream = open(shared).await?;
-                attempt.connecting = begun.elapsed();
-                attempt.reconnected = true;
+                attempt.connecting = Some(begun.elapsed());
                 connection.insert(Connection::new(stream, shared))
             }
         };

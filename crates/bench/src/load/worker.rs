@@ -5,7 +5,7 @@ use super::tally::{FailedExchange, Tally};
 use super::{LoadSpec, Protocol, http2, user};
 use crate::error::Error;
 use crate::http::request::Template;
-use crate::jtl::JtlBuffer;
+use crate::jtl::{JtlBuffer, Sample};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -57,6 +57,16 @@ impl Shared {
         tokens.get(index % tokens.len()).map_or("", String::as_str)
     }
 
+    /// When the next request starts, or was due: in the closed loop at once, in the open loop when the clock says so.
+    /// `None` when no further request may start.
+    pub async fn next_start(&self, now: Instant) -> Option<Instant> {
+        let start = match &self.pacer {
+            None => now,
+            Some(pacer) => pacer.next().await?,
+        };
+        (start < self.part.window_closes).then_some(start)
+    }
+
     /// Tells that a user has made so many requests; `true` if it may make no more.
     pub fn had_enough(&self, requests: u64) -> bool {
         let enough = self.part.spec.requests_per_user_max.is_some_and(|max| requests >= max);
@@ -66,29 +76,76 @@ impl Shared {
         enough
     }
 
-    /// Whether no further request may start.
-    pub fn over(&self, now: Instant) -> bool {
-        now >= self.part.window_closes
-    }
-
     /// Whether a sample that ends now counts. Counting by the end keeps the throughput true when responses
     /// take a good part of the window: as many samples reach into it as reach out of it.
-    pub fn measured(&self, now: Instant) -> bool {
+    fn measured(&self, now: Instant) -> bool {
         now >= self.part.window_opens && now < self.part.window_closes
     }
 
-    /// Keeps the first failure with what was sent and received.
-    pub fn keep_failure(&self, at: Instant, reason: &str, request: &[u8], response: &[u8]) {
-        let mut tally = self.tally.borrow_mut();
-        if tally.first_failure.is_none() {
-            tally.first_failure = Some(FailedExchange {
-                after: at.duration_since(self.part.start),
-                reason: reason.to_owned(),
-                request: excerpt(request),
-                response: excerpt(response),
+    /// Counts a finished exchange, keeps it if it is the first that failed, and writes its line.
+    pub fn record(&self, exchange: &Finished<'_>) {
+        if self.measured(exchange.end) {
+            let mut tally = self.tally.borrow_mut();
+            tally.record(exchange.end - exchange.start, exchange.sent_bytes, exchange.received_bytes);
+            tally.connections += u64::from(exchange.connecting.is_some());
+            if let Some(reason) = exchange.failure {
+                tally.record_failure(reason);
+            }
+        }
+        if let Some(reason) = exchange.failure {
+            self.keep_failure(exchange, reason);
+        }
+        if let Some(jtl) = &self.jtl {
+            jtl.borrow_mut().write(&Sample {
+                start: exchange.start,
+                end: exchange.end,
+                status: exchange.status,
+                failure: exchange.failure,
+                user: exchange.user,
+                // Every thread starts its users at the same pace.
+                users: self.users_started.get() * self.part.threads,
+                received_bytes: exchange.received_bytes,
+                sent_bytes: exchange.sent_bytes,
+                first_byte: exchange.first_byte,
+                connected_after: exchange.connecting.unwrap_or_default(),
             });
         }
     }
+
+    fn keep_failure(&self, exchange: &Finished<'_>, reason: &str) {
+        let mut tally = self.tally.borrow_mut();
+        if tally.first_failure.is_none() {
+            tally.first_failure = Some(FailedExchange {
+                after: exchange.end.saturating_duration_since(self.part.start),
+                reason: reason.to_owned(),
+                request: excerpt(exchange.request),
+                response: format!("{}{}", excerpt(exchange.response_head), excerpt(exchange.response_body)),
+            });
+        }
+    }
+}
+
+/// An exchange that is over, well or not.
+pub struct Finished<'a> {
+    /// When it began; in the open loop, when it was due.
+    pub start: Instant,
+    pub end: Instant,
+    /// Number of the user.
+    pub user: usize,
+    /// Status code; 0 if there was no complete response.
+    pub status: u16,
+    /// Why it does not count as a success.
+    pub failure: Option<&'a str>,
+    pub request: &'a [u8],
+    pub response_head: &'a [u8],
+    /// The beginning of the body.
+    pub response_body: &'a [u8],
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// When the response began, if anyone wants to know.
+    pub first_byte: Option<Instant>,
+    /// Time it took to open a connection, if one was opened.
+    pub connecting: Option<Duration>,
 }
 
 /// As much of a message as a person wants to see on a terminal.
