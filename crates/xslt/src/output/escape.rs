@@ -1,34 +1,55 @@
 //! Escaping of text and attribute values in XML.
 
-/// Whether a byte may need attention in text. Comparisons, not a table: they are made for many bytes at once.
+/// Whether a byte may need attention in text.
 #[inline]
-fn in_text(byte: u8) -> bool {
+const fn in_text(byte: u8) -> bool {
     byte == b'&' || byte == b'<' || byte == b'>' || byte == b'\r'
 }
 
 /// Whether a byte may need attention in an attribute value.
 #[inline]
-fn in_attribute(byte: u8) -> bool {
+const fn in_attribute(byte: u8) -> bool {
     in_text(byte) || byte == b'"' || byte == b'\t' || byte == b'\n'
 }
+
+/// The same as tables: for short text a load per byte is cheaper than getting ready to compare many bytes at once.
+const TEXT: [bool; 256] = table(false);
+const ATTRIBUTE: [bool; 256] = table(true);
+
+const fn table(attribute: bool) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = if attribute { in_attribute(byte as u8) } else { in_text(byte as u8) };
+        byte += 1;
+    }
+    table
+}
+
+/// From this length on comparing many bytes at once pays.
+const SHORT_BYTES: usize = 24;
 
 /// Appends text.
 #[inline]
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
-    escape(out, text.as_bytes(), in_text);
+    escape(out, text.as_bytes(), &TEXT, in_text);
 }
 
 /// Appends an attribute value for double quotes.
 #[inline]
 pub(super) fn attribute(out: &mut Vec<u8>, text: &str) {
-    escape(out, text.as_bytes(), in_attribute);
+    escape(out, text.as_bytes(), &ATTRIBUTE, in_attribute);
 }
 
 #[inline]
-fn escape(out: &mut Vec<u8>, bytes: &[u8], special: impl Fn(u8) -> bool) {
-    // Most text needs nothing; finding that out needs no branch per byte.
-    let clean = bytes.iter().fold(false, |found, byte| found | special(*byte));
-    if !clean {
+fn escape(out: &mut Vec<u8>, bytes: &[u8], table: &[bool; 256], special: impl Fn(u8) -> bool) {
+    // Most text needs nothing.
+    let found = if bytes.len() < SHORT_BYTES {
+        bytes.iter().any(|byte| table[usize::from(*byte)])
+    } else {
+        bytes.iter().fold(false, |found, byte| found | special(*byte))
+    };
+    if !found {
         out.extend_from_slice(bytes);
         return;
     }

@@ -4,17 +4,22 @@
 //! time would be quadratic in their number, so the search goes on where the last one stopped and remembers what it
 //! passed.
 
+use penstock_xml::tree::Children;
 use penstock_xml::{Document, NodeId};
 use penstock_xpath::Node;
 
 use super::Run;
 
-/// The first children by name of one element, as far as they were needed.
+/// Where the search among the children of one element stands.
+pub(super) struct ChildSearch<'a> {
+    document: &'a Document,
+    parent: Node,
+    rest: Children<'a>,
+}
+
+/// The first children by name of the element that is searched, as far as they were needed.
 #[derive(Debug, Default)]
 pub(super) struct ChildCache {
-    parent: Option<Node>,
-    /// Where to go on.
-    next: Option<NodeId>,
     /// Distinguishes the entries of this element from older ones.
     stamp: u32,
     /// By symbol: the stamp and the child.
@@ -28,23 +33,33 @@ const NO_SYMBOL: u32 = u32::MAX;
 impl ChildCache {
     /// Forgets the document but keeps the memory.
     pub fn reset(&mut self) {
-        self.parent = None;
         self.symbols.clear();
     }
 
     /// The first child of document 0's element with that name.
     #[inline]
-    pub fn first(&mut self, run: &Run<'_>, document: &Document, parent: Node, symbol: u32) -> Option<NodeId> {
-        if self.parent != Some(parent) {
-            self.begin(run, document, parent);
-        }
+    pub fn first<'a>(
+        &mut self,
+        run: &Run<'a>,
+        search: &mut Option<ChildSearch<'a>>,
+        parent: Node,
+        symbol: u32,
+    ) -> Option<(&'a Document, NodeId)> {
+        let search = match search {
+            Some(search) if search.parent == parent => search,
+            other => {
+                let document: &'a Document = run.session.document(parent.document);
+                self.begin(run, document);
+                other.insert(ChildSearch { document, parent, rest: document.children(parent.id) })
+            }
+        };
+        let document = search.document;
         if let Some((stamp, child)) = self.found.get(symbol as usize)
             && *stamp == self.stamp
         {
-            return Some(*child);
+            return Some((document, *child));
         }
-        while let Some(child) = self.next {
-            self.next = document.next_sibling(child);
+        for child in search.rest.by_ref() {
             if !document.is_element(child) {
                 continue;
             }
@@ -56,18 +71,18 @@ impl ChildCache {
             if entry.0 != self.stamp {
                 *entry = (self.stamp, child);
                 if name == symbol {
-                    return Some(child);
+                    return Some((document, child));
                 }
             }
         }
         None
     }
 
-    fn begin(&mut self, run: &Run<'_>, document: &Document, parent: Node) {
+    fn begin(&mut self, run: &Run<'_>, document: &Document) {
         if self.symbols.is_empty() {
             self.symbols.resize(document.name_count(), NO_SYMBOL);
             for symbol in 0..run.program.symbols.len() as u32 {
-                if let Some(name) = run.name_in(parent.document, symbol) {
+                if let Some(name) = run.name_in(0, symbol) {
                     self.symbols[name.index()] = symbol;
                 }
             }
@@ -75,8 +90,6 @@ impl ChildCache {
             self.found.resize(run.program.symbols.len(), (0, Document::ROOT));
             self.stamp = 0;
         }
-        self.parent = Some(parent);
-        self.next = document.first_child(parent.id);
         self.stamp = self.stamp.wrapping_add(1);
         if self.stamp == 0 {
             // After four thousand million elements the stamps begin anew.

@@ -87,6 +87,7 @@ pub(crate) struct Machine<'a, 'o> {
     pub(super) named: Vec<bool>,
     pub(super) dispatch: Option<(u32, u32, Rc<super::apply::DispatchTable>)>,
     pub(super) children: super::children::ChildCache,
+    pub(super) search: Option<super::children::ChildSearch<'a>>,
 }
 
 impl<'a, 'o> Machine<'a, 'o> {
@@ -109,6 +110,7 @@ impl<'a, 'o> Machine<'a, 'o> {
             named: Vec::new(),
             dispatch: None,
             children: Default::default(),
+            search: None,
         }
     }
 

@@ -21,15 +21,16 @@ impl<'a> Machine<'a, '_> {
             && let Some(Item::Node(node)) = self.focus.item
         {
             // The most frequent operation of all: nothing is allocated for it.
-            let document: &'a Document = self.session.document(node.document);
-            let child = if node.document == 0 {
-                self.children.first(self.run, document, node, name)
+            let found = if node.document == 0 {
+                self.children.first(self.run, &mut self.search, node, name)
             } else {
-                self.run.name_in(node.document, name).and_then(|name| {
+                let document: &'a Document = self.session.document(node.document);
+                let child = self.run.name_in(node.document, name).and_then(|name| {
                     document.children(node.id).find(|id| document.is_element(*id) && document.name_id(*id) == name)
-                })
+                });
+                child.map(|child| (document, child))
             };
-            if let Some(child) = child {
+            if let Some((document, child)) = found {
                 self.sink.text(&text_content(document, child), self.session);
             }
             return Ok(());
