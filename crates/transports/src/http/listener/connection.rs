@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
@@ -10,7 +11,7 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use penstock_engine::ports::{Client, Request};
 use penstock_message::{Body, BodyError, HeaderBlock, Headers, Message, Method, RequestLine};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWrite;
 
 use super::reply::{Reply, ReplyTo};
 use super::{AccessEntry, OnDrop, Shared};
@@ -296,25 +297,30 @@ impl Connection {
 
     /// Closes so that the client can read the reply: closing with unread bytes would reset the connection and
     /// throw the reply away (RFC 9112 §9.6).
-    #[expect(clippy::await_holding_refcell_ref, reason = "nothing else touches the wire of a connection that is over")]
     async fn close(&self) {
-        let Ok(mut wire) = self.wire.try_borrow_mut() else { return };
-        let limit = self.shared.limits.drain_bytes_max;
+        let shutdown = poll_fn(|cx| Pin::new(self.wire.borrow_mut().socket()).poll_shutdown(cx));
         let linger = async {
-            let socket = wire.socket();
-            if socket.shutdown().await.is_err() {
-                return;
-            }
-            let mut waste = [0u8; 4096];
-            let mut read = 0;
-            while read < limit {
-                match socket.read(&mut waste).await {
-                    Ok(count @ 1..) => read += count as u64,
-                    _ => return,
-                }
+            if shutdown.await.is_ok() {
+                let mut read = 0;
+                poll_fn(|cx| self.poll_linger(cx, &mut read)).await;
             }
         };
-        let _ = tokio::time::timeout(self.shared.config.timeouts.linger, linger).await;
+        // Boxed, because every idle connection would otherwise reserve the room for it.
+        let _ = Box::pin(tokio::time::timeout(self.shared.config.timeouts.linger, linger)).await;
+    }
+
+    /// Reads until the client closes or has sent more than is worth reading.
+    fn poll_linger(&self, cx: &mut Context<'_>, read: &mut u64) -> Poll<()> {
+        let mut wire = self.wire.borrow_mut();
+        while *read < self.shared.limits.drain_bytes_max {
+            let waste = wire.buffer.len();
+            wire.consume(waste);
+            match ready!(wire.poll_fill(cx)) {
+                Ok(count @ 1..) => *read += count as u64,
+                _ => break,
+            }
+        }
+        Poll::Ready(())
     }
 }
 

@@ -150,7 +150,8 @@ async fn serve_connection(tcp: TcpStream, peer: SocketAddr, shared: Rc<Shared>) 
         None => Socket::Plain(tcp),
         Some(tls) => {
             let handshake = tokio_rustls::TlsAcceptor::from(tls.current()).accept(tcp);
-            match tokio::time::timeout(shared.config.timeouts.handshake, handshake).await {
+            // What few connections need is boxed, so that the others do not reserve the room for it.
+            match Box::pin(tokio::time::timeout(shared.config.timeouts.handshake, handshake)).await {
                 Ok(Ok(stream)) => Socket::Tls(Box::new(stream.into())),
                 // The library has sent its alert; there is nobody to tell more.
                 Ok(Err(_)) | Err(_) => return,
@@ -158,10 +159,10 @@ async fn serve_connection(tcp: TcpStream, peer: SocketAddr, shared: Rc<Shared>) 
         }
     };
     if socket.alpn() == Some(b"h2") {
-        return http2::serve(socket, bytes::BytesMut::new(), peer, local, &shared).await;
+        return Box::pin(http2::serve(socket, bytes::BytesMut::new(), peer, local, &shared)).await;
     }
     if let Some((socket, read)) = Connection::new(socket, peer, local, &shared).serve().await {
-        http2::serve(socket, read, peer, local, &shared).await;
+        Box::pin(http2::serve(socket, read, peer, local, &shared)).await;
     }
 }
 
