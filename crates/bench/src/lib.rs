@@ -1,8 +1,12 @@
 //! The benchmark kit: load generator, echo backend and reports.
 //!
-//! It measures any gateway over sockets and knows nothing of the rest of the product: no artifact,
-//! no mediator, no engine. Start reading at [`command`], which is what the binary calls; then [`load`] for how
-//! requests are made and [`jtl`] for the files JMeter writes.
+//! It measures any gateway over sockets and knows nothing of the rest of the product: no artifact, no mediator, no
+//! engine. The library is what the binary's `bench` and `echo` commands call.
+//!
+//! Start reading at [`command`] (what can be typed). A plan ([`plan`]) goes through [`runner`], which starts gateways
+//! ([`target`]) and the backend ([`echo`]), runs one load after another ([`load`], over [`http`]), watches the gateway's
+//! processes ([`observe`]), and keeps every test ([`results`], [`figures`]); [`report`] makes tables and pages of them.
+//! [`jmx`] and [`jtl`] are JMeter's files: its plans in, its results in and out.
 mod calendar;
 pub mod command;
 pub mod csv;

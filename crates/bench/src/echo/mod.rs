@@ -1,6 +1,6 @@
 //! The backend of the published tests: answers every request with its own body and content type, after a delay.
 //!
-//! One thread per core, each with its own listener on the same port; HTTP/1.1 in [`http1`], HTTP/2 in [`http2`].
+//! One thread per core, each with its own listener on the same port; HTTP/1.1 in `http1`, HTTP/2 in `http2`.
 //! A connection that opens with the HTTP/2 preface, or negotiates `h2` over TLS, speaks HTTP/2.
 mod http1;
 mod http2;

@@ -1,7 +1,7 @@
 //! The load side: many users who send one request after another, or requests at a fixed rate.
 //!
 //! Users are tasks on one current-thread runtime per load thread; nothing is shared between threads while they run.
-//! Start reading at [`run`]; then [`worker`] for a thread, [`user`] for a user, [`connection`] for one exchange.
+//! Start reading at [`run`]; then `worker` for a thread, `user` for a user, `connection` for one exchange.
 mod connection;
 pub mod expect;
 mod http2;
