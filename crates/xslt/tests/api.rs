@@ -173,6 +173,18 @@ fn attributes_replace_and_namespaces_follow() {
 }
 
 #[test]
+fn literal_elements_in_no_namespace_under_a_default_one() {
+    let body = "<xsl:template match='/'><o xmlns='urn:d'><xsl:apply-templates select='r/a'/></o></xsl:template>\
+                <xsl:template match='a'><p:w xmlns:p='urn:p'><i><j><xsl:value-of select='b'/></j><xsl:apply-templates \
+                select='c'/></i></p:w></xsl:template><xsl:template match='c'><k><l/></k></xsl:template>";
+    assert_eq!(
+        transform("1.0", body, "<r><a><b>1</b><c/></a><a/></r>"),
+        "<o xmlns=\"urn:d\"><p:w xmlns:p=\"urn:p\"><i xmlns=\"\"><j>1</j><k><l/></k></i></p:w>\
+         <p:w xmlns:p=\"urn:p\"><i xmlns=\"\"><j/></i></p:w></o>"
+    );
+}
+
+#[test]
 fn messages_reach_the_caller() {
     let body = "<xsl:template match='/'><xsl:message>a<b/></xsl:message></xsl:template>";
     let stylesheet = compile(&stylesheet("1.0", body), &NoResolver).unwrap();

@@ -64,6 +64,9 @@ pub(crate) struct Writer<'o> {
     /// How many elements are open, those opened by fragments included.
     depth: u32,
     tag_open: bool,
+    /// Open elements that fragments would have opened without a default namespace in scope. Until they are closed
+    /// their fragments come as events, whatever is in scope further inside.
+    expanded: u32,
     takes_fragments: bool,
     indent: bool,
     doctype_done: bool,
@@ -98,6 +101,7 @@ impl<'o> Writer<'o> {
             buffers,
             depth: 0,
             tag_open: false,
+            expanded: 0,
             takes_fragments: false,
             indent: false,
             doctype_done: false,
@@ -169,7 +173,15 @@ impl<'o> Writer<'o> {
     /// Whether [`Writer::fragment`] may be called for a fragment.
     #[inline]
     pub fn takes(&self, fragment: &Fragment) -> bool {
-        self.takes_fragments && !(fragment.needs_no_default && self.buffers.namespaces.default_bound)
+        let default_matters = fragment.needs_no_default && (self.expanded > 0 || self.buffers.namespaces.default_bound);
+        self.takes_fragments && !default_matters
+    }
+
+    /// Notes that a fragment was written as events.
+    pub fn note_expanded(&mut self, fragment: &Fragment) {
+        if fragment.needs_no_default {
+            self.expanded = self.expanded.saturating_add_signed(fragment.depth_change);
+        }
     }
 
     /// Writes a fragment that [`Writer::takes`] accepts.

@@ -212,6 +212,9 @@ impl Sink<'_> {
             return;
         }
         self.events(fragment, program, session);
+        if let Sink::Bytes(writer) = self {
+            writer.note_expanded(fragment);
+        }
     }
 
     fn events(&mut self, fragment: &Fragment, program: &Program, session: &Session) {
