@@ -7,6 +7,7 @@
 //! Start reading at [`MEDIATORS`], then `filter.rs`.
 
 mod aggregate;
+mod builder;
 mod call;
 mod call_template;
 mod clone;
@@ -51,6 +52,7 @@ use penstock_compile::{MediatorKind, Registry};
 /// Every mediator there is.
 pub const MEDIATORS: &[MediatorKind] = &[
     aggregate::KIND,
+    builder::KIND,
     call::KIND,
     call_template::KIND,
     clone::KIND,
@@ -87,7 +89,6 @@ pub const KNOWN: &[&str] = &[
     "annotatedCommand",
     "bam",
     "bean",
-    "builder",
     "cache",
     "callout",
     "class",
