@@ -95,8 +95,7 @@ impl Encoding {
 
 use bytes::Bytes;
 
-use crate::entity::Failure;
-use crate::error::XmlErrorKind;
+use crate::error::{Position, XmlError, XmlErrorKind};
 use crate::text::Text;
 
 /// What an XML declaration says.
@@ -157,15 +156,15 @@ fn pseudo_attribute<'a>(rest: &mut &'a str, name: &str) -> Result<Option<&'a str
 }
 
 /// Turns a document into text. A byte order mark decides, then what the caller imposes, then the declaration.
-pub(crate) fn decode(bytes: Bytes, imposed: Option<Encoding>) -> Result<Text, Failure> {
+pub(crate) fn decode(bytes: Bytes, imposed: Option<Encoding>) -> Result<Text, XmlError> {
     match detect(&bytes, imposed)? {
-        Encoding::Utf8 => Text::new(bytes).map_err(|offset| wrong_bytes(offset, "UTF-8")),
+        Encoding::Utf8 => Text::new(bytes).map_err(|(offset, bytes)| wrong_bytes(&bytes, offset, "UTF-8")),
         Encoding::Utf16Le => decode_utf16(&bytes, u16::from_le_bytes),
         Encoding::Utf16Be => decode_utf16(&bytes, u16::from_be_bytes),
         Encoding::Latin1 => from_string(bytes.iter().map(|&byte| char::from(byte)).collect()),
         Encoding::Ascii => match bytes.iter().position(|&byte| byte >= 0x80) {
-            Some(offset) => Err(wrong_bytes(offset, "US-ASCII")),
-            None => Text::new(bytes).map_err(|offset| wrong_bytes(offset, "US-ASCII")),
+            Some(offset) => Err(wrong_bytes(&bytes, offset, "US-ASCII")),
+            None => Text::new(bytes).map_err(|(offset, bytes)| wrong_bytes(&bytes, offset, "US-ASCII")),
         },
         Encoding::Windows1252 => decode_single(&bytes, tables::WINDOWS_1252),
         Encoding::Windows1250 => decode_single(&bytes, tables::WINDOWS_1250),
@@ -178,30 +177,31 @@ pub(crate) fn decode(bytes: Bytes, imposed: Option<Encoding>) -> Result<Text, Fa
     }
 }
 
-fn wrong_bytes(offset: usize, encoding: &str) -> Failure {
-    Failure::new(XmlErrorKind::Encoding, offset, format!("these bytes are not {encoding}"))
+fn wrong_bytes(bytes: &[u8], offset: usize, encoding: &str) -> XmlError {
+    let message = format!("these bytes are not {encoding}").into();
+    XmlError { kind: XmlErrorKind::Encoding, position: Position::locate(bytes, offset), message }
 }
 
-fn from_string(text: String) -> Result<Text, Failure> {
-    Text::new(Bytes::from(text)).map_err(|offset| wrong_bytes(offset, "UTF-8"))
+fn from_string(text: String) -> Result<Text, XmlError> {
+    Text::new(Bytes::from(text)).map_err(|(offset, bytes)| wrong_bytes(&bytes, offset, "UTF-8"))
 }
 
-fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Text, Failure> {
+fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Text, XmlError> {
     let (pairs, rest) = bytes.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err(wrong_bytes(bytes.len() - 1, "UTF-16"));
+        return Err(wrong_bytes(bytes, bytes.len() - 1, "UTF-16"));
     }
     let mut text = String::with_capacity(bytes.len());
     let mut offset = 0;
     for decoded in char::decode_utf16(pairs.iter().map(|&pair| unit(pair))) {
-        let Ok(c) = decoded else { return Err(wrong_bytes(offset, "UTF-16")) };
+        let Ok(c) = decoded else { return Err(wrong_bytes(bytes, offset, "UTF-16")) };
         offset += c.len_utf16() * 2;
         text.push(c);
     }
     from_string(text)
 }
 
-fn detect(bytes: &[u8], imposed: Option<Encoding>) -> Result<Encoding, Failure> {
+fn detect(bytes: &[u8], imposed: Option<Encoding>) -> Result<Encoding, XmlError> {
     // RFC 7303 §3.2: a byte order mark is more reliable than a charset parameter.
     match bytes {
         [0xEF, 0xBB, 0xBF, ..] => return Ok(Encoding::Utf8),
@@ -227,11 +227,14 @@ fn detect(bytes: &[u8], imposed: Option<Encoding>) -> Result<Encoding, Failure> 
         // declaration and then write UTF-8 are common; what they mean is plain.
         Some(Encoding::Utf16Be | Encoding::Utf16Le) => Ok(Encoding::Utf8),
         Some(encoding) => Ok(encoding),
-        None => Err(Failure::new(XmlErrorKind::Encoding, 0, format!("the encoding `{name}` is not supported"))),
+        None => {
+            let message = format!("the encoding `{name}` is not supported").into();
+            Err(XmlError { kind: XmlErrorKind::Encoding, position: Position::locate(bytes, 0), message })
+        }
     }
 }
 
-fn decode_single(bytes: &[u8], upper: tables::UpperHalf) -> Result<Text, Failure> {
+fn decode_single(bytes: &[u8], upper: tables::UpperHalf) -> Result<Text, XmlError> {
     let upper: Vec<char> = upper.chars().collect();
     let decode = |&byte: &u8| match byte.checked_sub(0x80) {
         None => char::from(byte),

@@ -36,12 +36,7 @@ pub(crate) fn append(builder: &mut TreeBuilder, source: Bytes, options: &ParseOp
         let message = format!("the document has {} bytes, {size_max} are allowed", source.len());
         return Err(XmlError { kind: XmlErrorKind::Limit, position: Position::UNKNOWN, message: message.into() });
     }
-    let text = crate::encoding::decode(source.clone(), options.encoding).map_err(|failure| XmlError {
-        kind: failure.kind,
-        position: Position::locate(&source, failure.offset),
-        message: failure.message.into(),
-    })?;
-    drop(source);
+    let text = crate::encoding::decode(source, options.encoding)?;
     let base = if builder.document.strings.source.bytes().is_empty() {
         builder.document.strings.source = text.clone();
         0

@@ -15,13 +15,14 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Checks the bytes; on failure the number of leading bytes that are text comes back.
-    pub(crate) fn new(bytes: Bytes) -> Result<Text, usize> {
+    /// Checks the bytes; on failure the number of leading bytes that are text comes back, with the bytes.
+    pub(crate) fn new(bytes: Bytes) -> Result<Text, (usize, Bytes)> {
         let contents = Contents::of(&bytes);
         if contents.non_ascii
             && let Err(error) = std::str::from_utf8(&bytes)
         {
-            return Err(error.valid_up_to());
+            let valid = error.valid_up_to();
+            return Err((valid, bytes));
         }
         Ok(Text { bytes, contents })
     }
