@@ -315,35 +315,19 @@ fn published(folder: &Path, row: &[String]) -> Result<(), String> {
     }
 }
 
+/// Variables by the number a row names. The first two sets are listed beside the pairs; of the others
+/// only names are, so documents of our own stand in for them.
 fn published_variables(folder: &Path, number: &str) -> HashMap<String, Value> {
-    let payload = |number: u8| std::fs::read_to_string(folder.join(format!("PAYLOAD{number}.json"))).unwrap();
+    let payload = |number: &str| std::fs::read_to_string(folder.join(format!("PAYLOAD{number}.json"))).unwrap();
     let json = |value: serde_json::Value| Value::Json(Arc::new(value));
     let person = "<person><name>John</name><age>30</age><address><city>Colombo</city><country>Sri Lanka</country></address></person>";
     let order = r#"<order id="ORD-001"><item quantity="3"><price>9.99</price></item></order>"#;
     let people =
         format!(r#"<p:a xmlns:p="{NAMESPACE}"><p:name>Jane</p:name><p:department>Engineering</p:department></p:a>"#);
     let entries = match number {
-        "1" => vec![
-            ("name", Value::string("John")),
-            ("age", Value::Integer(30)),
-            ("cars", json(json!(["Ford", "BMW", "Fiat", "Honda", "Lexus", "KIA"]))),
-            ("index", Value::string("1")),
-            ("num1", Value::Integer(10)),
-            ("num2", Value::Integer(5)),
-            ("num3", Value::Double(-2.5)),
-            ("num4", Value::Double(-2.0)),
-            ("encoded", Value::string("V1NPMk1J")),
-            ("empty", Value::string("")),
-        ],
-        "2" => vec![
-            ("json1", Value::string(payload(1))),
-            ("json2", Value::string(payload(2))),
-            ("json3", Value::string("[1,2,3,\"abc\"]")),
-            ("payload", Value::string(payload(4))),
-            ("vars", Value::string(payload(4))),
-        ],
+        "1" | "2" => return listed_variables(folder, number, payload),
         "3" => {
-            let payload: serde_json::Value = serde_json::from_str(&payload(2)).unwrap();
+            let payload: serde_json::Value = serde_json::from_str(&payload("2")).unwrap();
             let result =
                 json!({"headers": {"Content-Length": 101}, "attributes": {"statusCode": 201}, "payload": payload});
             vec![("fileRead_1", json(result))]
@@ -358,6 +342,27 @@ fn published_variables(folder: &Path, number: &str) -> HashMap<String, Value> {
         _ => Vec::new(),
     };
     entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Lines of `variableMap1.put("name", value);`, where a value is a Java literal, a payload or parsed JSON.
+fn listed_variables(folder: &Path, number: &str, payload: impl Fn(&str) -> String) -> HashMap<String, Value> {
+    let list = std::fs::read_to_string(folder.join("VARIABLES.txt")).unwrap();
+    let start = format!("variableMap{number}.put(\"");
+    let literal = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let value = |text: &str| match (text.strip_prefix("PAYLOAD"), text.strip_prefix("JsonParser.parseString(")) {
+        (Some(number), _) => Value::string(payload(number)),
+        (_, Some(parsed)) => {
+            let inner = &parsed[..=parsed.rfind('"').unwrap()];
+            Value::Json(Arc::new(literal(literal(inner).as_str().unwrap())))
+        }
+        _ => match literal(text) {
+            serde_json::Value::String(text) => Value::string(text),
+            number if number.is_i64() => Value::Integer(number.as_i64().unwrap()),
+            number => Value::Double(number.as_f64().unwrap()),
+        },
+    };
+    let lines = list.lines().filter_map(|line| line.strip_prefix(&start)?.strip_suffix(");"));
+    lines.filter_map(|line| line.split_once("\", ")).map(|(name, text)| (name.to_owned(), value(text))).collect()
 }
 
 /// Comma-separated values with quotes, as spreadsheets write them.
