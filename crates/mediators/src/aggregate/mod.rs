@@ -1,22 +1,24 @@
 //! `<aggregate>`: collects the branches of an `iterate` or `clone` and goes on with all of them in
 //! one message.
 
+mod complete;
+
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use penstock_compile::expression::braced;
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
-use penstock_engine::{Exchange, Family, Fault, Flow, Mediator, Needs, Resume, SequenceId, clock};
-use penstock_message::{Scope, Value};
-use penstock_xml::{Document, TreeBuilder};
+use penstock_engine::{Exchange, Family, Fault, Flow, Mediator, Needs, Resume, clock};
+use penstock_message::Value;
 
 use crate::payload;
-use crate::tree::{self, Content};
+use crate::tree::Content;
+use complete::{Complete, Group, Part};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "aggregate", compile };
@@ -32,15 +34,6 @@ struct Aggregate {
     min: Count,
     max: Count,
     complete: Arc<Complete>,
-}
-
-/// What happens when a group is complete.
-struct Complete {
-    sequence: SequenceId,
-    expression: Option<Expression>,
-    enclosing: Option<Arc<str>>,
-    /// `aggregateElementType="child"`: the children of what is found, not the found itself.
-    children: bool,
 }
 
 /// A count, fixed or computed; what is not above zero does not count.
@@ -127,22 +120,6 @@ impl Count {
             Count::Computed(expression) => expression.needs(),
         }
     }
-}
-
-/// What was collected so far.
-#[derive(Default)]
-struct Group {
-    parts: Vec<Part>,
-    complete: bool,
-    expires: Option<Instant>,
-    /// Whoever waits for the time to run out.
-    waiting: Option<Waker>,
-}
-
-/// What one message contributes.
-enum Part {
-    Nodes(Vec<Content>),
-    Json(Vec<serde_json::Value>),
 }
 
 impl Aggregate {
@@ -263,140 +240,4 @@ async fn wait(group: Rc<RefCell<Group>>, expires: Instant) {
         Poll::Pending
     })
     .await;
-}
-
-impl Complete {
-    /// Makes the message that goes on.
-    fn finish(&self, exchange: &mut Exchange, group: &RefCell<Group>) -> Result<Flow, Fault> {
-        let parts = {
-            let mut group = group.borrow_mut();
-            group.complete = true;
-            if let Some(waiting) = group.waiting.take() {
-                waiting.wake();
-            }
-            std::mem::take(&mut group.parts)
-        };
-        // The joined message belongs to the family its parent belonged to.
-        exchange.kinship = exchange.ancestry.pop();
-        let enclosing =
-            match &self.enclosing {
-                Some(name) => {
-                    let value = exchange.property(Scope::Default, name);
-                    Some(value.ok_or_else(|| {
-                        Fault::new(format!("the property `{name}` for the enclosing element is not set"))
-                    })?)
-                }
-                None => None,
-            };
-        if parts.iter().any(|part| matches!(part, Part::Json(_))) {
-            let elements = parts.into_iter().flat_map(Part::into_json).collect();
-            payload::set_json(exchange, Arc::new(enclosed_json(elements, enclosing)));
-        } else {
-            let contents: Vec<Content> = parts.into_iter().flat_map(Part::into_nodes).collect();
-            let contents = match enclosing {
-                Some(value) => vec![enclosed_xml(&value, &contents)?],
-                None => contents,
-            };
-            join_nodes(exchange, &contents)?;
-        }
-        Ok(Flow::Enter(self.sequence))
-    }
-}
-
-/// A JSON message stays one: what is XML for the sake of an XPath goes out as JSON again.
-fn join_nodes(exchange: &mut Exchange, contents: &[Content]) -> Result<(), Fault> {
-    let media_type = exchange.message.content_type().map(str::to_owned);
-    let was_json = exchange.message.media_type() == penstock_message::MediaType::Json;
-    payload::replace_by_nodes(exchange, contents)?;
-    if was_json {
-        payload::set_media_type(exchange, media_type.as_deref().unwrap_or("application/json"));
-    }
-    Ok(())
-}
-
-impl Part {
-    fn into_json(self) -> Vec<serde_json::Value> {
-        match self {
-            Part::Json(elements) => elements,
-            Part::Nodes(contents) => contents
-                .iter()
-                .map(|content| serde_json::Value::String(tree::text_of(std::slice::from_ref(content))))
-                .collect(),
-        }
-    }
-
-    fn into_nodes(self) -> Vec<Content> {
-        match self {
-            Part::Nodes(contents) => contents,
-            Part::Json(_) => Vec::new(),
-        }
-    }
-}
-
-/// The list, as the member that the property names when there is one.
-fn enclosed_json(elements: Vec<serde_json::Value>, enclosing: Option<Value>) -> serde_json::Value {
-    let list = serde_json::Value::Array(elements);
-    let mut hull = serde_json::Map::new();
-    match enclosing {
-        None => return list,
-        Some(Value::Json(json)) => match &*json {
-            // An object with one member says how the list is called.
-            serde_json::Value::Object(members) => {
-                hull = members.clone();
-                match members.keys().next_back() {
-                    Some(last) => hull.insert(last.clone(), list),
-                    None => return list,
-                };
-            }
-            serde_json::Value::String(name) => {
-                hull.insert(name.clone(), list);
-            }
-            _ => return list,
-        },
-        Some(Value::Xml(document, nodes)) => match nodes.first() {
-            Some(node) => {
-                hull.insert(document.local_name(*node).to_owned(), list);
-            }
-            None => return list,
-        },
-        Some(other) => {
-            hull.insert(other.to_text().into_owned(), list);
-        }
-    }
-    serde_json::Value::Object(hull)
-}
-
-/// A copy of the enclosing element with the parts after its own content.
-fn enclosed_xml(enclosing: &Value, parts: &[Content]) -> Result<Content, Fault> {
-    let hull = payload::contents_of(enclosing);
-    let Some(Content::Node(document, node)) = hull.first() else {
-        return Err(Fault::new("the property for the enclosing element is not XML"));
-    };
-    let mut builder = TreeBuilder::new();
-    tree::open_copy(&mut builder, document, *node);
-    builder.copy_children(document, *node);
-    tree::insert(&mut builder, parts);
-    builder.end_element();
-    let document: Arc<Document> = Arc::new(builder.finish());
-    let root = document
-        .root_element()
-        .ok_or_else(|| Fault::new("the property for the enclosing element is not an element"))?;
-    Ok(Content::Node(document, root))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_get_the_name_the_property_gives_them() {
-        let elements = || vec![serde_json::json!(1), serde_json::json!(2)];
-        for (enclosing, expected) in [
-            (None, "[1,2]"),
-            (Some(Value::string("all")), r#"{"all":[1,2]}"#),
-            (Some(Value::Json(Arc::new(serde_json::json!({"n": 0, "all": null})))), r#"{"n":0,"all":[1,2]}"#),
-        ] {
-            assert_eq!(enclosed_json(elements(), enclosing).to_string(), expected);
-        }
-    }
 }
