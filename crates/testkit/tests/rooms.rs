@@ -1,6 +1,8 @@
 //! The table of rooms as a test: which crate may depend on which. A crate may use what its row
 //! names and what those rows may use in turn; nothing points back.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
