@@ -189,7 +189,7 @@ impl Stylesheet {
                 *found.ok_or_else(|| missing("XTDE0045", format!("there is no mode named `{name}`")))?
             }
         };
-        let (document, start) = self.subject(document, subject);
+        let (document, start) = self.subject(document, subject, template.is_some());
         let session = Session::new();
         let root = session.add(document);
         let run_options = RunOptions {
@@ -209,7 +209,7 @@ impl Stylesheet {
 
     /// The document to run on and the node to begin with. A subtree becomes a document of its own unless nothing in
     /// the stylesheet can tell the difference.
-    fn subject(&self, document: &Arc<Document>, subject: NodeId) -> (Arc<Document>, NodeId) {
+    fn subject(&self, document: &Arc<Document>, subject: NodeId, named: bool) -> (Arc<Document>, NodeId) {
         if let Some(stripped) = strip::stripped(&self.program, document, subject) {
             return (Arc::new(stripped), Document::ROOT);
         }
@@ -217,7 +217,8 @@ impl Stylesheet {
             return (Arc::clone(document), subject);
         }
         let matches_documents = self.program.modes.iter().any(|mode| !mode.lists[mode.documents as usize].is_empty());
-        if !matches_documents && !self.program.looks_up {
+        // A named template begins at the document node.
+        if !matches_documents && !self.program.looks_up && !named {
             return (Arc::clone(document), subject);
         }
         let mut tree = TreeBuilder::with_capacity(document.subtree(subject).len());

@@ -90,6 +90,7 @@ fn a_subtree_is_a_document_of_its_own() {
         ("<xsl:template match='/'><o n='{count(//*)}' r='{name(/*)}'/></xsl:template>", r#"<o n="2" r="a"/>"#),
         ("<xsl:template match='b'><o n='{count(ancestor::*)}'/></xsl:template>", r#"<o n="1"/>"#),
         ("<xsl:template match='body/a'><no/></xsl:template><xsl:template match='a[1]'><o/></xsl:template>", "<o/>"),
+        ("<xsl:variable name='v' select='a/b'/><xsl:template match='a'><o v='{$v}'/></xsl:template>", r#"<o v="t"/>"#),
         // Looks down only: it is used where it stands.
         ("<xsl:template match='a'><o><xsl:value-of select='b'/></o></xsl:template>", "<o>t</o>"),
         (

@@ -195,6 +195,9 @@ impl Compiler<'_> {
                 compiler.binding(at, slot);
                 slot
             });
+            // Globals are computed for the document node, so a subtree must have one of its own.
+            let relative = self.program.expressions.last().is_some_and(penstock_xpath::XPath::uses_context);
+            self.program.looks_up |= relative || !self.content(at).is_empty();
             self.program.globals.push(Global { name, block, slot, is_param, required, as_type });
         }
     }
