@@ -133,7 +133,8 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 let then: Resume<()> = within_deadline(exchange, future).await?;
                 then.run(exchange, ())?
             }
-            Flow::Fork(work) => match fork::run(exchange, *work).await? {
+            // Boxed like everything that is rare: each request carries the size of this future.
+            Flow::Fork(work) => match Box::pin(fork::run(exchange, *work)).await? {
                 fork::After::Continue(flow) => flow,
                 fork::After::End => return Ok(Some(End::Stopped)),
             },

@@ -44,7 +44,7 @@ async fn answer(core: Rc<Core>, request: Request) -> Message {
         Admission::Answer(message) => *message,
         Admission::Run(exchange, start) => {
             let metric = exchange.entry.metric().map(|(kind, name)| (kind, name.clone()));
-            let (reply, failed) = flow(*exchange, start).await;
+            let (reply, failed) = flow(exchange, start).await;
             if let Some((kind, name)) = metric {
                 core.metrics.finished(kind, &name, started.elapsed(), failed);
             }
@@ -130,7 +130,7 @@ fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
 /// Runs the exchange until the client has an answer. What still runs then (branches) goes on by
 /// itself. There is no timer here: everything an exchange can wait for (a backend, the rest of a
 /// body, a port) is bounded by its deadline where it waits.
-async fn flow(exchange: Exchange, start: Vec<crate::SequenceId>) -> (Message, bool) {
+async fn flow(exchange: Box<Exchange>, start: Vec<crate::SequenceId>) -> (Message, bool) {
     let reply = exchange.reply.clone();
     let mut whole: LocalFuture<'static, (Message, bool)> = Box::pin(complete(exchange, start));
     let outcome = poll_fn(|cx| {
@@ -159,7 +159,7 @@ enum Outcome {
 }
 
 /// The whole way of a message: in path, implicit send, faults, and the answer when there was none.
-async fn complete(mut exchange: Exchange, start: Vec<crate::SequenceId>) -> (Message, bool) {
+async fn complete(mut exchange: Box<Exchange>, start: Vec<crate::SequenceId>) -> (Message, bool) {
     let loaded = exchange.loaded.clone();
     let base: Vec<_> = exchange.entry.base_handlers(&loaded.program).collect();
     exchange.handlers.extend(base);
@@ -181,15 +181,17 @@ async fn complete(mut exchange: Exchange, start: Vec<crate::SequenceId>) -> (Mes
     }
     let fault = match end {
         End::Failed(fault) => {
-            let text = format!("{fault}; no fault sequence handled it");
+            let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+            let text = format!("{fault}{at}; no fault sequence handled it");
             exchange.log(Level::Error, "FaultHandler", &text);
             Some(fault)
         }
-        // A handler ran and did not answer. When a backend had been asked, the original leaves the
-        // client waiting for its socket timeout; here it is told what happened.
-        _ => exchange.fault.take().filter(|fault| exchange.sent && fault.side == Side::Backend),
+        // A handler ran and did not answer.
+        _ => exchange.fault.take().filter(|fault| fault.side == Side::Backend),
     };
-    match fault {
+    // Before a backend was asked, the original acknowledges what its default fault sequence drops;
+    // afterwards it leaves the client waiting for its socket timeout. Here it is told what happened.
+    match fault.filter(|_| exchange.sent) {
         Some(fault) => (fallback::answer(&mut exchange, &fault), true),
         None => (incoming::accepted(), failed),
     }

@@ -13,6 +13,9 @@ mod load;
 mod log;
 mod serve;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     command::main()
 }

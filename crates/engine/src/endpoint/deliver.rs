@@ -25,7 +25,7 @@ pub(crate) fn deliver<'a>(
             return Err(Fault::new("endpoints refer to each other in a circle"));
         }
         let endpoint = match destination {
-            Destination::Implicit => return implicit(exchange).await,
+            Destination::Implicit => return Box::pin(implicit(exchange)).await,
             Destination::Endpoint(id) => exchange.program().endpoint(*id).clone(),
             Destination::Named(name) => match exchange.program().endpoint_names.get(&**name) {
                 Some(id) => exchange.program().endpoint(*id).clone(),
@@ -42,13 +42,13 @@ pub(crate) fn deliver<'a>(
                 deliver(exchange, &target, depth + 1).await
             }
             EndpointKind::Failover { members, dynamic: _ } => {
-                deliver_group(exchange, &endpoint, members, 0, true, depth).await
+                Box::pin(deliver_group(exchange, &endpoint, members, 0, true, depth)).await
             }
             EndpointKind::LoadBalance { members, failover, next } => {
                 let first = next.fetch_add(1, Ordering::Relaxed);
-                deliver_group(exchange, &endpoint, members, first, *failover, depth).await
+                Box::pin(deliver_group(exchange, &endpoint, members, first, *failover, depth)).await
             }
-            EndpointKind::Recipients { members } => deliver_all(exchange, members, depth).await,
+            EndpointKind::Recipients { members } => Box::pin(deliver_all(exchange, members, depth)).await,
         }
     })
 }
@@ -203,7 +203,7 @@ async fn transmit(exchange: &mut Exchange, target: Target, timeout: std::time::D
     let strict = exchange.message.properties.is_true("FORCE_ERROR_ON_SOAP_FAULT")
         || exchange.message.axis2.is_true("FORCE_ERROR_ON_SOAP_FAULT");
     if strict {
-        refuse_soap_fault(exchange, &mut reply).await?;
+        Box::pin(refuse_soap_fault(exchange, &mut reply)).await?;
     }
     Ok(reply)
 }

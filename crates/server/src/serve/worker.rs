@@ -8,7 +8,7 @@ use penstock_engine::ports::{Environment, Service};
 use penstock_engine::{Core, Current, Dispatcher, Metrics};
 use penstock_transports::http::tls::TlsClient;
 use penstock_transports::http::{AccessLog, HttpListener, HttpSender, PerCore, SenderConfig, Shutdown};
-use tokio::task::LocalSet;
+use tokio::runtime::LocalOptions;
 
 use super::state::{CoreCounters, State};
 use crate::command::Failure;
@@ -30,8 +30,13 @@ pub(super) struct Shared {
 /// Starts a worker. It ends when it was told to stop and everything is drained.
 pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) -> Result<JoinHandle<()>, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
-    let run = move || LocalSet::new().block_on(&runtime, work(listeners, shared));
+    // A local runtime is made on its own thread; a failure there ends the worker, which the others notice.
+    let log = shared.log.clone();
+    let run =
+        move || match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+            Ok(runtime) => runtime.block_on(work(listeners, shared)),
+            Err(cause) => log.say(penstock_engine::ports::Level::Fatal, "Server", &format!("no runtime: {cause}")),
+        };
     std::thread::Builder::new().name(format!("core-{index}")).spawn(run).map_err(cannot)
 }
 
