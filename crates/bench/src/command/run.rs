@@ -175,7 +175,7 @@ fn penstock_program() -> String {
         return program.to_string_lossy().into_owned();
     }
     match std::env::current_exe() {
-        Ok(program) if program.file_stem().is_some_and(|name| name == "penstock") => program.display().to_string(),
+        Ok(program) if program.file_stem().is_none_or(|name| name != "penstock-bench") => program.display().to_string(),
         _ => "penstock".to_owned(),
     }
 }
