@@ -3,7 +3,7 @@
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 250.0;
-const LEFT: f64 = 52.0;
+const LEFT: f64 = 56.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 44.0;
@@ -225,7 +225,7 @@ text-anchor=\"end\">{}</text>",
                     short_number(*value),
                 ));
                 // A number fits above a bar that is wide enough.
-                if width >= 26.0 {
+                if width >= 34.0 {
                     svg.push_str(&format!(
                         "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                         left + width / 2.0,
