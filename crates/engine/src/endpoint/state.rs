@@ -70,6 +70,8 @@ struct Detail {
     marked_failures: u32,
     last: Duration,
     retry_at: Option<Instant>,
+    /// One message was let through to try; its outcome counts.
+    trying: bool,
 }
 
 impl EndpointState {
@@ -86,6 +88,7 @@ impl EndpointState {
                     _ => {
                         // Others wait for the outcome of this try, one `last` at the most.
                         detail.retry_at = Some(now + detail.last);
+                        detail.trying = true;
                         true
                     }
                 }
@@ -115,6 +118,11 @@ impl EndpointState {
             suspension.suspend_codes.contains(&code)
         };
         let mut detail = self.lock();
+        let again = self.phase.load(Ordering::Relaxed) == SUSPENDED;
+        if again && !std::mem::take(&mut detail.trying) {
+            // Messages that were under way when it was suspended say nothing new.
+            return false;
+        }
         if !suspends {
             if !marks.contains(&code) {
                 return false;
@@ -126,7 +134,6 @@ impl EndpointState {
                 return false;
             }
         }
-        let again = self.phase.load(Ordering::Relaxed) == SUSPENDED;
         let wait = if again {
             detail.last.mul_f64(suspension.factor.clamp(0.0, 1e6)).min(suspension.maximum)
         } else {
@@ -178,6 +185,7 @@ mod tests {
         };
         assert!(state.is_ready());
         assert!(state.failed(codes::CONNECTION_FAILED, &rules));
+        assert!(!state.failed(codes::CONNECTION_FAILED, &rules), "one that was under way counts once");
         std::thread::sleep(Duration::from_millis(2));
         assert!(state.is_ready(), "one message is let through after the pause");
         assert!(state.failed(codes::CONNECTION_FAILED, &rules));
