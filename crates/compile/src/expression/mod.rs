@@ -3,6 +3,7 @@
 
 mod functions;
 mod json;
+mod property;
 mod scope;
 pub mod synapse;
 mod xpath;
@@ -33,6 +34,7 @@ pub struct Expression {
 #[expect(clippy::large_enum_variant, reason = "it is only ever boxed")]
 enum Kind {
     XPath(xpath::XPathExpression),
+    Property(property::PropertyExpression),
     Json(json::JsonExpression),
     Synapse(SynapseExpression, Vec<(String, String)>),
 }
@@ -44,6 +46,8 @@ impl Expression {
             Kind::Synapse(compile_synapse(cx, inner, &at)?, el.namespaces())
         } else if let Some(path) = json::path_of(text) {
             Kind::Json(json::JsonExpression::compile(cx, path, &at)?)
+        } else if let Some(property) = property::PropertyExpression::of(text) {
+            Kind::Property(property)
         } else {
             Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?)
         };
@@ -54,6 +58,7 @@ impl Expression {
     pub fn needs(&self) -> Needs {
         match &*self.kind {
             Kind::XPath(expression) => expression.needs(),
+            Kind::Property(_) => Needs::Nothing,
             Kind::Json(expression) if !expression.reads_body() => Needs::Nothing,
             Kind::Json(_) => Needs::Whole,
             Kind::Synapse(expression, _) if !expression.reads_payload() => Needs::Nothing,
@@ -65,7 +70,7 @@ impl Expression {
     pub fn json_path(&self) -> Option<&JsonPath> {
         match &*self.kind {
             Kind::Json(expression) => expression.body_path(),
-            Kind::XPath(_) | Kind::Synapse(..) => None,
+            Kind::XPath(_) | Kind::Property(_) | Kind::Synapse(..) => None,
         }
     }
 
@@ -73,6 +78,7 @@ impl Expression {
     pub fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
         match &*self.kind {
             Kind::XPath(expression) => expression.value(exchange),
+            Kind::Property(property) => Ok(property.value(exchange)),
             Kind::Json(expression) => expression.value(exchange),
             Kind::Synapse(expression, namespaces) => Ok(synapse_value(expression, namespaces, exchange)),
         }
@@ -87,6 +93,7 @@ impl Expression {
     pub fn text_if_any(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         match &*self.kind {
             Kind::XPath(expression) => expression.text(exchange),
+            Kind::Property(property) => Ok(property.text(exchange)),
             Kind::Json(expression) => expression.text(exchange),
             Kind::Synapse(expression, namespaces) => {
                 Ok(logged(expression, namespaces, exchange, SynapseExpression::evaluate_text))
@@ -133,6 +140,7 @@ impl Expression {
     pub fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
         match &*self.kind {
             Kind::XPath(expression) => expression.truth(exchange),
+            Kind::Property(property) => Ok(property.truth(exchange)),
             Kind::Json(expression) => Ok(expression.value(exchange)?.is_some_and(|value| value.is_true())),
             Kind::Synapse(expression, namespaces) => {
                 Ok(synapse_value(expression, namespaces, exchange).is_some_and(|value| value.is_true()))
@@ -145,7 +153,7 @@ impl Expression {
         match &*self.kind {
             Kind::XPath(expression) => expression.nodes(exchange),
             Kind::Json(_) => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
-            Kind::Synapse(..) => match self.value(exchange)? {
+            Kind::Property(_) | Kind::Synapse(..) => match self.value(exchange)? {
                 Some(Value::Xml(document, nodes)) => Ok((document, nodes)),
                 _ => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
             },

@@ -230,10 +230,12 @@ fn peek(stream: &Stream, exchange: &Exchange) -> Reading<Answer> {
     }
 }
 
+/// Properties that are computed from the payload.
+pub(super) const FROM_PAYLOAD: [&str; 4] = ["OperationName", "OperationNamespace", "MESSAGE_FORMAT", "'FAULT'"];
+
 /// Whether evaluation looks at the message's body: by a path, or by a property that is computed
 /// from the payload.
 fn touches_body(compiled: &XPath, text: &str) -> bool {
-    const FROM_PAYLOAD: [&str; 4] = ["OperationName", "OperationNamespace", "MESSAGE_FORMAT", "'FAULT'"];
     compiled.uses_context() || FROM_PAYLOAD.iter().any(|name| text.contains(name))
 }
 
