@@ -27,14 +27,7 @@ pub(super) fn path_of(text: &str) -> Option<&str> {
 /// `$ctx:name` and its kin at the beginning of a path: scope, name, and the path from there.
 fn property_of(text: &str) -> Option<(Scope, &str, &str)> {
     let (prefix, rest) = text.trim().strip_prefix('$')?.split_once(':')?;
-    let scope = match prefix {
-        "ctx" => Scope::Default,
-        "trp" => Scope::Transport,
-        "axis2" => Scope::Axis2,
-        "func" => Scope::Function,
-        "operation" => Scope::Operation,
-        _ => return None,
-    };
+    let scope = super::scope_of(prefix)?;
     let end = rest.find(['.', '[']).unwrap_or(rest.len());
     Some((scope, &rest[..end], &rest[end..]))
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Needs, Place};
 use penstock_json::path::JsonPath;
-use penstock_message::Value;
+use penstock_message::{Scope, Value};
 use penstock_xml::{Document, NodeId};
 
 use synapse::SynapseExpression;
@@ -159,6 +159,18 @@ impl Expression {
             },
         }
     }
+}
+
+/// The scope that the prefix of a variable names: `$ctx:x`, `$trp:x` and their kin.
+fn scope_of(prefix: &str) -> Option<Scope> {
+    Some(match prefix {
+        "ctx" => Scope::Default,
+        "trp" => Scope::Transport,
+        "axis2" => Scope::Axis2,
+        "func" => Scope::Function,
+        "operation" => Scope::Operation,
+        _ => return None,
+    })
 }
 
 /// What stands inside `${…}` when that is the whole text.

@@ -50,14 +50,7 @@ impl PropertyExpression {
 /// `$ctx:name` and its kin.
 fn variable(text: &str) -> Option<(Scope, &str)> {
     let (prefix, name) = text.strip_prefix('$')?.split_once(':')?;
-    let scope = match prefix {
-        "ctx" => Scope::Default,
-        "trp" => Scope::Transport,
-        "axis2" => Scope::Axis2,
-        "func" => Scope::Function,
-        "operation" => Scope::Operation,
-        _ => return None,
-    };
+    let scope = super::scope_of(prefix)?;
     let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
     let starts = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
     (starts && name.chars().all(is_name)).then_some((scope, name))

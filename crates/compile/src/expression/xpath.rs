@@ -283,16 +283,14 @@ impl Host for Binding<'_> {
         let mut exchange = self.exchange.borrow_mut();
         let local = &*name.local;
         let value = match name.prefix.as_deref().unwrap_or_default() {
-            "ctx" => exchange.property(Scope::Default, local),
-            "axis2" => exchange.property(Scope::Axis2, local),
-            "trp" => exchange.property(Scope::Transport, local),
             "url" => exchange.query(local).map(Value::string),
-            "func" => exchange.property(Scope::Function, local),
-            "operation" => exchange.property(Scope::Operation, local),
             "sys" | "system" => exchange.property(Scope::System, local),
             "var" => exchange.message.variables.get(local).cloned(),
-            // `$x` without a prefix: a property of the flow, then a parameter.
-            _ => exchange.property(Scope::Default, local).or_else(|| exchange.property(Scope::Function, local)),
+            prefix => match super::scope_of(prefix) {
+                Some(scope) => exchange.property(scope, local),
+                // `$x` without a prefix: a property of the flow, then a parameter.
+                None => exchange.property(Scope::Default, local).or_else(|| exchange.property(Scope::Function, local)),
+            },
         };
         Ok(to_sequence(value, session))
     }
