@@ -30,13 +30,18 @@ pub(super) struct Shared {
 /// Starts a worker. It ends when it was told to stop and everything is drained.
 pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) -> Result<JoinHandle<()>, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
+    /// Looking names up is all that blocks; a thousand connections to one backend need not ask a thousand times at once.
+    const BLOCKING_THREADS_MAX: usize = 4;
     // A local runtime is made on its own thread; a failure there ends the worker, which the others notice.
     let log = shared.log.clone();
-    let run =
-        move || match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime.block_on(work(listeners, shared)),
-            Err(cause) => log.say(penstock_engine::ports::Level::Fatal, "Server", &format!("no runtime: {cause}")),
-        };
+    let run = move || match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
+        .build_local(LocalOptions::default())
+    {
+        Ok(runtime) => runtime.block_on(work(listeners, shared)),
+        Err(cause) => log.say(penstock_engine::ports::Level::Fatal, "Server", &format!("no runtime: {cause}")),
+    };
     std::thread::Builder::new().name(format!("core-{index}")).spawn(run).map_err(cannot)
 }
 
