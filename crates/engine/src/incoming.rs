@@ -1,8 +1,7 @@
 //! From an exchange's message to the answer the client gets: status, headers, body.
 
-use penstock_message::{Body, Form, MediaType, Message, Output, Shape, SoapVersion};
+use penstock_message::{Body, Form, Message, Shape};
 
-use crate::route::Entry;
 use crate::{Direction, Exchange, Fault, outgoing};
 
 /// Request fields that say nothing in an answer. The original sends every header of the message at
@@ -29,16 +28,11 @@ const REQUEST_ONLY: [&str; 13] = [
 pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
     let loaded = exchange.loaded.clone();
     let from_client = exchange.direction == Direction::Request;
-    let rest = is_rest_xml(exchange);
     let message = &mut exchange.message;
     let explicit = message.axis2.get("HTTP_SC").and_then(|value| value.to_text().trim().parse::<u16>().ok());
 
     let output = match message.axis2.is_true("NO_ENTITY_BODY") {
         true => None,
-        false if rest => {
-            let plain = message.output(&loaded.program.conversion, Shape::Pox)?;
-            Some(Output { content_type: Some("text/xml; charset=UTF-8".to_owned()), ..plain })
-        }
         // A client of a REST call gets a SOAP fault as plain XML; one that spoke SOAP gets it as it is.
         false => Some(message.output(&loaded.program.conversion, Shape::Reply)?),
     };
@@ -84,21 +78,6 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
     let reason = message.axis2.get("HTTP_SC_DESC").map(|value| value.to_text().into());
     let reason = reason.or_else(|| if explicit.is_none() { message.reason.take() } else { None });
     Ok(Message { headers, body, status, reason, ..Message::default() })
-}
-
-/// Whether an API answers plain XML under the name `text/xml`: unlike a proxy it makes no envelope of it.
-fn is_rest_xml(exchange: &Exchange) -> bool {
-    let message = &exchange.message;
-    let soap = |media: MediaType| matches!(media, MediaType::TextXml | MediaType::SoapXml);
-    let kind = message.axis2.get("messageType").map(|kind| MediaType::of(&kind.to_text()));
-    matches!(exchange.entry, Entry::Resource(..))
-        && kind == Some(MediaType::TextXml)
-        && match message.body.form() {
-            Form::Xml(envelope) => envelope.soap == SoapVersion::None,
-            Form::Bytes(_) => !soap(message.source_media()),
-            Form::Json(_) | Form::Text(_) => true,
-            Form::Empty | Form::Stream { .. } => false,
-        }
 }
 
 /// The answer to a message that nobody answered: 202, as the original acknowledges.
