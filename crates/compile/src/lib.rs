@@ -16,9 +16,9 @@ pub mod expression;
 mod missing;
 mod registry;
 
-pub use artifact::{ArtifactStatus, Compilation, Input, InputKind, compile};
+pub use artifact::{ArtifactStatus, Compilation, Input, InputKind, compile, compile_with};
 pub use compiler::{CompileOptions, Compiler, NameKind};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};
-pub use registry::{HandlerKind, MediatorKind, Registry};
+pub use registry::{Front, HandlerKind, MediatorKind, Registry};

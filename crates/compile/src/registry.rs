@@ -2,7 +2,7 @@
 
 use penstock_engine::Mediator;
 
-use crate::{Compiler, Element};
+use crate::{ArtifactStatus, Compiler, Element, Input};
 
 /// A kind of mediator: one file of the `mediators` crate.
 pub struct MediatorKind {
@@ -18,6 +18,12 @@ pub struct HandlerKind {
     pub class: &'static str,
     /// Compiles a `<handler>`. `None` after an error was reported.
     pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
+}
+
+/// Compiles artifacts that are not Synapse XML, such as API projects, into the same program.
+pub trait Front {
+    /// Takes the inputs of [`crate::InputKind::Api`] and says what became of each project.
+    fn compile(&self, inputs: &[Input], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus>;
 }
 
 /// All kinds, and the elements of the original that are known and not built yet.

@@ -53,6 +53,8 @@ pub struct Exchange {
     pub ancestry: Vec<Kinship>,
     /// Fields that go on the answer whatever becomes of it (`Access-Control-Allow-Origin`).
     pub reply_headers: Vec<(Arc<str>, Arc<str>)>,
+    /// What the router of a managed API noted for the mediators of its operation.
+    pub extension: Option<Rc<dyn std::any::Any>>,
     /// Client side of the exchange, shared by all branches.
     pub reply: Rc<ReplyCell>,
     pub(crate) loaded: Rc<Loaded>,
@@ -111,6 +113,7 @@ impl Exchange {
             kinship: None,
             ancestry: Vec::new(),
             reply_headers: Vec::new(),
+            extension: None,
             reply: Rc::default(),
             loaded,
             core,
@@ -133,6 +136,11 @@ impl Exchange {
     /// The core it runs on.
     pub fn core(&self) -> &Rc<Core> {
         &self.core
+    }
+
+    /// What the router noted, when it is of that type.
+    pub fn extension<T: 'static>(&self) -> Option<Rc<T>> {
+        self.extension.clone()?.downcast().ok()
     }
 
     /// The body as an envelope.
@@ -189,6 +197,7 @@ impl Exchange {
             kinship: kinship.or_else(|| self.kinship.clone()),
             ancestry,
             reply_headers: self.reply_headers.clone(),
+            extension: self.extension.clone(),
             reply: self.reply.clone(),
             loaded: self.loaded.clone(),
             core: self.core.clone(),

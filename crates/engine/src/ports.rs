@@ -25,6 +25,8 @@ pub struct Client {
     pub local: SocketAddr,
     /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
     pub protocol: &'static str,
+    /// The certificate the client proved to own, in DER, when the listener asked for one.
+    pub certificate: Option<Arc<[u8]>>,
 }
 
 /// A request as a listener hands it over. The body is a stream, bytes or empty.

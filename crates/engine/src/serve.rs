@@ -62,6 +62,15 @@ enum Admission {
 fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
     let program = &loaded.program;
     let Request { client, mut message } = request;
+    if let Some(router) = &program.routes.router
+        && let Some(routed) = router.route(&client, &mut message)
+    {
+        let entry = Entry::Operation(routed.operation);
+        let start = entry.in_sequence(program).into_iter().collect();
+        let mut exchange = Exchange::new(core.clone(), loaded.clone(), client, message, entry);
+        exchange.extension = routed.extension;
+        return Admission::Run(Box::new(exchange), start);
+    }
     let line = &client.line;
     let host = message.headers.get("Host");
     match program.routes.dispatch(line.path(), host, client.local.port()) {

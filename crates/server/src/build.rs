@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use penstock_compile::{ArtifactStatus, CompileOptions, Diagnostic, Severity};
+use penstock_compile::{ArtifactStatus, CompileOptions, Diagnostic, Severity, compile_with};
 use penstock_engine::Program;
+use penstock_gateway::Gateway;
 
 use crate::config::Settings;
 use crate::load::{self, LoadError, Loaded};
@@ -52,7 +53,8 @@ pub fn build(paths: &[PathBuf], options: &BuildOptions, settings: &Settings) -> 
 /// Compiles what was loaded.
 pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, started: Instant) -> Built {
     let compile_options = CompileOptions { strict: options.strict, configurables: options.configurables.clone() };
-    let compilation = penstock_compile::compile(&loaded.inputs, &penstock_mediators::REGISTRY, &compile_options);
+    let gateway = Gateway { config: settings.gateway.clone(), state: settings.gateway_state.clone() };
+    let compilation = compile_with(&loaded.inputs, &penstock_mediators::REGISTRY, &compile_options, &[&gateway]);
     let mut program = compilation.program;
     program.conversion = settings.conversion.clone();
     program.limits = settings.flow.clone();

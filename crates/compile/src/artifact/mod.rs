@@ -16,7 +16,7 @@ use crate::compiler::{CompileOptions, Compiler, NameKind};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::element::{Element, Source};
 use crate::endpoint;
-use crate::registry::Registry;
+use crate::registry::{Front, Registry};
 
 /// A text that takes part in a compilation.
 #[derive(Debug, Clone)]
@@ -42,6 +42,13 @@ pub enum InputKind {
         media_type: Option<String>,
         /// Its properties.
         properties: Vec<(String, String)>,
+    },
+    /// A file of an API project, or an API definition by itself. A [`crate::Front`] compiles them.
+    Api {
+        /// The folder or archive of the project; the file itself when it stands alone.
+        project: Arc<str>,
+        /// The path inside the project with forward slashes; empty when it stands alone.
+        path: String,
     },
 }
 
@@ -100,6 +107,16 @@ struct Artifact<'s> {
 
 /// Compiles inputs to one program.
 pub fn compile(inputs: &[Input], registry: &Registry, options: &CompileOptions) -> Compilation {
+    compile_with(inputs, registry, options, &[])
+}
+
+/// Compiles inputs to one program, those that are not Synapse XML by fronts.
+pub fn compile_with(
+    inputs: &[Input],
+    registry: &Registry,
+    options: &CompileOptions,
+    fronts: &[&dyn Front],
+) -> Compilation {
     let mut cx = Compiler::new(registry, options);
     let sources = parse(&mut cx, inputs);
     let mut artifacts = Vec::new();
@@ -119,6 +136,9 @@ pub fn compile(inputs: &[Input], registry: &Registry, options: &CompileOptions) 
         }
         let at = artifact.element.place();
         statuses.push(ArtifactStatus { kind: artifact.kind, name: artifact.name.clone(), at, good });
+    }
+    for front in fronts {
+        statuses.extend(front.compile(inputs, &mut cx));
     }
     cx.program.main = cx.program.sequence_names.get("main").copied();
     cx.program.fault = cx.program.sequence_names.get("fault").copied();
@@ -149,6 +169,7 @@ fn parse(cx: &mut Compiler<'_>, inputs: &[Input]) -> Vec<Source> {
                     cx.program.resources.insert(key.as_str(), resource);
                 }
             }
+            InputKind::Api { .. } => {}
             InputKind::Artifact => match Document::parse(input.bytes.clone(), &ParseOptions::default()) {
                 Ok(document) => sources.push(Source::new(input.file.clone(), Arc::new(document))),
                 Err(error) => {

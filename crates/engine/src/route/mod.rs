@@ -1,6 +1,7 @@
 //! Which service a request is for: proxy services by name, APIs by context and version.
 
 mod api;
+mod managed;
 mod template;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use crate::mediator::{Destination, SequenceId};
 use crate::{Place, Program};
 
 pub use api::{Api, ApiMatch, Pattern, Resource, ResourceMatch, Version};
+pub use managed::{Operation, Routed, Router};
 pub(crate) use template::decode;
 pub use template::{UriTemplate, UriTemplateError};
 
@@ -18,6 +20,8 @@ pub use template::{UriTemplate, UriTemplateError};
 pub struct Routes {
     proxies: HashMap<Arc<str>, Arc<Proxy>>,
     apis: Vec<Arc<Api>>,
+    /// Managed APIs, asked before everything else.
+    pub router: Option<Arc<dyn Router>>,
 }
 
 /// A proxy service.
@@ -56,6 +60,8 @@ pub enum Entry {
     Proxy(Arc<Proxy>),
     /// A resource of an API, by its index.
     Resource(Arc<Api>, usize),
+    /// An operation of a managed API.
+    Operation(Arc<Operation>),
     /// No service: the `main` sequence.
     Main,
 }
@@ -132,9 +138,11 @@ impl Entry {
         let own = match self {
             Entry::Proxy(proxy) => proxy.fault_sequence,
             Entry::Resource(api, index) => api.resources[*index].fault_sequence,
+            Entry::Operation(operation) => operation.fault_sequence,
             Entry::Main => None,
         };
-        program.fault.into_iter().chain(own)
+        let common = program.fault.filter(|_| !matches!(self, Entry::Operation(_)));
+        common.into_iter().chain(own)
     }
 
     /// What requests run.
@@ -142,6 +150,7 @@ impl Entry {
         match self {
             Entry::Proxy(proxy) => proxy.in_sequence,
             Entry::Resource(api, index) => api.resources[*index].in_sequence,
+            Entry::Operation(operation) => operation.in_sequence,
             Entry::Main => program.main,
         }
     }
@@ -151,6 +160,7 @@ impl Entry {
         match self {
             Entry::Proxy(proxy) => proxy.out_sequence,
             Entry::Resource(api, index) => api.resources[*index].out_sequence,
+            Entry::Operation(operation) => operation.out_sequence,
             Entry::Main => program.main,
         }
     }
@@ -168,6 +178,7 @@ impl Entry {
         match self {
             Entry::Proxy(proxy) => &proxy.label,
             Entry::Resource(api, _) => &api.label,
+            Entry::Operation(operation) => &operation.label,
             Entry::Main => "",
         }
     }
@@ -177,6 +188,7 @@ impl Entry {
         match self {
             Entry::Proxy(proxy) => Some(("proxy", &proxy.name)),
             Entry::Resource(api, _) => Some(("api", &api.name)),
+            Entry::Operation(operation) => Some(("managed-api", &operation.name)),
             Entry::Main => None,
         }
     }

@@ -2,9 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use penstock_engine::Limits;
 use penstock_engine::ports::Level;
+use penstock_gateway::{GatewayConfig, GatewayState};
 use penstock_message::Conversion;
 use penstock_transports::http::{HttpLimits, HttpTimeouts};
 
@@ -73,6 +75,10 @@ pub struct Settings {
     pub watch: bool,
     /// Whether faulty artifacts make the server not ready.
     pub strict_ready: bool,
+    /// How managed APIs are served.
+    pub gateway: Arc<GatewayConfig>,
+    /// What managed APIs keep across reloads.
+    pub gateway_state: Arc<GatewayState>,
 }
 
 /// Certificate and key.
@@ -141,6 +147,8 @@ impl Default for Settings {
             users: Vec::new(),
             watch: true,
             strict_ready: false,
+            gateway: Arc::default(),
+            gateway_state: Arc::default(),
         }
     }
 }

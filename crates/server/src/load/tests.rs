@@ -48,6 +48,7 @@ fn summary(loaded: &Loaded, root: &Path) -> Vec<String> {
         InputKind::Resource { key, media_type, .. } => {
             format!("{} = {key} {}", input.file.replace(&root, ""), media_type.as_deref().unwrap_or("-"))
         }
+        InputKind::Api { project, path } => format!("{} {path}", project.replace(&root, "")),
     });
     inputs.chain(loaded.notes.iter().map(|note| note.to_string().replace(&root, ""))).collect()
 }

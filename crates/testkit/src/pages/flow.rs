@@ -133,7 +133,13 @@ impl Flow {
         );
         let service = Dispatcher::new(core);
         let local: SocketAddr = ([127, 0, 0, 1], if secure { 8253 } else { 8290 }).into();
-        let client = Rc::new(Client { line, peer: ([192, 0, 2, 1], 50_000).into(), local, protocol: "HTTP/1.1" });
+        let client = Rc::new(Client {
+            line,
+            peer: ([192, 0, 2, 1], 50_000).into(),
+            local,
+            protocol: "HTTP/1.1",
+            certificate: None,
+        });
         let tasks = tokio::task::LocalSet::new();
         let answer = tasks.block_on(&runtime, service.answer(Request { client, message }));
         // Branches may outlive the answer; what they log and send belongs to the outcome.

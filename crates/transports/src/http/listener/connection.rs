@@ -237,7 +237,7 @@ impl Connection {
             headers.set("Host", authority);
         }
         Request {
-            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol }),
+            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol, certificate: None }),
             message: Message { headers, body, method, ..Message::default() },
         }
     }

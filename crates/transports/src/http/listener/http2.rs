@@ -177,7 +177,7 @@ impl Stream {
             Body::stream(Box::new(StreamBody::new(stream, length, &self.shared, failure)))
         };
         Request {
-            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol: "HTTP/2" }),
+            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol: "HTTP/2", certificate: None }),
             message: Message { headers, body, method, ..Message::default() },
         }
     }

@@ -1,0 +1,56 @@
+//! The catalog: APIs with their operations, and who may use them: applications, subscriptions,
+//! plans. Plain data; whoever publishes a change makes a new [`Catalog`].
+//!
+//! It knows nothing of files, of HTTP and of how any of it is enforced.
+//!
+//! Start reading at [`Api`] and [`Operation`], then [`endpoint`](Cluster), [`Plan`] and
+//! [`Subscription`].
+
+mod access;
+mod api;
+mod endpoint;
+mod plan;
+
+pub use access::{Application, Subscription, SubscriptionState};
+pub use api::{
+    Api, ApiKind, ClientCertificate, Cors, Flows, Implementation, Interceptor, InterceptorPart, Lifecycle, MockExample,
+    MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse, Requirement, Schemes,
+    SecurityMode,
+};
+pub use endpoint::{BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints, Retry};
+pub use plan::{Limit, LimitUnit, Plan, PlanLevel};
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Everything a gateway serves, at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// Grows with every change.
+    pub version: u64,
+    /// The APIs.
+    pub apis: Vec<Arc<Api>>,
+    /// The applications, by consumer key in [`Application::keys`].
+    pub applications: Vec<Application>,
+    /// Who subscribed to what.
+    pub subscriptions: Vec<Subscription>,
+    /// Limits by name.
+    pub plans: Vec<Plan>,
+}
+
+/// Where in a user's file something was written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct At {
+    /// The file, `archive!entry` inside an archive.
+    pub file: Arc<str>,
+    /// 1-based.
+    pub line: u32,
+    /// 1-based, in characters.
+    pub column: u32,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}

@@ -1,0 +1,51 @@
+//! Limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A named limit.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// Its name: `Gold`, `10KPerMin`.
+    pub name: Arc<str>,
+    /// What it is counted for.
+    pub level: PlanLevel,
+    /// How much in what time; absent means no limit.
+    pub limit: Option<Limit>,
+    /// How much in a short time besides (`rateLimitCount`).
+    pub burst: Option<Limit>,
+    /// Whether requests over the limit are refused rather than let through and counted.
+    pub stop_on_quota: bool,
+}
+
+/// What a plan is counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PlanLevel {
+    /// An API or an operation.
+    #[default]
+    Api,
+    /// An application's use of one API.
+    Subscription,
+    /// All an application does, by user.
+    Application,
+}
+
+/// How much in what time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// How much.
+    pub amount: u64,
+    /// Of what.
+    pub unit: LimitUnit,
+    /// In what time.
+    pub window: Duration,
+}
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitUnit {
+    /// Requests.
+    Requests,
+    /// Bytes of requests and answers.
+    Bytes,
+}

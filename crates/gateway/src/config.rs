@@ -1,0 +1,54 @@
+//! How a gateway behaves. Whoever wires the program fills it from files.
+
+use std::time::Duration;
+
+use penstock_catalog::Cors;
+
+/// How a gateway behaves.
+#[derive(Debug, Clone)]
+pub struct GatewayConfig {
+    /// The port for HTTP; requests that came in by another one are not the gateway's.
+    pub http_port: u16,
+    /// The port for HTTPS.
+    pub https_port: u16,
+    /// Whether an error is told as Choreo Connect or as API Manager tells it.
+    pub error_style: ErrorStyle,
+    /// Whether SOAP clients get their errors as SOAP faults.
+    pub soap_errors: bool,
+    /// Whether recorded oddities of Choreo Connect are reproduced (`compat = "choreo-connect"`).
+    pub compat: bool,
+    /// Rules for browsers of APIs that have none.
+    pub cors: Cors,
+    /// Hosts by the name of a deployment environment.
+    pub vhosts: Vec<(String, String)>,
+    /// The host of APIs that name no environment; requests for any host reach them when it is empty.
+    pub default_vhost: String,
+    /// For a backend's whole answer, when its API says nothing; also the most an API may say.
+    pub route_timeout: Duration,
+}
+
+/// How an error is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ErrorStyle {
+    /// `error_message`, `code`, `error_description`.
+    #[default]
+    ChoreoConnect,
+    /// `code`, `message`, `description`; XML for those who ask for it.
+    ApiManager,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> GatewayConfig {
+        GatewayConfig {
+            http_port: 8280,
+            https_port: 8243,
+            error_style: ErrorStyle::default(),
+            soap_errors: false,
+            compat: false,
+            cors: Cors::default(),
+            vhosts: Vec::new(),
+            default_vhost: String::new(),
+            route_timeout: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What the policies of one request know of it and tell each other.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault};
+
+use crate::policy::Site;
+
+/// One request on its way through the policies: the exchange's extension.
+pub struct CallContext {
+    /// The API and operation it is for.
+    pub site: Arc<Site>,
+    /// The values of the path template's parameters, in its order, as sent.
+    pub path_values: Vec<String>,
+    /// Who calls, once a policy found out.
+    pub caller: RefCell<Caller>,
+}
+
+/// Who calls.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// `JWT`, `API Key`, `Internal Key`, or empty when nobody asked.
+    pub token_type: &'static str,
+    /// The credential as it was sent. Never logged.
+    pub token: Arc<str>,
+    /// Whether the key is for the sandbox.
+    pub sandbox: bool,
+    /// Whether a key said which of both it is for.
+    pub key_type_known: bool,
+    /// The user.
+    pub subject: Arc<str>,
+    /// The consumer key or application of the credential.
+    pub consumer_key: Arc<str>,
+    /// The application's id.
+    pub application_id: Arc<str>,
+    /// The application's name.
+    pub application_name: Arc<str>,
+    /// The application's plan.
+    pub application_tier: Arc<str>,
+    /// The subscription's plan.
+    pub subscription_tier: Arc<str>,
+    /// Claims of the token.
+    pub claims: Option<Arc<serde_json::Map<String, serde_json::Value>>>,
+}
+
+impl CallContext {
+    /// A request's context before any policy ran.
+    pub fn new(site: Arc<Site>, path_values: Vec<String>) -> CallContext {
+        CallContext { site, path_values, caller: RefCell::default() }
+    }
+
+    /// The context of an exchange that a router of this crate admitted.
+    pub fn of(exchange: &Exchange) -> Result<Rc<CallContext>, Fault> {
+        exchange.extension::<CallContext>().ok_or_else(|| Fault::new("a gateway policy runs outside of a managed API"))
+    }
+}

@@ -1,0 +1,62 @@
+//! The gateway: API projects and OpenAPI definitions become routes of the program, each operation a
+//! sequence of policies that ends at its backend.
+//!
+//! Policies are mediators: what checks a token, counts a request or asks an interceptor is run by
+//! the same loop as `<filter>`, with the same faults and deadlines. The crate knows nothing of files,
+//! sockets and of who publishes APIs; it gets [`Input`]s and fills a [`Compiler`].
+//!
+//! Start reading at [`Gateway`], then `import/` (what a project says), `assemble.rs` (from an API to
+//! sequences) and `policy/mod.rs` (the list of policies, one file each).
+
+mod assemble;
+mod config;
+mod context;
+mod error;
+mod import;
+mod policy;
+mod router;
+mod state;
+mod upstream;
+
+use std::sync::Arc;
+
+use penstock_compile::{ArtifactStatus, Compiler, Front, Input, InputKind};
+use penstock_engine::Place;
+
+pub use config::{ErrorStyle, GatewayConfig};
+pub use context::CallContext;
+pub use error::{GatewayError, codes};
+pub use policy::{POLICIES, PolicyKind, Site};
+pub use state::GatewayState;
+
+/// Compiles API projects. One for each compilation; what outlives a reload is in [`GatewayState`].
+pub struct Gateway {
+    /// How it behaves.
+    pub config: Arc<GatewayConfig>,
+    /// Counters, keys and caches.
+    pub state: Arc<GatewayState>,
+}
+
+impl Front for Gateway {
+    fn compile(&self, inputs: &[Input], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus> {
+        if !inputs.iter().any(|input| matches!(input.kind, InputKind::Api { .. })) {
+            return Vec::new();
+        }
+        let mut statuses = Vec::new();
+        let mut routes = router::Routes::default();
+        for imported in import::projects(inputs, &self.config, cx) {
+            let good = match &imported.api {
+                Some(api) => assemble::api(self, api, cx, &mut routes),
+                None => false,
+            };
+            statuses.push(ArtifactStatus { kind: "managed-api", name: imported.name, at: imported.at, good });
+        }
+        cx.program.routes.router = Some(Arc::new(router::ApiRouter::new(self.config.clone(), routes, cx)));
+        statuses
+    }
+}
+
+/// A catalog's place as the engine's.
+pub(crate) fn place(at: &penstock_catalog::At) -> Place {
+    Place { file: at.file.clone(), line: at.line, column: at.column }
+}

@@ -1,0 +1,50 @@
+//! The policies, one file each, and the list.
+//!
+//! A policy of the list looks at an API's operation and gives a mediator for a flow, or nothing when
+//! the operation does not ask for it; so an operation without a limit has no step that looks for one.
+//! The order of the list is the order of the request flow; answers pass in the opposite order.
+
+mod answer_error;
+mod refuse;
+mod respond;
+
+use std::sync::Arc;
+
+use penstock_catalog::{Api, Operation};
+use penstock_compile::Compiler;
+use penstock_engine::Mediator;
+
+use crate::Gateway;
+use crate::router::PathPattern;
+
+pub(crate) use answer_error::AnswerError;
+pub(crate) use refuse::Refuse;
+pub(crate) use respond::Respond;
+
+/// Where a policy is applied: one operation of one API.
+pub struct Site {
+    /// The API.
+    pub api: Arc<Api>,
+    /// The operation.
+    pub operation: Arc<Operation>,
+    /// Its path template, compiled.
+    pub pattern: PathPattern,
+    /// The methods of all operations on the same path, with blanks between (`GET POST`).
+    pub methods: Arc<str>,
+}
+
+/// Compiles a policy for a site; `None` when the site does not ask for it.
+pub type CompilePolicy = fn(&Gateway, &Arc<Site>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>;
+
+/// A policy: one file of this folder.
+pub struct PolicyKind {
+    /// What it is called in logs, in explanations and in the documentation.
+    pub name: &'static str,
+    /// What requests run.
+    pub request: Option<CompilePolicy>,
+    /// What answers run.
+    pub response: Option<CompilePolicy>,
+}
+
+/// All policies, in the order of the request flow.
+pub const POLICIES: &[PolicyKind] = &[crate::upstream::KIND];
