@@ -1,12 +1,13 @@
 //! What every exchange of one core shares.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::database::Databases;
 use crate::ports::{Environment, LogSink, Outbound};
-use crate::{Metrics, Program};
+use crate::{Fault, Metrics, Program};
 
 /// A program as one core holds it: cloning is not shared between cores.
 pub struct Loaded {
@@ -51,6 +52,7 @@ pub struct Core {
     /// Counters of this core.
     pub metrics: Arc<Metrics>,
     current: Arc<Current>,
+    databases: OnceCell<Arc<dyn Databases>>,
     seen: RefCell<(u64, Rc<Loaded>)>,
 }
 
@@ -65,7 +67,26 @@ impl Core {
     ) -> Rc<Core> {
         let generation = current.generation.load(Ordering::Acquire);
         let loaded = Rc::new(Loaded { program: current.get() });
-        Rc::new(Core { outbound, log, environment, metrics, current, seen: RefCell::new((generation, loaded)) })
+        Rc::new(Core {
+            outbound,
+            log,
+            environment,
+            metrics,
+            current,
+            databases: OnceCell::new(),
+            seen: RefCell::new((generation, loaded)),
+        })
+    }
+
+    /// Gives the core its databases, once, before it serves.
+    pub fn set_databases(&self, databases: Arc<dyn Databases>) {
+        // A second call changes nothing: flows may be using the first already.
+        let _ = self.databases.set(databases);
+    }
+
+    /// The databases.
+    pub fn databases(&self) -> Result<&Arc<dyn Databases>, Fault> {
+        self.databases.get().ok_or_else(|| Fault::new("no databases are configured"))
     }
 
     /// The program new requests get.

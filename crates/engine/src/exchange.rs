@@ -8,6 +8,7 @@ use std::time::Instant;
 use penstock_message::{Envelope, Message};
 
 use crate::core::{Core, Loaded};
+use crate::database::Transactions;
 use crate::mediator::{FunctionScope, Kinship, SequenceId};
 use crate::ports::Client;
 use crate::route::Entry;
@@ -55,6 +56,8 @@ pub struct Exchange {
     pub reply_headers: Vec<(Arc<str>, Arc<str>)>,
     /// What the router of a managed API noted for the mediators of its operation.
     pub extension: Option<Rc<dyn std::any::Any>>,
+    /// Transactions over databases. A branch has none of its parent's: it may run beside it.
+    pub transactions: Transactions,
     /// Client side of the exchange, shared by all branches.
     pub reply: Rc<ReplyCell>,
     pub(crate) loaded: Rc<Loaded>,
@@ -114,6 +117,7 @@ impl Exchange {
             ancestry: Vec::new(),
             reply_headers: Vec::new(),
             extension: None,
+            transactions: Transactions::default(),
             reply: Rc::default(),
             loaded,
             core,
@@ -198,6 +202,7 @@ impl Exchange {
             ancestry,
             reply_headers: self.reply_headers.clone(),
             extension: self.extension.clone(),
+            transactions: Transactions::default(),
             reply: self.reply.clone(),
             loaded: self.loaded.clone(),
             core: self.core.clone(),

@@ -10,6 +10,7 @@
 
 pub mod clock;
 mod core;
+pub mod database;
 mod describe;
 pub mod endpoint;
 mod exchange;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use penstock_message::Conversion;
 
+use crate::database::DataSource;
 use crate::endpoint::Endpoint;
 use crate::mediator::{EndpointId, Sequence, SequenceId};
 use crate::route::Routes;
@@ -31,6 +32,10 @@ pub struct Program {
     pub fault: Option<SequenceId>,
     /// Local entries and registry resources.
     pub resources: Resources,
+    /// Databases the mediators name, and where.
+    pub data_sources: Vec<(crate::Place, Arc<DataSource>)>,
+    /// Data sources that artifacts define, by their names.
+    pub data_source_definitions: HashMap<Arc<str>, Arc<DataSource>>,
     /// How bodies are converted.
     pub conversion: Conversion,
     /// Time and size limits.

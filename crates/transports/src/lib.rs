@@ -4,6 +4,9 @@
 //! [`penstock_engine::ports::Service`], and an [`penstock_engine::ports::Outgoing`] into bytes on another
 //! socket. It knows nothing of mediators, artifacts or configuration files.
 //!
+//! Databases are a transport too: [`sql`] answers a flow's queries.
+//!
 //! Start reading at [`http`].
 
 pub mod http;
+pub mod sql;

@@ -1,0 +1,95 @@
+//! Databases: SQLite in this process and PostgreSQL over sockets, behind the port of the engine.
+//!
+//! [`Sql`] is one for the whole process, so that a pool's limit is the limit; any core may ask it. SQLite blocks, so
+//! each of its connections has a thread; connections to PostgreSQL live on a runtime of their own. A core only ever
+//! awaits. Values are bound, never written into statements.
+//!
+//! Start reading at [`Sql`], then `mapping.rs` (which database a data source is) and `pool.rs`.
+
+mod connection;
+mod mapping;
+mod pool;
+mod postgres;
+mod sqlite;
+mod statement;
+mod transaction;
+mod url;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use penstock_engine::database::{Answer, DataSource, DatabaseError, Databases, Query, Transaction};
+use penstock_engine::ports::LocalFuture;
+
+pub use mapping::{DatabaseEntry, Mapping, Remark};
+
+use crate::http::tls::TlsClient;
+use mapping::Resolved;
+use pool::Pool;
+use sqlite::Folder;
+use transaction::SqlTransaction;
+
+/// All databases of the process.
+pub struct Sql {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    mapping: Mapping,
+    pools: Mutex<HashMap<Resolved, Arc<Pool>>>,
+    postgres: postgres::Connector,
+    /// Where databases that stand in for others lie.
+    folder: Folder,
+}
+
+impl Sql {
+    /// With what the configuration says of databases, and whom TLS trusts.
+    pub fn new(mapping: Mapping, tls: Arc<TlsClient>) -> Sql {
+        let postgres = postgres::Connector::new(tls);
+        Sql { shared: Arc::new(Shared { mapping, pools: Mutex::default(), postgres, folder: Folder::default() }) }
+    }
+}
+
+impl Shared {
+    /// The pool of a data source, made when it is first asked for.
+    fn pool(self: &Arc<Shared>, source: &DataSource) -> Result<Arc<Pool>, DatabaseError> {
+        let resolved = self.mapping.resolve(source).resolved?;
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(&resolved) {
+            return Ok(pool.clone());
+        }
+        let pool = Arc::new(Pool::new(resolved.clone(), self.connector(&resolved)?));
+        pools.insert(resolved, pool.clone());
+        Ok(pool)
+    }
+
+    fn connector(&self, resolved: &Resolved) -> Result<connection::Connector, DatabaseError> {
+        Ok(match &resolved.target {
+            mapping::Target::Sqlite(path) => connection::Connector::Sqlite(sqlite::Place::File(path.clone())),
+            mapping::Target::StandIn(label) => {
+                connection::Connector::Sqlite(sqlite::Place::StandIn(self.folder.file(label)?))
+            }
+            mapping::Target::Postgres => connection::Connector::Postgres(self.postgres.clone()),
+        })
+    }
+}
+
+impl Databases for Sql {
+    fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>> {
+        let pool = self.shared.pool(source);
+        Box::pin(async move {
+            let mut lease = pool?.lease().await?;
+            let answer = lease.run(&query).await;
+            lease.give_back();
+            answer
+        })
+    }
+
+    fn begin(&self) -> Rc<dyn Transaction> {
+        Rc::new(SqlTransaction::new(self.shared.clone()))
+    }
+}

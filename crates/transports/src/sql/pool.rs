@@ -1,0 +1,121 @@
+//! The connections to one database, shared by all cores.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Query};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::connection::{Connection, Connector, bounded};
+use super::mapping::Resolved;
+
+/// An idle connection older than this is not trusted: firewalls between here and a database forget quiet ones.
+const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// The pool of one database.
+pub(super) struct Pool {
+    to: Resolved,
+    connector: Connector,
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<(Instant, Connection)>>,
+}
+
+impl Pool {
+    pub(super) fn new(to: Resolved, connector: Connector) -> Pool {
+        let permits = Arc::new(Semaphore::new(to.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+        Pool { to, connector, permits, idle: Mutex::default() }
+    }
+
+    pub(super) fn to(&self) -> &Resolved {
+        &self.to
+    }
+
+    /// A connection, waiting while all are in use.
+    pub(super) async fn lease(self: &Arc<Pool>) -> Result<Lease, DatabaseError> {
+        let limit = self.to.wait_max;
+        let permit = match tokio::time::timeout(limit, self.permits.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => permit,
+            _ => {
+                let text = format!(
+                    "all {} connections to the database were in use for {} s",
+                    self.to.connections_max,
+                    limit.as_secs_f64()
+                );
+                return Err(DatabaseError::new(DatabaseErrorKind::Busy, text));
+            }
+        };
+        let connection = match self.idle_connection() {
+            Some(connection) => connection,
+            None => {
+                let limit = self.to.connect_timeout;
+                match tokio::time::timeout(limit, self.connector.connect(&self.to)).await {
+                    Ok(connected) => connected?,
+                    Err(_) => {
+                        let text = format!("connecting to the database took longer than {} s", limit.as_secs_f64());
+                        return Err(DatabaseError::new(DatabaseErrorKind::Unreachable, text));
+                    }
+                }
+            }
+        };
+        Ok(Lease { pool: self.clone(), connection: Some(connection), _permit: permit })
+    }
+
+    fn idle_connection(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(since, connection)| since.elapsed() < IDLE_MAX && connection.is_usable());
+        idle.pop().map(|(_, connection)| connection)
+    }
+}
+
+/// A connection that one message uses. Dropped it is closed; [`Lease::give_back`] keeps it for the next.
+pub(super) struct Lease {
+    pool: Arc<Pool>,
+    /// Absent while a query runs: if nobody waits for its end, the connection goes with the future.
+    connection: Option<Connection>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Lease {
+    pub(super) async fn run(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
+        let mut connection = self.take()?;
+        let outcome = bounded(self.pool.to.query_timeout, connection.run(query)).await;
+        self.put(connection, &outcome);
+        outcome
+    }
+
+    pub(super) async fn begin(&mut self) -> Result<(), DatabaseError> {
+        let mut connection = self.take()?;
+        let outcome = bounded(self.pool.to.query_timeout, connection.begin(&self.pool.to)).await;
+        self.put(connection, &outcome);
+        outcome
+    }
+
+    pub(super) async fn end(&mut self, keep: bool) -> Result<(), DatabaseError> {
+        let mut connection = self.take()?;
+        let outcome = bounded(self.pool.to.query_timeout, connection.end(keep)).await;
+        self.put(connection, &outcome);
+        outcome
+    }
+
+    fn take(&mut self) -> Result<Connection, DatabaseError> {
+        self.connection.take().ok_or_else(|| {
+            DatabaseError::new(DatabaseErrorKind::Unreachable, "the connection to the database was given up")
+        })
+    }
+
+    fn put<T>(&mut self, connection: Connection, outcome: &Result<T, DatabaseError>) {
+        let given_up = matches!(outcome, Err(error) if error.kind == DatabaseErrorKind::TimedOut);
+        if !given_up {
+            self.connection = Some(connection);
+        }
+    }
+
+    /// Keeps the connection for the next message.
+    pub(super) fn give_back(mut self) {
+        let Some(connection) = self.connection.take().filter(Connection::is_usable) else { return };
+        let mut idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < self.pool.to.idle_max {
+            idle.push((Instant::now(), connection));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The text of a statement: where it is divided and where values go.
+
+/// One statement of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Its text, with places numbered as asked for.
+    pub text: String,
+    /// How many values it takes.
+    pub places: usize,
+}
+
+/// How a database writes the places of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Places {
+    /// `?`
+    QuestionMarks,
+    /// `$1`, `$2`
+    Numbered,
+}
+
+/// Divides a text at its semicolons and finds the places of values. What stands in quotes and comments is left alone.
+pub(super) fn divide(sql: &str, places: Places) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut current = Part { text: String::new(), places: 0 };
+    let mut rest = sql;
+    while let Some(next) = rest.chars().next() {
+        let opaque = opaque_length(rest);
+        if opaque > 0 {
+            let (before, after) = rest.split_at(opaque);
+            current.text.push_str(before);
+            rest = after;
+            continue;
+        }
+        match next {
+            ';' => finish(&mut parts, &mut current),
+            '?' => {
+                current.places += 1;
+                match places {
+                    Places::QuestionMarks => current.text.push('?'),
+                    Places::Numbered => current.text.push_str(&format!("${}", current.places)),
+                }
+            }
+            other => current.text.push(other),
+        }
+        rest = &rest[next.len_utf8()..];
+    }
+    finish(&mut parts, &mut current);
+    parts
+}
+
+fn finish(parts: &mut Vec<Part>, current: &mut Part) {
+    let part = std::mem::replace(current, Part { text: String::new(), places: 0 });
+    let text = part.text.trim();
+    if !text.is_empty() {
+        parts.push(Part { text: text.to_owned(), places: part.places });
+    }
+}
+
+/// How many bytes of a quotation or comment begin here; 0 when none does.
+fn opaque_length(text: &str) -> usize {
+    let until = |opening: usize, closing: &str| {
+        text[opening..].find(closing).map_or(text.len(), |at| opening + at + closing.len())
+    };
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        // A doubled quote inside ends one quotation and begins the next, which comes to the same.
+        (Some('\''), _) => until(1, "'"),
+        (Some('"'), _) => until(1, "\""),
+        (Some('`'), _) => until(1, "`"),
+        (Some('-'), Some('-')) => until(2, "\n"),
+        (Some('/'), Some('*')) => until(2, "*/"),
+        (Some('$'), _) => match text[1..].find('$') {
+            Some(end) if text[1..=end].bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') => {
+                let tag = &text[..end + 2];
+                until(tag.len(), tag)
+            }
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(sql: &str, expected: &[(&str, usize)]) {
+        let found = divide(sql, Places::Numbered);
+        let found: Vec<(&str, usize)> = found.iter().map(|part| (part.text.as_str(), part.places)).collect();
+        assert_eq!(found, expected, "{sql}");
+    }
+
+    #[test]
+    fn statements_are_divided_and_places_numbered() {
+        check("select 1", &[("select 1", 0)]);
+        check(" insert into a values (?, ?); ", &[("insert into a values ($1, $2)", 2)]);
+        check("delete from a; delete from b where c = ?;", &[("delete from a", 0), ("delete from b where c = $1", 1)]);
+        check("select 'a;b?', \"c?\" , ?", &[("select 'a;b?', \"c?\" , $1", 1)]);
+        check("select 'it''s ?' -- what?\n, ?", &[("select 'it''s ?' -- what?\n, $1", 1)]);
+        check("select /* ; ? */ ?", &[("select /* ; ? */ $1", 1)]);
+        check("do $x$ begin; ? end $x$; select ?", &[("do $x$ begin; ? end $x$", 0), ("select $1", 1)]);
+        check("select 'open ;", &[("select 'open ;", 0)]);
+        check(";;", &[]);
+        assert_eq!(divide("select ?, ?", Places::QuestionMarks)[0].text, "select ?, ?");
+    }
+}

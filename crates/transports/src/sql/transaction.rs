@@ -1,0 +1,114 @@
+//! A transaction over the databases a message writes to.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_engine::database::{Answer, DataSource, DatabaseError, DatabaseErrorKind, Query, Transaction};
+use penstock_engine::ports::LocalFuture;
+
+use super::Shared;
+use super::mapping::Resolved;
+use super::pool::Lease;
+
+/// A transaction. The databases commit one after another: when a later one fails, the earlier ones stay committed, and the
+/// error says so. Leases that are dropped close their connections, and the databases roll back.
+pub(super) struct SqlTransaction {
+    shared: Arc<Shared>,
+    state: Rc<RefCell<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// A lease is absent while its query runs.
+    members: Vec<(Resolved, Option<Lease>)>,
+}
+
+impl SqlTransaction {
+    pub(super) fn new(shared: Arc<Shared>) -> SqlTransaction {
+        SqlTransaction { shared, state: Rc::default() }
+    }
+}
+
+impl Transaction for SqlTransaction {
+    fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>> {
+        let pool = self.shared.pool(source);
+        let state = self.state.clone();
+        Box::pin(async move {
+            let pool = pool?;
+            let known = state.borrow().members.iter().position(|(to, _)| to == pool.to());
+            let (index, mut lease) = match known {
+                Some(index) => {
+                    let lease = state.borrow_mut().members[index].1.take();
+                    (index, lease.ok_or_else(lost)?)
+                }
+                None => {
+                    let mut lease = pool.lease().await?;
+                    lease.begin().await?;
+                    let mut state = state.borrow_mut();
+                    state.members.push((pool.to().clone(), None));
+                    (state.members.len() - 1, lease)
+                }
+            };
+            let outcome = lease.run(&query).await;
+            state.borrow_mut().members[index].1 = Some(lease);
+            outcome
+        })
+    }
+
+    fn includes(&self, source: &DataSource) -> bool {
+        match self.shared.mapping.resolve(source).resolved {
+            Ok(resolved) => self.state.borrow().members.iter().any(|(to, _)| *to == resolved),
+            Err(_) => false,
+        }
+    }
+
+    fn commit(&self) -> LocalFuture<'static, Result<(), DatabaseError>> {
+        self.end(true)
+    }
+
+    fn rollback(&self) -> LocalFuture<'static, Result<(), DatabaseError>> {
+        self.end(false)
+    }
+}
+
+impl SqlTransaction {
+    fn end(&self, keep: bool) -> LocalFuture<'static, Result<(), DatabaseError>> {
+        let state = self.state.clone();
+        Box::pin(async move {
+            let members = std::mem::take(&mut state.borrow_mut().members);
+            let mut committed = 0;
+            let mut failure: Option<DatabaseError> = None;
+            for (_, lease) in members {
+                let outcome = match lease {
+                    // After a failure the rest is rolled back.
+                    Some(mut lease) => {
+                        let outcome = lease.end(keep && failure.is_none()).await;
+                        if outcome.is_ok() {
+                            lease.give_back();
+                        }
+                        outcome
+                    }
+                    None => Err(lost()),
+                };
+                match outcome {
+                    Ok(()) if failure.is_none() => committed += 1,
+                    Ok(()) => {}
+                    Err(error) => failure = failure.or(Some(error)),
+                }
+            }
+            match failure {
+                None => Ok(()),
+                Some(error) if keep && committed > 0 => Err(DatabaseError {
+                    message: format!("{}; {committed} other databases had committed already", error.message),
+                    ..error
+                }),
+                Some(error) => Err(error),
+            }
+        })
+    }
+}
+
+fn lost() -> DatabaseError {
+    DatabaseError::new(DatabaseErrorKind::Unreachable, "a connection that took part in the transaction was given up")
+}
