@@ -8,6 +8,7 @@
 
 mod access;
 mod api;
+mod condition;
 mod endpoint;
 mod plan;
 
@@ -17,6 +18,7 @@ pub use api::{
     MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse, Requirement, Schemes,
     SecurityMode,
 };
+pub use condition::{Condition, ConditionalGroup, Denial, IpRange, Subject};
 pub use endpoint::{BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints, Retry};
 pub use plan::{Limit, LimitUnit, Plan, PlanLevel};
 
@@ -36,6 +38,8 @@ pub struct Catalog {
     pub subscriptions: Vec<Subscription>,
     /// Limits by name.
     pub plans: Vec<Plan>,
+    /// Who is refused.
+    pub denials: Vec<Denial>,
 }
 
 /// Where in a user's file something was written.

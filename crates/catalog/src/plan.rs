@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::ConditionalGroup;
+
 /// A named limit.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
@@ -16,6 +18,8 @@ pub struct Plan {
     pub burst: Option<Limit>,
     /// Whether requests over the limit are refused rather than let through and counted.
     pub stop_on_quota: bool,
+    /// Other limits for some requests: the first group that fits counts instead of `limit`.
+    pub groups: Vec<ConditionalGroup>,
 }
 
 /// What a plan is counted for.

@@ -1,10 +1,11 @@
 //! Where the engine meets the world. A transport implements these; the engine calls them by trait.
 
+use std::any::Any;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use penstock_message::{Message, Method, RequestLine};
@@ -76,6 +77,61 @@ pub struct SendOptions {
     pub absolute_form: bool,
     /// `OUT_ONLY`: nobody waits for the reply's body.
     pub one_way: bool,
+    /// Whom to trust over TLS, when the route says so itself.
+    pub tls: Option<Arc<TlsProfile>>,
+    /// Whether HTTP/2 is spoken: as TLS agrees on it, with prior knowledge without TLS.
+    pub http2: bool,
+}
+
+impl SendOptions {
+    /// A plain request whose answer must begin within `response_timeout`.
+    pub fn within(response_timeout: Duration) -> SendOptions {
+        SendOptions {
+            response_timeout,
+            content_length: false,
+            http10: false,
+            close: false,
+            absolute_form: false,
+            one_way: false,
+            tls: None,
+            http2: false,
+        }
+    }
+}
+
+/// Whom to trust over TLS for some requests, beside what the sender trusts for all others. Two profiles with the
+/// same content share connections.
+#[derive(Default)]
+pub struct TlsProfile {
+    /// Certificates to trust, each in PEM or DER.
+    pub roots: Vec<Arc<[u8]>>,
+    /// Whether `roots` come beside what the sender trusts anyway, and not in its place.
+    pub also_common: bool,
+    prepared: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+impl TlsProfile {
+    /// Trusts these certificates only, and what the sender trusts when there is none.
+    pub fn trusting(roots: Vec<Arc<[u8]>>) -> TlsProfile {
+        let also_common = roots.is_empty();
+        TlsProfile { roots, also_common, prepared: OnceLock::new() }
+    }
+
+    /// What a transport makes of the profile, made once.
+    pub fn prepared<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<Arc<T>> {
+        self.prepared.get_or_init(|| Arc::new(make())).clone().downcast().ok()
+    }
+
+    /// Whether both trust the same.
+    pub fn is_like(&self, other: &TlsProfile) -> bool {
+        self.roots == other.roots && self.also_common == other.also_common
+    }
+}
+
+impl std::fmt::Debug for TlsProfile {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "TlsProfile({} certificates)", self.roots.len())
+    }
 }
 
 /// The sender of a transport. One per core.

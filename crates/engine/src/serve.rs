@@ -10,7 +10,7 @@ use penstock_message::{Message, Method, Value};
 
 use crate::core::{Core, Loaded};
 use crate::ports::{Level, LocalFuture, Request, Service};
-use crate::route::{Dispatch, Entry, ResourceMatch};
+use crate::route::{Dispatch, Entry, Finished, ResourceMatch};
 use crate::run::{self, End};
 use crate::{Exchange, Side, fallback, incoming};
 
@@ -43,6 +43,16 @@ async fn answer(core: Rc<Core>, request: Request) -> Message {
     match admit(&core, &loaded, request) {
         Admission::Answer(message) => *message,
         Admission::Run(exchange, start) => {
+            if let Entry::Operation(operation) = &exchange.entry
+                && let Some(observer) = operation.observer.clone()
+            {
+                let extension = exchange.extension.clone();
+                let (mut reply, failed) = flow(exchange, start).await;
+                let took = started.elapsed();
+                observer.finished(&Finished { reply: &reply, took, failed, extension: extension.as_ref() });
+                reply.extension = extension;
+                return reply;
+            }
             let metric = exchange.entry.metric().map(|(kind, name)| (kind, name.clone()));
             let (reply, failed) = flow(exchange, start).await;
             if let Some((kind, name)) = metric {

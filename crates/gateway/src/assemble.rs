@@ -37,6 +37,7 @@ pub(crate) fn api(gateway: &Gateway, api: &Arc<Api>, cx: &mut Compiler<'_>, rout
             in_sequence: Some(request_flow),
             out_sequence: Some(response_flow),
             fault_sequence: Some(fault_sequence),
+            observer: None,
             at: place(&operation.at),
         });
         for base in [Some(&api.base_path), api.default_path.as_ref()].into_iter().flatten() {

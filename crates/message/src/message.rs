@@ -1,5 +1,7 @@
 //! The message itself.
 
+use std::any::Any;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -137,6 +139,8 @@ pub struct Message {
     pub reason: Option<Arc<str>>,
     /// Addressing, boxed because most messages have none.
     pub addressing: Option<Box<Addressing>>,
+    /// What whoever made this answer wants the listener's log to know; nothing else reads it.
+    pub extension: Option<Rc<dyn Any>>,
     /// Whether the client of this exchange spoke SOAP; `None` until somebody looked at its request.
     /// Answers to others leave their envelope.
     pub client_spoke_soap: Option<bool>,

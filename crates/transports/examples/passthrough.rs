@@ -28,6 +28,8 @@ impl Service for Forward {
                 close: false,
                 absolute_form: false,
                 one_way: false,
+                tls: None,
+                http2: false,
             };
             let line = &request.client.line;
             let url = [&self.backend, line.target()].concat().into();

@@ -49,6 +49,10 @@ pub(crate) fn deliver<'a>(
                 Box::pin(deliver_group(exchange, &endpoint, members, first, *failover, depth)).await
             }
             EndpointKind::Recipients { members } => Box::pin(deliver_all(exchange, members, depth)).await,
+            EndpointKind::Managed(delivery) => {
+                exchange.sent = true;
+                delivery.deliver(exchange).await
+            }
         }
     })
 }
@@ -195,6 +199,8 @@ async fn transmit(exchange: &mut Exchange, target: Target, timeout: std::time::D
         close: exchange.message.axis2.is_true("NO_KEEPALIVE"),
         absolute_form: exchange.message.axis2.is_true("POST_TO_URI"),
         one_way: exchange.one_way,
+        tls: None,
+        http2: false,
     };
     let outgoing = outgoing::prepare(exchange, target, options)?;
     let outbound = exchange.core.outbound.clone();

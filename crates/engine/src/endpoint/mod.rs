@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use penstock_message::Method;
+use penstock_message::{Message, Method};
 
 use crate::mediator::Destination;
+use crate::ports::LocalFuture;
 use crate::{EndpointId, Exchange, Fault, Place};
 
 pub(crate) use deliver::deliver;
@@ -59,6 +60,14 @@ pub enum EndpointKind {
     },
     /// Another endpoint, by a key that is known now or computed per message.
     Indirect(Computed<Destination>),
+    /// Backends with rules of their own: those of managed APIs.
+    Managed(Box<dyn Delivery>),
+}
+
+/// Sends a message by rules of its own: which backend, how often, within which limits.
+pub trait Delivery: Send + Sync {
+    /// Sends the exchange's message and gives the answer, whose body may still be arriving.
+    fn deliver<'a>(&'a self, exchange: &'a mut Exchange) -> LocalFuture<'a, Result<Message, Fault>>;
 }
 
 /// One address: turns a message into a request. Knows no sockets.

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use penstock_message::Message;
 
@@ -41,6 +42,26 @@ pub struct Operation {
     pub out_sequence: Option<SequenceId>,
     /// The handler of faults; the only one, since the program's `fault` belongs to integrations.
     pub fault_sequence: Option<SequenceId>,
+    /// Counts finished requests in place of the core's own metrics.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Where it was written.
     pub at: Place,
+}
+
+/// Is told of every finished request of an operation. Called on the cores: must not block.
+pub trait Observer: Send + Sync + std::fmt::Debug {
+    /// A request is over, as far as the flow is concerned: its answer may still be leaving.
+    fn finished(&self, finished: &Finished<'_>);
+}
+
+/// A finished request.
+pub struct Finished<'a> {
+    /// The answer.
+    pub reply: &'a Message,
+    /// How long the flow took.
+    pub took: Duration,
+    /// Whether a fault was raised.
+    pub failed: bool,
+    /// What the router noted.
+    pub extension: Option<&'a Rc<dyn Any>>,
 }

@@ -63,6 +63,7 @@ mod tests {
             body_bytes: None,
             took: Duration::from_millis(3),
             complete: true,
+            extension: None,
         };
         let now = UNIX_EPOCH + Duration::from_secs(20_778 * 86_400);
         assert_eq!(

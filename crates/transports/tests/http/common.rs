@@ -221,6 +221,8 @@ pub fn options() -> SendOptions {
         close: false,
         absolute_form: false,
         one_way: false,
+        tls: None,
+        http2: false,
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a listener tells about every exchange.
 
+use std::any::Any;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::Duration;
 
 use penstock_message::RequestLine;
@@ -22,6 +24,8 @@ pub struct AccessEntry<'a> {
     pub took: Duration,
     /// Whether the reply reached the socket completely.
     pub complete: bool,
+    /// What the maker of the answer noted for the log.
+    pub extension: Option<&'a Rc<dyn Any>>,
 }
 
 /// Takes entries. Called on the core after the reply; must not block.

@@ -154,7 +154,8 @@ impl Connection {
 
         let keep = wants_keep && !self.shared.draining.get() && self.body_can_end();
         let mut to = ReplyTo { is_head, is_http10, keep };
-        let message = self.replace_if_body_failed(message, &mut to);
+        let mut message = self.replace_if_body_failed(message, &mut to);
+        let extension = message.extension.take();
         let mut status = message.status;
         let mut reply = Reply::new(core, message, to);
         let mut outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
@@ -180,6 +181,7 @@ impl Connection {
                 },
                 took: start.elapsed(),
                 complete: outcome.is_ok(),
+                extension: extension.as_ref(),
             });
         }
         let keep = reply.keep;

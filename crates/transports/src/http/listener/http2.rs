@@ -134,12 +134,13 @@ impl Stream {
         let request = self.request(request, &failure);
         let client = request.client.clone();
         let message = self.shared.service.answer(request).await;
-        let message = match failure.take() {
+        let mut message = match failure.take() {
             Some(status) if message.status >= 400 => Message { status, ..Message::default() },
             _ => message,
         };
         let status = if (200..=999).contains(&message.status) { message.status } else { 500 };
         let is_head = client.line.method == Method::Head;
+        let extension = message.extension.take();
         let (length, outcome) = self.send(message, status, is_head, respond).await;
         core.counters.replied(status);
         if let Some(access) = &self.shared.access {
@@ -151,6 +152,7 @@ impl Stream {
                 body_bytes: length,
                 took: start.elapsed(),
                 complete: outcome.is_ok(),
+                extension: extension.as_ref(),
             });
         }
     }
