@@ -8,6 +8,7 @@
 //! Start reading at [`Mediator`] and [`Flow`], then `run.rs` (the loop) and `serve.rs` (from a
 //! request to its answer).
 
+mod alone;
 pub mod clock;
 mod core;
 pub mod database;
@@ -30,6 +31,7 @@ mod run;
 mod serve;
 
 pub use crate::core::{Core, Current, Loaded};
+pub use alone::{Alone, run_alone};
 pub use exchange::{Direction, Exchange, ReplyCell};
 pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};

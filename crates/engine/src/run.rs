@@ -216,9 +216,16 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
     };
     let properties = &mut exchange.message.properties;
     properties.set("ERROR_CODE", fault.code.to_value());
-    properties.set("ERROR_MESSAGE", Value::string(first_line));
-    properties.set("ERROR_DETAIL", Value::string(detail));
-    properties.set("ERROR_EXCEPTION", Value::string(fault.message.clone()));
+    if fault.number() == Some(codes::CONNECTION_TIMED_OUT) && fault.side == Side::Backend {
+        // The original says this much about a backend that does not answer, and artifacts put it into their payloads.
+        properties.set("ERROR_MESSAGE", Value::string("Send timeout"));
+        properties.set("ERROR_DETAIL", Value::string(""));
+        properties.set("ERROR_EXCEPTION", Value::string(""));
+    } else {
+        properties.set("ERROR_MESSAGE", Value::string(first_line));
+        properties.set("ERROR_DETAIL", Value::string(detail));
+        properties.set("ERROR_EXCEPTION", Value::string(fault.message.clone()));
+    }
     if fault.side == Side::Backend {
         exchange.message.axis2.set("SENDING_FAULT", Value::Boolean(true));
     }

@@ -4,7 +4,7 @@
 //! business, what an artifact means the compiler's.
 //!
 //! Start reading at `command/` (what can be typed), then `load/` (paths to inputs), `build.rs` (inputs to a program) and
-//! `serve/` (threads, ports, reload, the end).
+//! `serve/` (threads, ports, reload, the end); `suite/` runs unit tests.
 
 mod build;
 mod command;
@@ -12,6 +12,7 @@ mod config;
 mod load;
 mod log;
 mod serve;
+mod suite;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

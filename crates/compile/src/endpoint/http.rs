@@ -57,6 +57,12 @@ impl Leaf for Http {
             headers.push(("Authorization".into(), format!("Basic {}", BASE64.encode(pair)).into()));
         }
         // With a method of its own the endpoint is a resource of its own: no postfix.
-        Ok(Target { url, method: self.method.clone(), format: Format::Rest, append_postfix: false, headers })
+        Ok(Target {
+            url,
+            method: self.method.clone(),
+            format: Format::Rest,
+            append_postfix: self.method.is_none(),
+            headers,
+        })
     }
 }

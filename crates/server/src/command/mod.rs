@@ -4,6 +4,7 @@ mod check;
 mod example;
 mod failure;
 mod run;
+mod test;
 mod xpath;
 mod xslt;
 
@@ -54,6 +55,7 @@ fn dispatch(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
         Some(("check", matches)) => check::run(matches),
+        Some(("test", matches)) => test::run(matches),
         Some(("xslt", matches)) => xslt::run(matches),
         Some(("xpath", matches)) => xpath::run(matches),
         Some(("example", matches)) => example::run(matches),
@@ -84,6 +86,7 @@ fn command() -> Command {
         .disable_help_subcommand(true)
         .subcommand(run::command())
         .subcommand(check::command())
+        .subcommand(test::command())
         .subcommand(example::command())
         .subcommand(xslt::command())
         .subcommand(xpath::command())

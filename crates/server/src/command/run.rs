@@ -88,13 +88,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// The settings: defaults, then the file, then the command line.
 pub(super) fn settings(matches: &ArgMatches, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
-    let given = matches.get_one::<PathBuf>("config").cloned();
-    let usual = PathBuf::from("penstock.toml");
-    let file = given.or_else(|| usual.is_file().then_some(usual));
-    let mut settings = match file {
-        Some(file) => read_file(&file, surroundings)?,
-        None => Settings::default(),
-    };
+    let mut settings = file_settings(matches.get_one::<PathBuf>("config").cloned(), surroundings)?;
     if let Some(offset) = matches.get_one::<u16>("offset") {
         settings.offset = *offset;
     }
@@ -117,6 +111,15 @@ pub(super) fn settings(matches: &ArgMatches, surroundings: &config::Surroundings
         };
     }
     Ok(settings)
+}
+
+/// The settings of a file: the one that is given, or `penstock.toml` where it is there.
+pub(super) fn file_settings(given: Option<PathBuf>, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
+    let usual = PathBuf::from("penstock.toml");
+    match given.or_else(|| usual.is_file().then_some(usual)) {
+        Some(file) => read_file(&file, surroundings),
+        None => Ok(Settings::default()),
+    }
 }
 
 fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use penstock_compile::{Diagnostic, Input, InputKind, Severity};
 use penstock_engine::Place;
 
-pub use sniff::{is_clutter_folder, is_editors};
+pub use sniff::{is_clutter_folder, is_editors, root_element};
 
 /// A single artifact or resource larger than this is a mistake: configuration is text that people write.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -78,6 +78,15 @@ pub fn load(paths: &[PathBuf]) -> Result<Loaded, LoadError> {
         }
     }
     Ok(loader.finish())
+}
+
+/// A registry resource by itself, under every key that artifacts may write. `collection` is `/_system/…`.
+pub fn resource(file: &str, bytes: Bytes, collection: &str, name: &str, media_type: Option<String>) -> Vec<Input> {
+    let mut loader = Loader::default();
+    let collection = registry::key_of(collection).unwrap_or_else(|| collection.trim_matches('/').to_owned());
+    let about = registry::About { media_type, properties: Vec::new() };
+    loader.resource(file, bytes, registry::join(&collection, name), about);
+    loader.loaded.inputs
 }
 
 /// The state of one load.

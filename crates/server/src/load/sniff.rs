@@ -1,7 +1,7 @@
 //! What a file is, by its name and its first element.
 
 /// The local name of the root element of an XML text; `None` when there is none to be seen.
-pub(super) fn root_element(bytes: &[u8]) -> Option<String> {
+pub fn root_element(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut rest = text.trim_start_matches('\u{feff}');
     loop {
