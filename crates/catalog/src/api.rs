@@ -241,7 +241,7 @@ pub struct Cors {
 }
 
 /// An interceptor service of one flow.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interceptor {
     /// Scheme, host and port; a path is not used.
     pub service_url: Arc<str>,
@@ -251,6 +251,9 @@ pub struct Interceptor {
     pub connect_timeout: Option<Duration>,
     /// For its answer.
     pub request_timeout: Option<Duration>,
+    /// Whether requests go on as they are when the service fails (`passthroughOnError`); the gateway's own rule when
+    /// absent.
+    pub passthrough_on_error: Option<bool>,
     /// Where it was written.
     pub at: At,
 }

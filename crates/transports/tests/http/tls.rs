@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::{Obedient, Server, collect, get, run, serve};
 use bytes::Bytes;
-use penstock_engine::ports::Outbound;
+use penstock_engine::ports::{Outbound, TlsProfile};
 use penstock_transports::http::tls::{
     ClientCertificates, ClientTrust, Identity, TlsClient, TlsError, TlsServer, read_certificates,
 };
@@ -240,5 +240,35 @@ fn http2_is_agreed_on_over_tls() {
         // Draining ends the connection once nothing runs on it.
         server.trigger.stop();
         server.ended.await.unwrap().unwrap();
+    });
+}
+
+/// A route may trust certificates of its own; its connections are not those of others.
+#[test]
+fn a_profile_trusts_its_own_certificates() {
+    run(async {
+        let identity = self_signed();
+        let server = https(&identity, &ClientCertificates::default());
+        let core = PerCore::start();
+        let trust = ClientTrust { only_extra_roots: true, ..ClientTrust::default() };
+        let config = SenderConfig { tls: Arc::new(TlsClient::new(trust)), ..SenderConfig::default() };
+        let sender = HttpSender::new(&core, config);
+        let der: Arc<[u8]> = identity.certificate_der().unwrap().to_vec().into();
+        let request = |profile: Option<TlsProfile>| {
+            let mut outgoing = get(server.address, "/");
+            outgoing.url = format!("https://{}/a", server.address).into();
+            outgoing.options.tls = profile.map(Arc::new);
+            outgoing
+        };
+        let profile = || Some(TlsProfile::trusting(vec![der.clone()]));
+        for _ in 0..2 {
+            let mut reply = sender.send(request(profile())).await.unwrap();
+            collect(&mut reply.body).await.unwrap();
+        }
+        assert_eq!(core.counters.connects.get(), 1, "profiles with the same content share connections");
+        let other = sender.send(request(None)).await.map(|reply| reply.status);
+        assert_eq!(other.map_err(|fault| fault.number()), Err(Some(101_503)));
+        let broken = Some(TlsProfile::trusting(vec![b"no certificate".as_slice().into()]));
+        assert!(sender.send(request(broken)).await.is_err());
     });
 }

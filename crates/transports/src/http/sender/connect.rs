@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use penstock_engine::ports::TlsProfile;
 use penstock_engine::{Fault, codes};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
@@ -37,8 +38,13 @@ impl Connector {
         Connector { tls: tls.clone(), names: RefCell::default() }
     }
 
-    pub(crate) async fn connect(&self, url: &Url<'_>, timeouts: &HttpTimeouts) -> Result<Socket, Fault> {
-        match tokio::time::timeout(timeouts.connect, self.open(url)).await {
+    pub(crate) async fn connect(
+        &self,
+        url: &Url<'_>,
+        tls: Option<&TlsProfile>,
+        timeouts: &HttpTimeouts,
+    ) -> Result<Socket, Fault> {
+        match tokio::time::timeout(timeouts.connect, self.open(url, tls)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let message = format!("connecting to `{}` took longer than {:?}", url.authority, timeouts.connect);
@@ -47,7 +53,7 @@ impl Connector {
         }
     }
 
-    async fn open(&self, url: &Url<'_>) -> Result<Socket, Fault> {
+    async fn open(&self, url: &Url<'_>, tls: Option<&TlsProfile>) -> Result<Socket, Fault> {
         let addresses = self.resolve(url).await.map_err(|error| {
             let message = format!("the host `{}` cannot be resolved: {error}", url.host);
             backend_fault(codes::CONNECTION_FAILED, message).retryable()
@@ -64,7 +70,7 @@ impl Connector {
                 Ok(tcp) => {
                     // Without it the last piece of a body waits for an acknowledgement.
                     let _ = tcp.set_nodelay(true);
-                    return if url.secure { self.secure(url, tcp).await } else { Ok(Socket::Plain(tcp)) };
+                    return if url.secure { self.secure(url, tls, tcp).await } else { Ok(Socket::Plain(tcp)) };
                 }
                 Err(error) => last = error,
             }
@@ -74,11 +80,15 @@ impl Connector {
         Err(backend_fault(codes::CONNECTION_FAILED, message).retryable())
     }
 
-    async fn secure(&self, url: &Url<'_>, tcp: TcpStream) -> Result<Socket, Fault> {
+    async fn secure(&self, url: &Url<'_>, tls: Option<&TlsProfile>, tcp: TcpStream) -> Result<Socket, Fault> {
         let failed = |why: String| {
             backend_fault(codes::CONNECTION_FAILED, format!("no secure connection to `{}`: {why}", url.authority))
         };
-        let config = self.tls.config().map_err(|error| failed(error.to_string()))?;
+        let config = match tls {
+            None => self.tls.config(),
+            Some(profile) => self.tls.config_of(profile),
+        };
+        let config = config.map_err(|error| failed(error.to_string()))?;
         let name = ServerName::try_from(url.host.to_owned()).map_err(|error| failed(error.to_string()))?;
         let stream = TlsConnector::from(config).connect(name, tcp).await;
         let stream = stream.map_err(|error| failed(error.to_string()).retryable())?;

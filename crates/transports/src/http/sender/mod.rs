@@ -53,7 +53,7 @@ impl HttpSender {
         let url = Url::parse(&url)?;
         let body = std::mem::take(&mut outgoing.message.body).take();
         let mut body = self.prepare(body, &outgoing).await?;
-        let backend = self.pool.backend(&url);
+        let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
         let mut may_reuse = !outgoing.options.close;
         loop {
             let pooled = if may_reuse { self.pool.take(&backend) } else { None };
@@ -67,7 +67,7 @@ impl HttpSender {
                     wire
                 }
                 None => {
-                    let socket = self.connector.connect(&url, &self.config.timeouts).await?;
+                    let socket = self.connector.connect(&url, backend.tls.as_deref(), &self.config.timeouts).await?;
                     self.core.counters.connects.add(1);
                     self.pool.wire(socket, &self.limits, &self.config.timeouts)
                 }

@@ -3,8 +3,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+
+use penstock_engine::ports::TlsProfile;
 
 use super::url::Url;
 use crate::http::http1::{SharedWire, Socket, Wire};
@@ -27,6 +30,8 @@ pub(crate) struct Backend {
     secure: bool,
     port: u16,
     host: String,
+    /// Whom to trust there, when that is not what the sender trusts.
+    pub(super) tls: Option<Arc<TlsProfile>>,
     idle: RefCell<Vec<Idle>>,
 }
 
@@ -50,29 +55,34 @@ impl Pool {
     }
 
     /// The backend of an address, made when it is new.
-    pub(crate) fn backend(&self, url: &Url<'_>) -> Rc<Backend> {
+    pub(crate) fn backend(&self, url: &Url<'_>, tls: Option<&Arc<TlsProfile>>) -> Rc<Backend> {
         let (secure, port, host) = url.key();
+        // A connection without TLS is the same whomever one would trust.
+        let tls = tls.filter(|_| secure);
         // Consecutive requests often go to the same backend.
         if let Some(last) = &*self.last.borrow()
             && last.port == port
             && last.secure == secure
             && last.host == host
+            && last.trusts(tls)
         {
             return last.clone();
         }
-        let backend = self.find_or_make(secure, port, host);
+        let backend = self.find_or_make(secure, port, host, tls);
         *self.last.borrow_mut() = Some(backend.clone());
         backend
     }
 
-    fn find_or_make(&self, secure: bool, port: u16, host: &str) -> Rc<Backend> {
+    fn find_or_make(&self, secure: bool, port: u16, host: &str, tls: Option<&Arc<TlsProfile>>) -> Rc<Backend> {
         let mut by_host = self.by_host.borrow_mut();
         if let Some(backends) = by_host.get(host)
-            && let Some(backend) = backends.iter().find(|backend| backend.port == port && backend.secure == secure)
+            && let Some(backend) = backends
+                .iter()
+                .find(|backend| backend.port == port && backend.secure == secure && backend.trusts(tls))
         {
             return backend.clone();
         }
-        let backend = Rc::new(Backend { secure, port, host: host.to_owned(), idle: RefCell::default() });
+        let backend = Rc::new(Backend { secure, port, host: host.to_owned(), tls: tls.cloned(), idle: RefCell::default() });
         by_host.entry(host.to_owned()).or_default().push(backend.clone());
         self.backends.borrow_mut().push(backend.clone());
         backend
@@ -106,6 +116,16 @@ impl Pool {
     fn sweep(&self) {
         for backend in self.backends.borrow().iter() {
             backend.idle.borrow_mut().retain(|idle| self.core.since(idle.since_ticks) < self.rest_max);
+        }
+    }
+}
+
+impl Backend {
+    fn trusts(&self, tls: Option<&Arc<TlsProfile>>) -> bool {
+        match (&self.tls, tls) {
+            (None, None) => true,
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other) || own.is_like(other),
+            _ => false,
         }
     }
 }

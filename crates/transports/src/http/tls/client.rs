@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
+use penstock_engine::ports::TlsProfile;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::{Identity, TlsError, provider, refused};
+use super::identity::DER_SEQUENCE;
+use super::{Identity, TlsError, provider, read_certificates, refused};
 
 /// Whom the sender trusts.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +40,27 @@ impl TlsClient {
 
     pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
         self.config.get_or_init(|| configure(&self.trust)).clone()
+    }
+
+    /// The configuration for requests whose route says whom to trust. Who we are stays the same.
+    pub(crate) fn config_of(&self, profile: &TlsProfile) -> Result<Arc<ClientConfig>, TlsError> {
+        let made = profile.prepared(|| self.configure_for(profile));
+        made.map_or_else(|| self.config(), |made| (*made).clone())
+    }
+
+    fn configure_for(&self, profile: &TlsProfile) -> Result<Arc<ClientConfig>, TlsError> {
+        let mut trust = self.trust.clone();
+        if !profile.also_common {
+            trust.extra_roots.clear();
+            trust.only_extra_roots = true;
+        }
+        for root in &profile.roots {
+            match root.first() {
+                Some(&DER_SEQUENCE) => trust.extra_roots.push(CertificateDer::from(root.to_vec())),
+                _ => trust.extra_roots.extend(read_certificates(root, "")?),
+            }
+        }
+        configure(&trust)
     }
 }
 

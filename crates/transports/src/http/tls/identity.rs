@@ -104,7 +104,7 @@ pub fn read_certificates(bytes: &[u8], password: &str) -> Result<Vec<Certificate
 }
 
 /// How every DER structure of interest begins, PKCS12 among them; PEM never does.
-const DER_SEQUENCE: u8 = 0x30;
+pub(super) const DER_SEQUENCE: u8 = 0x30;
 
 fn pem_certificates(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     CertificateDer::pem_slice_iter(bytes)
