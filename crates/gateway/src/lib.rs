@@ -20,6 +20,7 @@ mod upstream;
 
 use std::sync::Arc;
 
+use penstock_catalog::Api;
 use penstock_compile::{ArtifactStatus, Compiler, Front, Input, InputKind};
 use penstock_engine::Place;
 
@@ -39,7 +40,14 @@ pub struct Gateway {
 
 impl Front for Gateway {
     fn compile(&self, inputs: &[Input], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus> {
-        if !inputs.iter().any(|input| matches!(input.kind, InputKind::Api { .. })) {
+        self.compile_with(inputs, &[], cx)
+    }
+}
+
+impl Gateway {
+    /// Compiles the projects among the inputs, and APIs that come from elsewhere.
+    pub fn compile_with(&self, inputs: &[Input], apis: &[Arc<Api>], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus> {
+        if apis.is_empty() && !inputs.iter().any(|input| matches!(input.kind, InputKind::Api { .. })) {
             return Vec::new();
         }
         let mut statuses = Vec::new();
@@ -50,6 +58,10 @@ impl Front for Gateway {
                 None => false,
             };
             statuses.push(ArtifactStatus { kind: "managed-api", name: imported.name, at: imported.at, good });
+        }
+        for api in apis {
+            let good = assemble::api(self, api, cx, &mut routes);
+            statuses.push(ArtifactStatus { kind: "managed-api", name: api.name.to_string(), at: place(&api.at), good });
         }
         cx.program.routes.router = Some(Arc::new(router::ApiRouter::new(self.config.clone(), routes, cx)));
         statuses

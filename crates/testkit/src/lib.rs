@@ -1,8 +1,10 @@
-//! Tests of the whole: documentation pages as tests, a scripted backend, the dependency table.
+//! Tests of the whole: documentation pages as tests, a scripted backend, a gateway over real sockets, the dependency
+//! table.
 //!
-//! It may use every crate and nothing of the product depends on it; it knows nothing of sockets, the
-//! tests of the running binary live with the binary.
+//! It may use every crate and nothing of the product depends on it; it knows nothing of the command line, the tests of
+//! the running binary live with the binary.
 //!
-//! Start reading at [`pages`].
+//! Start reading at [`pages`], and at [`gateway`] for managed APIs.
 
+pub mod gateway;
 pub mod pages;

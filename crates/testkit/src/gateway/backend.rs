@@ -1,0 +1,271 @@
+//! A server that answers as a closure says and remembers what it was sent: backends, interceptor services, issuers of
+//! keys.
+
+use std::io::{self, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+
+use super::PATIENCE;
+use super::client::ClientIdentity;
+use super::wire::{self, Socket};
+
+/// A request as a backend got it.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// The header fields in order.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    /// The first value of a header field.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in `{}`", self.text()))
+    }
+}
+
+/// What a backend answers.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Header fields, framing excepted.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// How long it thinks first.
+    pub delay: Duration,
+    /// Bytes sent in place of a reply, after which the connection is closed.
+    pub instead: Option<Vec<u8>>,
+}
+
+impl Answer {
+    /// A reply with a body of that type.
+    pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Answer {
+        Answer {
+            status,
+            headers: vec![("Content-Type".to_owned(), content_type.to_owned())],
+            body: body.into(),
+            delay: Duration::ZERO,
+            instead: None,
+        }
+    }
+
+    /// 200 with JSON.
+    pub fn json(value: &serde_json::Value) -> Answer {
+        Answer::new(200, "application/json", value.to_string())
+    }
+
+    /// A status and nothing else.
+    pub fn status(status: u16) -> Answer {
+        Answer { headers: Vec::new(), ..Answer::new(status, "", "") }
+    }
+
+    /// Something that is no HTTP.
+    pub fn garbage(bytes: impl Into<Vec<u8>>) -> Answer {
+        Answer { instead: Some(bytes.into()), ..Answer::status(200) }
+    }
+
+    /// With another header field.
+    pub fn with(mut self, name: &str, value: &str) -> Answer {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// After a while.
+    pub fn after(mut self, delay: Duration) -> Answer {
+        self.delay = delay;
+        self
+    }
+}
+
+type Handler = dyn Fn(&Received) -> Answer + Send + Sync;
+
+/// A running server. It ends when it is dropped.
+pub struct Backend {
+    /// Its port.
+    pub port: u16,
+    received: Arc<Mutex<Vec<Received>>>,
+    stopped: Arc<AtomicBool>,
+    certificate: Option<CertificateDer<'static>>,
+}
+
+impl Backend {
+    /// Answers every request as the closure says.
+    pub fn start(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Backend {
+        Backend::launch(Arc::new(handler), None, None)
+    }
+
+    /// Answers 200 with the request's body and its content type, or 204 when there is none.
+    pub fn echo() -> Backend {
+        Backend::start(echo)
+    }
+
+    /// The same with TLS; with `client`, only for those who show that certificate.
+    pub fn start_tls(
+        handler: impl Fn(&Received) -> Answer + Send + Sync + 'static,
+        client: Option<&CertificateDer<'static>>,
+    ) -> Backend {
+        let identity = ClientIdentity::new("localhost");
+        let config = server_config(&identity.certificate, &identity.key, client);
+        Backend::launch(Arc::new(handler), Some(config), Some(identity.certificate))
+    }
+
+    fn launch(
+        handler: Arc<Handler>,
+        tls: Option<Arc<ServerConfig>>,
+        certificate: Option<CertificateDer<'static>>,
+    ) -> Backend {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("a bound socket has an address").port();
+        let received = Arc::new(Mutex::default());
+        let stopped = Arc::new(AtomicBool::new(false));
+        let backend = Backend { port, received, stopped, certificate };
+        let (received, stopped) = (backend.received.clone(), backend.stopped.clone());
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                let Ok(socket) = socket else { continue };
+                let (handler, received, tls) = (handler.clone(), received.clone(), tls.clone());
+                std::thread::spawn(move || serve(socket, tls, &*handler, &received));
+            }
+        });
+        backend
+    }
+
+    /// `http://127.0.0.1:PORT`, or with `https` and `localhost`.
+    pub fn url(&self) -> String {
+        match self.certificate {
+            None => format!("http://127.0.0.1:{}", self.port),
+            Some(_) => format!("https://localhost:{}", self.port),
+        }
+    }
+
+    /// The certificate to trust, when it speaks TLS.
+    pub fn certificate(&self) -> Option<&CertificateDer<'static>> {
+        self.certificate.as_ref()
+    }
+
+    /// Everything it got so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What it got last.
+    pub fn last(&self) -> Received {
+        self.received().pop().expect("the backend got a request")
+    }
+
+    /// Forgets what it got.
+    pub fn forget(&self) {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Drop for Backend {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+/// Sends the body back.
+pub fn echo(request: &Received) -> Answer {
+    match request.body.is_empty() {
+        true => Answer::status(204),
+        false => Answer::new(200, request.header("content-type").unwrap_or("text/plain"), request.body.clone()),
+    }
+}
+
+fn server_config(
+    certificate: &CertificateDer<'static>,
+    key: &PrivateKeyDer<'static>,
+    client: Option<&CertificateDer<'static>>,
+) -> Arc<ServerConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows the versions");
+    let builder = match client {
+        None => builder.with_no_client_auth(),
+        Some(client) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(client.clone()).expect("a certificate can be trusted");
+            let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.build().expect("there is one to trust"))
+        }
+    };
+    Arc::new(builder.with_single_cert(vec![certificate.clone()], key.clone_key()).expect("key and certificate fit"))
+}
+
+fn serve(socket: TcpStream, tls: Option<Arc<ServerConfig>>, handler: &Handler, received: &Mutex<Vec<Received>>) {
+    let _ = socket.set_read_timeout(Some(PATIENCE));
+    let _ = socket.set_nodelay(true);
+    let socket = match tls {
+        None => Socket::Plain(socket),
+        Some(config) => match ServerConnection::new(config) {
+            Ok(connection) => Socket::Server(Box::new(StreamOwned::new(connection, socket))),
+            Err(_) => return,
+        },
+    };
+    let mut reader = BufReader::new(socket);
+    // The gateway may close a connection at any time; that ends the thread and nothing else.
+    while let Ok(true) = exchange(&mut reader, handler, received) {}
+}
+
+/// Answers one request; whether another may follow.
+fn exchange(reader: &mut BufReader<Socket>, handler: &Handler, received: &Mutex<Vec<Received>>) -> io::Result<bool> {
+    let Some(mut raw) = wire::read_head(reader)? else { return Ok(false) };
+    wire::read_body(reader, &mut raw, false)?;
+    let mut words = raw.first_line.split(' ').map(str::to_owned);
+    let method = words.next().unwrap_or_default();
+    let target = words.next().unwrap_or_default();
+    let request = Received { method, target, headers: raw.headers, body: raw.body };
+    received.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+    let answer = handler(&request);
+    std::thread::sleep(answer.delay);
+    let out = reader.get_mut();
+    if let Some(bytes) = answer.instead {
+        out.write_all(&bytes)?;
+        out.flush()?;
+        return Ok(false);
+    }
+    let mut head = format!("HTTP/1.1 {} Whatever\r\n", answer.status);
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if answer.status != 204 {
+        head.push_str(&format!("Content-Length: {}\r\n", answer.body.len()));
+    }
+    head.push_str("\r\n");
+    let mut bytes = head.into_bytes();
+    if request.method != "HEAD" {
+        bytes.extend_from_slice(&answer.body);
+    }
+    out.write_all(&bytes)?;
+    out.flush()?;
+    Ok(true)
+}
