@@ -317,13 +317,11 @@ pub(crate) async fn buffer(body: &mut Body, limit: usize) -> Result<(), BodyErro
     poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit)).await
 }
 
-/// Pulls at least twice of what is there, so that a mediator which looks again and again reads
-/// every byte twice at the most.
+/// Waits for more of the body.
 async fn pull_more(exchange: &mut Exchange) -> Result<(), Fault> {
     let limit = exchange.loaded.program.limits.body_bytes_max;
-    let wanted = exchange.message.body.available().len().saturating_mul(2).max(1);
     let body = &mut exchange.message.body;
-    let more = poll_fn(|cx| body.poll_pull(cx, wanted, limit));
+    let more = poll_fn(|cx| body.poll_more(cx, limit));
     Ok(bounded(exchange.deadline, more).await.unwrap_or(Err(BodyError::Timeout))?)
 }
 

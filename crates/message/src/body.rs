@@ -1,13 +1,13 @@
 //! The body and its forms.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 
-use crate::{Envelope, Headers};
+use crate::stream::{Available, BodyStream, SizeHint};
+use crate::Envelope;
 
 /// Why a body could not be read, converted or buffered. Becomes fault 601000 or a 4xx by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,37 +47,6 @@ impl fmt::Display for BodyError {
 }
 
 impl std::error::Error for BodyError {}
-
-/// How long a stream will be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SizeHint {
-    /// Exactly so many bytes (Content-Length).
-    Exact(u64),
-    /// Nobody knows before the end (chunked, until close).
-    Unknown,
-}
-
-/// Bytes that are still arriving. Lives on the core whose socket it reads.
-pub trait BodyStream {
-    /// The next bytes; `None` at the end. An error ends the stream.
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
-
-    /// How many bytes are still to come.
-    fn size_hint(&self) -> SizeHint;
-
-    /// Trailer fields, known once the stream has ended.
-    fn trailers(&mut self) -> Option<Headers> {
-        None
-    }
-
-    /// For transports that ask whether a stream is one of their own before they take it apart.
-    fn as_any(&self) -> Option<&dyn Any> {
-        None
-    }
-
-    /// For transports that recognise their own streams and move bytes without this interface.
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
-}
 
 /// The forms a body can have.
 pub enum Form {
@@ -183,12 +152,24 @@ impl Body {
         matches!(self.form, Form::Stream { .. })
     }
 
-    /// The bytes that are here without waiting: all of them, or those pulled so far.
-    pub fn available(&self) -> &[u8] {
+    /// The bytes that are here without waiting: all of them, those pulled so far, or those that a stream shows.
+    pub fn available(&self) -> Available<'_> {
         match &self.form {
-            Form::Stream { head, .. } => head,
-            Form::Bytes(bytes) => bytes,
-            _ => &[],
+            Form::Stream { head, rest } if head.is_empty() => rest.peek().map_or(Available::Own(&[]), Available::Lent),
+            Form::Stream { head, .. } => Available::Own(head),
+            Form::Bytes(bytes) => Available::Own(bytes),
+            _ => Available::Own(&[]),
+        }
+    }
+
+    /// Whether [`Body::available`] is all there will be.
+    pub fn is_all_available(&self) -> bool {
+        match &self.form {
+            Form::Stream { head, rest } if head.is_empty() => {
+                rest.peek().is_some_and(|bytes| rest.size_hint() == SizeHint::Exact(bytes.len() as u64))
+            }
+            Form::Stream { .. } => false,
+            _ => true,
         }
     }
 
@@ -235,6 +216,24 @@ impl Body {
         self.json = Some(value);
     }
 
+    /// Waits for at least twice of what is available, so that who looks again and again reads every byte twice at the
+    /// most. As long as the stream can show them the bytes stay where they are, and leave as if nobody had looked. When
+    /// all was to be seen and that was not enough, the whole is pulled.
+    pub fn poll_more(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<(), BodyError>> {
+        if self.is_all_available() {
+            return self.poll_pull(cx, usize::MAX, limit_bytes);
+        }
+        let wanted_bytes = self.available().len().saturating_mul(2).max(1);
+        if let Form::Stream { head, rest } = &mut self.form
+            && head.is_empty()
+            && !exceeds(rest.size_hint(), 0, limit_bytes)
+            && ready!(rest.poll_peekable(cx, wanted_bytes))?
+        {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_pull(cx, wanted_bytes, limit_bytes)
+    }
+
     /// Pulls until at least `wanted_bytes` are available or the stream has ended; then a stream that
     /// ended has become bytes. More than `limit_bytes` is an error.
     pub fn poll_pull(
@@ -244,9 +243,7 @@ impl Body {
         limit_bytes: usize,
     ) -> Poll<Result<(), BodyError>> {
         let Form::Stream { head, rest } = &mut self.form else { return Poll::Ready(Ok(())) };
-        if let SizeHint::Exact(size) = rest.size_hint()
-            && size.saturating_add(head.len() as u64) > limit_bytes as u64
-        {
+        if exceeds(rest.size_hint(), head.len(), limit_bytes) {
             return Poll::Ready(Err(BodyError::TooLarge { limit_bytes }));
         }
         let mut collected: Option<BytesMut> = None;
@@ -287,5 +284,13 @@ impl Body {
                 Poll::Ready(Ok(()))
             }
         }
+    }
+}
+
+/// Whether what was read and what is to come are too much together, as far as that is known.
+fn exceeds(to_come: SizeHint, read_bytes: usize, limit_bytes: usize) -> bool {
+    match to_come {
+        SizeHint::Exact(size) => size.saturating_add(read_bytes as u64) > limit_bytes as u64,
+        SizeHint::Unknown => false,
     }
 }

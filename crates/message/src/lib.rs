@@ -13,13 +13,15 @@ mod headers;
 mod media;
 mod message;
 mod properties;
+mod stream;
 mod value;
 
-pub use body::{Body, BodyError, BodyStream, Form, SizeHint};
+pub use body::{Body, BodyError, Form};
 pub use convert::{Conversion, Output, RawXml, Shape, write_fragment};
 pub use envelope::{Envelope, SoapVersion};
 pub use headers::{HeaderBlock, Headers};
 pub use media::MediaType;
 pub use message::{Addressing, Message, Method, RequestLine};
 pub use properties::{Properties, Scope};
+pub use stream::{Available, BodyStream, SizeHint};
 pub use value::{Value, double_to_text};

@@ -223,7 +223,7 @@ fn peek(stream: &Stream, exchange: &Exchange) -> Reading<Answer> {
         None if raw.complete => return Reading::Tree,
         None => return Reading::More,
     };
-    match stream.start(surroundings).feed(raw.bytes, raw.complete) {
+    match stream.start(surroundings).feed(&raw.bytes, raw.complete) {
         Ok(Answer::NeedMore) => Reading::More,
         Ok(Answer::Unsuitable(_)) | Err(_) => Reading::Tree,
         Ok(answer) => Reading::Known(answer),

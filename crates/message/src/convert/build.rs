@@ -97,7 +97,7 @@ impl Message {
             self.headers.contains("SOAPAction")
                 || match self.source_media() {
                     MediaType::SoapXml => true,
-                    MediaType::TextXml => root_name(self.body.available()) == Some("Envelope"),
+                    MediaType::TextXml => root_name(&self.body.available()) == Some("Envelope"),
                     _ => false,
                 }
         })

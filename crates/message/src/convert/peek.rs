@@ -1,13 +1,13 @@
 //! Looking at an XML body without parsing it into a tree.
 
 use super::build::root_name;
-use crate::{Form, MediaType, Message};
+use crate::{Available, Form, MediaType, Message};
 
 /// The bytes of an XML body as they are.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct RawXml<'m> {
     /// What has arrived.
-    pub bytes: &'m [u8],
+    pub bytes: Available<'m>,
     /// Whether that is all of it.
     pub complete: bool,
     /// Whether the outermost element is an `Envelope`. Only known once its tag has begun.
@@ -17,11 +17,9 @@ pub struct RawXml<'m> {
 impl Message {
     /// The bytes of the body when it is XML that nobody has parsed and that needs no decoding first.
     pub fn raw_xml(&self) -> Option<RawXml<'_>> {
-        let complete = match self.body.form() {
-            Form::Bytes(_) => true,
-            Form::Stream { .. } => false,
-            _ => return None,
-        };
+        if !matches!(self.body.form(), Form::Bytes(_) | Form::Stream { .. }) {
+            return None;
+        }
         if self.body.view_xml().is_some() || !self.source_media().is_xml() || self.headers.contains("Content-Encoding")
         {
             return None;
@@ -31,8 +29,8 @@ impl Message {
         let envelope = match self.source_media() {
             // `application/xml` is a payload even when its root is called Envelope.
             MediaType::Xml => Some(false),
-            _ => root_name(bytes).map(|name| name == "Envelope"),
+            _ => root_name(&bytes).map(|name| name == "Envelope"),
         };
-        plain_charset.then_some(RawXml { bytes, complete, envelope })
+        plain_charset.then_some(RawXml { bytes, complete: self.body.is_all_available(), envelope })
     }
 }

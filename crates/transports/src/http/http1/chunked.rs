@@ -97,6 +97,14 @@ impl Default for ChunkDecoder {
 }
 
 impl ChunkDecoder {
+    /// How much data the chunk still has whose framing was read; 0 between chunks.
+    pub fn data_left(&self) -> u64 {
+        match &self.state {
+            State::Data { left } => *left,
+            _ => 0,
+        }
+    }
+
     /// Reads framing at the start of `bytes`. The caller removes what the step says to skip and tells with
     /// [`ChunkDecoder::consumed`] how much data it took.
     pub fn step(&mut self, bytes: &[u8], limits: &HttpLimits) -> Result<ChunkStep, ChunkError> {

@@ -1,6 +1,7 @@
 //! The body of the message that arrives on a wire.
 
 use std::any::Any;
+use std::cell::Ref;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -119,36 +120,44 @@ impl Wire {
             if let Some(count) = self.decode()? {
                 return Poll::Ready(Ok(count));
             }
-            if std::mem::take(&mut self.continue_due)
-                && let Err(error) = self.send(cx, &[CONTINUE])
-            {
-                return Poll::Ready(Err(self.fail(BodyError::Incomplete(error.to_string()))));
+            if !ready!(self.poll_read_on(cx))? && self.buffer.is_empty() {
+                self.decoder = Decoder::Done;
             }
-            if !self.is_flushed()
-                && let Poll::Ready(Err(error)) = self.poll_flush(cx)
-            {
-                return Poll::Ready(Err(self.fail(BodyError::Incomplete(error.to_string()))));
+        }
+    }
+
+    /// Reads more of the body into the read buffer; `false` when it ended with the connection.
+    pub(super) fn poll_read_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
+        if std::mem::take(&mut self.continue_due)
+            && let Err(error) = self.send(cx, &[CONTINUE])
+        {
+            return Poll::Ready(Err(self.fail(BodyError::Incomplete(error.to_string()))));
+        }
+        if !self.is_flushed()
+            && let Poll::Ready(Err(error)) = self.poll_flush(cx)
+        {
+            return Poll::Ready(Err(self.fail(BodyError::Incomplete(error.to_string()))));
+        }
+        match self.poll_fill(cx) {
+            Poll::Ready(Ok(0)) if matches!(self.decoder, Decoder::UntilClose) => Poll::Ready(Ok(false)),
+            Poll::Ready(Ok(0)) => {
+                let error = BodyError::Incomplete("the connection was closed".into());
+                Poll::Ready(Err(self.fail(error)))
             }
-            match self.poll_fill(cx) {
-                Poll::Ready(Ok(0)) if matches!(self.decoder, Decoder::UntilClose) => self.decoder = Decoder::Done,
-                Poll::Ready(Ok(0)) => {
-                    let error = BodyError::Incomplete("the connection was closed".into());
-                    return Poll::Ready(Err(self.fail(error)));
+            Poll::Ready(Ok(_)) => {
+                self.read_waits = false;
+                Poll::Ready(Ok(true))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(self.fail(BodyError::Incomplete(describe(&error))))),
+            Poll::Pending => {
+                if !self.read_waits {
+                    self.read_waits = true;
+                    self.read_timer.arm(&self.core, self.read_timeout);
                 }
-                Poll::Ready(Ok(_)) => self.read_waits = false,
-                Poll::Ready(Err(error)) => {
-                    return Poll::Ready(Err(self.fail(BodyError::Incomplete(describe(&error)))));
+                if self.read_timer.poll_fired(cx) {
+                    return Poll::Ready(Err(self.fail(BodyError::Timeout)));
                 }
-                Poll::Pending => {
-                    if !self.read_waits {
-                        self.read_waits = true;
-                        self.read_timer.arm(&self.core, self.read_timeout);
-                    }
-                    if self.read_timer.poll_fired(cx) {
-                        return Poll::Ready(Err(self.fail(BodyError::Timeout)));
-                    }
-                    return Poll::Pending;
-                }
+                Poll::Pending
             }
         }
     }
@@ -263,6 +272,17 @@ impl BodyStream for Incoming {
             return Poll::Ready(Some(Err(BodyError::Incomplete("its exchange is over".into()))));
         }
         self.wire.borrow_mut().poll_chunk(cx)
+    }
+
+    fn peek(&self) -> Option<Ref<'_, [u8]>> {
+        self.is_current().then(|| Wire::peek(&self.wire))
+    }
+
+    fn poll_peekable(&mut self, cx: &mut Context<'_>, wanted_bytes: usize) -> Poll<Result<bool, BodyError>> {
+        if !self.is_current() {
+            return Poll::Ready(Ok(false));
+        }
+        self.wire.borrow_mut().poll_peekable(cx, wanted_bytes)
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -8,6 +8,7 @@ mod fields;
 mod head;
 mod incoming;
 mod outgoing;
+mod peek;
 mod scan;
 mod wire;
 
