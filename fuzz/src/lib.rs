@@ -13,6 +13,7 @@ pub mod synapse;
 pub mod xml;
 pub mod xpath_parser;
 pub mod xpath_stream;
+pub mod xsd;
 
 /// One target.
 pub struct Target {
@@ -35,4 +36,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "xml", check: xml::reader, dictionary: xml::DICTIONARY },
     Target { name: "xpath_parser", check: xpath_parser::parser, dictionary: xpath_parser::DICTIONARY },
     Target { name: "xpath_stream", check: xpath_stream::stream, dictionary: xml::DICTIONARY },
+    Target { name: "xsd", check: xsd::schema, dictionary: xsd::DICTIONARY },
 ];

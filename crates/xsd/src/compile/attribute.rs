@@ -1,0 +1,187 @@
+//! Attributes, attribute groups and their wildcards.
+
+use super::{Builder, Outcome};
+use crate::XSI;
+use crate::load::{Kind, Place};
+use crate::model::{AttributeUse, Namespaces, Process, ValueConstraint, Wildcard};
+use crate::names::Symbol;
+use crate::simple::Builtin;
+
+/// What a type or an attribute group says about attributes.
+#[derive(Default, Clone)]
+pub(super) struct Attributes {
+    pub(super) uses: Vec<AttributeUse>,
+    pub(super) prohibited: Vec<Symbol>,
+    pub(super) wildcard: Option<Wildcard>,
+}
+
+impl Builder<'_> {
+    /// The attributes declared inside an element.
+    pub(super) fn attributes(&mut self, place: Place) -> Outcome<Attributes> {
+        let mut all = Attributes::default();
+        for child in self.children(place) {
+            match self.document(child).name(child.node) {
+                "attribute" => self.attribute(child, &mut all)?,
+                "attributeGroup" => {
+                    let Some(name) = self.document(child).attribute(child.node, "ref") else {
+                        return self.fail(child, "<attributeGroup> needs the attribute `ref` here");
+                    };
+                    let symbol = self.symbol(child, name)?;
+                    if self.is_unknown(Kind::AttributeGroup, symbol) {
+                        all.wildcard = Some(Wildcard { namespaces: Namespaces::Any, process: Process::Lax });
+                        continue;
+                    }
+                    let definition = self.named(Kind::AttributeGroup, symbol, child)?;
+                    let group = self.nested(child, |builder| builder.attribute_group(definition))?;
+                    for one in group.uses {
+                        put(&mut all.uses, one);
+                    }
+                    all.prohibited.extend(group.prohibited);
+                    all.wildcard = both(all.wildcard.take(), group.wildcard);
+                }
+                "anyAttribute" => {
+                    let wildcard = self.wildcard(child);
+                    all.wildcard = both(all.wildcard.take(), Some(wildcard));
+                }
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn attribute_group(&mut self, place: Place) -> Outcome<Attributes> {
+        if self.open.contains(&place) {
+            return self.fail(place, "the attribute group contains itself");
+        }
+        self.open.push(place);
+        let found = self.attributes(place);
+        self.open.pop();
+        found
+    }
+
+    fn attribute(&mut self, place: Place, all: &mut Attributes) -> Outcome<()> {
+        let document = self.document(place);
+        let usage = document.attribute(place.node, "use").unwrap_or("optional");
+        let value = value_constraint(document, place);
+        let mut declared = match document.attribute(place.node, "ref") {
+            Some(name) => {
+                let symbol = self.symbol(place, name)?;
+                match self.attributes.get(&symbol) {
+                    Some(found) if !self.index.contains_key(&(Kind::Attribute, symbol)) => found.clone(),
+                    None if self.is_unknown(Kind::Attribute, symbol) => {
+                        let kind = self.builtins[&Builtin::AnySimple];
+                        AttributeUse { name: symbol, kind, required: false, value: None }
+                    }
+                    _ => {
+                        let found = self.named(Kind::Attribute, symbol, place)?;
+                        self.global_attribute(symbol, found)?
+                    }
+                }
+            }
+            None => {
+                let Some(name) = document.attribute(place.node, "name") else {
+                    return self.fail(place, "<attribute> needs the attribute `name` or `ref`");
+                };
+                let qualified = match document.attribute(place.node, "form") {
+                    Some(form) => form == "qualified",
+                    None => document.attributes_qualified,
+                };
+                let symbol = self.names.intern(if qualified { &document.target } else { "" }, name.trim());
+                self.attribute_declaration(symbol, place)?
+            }
+        };
+        if usage == "prohibited" {
+            all.prohibited.push(declared.name);
+            return Ok(());
+        }
+        declared.required = usage == "required";
+        declared.value = value.or(declared.value);
+        put(&mut all.uses, declared);
+        Ok(())
+    }
+
+    pub(super) fn global_attribute(&mut self, symbol: Symbol, place: Place) -> Outcome<AttributeUse> {
+        if let Some(found) = self.attributes.get(&symbol)
+            && **self.names.namespace(symbol) != *penstock_xml::XML_NAMESPACE
+        {
+            return Ok(found.clone());
+        }
+        let declared = self.attribute_declaration(symbol, place)?;
+        self.attributes.insert(symbol, declared.clone());
+        Ok(declared)
+    }
+
+    fn attribute_declaration(&mut self, name: Symbol, place: Place) -> Outcome<AttributeUse> {
+        let document = self.document(place);
+        if **self.names.namespace(name) == *XSI {
+            return self.fail(place, "attributes of the namespace of schema instances cannot be declared");
+        }
+        let kind = match document.attribute(place.node, "type") {
+            Some(text) => {
+                let symbol = self.symbol(place, text)?;
+                self.type_ref(symbol, place)?
+            }
+            None => match self.child(place, &["simpleType"]) {
+                Some(child) => {
+                    let owner = self.names.local(name).clone();
+                    self.anonymous(child, &owner)?
+                }
+                None => self.builtins[&Builtin::AnySimple],
+            },
+        };
+        let value = value_constraint(document, place);
+        Ok(AttributeUse { name, kind, required: false, value })
+    }
+
+    /// `<any>` and `<anyAttribute>`.
+    pub(super) fn wildcard(&mut self, place: Place) -> Wildcard {
+        let document = self.document(place);
+        let namespaces = match document.attribute(place.node, "namespace").unwrap_or("##any").trim() {
+            "##any" => Namespaces::Any,
+            "##other" => Namespaces::Other(document.target.clone()),
+            list => Namespaces::List(
+                list.split_ascii_whitespace()
+                    .map(|one| match one {
+                        "##targetNamespace" => document.target.clone(),
+                        "##local" => "".into(),
+                        other => other.into(),
+                    })
+                    .collect(),
+            ),
+        };
+        let process = match document.attribute(place.node, "processContents") {
+            Some("lax") => Process::Lax,
+            Some("skip") => Process::Skip,
+            _ => Process::Strict,
+        };
+        Wildcard { namespaces, process }
+    }
+}
+
+/// `default` and `fixed`.
+pub(super) fn value_constraint(document: &crate::load::SchemaDocument, place: Place) -> Option<ValueConstraint> {
+    let text = |name| document.attribute(place.node, name);
+    match (text("fixed"), text("default")) {
+        (Some(fixed), _) => Some(ValueConstraint { fixed: true, text: fixed.into() }),
+        (None, Some(default)) => Some(ValueConstraint { fixed: false, text: default.into() }),
+        (None, None) => None,
+    }
+}
+
+/// Adds a use; one of the same name is replaced.
+pub(super) fn put(uses: &mut Vec<AttributeUse>, one: AttributeUse) {
+    match uses.iter_mut().find(|other| other.name == one.name) {
+        Some(other) => *other = one,
+        None => uses.push(one),
+    }
+}
+
+/// What two wildcards of one type allow together; the nearer one says how it is processed.
+fn both(left: Option<Wildcard>, right: Option<Wildcard>) -> Option<Wildcard> {
+    match (left, right) {
+        (Some(left), Some(right)) => {
+            Some(Wildcard { namespaces: left.namespaces.intersection(&right.namespaces), process: left.process })
+        }
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,389 @@
+//! From schema elements to components. Global components are compiled when they are first named, and
+//! those nobody names at the end, so that every mistake is found.
+
+mod attribute;
+mod complex;
+mod element;
+mod identity;
+mod particle;
+mod simple;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use penstock_xml::NodeId;
+
+use crate::load::{ERRORS_MAX, Kind, Loaded, Place, SchemaDocument};
+use crate::model::{
+    AttributeUse, ComplexType, Components, Content, Derivations, ElementDeclaration, ElementId, Namespaces, Particle,
+    Process, SimpleType, Term, Type, TypeId, Types, UNBOUNDED, Variety, Wildcard,
+};
+use crate::names::{Names, Symbol};
+use crate::simple::{Builtin, WhiteSpace};
+use crate::{SchemaError, XSD};
+
+/// Types derived from types derived from types, and groups inside groups: deeper is a mistake.
+const DEPTH_MAX: usize = 200;
+/// Particles of a schema once group references are followed.
+const PARTICLES_MAX: usize = 500_000;
+
+/// What there is to say went to the list of errors.
+pub(crate) struct Reported;
+
+type Outcome<T> = Result<T, Reported>;
+
+enum Slot {
+    Waiting(Place, Arc<str>),
+    Building,
+    Done(Type),
+}
+
+pub(super) struct Builder<'l> {
+    loaded: &'l Loaded,
+    names: Names,
+    index: HashMap<(Kind, Symbol), Place>,
+    types: Vec<Slot>,
+    type_ids: HashMap<Symbol, TypeId>,
+    elements: Vec<Option<ElementDeclaration>>,
+    element_ids: HashMap<Symbol, ElementId>,
+    waiting_elements: Vec<(ElementId, Place, bool)>,
+    /// Elements by the head they name in `substitutionGroup`.
+    members: HashMap<Symbol, Vec<Symbol>>,
+    groups: HashMap<Place, Option<Particle>>,
+    open: Vec<Place>,
+    attributes: HashMap<Symbol, AttributeUse>,
+    builtins: HashMap<Builtin, TypeId>,
+    any_type: TypeId,
+    /// Stands for types that are not ready.
+    any_simple: Type,
+    depth: usize,
+    particles: usize,
+    errors: Vec<SchemaError>,
+}
+
+/// Compiles what was loaded.
+pub(crate) fn compile(loaded: &Loaded) -> Result<Components, Vec<SchemaError>> {
+    let mut builder = Builder::new(loaded);
+    builder.all();
+    if !builder.errors.is_empty() {
+        return Err(builder.errors);
+    }
+    let types = builder.types.into_iter().map(|slot| match slot {
+        Slot::Done(done) => done,
+        Slot::Waiting(..) | Slot::Building => builder.any_simple.shallow(),
+    });
+    let elements: Vec<ElementDeclaration> = builder.elements.into_iter().flatten().collect();
+    Ok(Components {
+        has_identity: elements.iter().any(|element| !element.identity.is_empty()),
+        types: types.collect(),
+        elements,
+        global_elements: builder.element_ids,
+        global_types: builder.type_ids,
+        global_attributes: builder.attributes,
+        names: builder.names,
+    })
+}
+
+impl Type {
+    /// A simple type again; for what has no other use than to stand for something.
+    fn shallow(&self) -> Type {
+        match self {
+            Type::Simple(simple) => Type::Simple(simple.clone()),
+            Type::Complex(complex) => Type::Complex(complex.clone()),
+        }
+    }
+}
+
+impl Types for Builder<'_> {
+    fn get(&self, id: TypeId) -> &Type {
+        match &self.types[id.0 as usize] {
+            Slot::Done(done) => done,
+            Slot::Waiting(..) | Slot::Building => &self.any_simple,
+        }
+    }
+}
+
+impl<'l> Builder<'l> {
+    fn new(loaded: &'l Loaded) -> Builder<'l> {
+        let mut names = Names::default();
+        let index = loaded.intern_all(&mut names).into_iter().map(|(kind, symbol, place)| ((kind, symbol), place));
+        let index = index.collect();
+        let any_simple = SimpleType {
+            label: "anySimpleType".into(),
+            base: None,
+            variety: Variety::Atomic(Builtin::AnySimple),
+            white_space: WhiteSpace::Preserve,
+            facets: Vec::new(),
+        };
+        let mut builder = Builder {
+            loaded,
+            names,
+            index,
+            types: Vec::new(),
+            type_ids: HashMap::new(),
+            elements: Vec::new(),
+            element_ids: HashMap::new(),
+            waiting_elements: Vec::new(),
+            members: HashMap::new(),
+            groups: HashMap::new(),
+            open: Vec::new(),
+            attributes: HashMap::new(),
+            builtins: HashMap::new(),
+            any_type: TypeId(0),
+            any_simple: Type::Simple(any_simple),
+            depth: 0,
+            particles: 0,
+            errors: Vec::new(),
+        };
+        builder.add_builtins();
+        builder
+    }
+
+    fn add_builtins(&mut self) {
+        let wildcard = Wildcard { namespaces: Namespaces::Any, process: Process::Lax };
+        let any = Particle { min: 0, max: UNBOUNDED, term: Term::Any(Arc::new(wildcard.clone())) };
+        let any_type = ComplexType {
+            label: "anyType".into(),
+            base: None,
+            by_extension: false,
+            is_abstract: false,
+            block: Derivations::default(),
+            attributes: Vec::new(),
+            any_attribute: Some(wildcard),
+            content: Content::Elements(any),
+            mixed: true,
+        };
+        self.any_type = self.add_type(Type::Complex(any_type));
+        let symbol = self.names.intern(XSD, "anyType");
+        self.type_ids.insert(symbol, self.any_type);
+        for builtin in Builtin::ALL {
+            let base = if *builtin == Builtin::AnySimple { self.any_type } else { self.builtins[&builtin.base()] };
+            let simple = SimpleType {
+                label: builtin.name().into(),
+                base: Some(base),
+                variety: Variety::Atomic(*builtin),
+                white_space: builtin.white_space(),
+                facets: Vec::new(),
+            };
+            let id = self.add_type(Type::Simple(simple));
+            self.builtins.insert(*builtin, id);
+            let symbol = self.names.intern(XSD, builtin.name());
+            self.type_ids.insert(symbol, id);
+        }
+        for (name, item) in [("NMTOKENS", Builtin::NmToken), ("IDREFS", Builtin::IdRef), ("ENTITIES", Builtin::Entity)]
+        {
+            let list = SimpleType {
+                label: name.into(),
+                base: Some(self.builtins[&Builtin::AnySimple]),
+                variety: Variety::List(self.builtins[&item]),
+                white_space: WhiteSpace::Collapse,
+                facets: vec![crate::simple::Facet::MinLength(1)],
+            };
+            let id = self.add_type(Type::Simple(list));
+            let symbol = self.names.intern(XSD, name);
+            self.type_ids.insert(symbol, id);
+        }
+        for (name, builtin) in
+            [("lang", Builtin::String), ("space", Builtin::NcName), ("base", Builtin::AnyUri), ("id", Builtin::Id)]
+        {
+            let name = self.names.intern(penstock_xml::XML_NAMESPACE, name);
+            let kind = self.builtins[&builtin];
+            self.attributes.insert(name, AttributeUse { name, kind, required: false, value: None });
+        }
+    }
+
+    /// Compiles every global component.
+    fn all(&mut self) {
+        let mut order: Vec<(Kind, Symbol, Place)> =
+            self.index.iter().map(|((kind, symbol), place)| (*kind, *symbol, *place)).collect();
+        order.sort_by_key(|(kind, symbol, _)| (*kind, *symbol));
+        for (kind, symbol, place) in &order {
+            if *kind == Kind::Element {
+                self.note_substitution(*symbol, *place);
+            }
+        }
+        for (kind, symbol, place) in order {
+            // What fails is in the list of errors; the others are looked at all the same.
+            let _ = match kind {
+                Kind::Element => self.element_ref(symbol, place).map(drop),
+                Kind::Attribute => self.global_attribute(symbol, place).map(drop),
+                Kind::Type => self.type_ref(symbol, place).map(|id| self.ensure(id, place)).map(drop),
+                Kind::Group => self.group_definition(place).map(drop),
+                Kind::AttributeGroup => self.attribute_group(place).map(drop),
+            };
+            self.drain();
+        }
+    }
+
+    /// Compiles what was named and not yet compiled.
+    fn drain(&mut self) {
+        while let Some((id, place, global)) = self.waiting_elements.pop() {
+            let _ = self.build_element(id, place, global);
+        }
+        for index in 0..self.types.len() {
+            if let Slot::Waiting(place, _) = &self.types[index] {
+                let place = *place;
+                let _ = self.ensure(TypeId(index as u32), place);
+            }
+        }
+        if !self.waiting_elements.is_empty() {
+            self.drain_again();
+        }
+    }
+
+    fn drain_again(&mut self) {
+        // Types name elements and elements types; each is compiled once, so this comes to an end.
+        while let Some((id, place, global)) = self.waiting_elements.pop() {
+            let _ = self.build_element(id, place, global);
+            for index in 0..self.types.len() {
+                if let Slot::Waiting(place, _) = &self.types[index] {
+                    let place = *place;
+                    let _ = self.ensure(TypeId(index as u32), place);
+                }
+            }
+        }
+    }
+
+    fn document(&self, place: Place) -> &'l SchemaDocument {
+        &self.loaded.documents[place.document]
+    }
+
+    /// Reports a mistake.
+    fn fail<T>(&mut self, place: Place, message: impl Into<String>) -> Outcome<T> {
+        let error = self.document(place).error(place.node, message);
+        self.report(error)
+    }
+
+    fn report<T>(&mut self, error: SchemaError) -> Outcome<T> {
+        if self.errors.len() < ERRORS_MAX && !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+        Err(Reported)
+    }
+
+    fn at(&self, place: Place, node: NodeId) -> Place {
+        Place { node, ..place }
+    }
+
+    /// The symbol a prefixed name stands for.
+    fn symbol(&mut self, place: Place, text: &str) -> Outcome<Symbol> {
+        match self.document(place).expand(place.node, text) {
+            Ok((namespace, local)) => Ok(self.names.intern(namespace, local)),
+            Err(error) => self.report(error),
+        }
+    }
+
+    /// Whether a name is in a namespace whose document was not found.
+    fn is_unknown(&self, kind: Kind, symbol: Symbol) -> bool {
+        !self.index.contains_key(&(kind, symbol)) && self.loaded.unknown.contains(self.names.namespace(symbol))
+    }
+
+    /// The component a name stands for, for the element at `place`. A redefinition that names itself
+    /// means what it redefines.
+    fn named(&mut self, kind: Kind, symbol: Symbol, place: Place) -> Outcome<Place> {
+        match self.index.get(&(kind, symbol)).copied() {
+            Some(found) => match self.loaded.originals.get(&found) {
+                Some(original) if self.is_inside(place, found) => Ok(*original),
+                _ => Ok(found),
+            },
+            None => {
+                let noun = match kind {
+                    Kind::Element => "element",
+                    Kind::Attribute => "attribute",
+                    Kind::Type => "type",
+                    Kind::Group => "group",
+                    Kind::AttributeGroup => "attribute group",
+                };
+                let shown = self.names.show(symbol);
+                self.fail(place, format!("no {noun} is declared as `{shown}`"))
+            }
+        }
+    }
+
+    fn is_inside(&self, inner: Place, outer: Place) -> bool {
+        inner.document == outer.document
+            && self.document(outer).document.subtree(outer.node).contains(&inner.node.index())
+    }
+
+    fn add_type(&mut self, kind: Type) -> TypeId {
+        self.types.push(Slot::Done(kind));
+        TypeId(self.types.len() as u32 - 1)
+    }
+
+    /// The number of the type a symbol names; it is compiled later.
+    fn type_ref(&mut self, symbol: Symbol, at: Place) -> Outcome<TypeId> {
+        if let Some(id) = self.type_ids.get(&symbol)
+            && !self.index.get(&(Kind::Type, symbol)).is_some_and(|found| {
+                self.loaded.originals.contains_key(found) && self.is_inside(at, *found) && at != *found
+            })
+        {
+            return Ok(*id);
+        }
+        if self.is_unknown(Kind::Type, symbol) {
+            return Ok(self.any_type);
+        }
+        let place = self.named(Kind::Type, symbol, at)?;
+        let label = self.names.local(symbol).clone();
+        self.types.push(Slot::Waiting(place, label));
+        let id = TypeId(self.types.len() as u32 - 1);
+        // An original that was redefined has no name any more.
+        if self.index.get(&(Kind::Type, symbol)) == Some(&place) {
+            self.type_ids.insert(symbol, id);
+        }
+        Ok(id)
+    }
+
+    /// Compiles a type now: what is derived from it needs its parts.
+    fn ensure(&mut self, id: TypeId, at: Place) -> Outcome<()> {
+        let slot = &mut self.types[id.0 as usize];
+        let (place, label) = match slot {
+            Slot::Done(_) => return Ok(()),
+            Slot::Building => return self.fail(at, "the type is derived from itself"),
+            Slot::Waiting(place, label) => (*place, label.clone()),
+        };
+        *slot = Slot::Building;
+        let built = self.nested(at, |builder| builder.build_type(place, label));
+        let (done, outcome) = match built {
+            Ok(done) => (done, Ok(())),
+            Err(reported) => (self.any_simple.shallow(), Err(reported)),
+        };
+        self.types[id.0 as usize] = Slot::Done(done);
+        outcome
+    }
+
+    /// Goes one level deeper.
+    fn nested<T>(&mut self, at: Place, work: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+        if self.depth >= DEPTH_MAX {
+            return self.fail(at, format!("components are nested deeper than {DEPTH_MAX}"));
+        }
+        self.depth += 1;
+        let outcome = work(self);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn build_type(&mut self, place: Place, label: Arc<str>) -> Outcome<Type> {
+        match self.document(place).name(place.node) {
+            "simpleType" => Ok(Type::Simple(self.build_simple(place, label)?)),
+            _ => Ok(Type::Complex(self.build_complex(place, label)?)),
+        }
+    }
+
+    /// A type written where it is used.
+    fn anonymous(&mut self, place: Place, owner: &str) -> Outcome<TypeId> {
+        let label = Arc::from(format!("#AnonType_{owner}"));
+        let built = self.nested(place, |builder| builder.build_type(place, label))?;
+        Ok(self.add_type(built))
+    }
+
+    /// The first schema element inside with one of these names.
+    fn child(&self, place: Place, wanted: &[&str]) -> Option<Place> {
+        let document = self.document(place);
+        let node = document.children(place.node).find(|child| wanted.contains(&document.name(*child)))?;
+        Some(self.at(place, node))
+    }
+
+    fn children(&self, place: Place) -> Vec<Place> {
+        self.document(place).children(place.node).map(|node| self.at(place, node)).collect()
+    }
+}

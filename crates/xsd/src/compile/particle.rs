@@ -1,0 +1,160 @@
+//! Particles: elements, wildcards and model groups with their occurrence.
+
+use std::sync::Arc;
+
+use super::{Builder, Outcome, PARTICLES_MAX};
+use crate::load::{Kind, Place};
+use crate::model::{Group, GroupKind, Namespaces, Particle, Process, Term, UNBOUNDED, Wildcard};
+use crate::names::Symbol;
+
+impl Builder<'_> {
+    /// The particle an element of a content model stands for; nothing when it may not occur.
+    pub(super) fn particle(&mut self, place: Place) -> Outcome<Option<Particle>> {
+        let (min, max) = self.occurs(place)?;
+        if max == 0 {
+            return Ok(None);
+        }
+        self.particles += 1;
+        if self.particles > PARTICLES_MAX {
+            return self.fail(place, format!("the schema has more than {PARTICLES_MAX} particles"));
+        }
+        let term = match self.document(place).name(place.node) {
+            "element" => Term::Element(self.element_particle(place)?),
+            "any" => Term::Any(Arc::new(self.wildcard(place))),
+            "group" => {
+                let Some(name) = self.document(place).attribute(place.node, "ref") else {
+                    return self.fail(place, "<group> needs the attribute `ref` here");
+                };
+                let symbol = self.symbol(place, name)?;
+                if self.is_unknown(Kind::Group, symbol) {
+                    let any = Wildcard { namespaces: Namespaces::Any, process: Process::Lax };
+                    return Ok(Some(Particle { min: 0, max: UNBOUNDED, term: Term::Any(Arc::new(any)) }));
+                }
+                let definition = self.named(Kind::Group, symbol, place)?;
+                let Some(inner) = self.nested(place, |builder| builder.group_definition(definition))? else {
+                    return Ok(None);
+                };
+                return Ok(Some(repeated(inner, min, max)));
+            }
+            name @ ("sequence" | "choice" | "all") => {
+                let kind = match name {
+                    "sequence" => GroupKind::Sequence,
+                    "choice" => GroupKind::Choice,
+                    _ => GroupKind::All,
+                };
+                let group = self.nested(place, |builder| builder.model(place, kind))?;
+                return Ok(Some(repeated(group, min, max)));
+            }
+            other => return self.fail(place, format!("<{other}> is not allowed in a content model")),
+        };
+        Ok(Some(Particle { min, max, term }))
+    }
+
+    fn model(&mut self, place: Place, kind: GroupKind) -> Outcome<Particle> {
+        let mut particles = Vec::new();
+        for child in self.children(place) {
+            particles.extend(self.particle(child)?);
+        }
+        let group = Group::new(kind, particles);
+        Ok(Particle { min: 1, max: 1, term: Term::Group(Arc::new(group)) })
+    }
+
+    /// What a named model group holds.
+    pub(super) fn group_definition(&mut self, place: Place) -> Outcome<Option<Particle>> {
+        if let Some(found) = self.groups.get(&place) {
+            return Ok(found.clone());
+        }
+        if self.open.contains(&place) {
+            return self.fail(place, "the group contains itself");
+        }
+        self.open.push(place);
+        let inner = match self.child(place, &["sequence", "choice", "all"]) {
+            Some(model) => self.particle(model),
+            None => self.fail(place, "<group> needs a <sequence>, <choice> or <all>"),
+        };
+        self.open.pop();
+        let inner = inner?;
+        self.groups.insert(place, inner.clone());
+        Ok(inner)
+    }
+
+    fn occurs(&mut self, place: Place) -> Outcome<(u32, u32)> {
+        let document = self.document(place);
+        let count = |name| document.attribute(place.node, name).map(str::trim);
+        let parse = |text: Option<&str>| match text {
+            None => Some(1),
+            Some("unbounded") => Some(UNBOUNDED),
+            Some(text) => text.parse::<u32>().ok().filter(|count| *count < UNBOUNDED),
+        };
+        match (parse(count("minOccurs")), parse(count("maxOccurs"))) {
+            (Some(min), Some(max)) if min <= max && min != UNBOUNDED => Ok((min, max)),
+            (Some(_), Some(_)) => self.fail(place, "`minOccurs` is larger than `maxOccurs`"),
+            _ => self.fail(place, "`minOccurs` and `maxOccurs` are numbers, or `unbounded`"),
+        }
+    }
+}
+
+/// A particle that occurs again as a whole. A group of one member becomes that member where the
+/// counts allow it: `(a{0,3})*` is `a*`.
+fn repeated(inner: Particle, min: u32, max: u32) -> Particle {
+    if (min, max) == (1, 1) {
+        return inner;
+    }
+    let mut inner = inner;
+    if let Term::Group(group) = &inner.term
+        && (inner.min, inner.max) == (1, 1)
+        && group.kind != GroupKind::All
+        && let [only] = &*group.particles
+    {
+        inner = only.clone();
+    }
+    if inner.min <= 1 || min == max {
+        let times = |left: u32, right: u32| match (left, right) {
+            (0, _) | (_, 0) => 0,
+            (UNBOUNDED, _) | (_, UNBOUNDED) => UNBOUNDED,
+            _ => left.saturating_mul(right).min(UNBOUNDED - 1),
+        };
+        return Particle { min: times(inner.min, min), max: times(inner.max, max), term: inner.term };
+    }
+    let group = Group::new(GroupKind::Sequence, vec![inner]);
+    Particle { min, max, term: Term::Group(Arc::new(group)) }
+}
+
+impl Particle {
+    /// Whether it matches nothing at all.
+    pub(crate) fn nullable(&self) -> bool {
+        self.min == 0 || matches!(&self.term, Term::Group(group) if group.nullable)
+    }
+}
+
+impl Group {
+    /// A group with what it can begin with.
+    pub(super) fn new(kind: GroupKind, particles: Vec<Particle>) -> Group {
+        let mut first: Vec<(Symbol, u32)> = Vec::new();
+        let mut first_wild = Vec::new();
+        for (index, particle) in particles.iter().enumerate() {
+            let index = index as u32;
+            match &particle.term {
+                Term::Element(choices) => first.extend(choices.iter().map(|(symbol, _)| (*symbol, index))),
+                Term::Any(_) => first_wild.push(index),
+                Term::Group(group) => {
+                    first.extend(group.first.iter().map(|(symbol, _)| (*symbol, index)));
+                    if !group.first_wild.is_empty() {
+                        first_wild.push(index);
+                    }
+                }
+            }
+            if kind == GroupKind::Sequence && !particle.nullable() {
+                break;
+            }
+        }
+        // The first particle of several that begin with a name is the one that is tried.
+        first.sort();
+        first.dedup_by_key(|(symbol, _)| *symbol);
+        let nullable = match kind {
+            GroupKind::Choice => particles.is_empty() || particles.iter().any(Particle::nullable),
+            GroupKind::Sequence | GroupKind::All => particles.iter().all(Particle::nullable),
+        };
+        Group { kind, particles, first, first_wild, nullable }
+    }
+}

@@ -1,0 +1,259 @@
+//! `<simpleType>`: restriction, list, union.
+
+use std::sync::Arc;
+
+use penstock_xpath::regex::Regex;
+
+use super::{Builder, Outcome};
+use crate::load::Place;
+use crate::model::{SimpleType, Type, TypeId, Types, Variety};
+use crate::simple::{self, Builtin, Facet, Ordered, WhiteSpace};
+
+impl Builder<'_> {
+    pub(super) fn build_simple(&mut self, place: Place, label: Arc<str>) -> Outcome<SimpleType> {
+        let Some(inner) = self.child(place, &["restriction", "list", "union"]) else {
+            return self.fail(place, "<simpleType> needs a <restriction>, <list> or <union>");
+        };
+        match self.document(inner).name(inner.node) {
+            "restriction" => {
+                let base = self.base_of_restriction(inner, &label)?;
+                self.restricted(inner, base, label)
+            }
+            "list" => {
+                let item = self.type_or_inline(inner, "itemType", &label)?;
+                self.ensure(item, inner)?;
+                self.simple_variety(Variety::List(item), label)
+            }
+            _ => {
+                let mut members = Vec::new();
+                let named = self.document(inner).attribute(inner.node, "memberTypes").unwrap_or_default();
+                for name in named.split_ascii_whitespace() {
+                    let symbol = self.symbol(inner, name)?;
+                    members.push(self.type_ref(symbol, inner)?);
+                }
+                for child in self.children(inner) {
+                    members.push(self.anonymous(child, &label)?);
+                }
+                for member in &members {
+                    self.ensure(*member, inner)?;
+                }
+                self.simple_variety(Variety::Union(members), label)
+            }
+        }
+    }
+
+    fn simple_variety(&mut self, variety: Variety, label: Arc<str>) -> Outcome<SimpleType> {
+        let white_space = match variety {
+            Variety::Union(_) => WhiteSpace::Preserve,
+            _ => WhiteSpace::Collapse,
+        };
+        let base = Some(self.builtins[&Builtin::AnySimple]);
+        Ok(SimpleType { label, base, variety, white_space, facets: Vec::new() })
+    }
+
+    /// The type an attribute names or a child defines.
+    fn type_or_inline(&mut self, place: Place, attribute: &str, label: &str) -> Outcome<TypeId> {
+        if let Some(name) = self.document(place).attribute(place.node, attribute) {
+            let symbol = self.symbol(place, name)?;
+            return self.type_ref(symbol, place);
+        }
+        match self.child(place, &["simpleType"]) {
+            Some(child) => self.anonymous(child, label.trim_start_matches("#AnonType_")),
+            None => self.fail(place, format!("<{}> names no type", self.document(place).name(place.node))),
+        }
+    }
+
+    fn base_of_restriction(&mut self, place: Place, label: &str) -> Outcome<TypeId> {
+        let base = self.type_or_inline(place, "base", label)?;
+        self.ensure(base, place)?;
+        Ok(base)
+    }
+
+    /// A simple type restricted by the facets inside `place`.
+    pub(super) fn restricted(&mut self, place: Place, base: TypeId, label: Arc<str>) -> Outcome<SimpleType> {
+        let base = if base == self.any_type { self.builtins[&Builtin::AnySimple] } else { base };
+        let Type::Simple(parent) = self.get(base) else {
+            return self.fail(place, "the base of a simple type must be a simple type");
+        };
+        let mut made = SimpleType { label, base: Some(base), ..parent.clone() };
+        let (mut patterns, mut values) = (Vec::new(), Vec::new());
+        for child in self.children(place) {
+            let name = self.document(child).name(child.node);
+            let Some(text) = self.document(child).attribute(child.node, "value") else {
+                if !matches!(name, "simpleType" | "attribute" | "attributeGroup" | "anyAttribute") {
+                    self.fail::<()>(child, format!("<{name}> needs the attribute `value`"))?;
+                }
+                continue;
+            };
+            match name {
+                "pattern" => patterns.push((self.pattern(child, text)?, text.to_owned())),
+                "enumeration" => values.push((self.facet_value(child, base, text)?, text.to_owned())),
+                "whiteSpace" => {
+                    made.white_space = match text {
+                        "preserve" => WhiteSpace::Preserve,
+                        "replace" => WhiteSpace::Replace,
+                        _ => WhiteSpace::Collapse,
+                    };
+                }
+                _ => {
+                    let facet = self.facet(child, name, base, text)?;
+                    made.facets.push(facet);
+                }
+            }
+        }
+        if !patterns.is_empty() {
+            made.facets.push(Facet::Pattern(patterns.into()));
+        }
+        if !values.is_empty() {
+            made.facets.push(Facet::Enumeration(values.into()));
+        }
+        Ok(made)
+    }
+
+    fn facet(&mut self, place: Place, name: &str, base: TypeId, text: &str) -> Outcome<Facet> {
+        let ordered = match name {
+            "minInclusive" => Ordered::MinInclusive,
+            "minExclusive" => Ordered::MinExclusive,
+            "maxInclusive" => Ordered::MaxInclusive,
+            "maxExclusive" => Ordered::MaxExclusive,
+            _ => return self.counted(place, name, text),
+        };
+        Ok(Facet::Bound(ordered, self.facet_value(place, base, text)?, text.trim().to_owned()))
+    }
+
+    fn counted(&mut self, place: Place, name: &str, text: &str) -> Outcome<Facet> {
+        let Ok(count) = text.trim().parse::<usize>() else {
+            return self.fail(place, format!("`{text}` is not a number for <{name}>"));
+        };
+        Ok(match name {
+            "length" => Facet::Length(count),
+            "minLength" => Facet::MinLength(count),
+            "maxLength" => Facet::MaxLength(count),
+            "totalDigits" => Facet::TotalDigits(count),
+            "fractionDigits" => Facet::FractionDigits(count),
+            _ => return self.fail(place, format!("<{name}> is not a facet")),
+        })
+    }
+
+    /// The value of a facet must be one of the base type.
+    fn facet_value(&mut self, place: Place, base: TypeId, text: &str) -> Outcome<simple::Value> {
+        let document = self.document(place);
+        let context = |prefix: &str| document.document.lookup_namespace(place.node, prefix).map(str::to_owned);
+        match simple::check(self, base, text, &context) {
+            Ok(value) => Ok(value),
+            Err(message) => self.fail(place, format!("the value is not one of the base type: {message}")),
+        }
+    }
+
+    fn pattern(&mut self, place: Place, text: &str) -> Outcome<Regex> {
+        match Regex::new(&anchored(text), "") {
+            Ok(regex) => Ok(regex),
+            Err(error) => self.fail(place, error.to_string()),
+        }
+    }
+}
+
+/// A pattern matches the whole text, and knows no anchors: `^` and `$` outside of classes are letters.
+fn anchored(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    out.push_str("^(?:");
+    let mut depth = 0usize;
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => {
+                let rest = letters.as_str();
+                match unicode_block(rest) {
+                    Some((set, length)) if depth > 0 => {
+                        out.push_str(&set);
+                        letters = rest[length..].chars();
+                    }
+                    Some((set, length)) => {
+                        out.push_str(&format!("[{set}]"));
+                        letters = rest[length..].chars();
+                    }
+                    None => {
+                        out.push('\\');
+                        out.extend(letters.next());
+                    }
+                }
+                continue;
+            }
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            '^' | '$' if depth == 0 => out.push('\\'),
+            _ => {}
+        }
+        out.push(letter);
+    }
+    out.push_str(")$");
+    out
+}
+
+/// Blocks of Unicode that schemas name, by their first and last character.
+const BLOCKS: [(&str, char, char); 23] = [
+    ("BasicLatin", '\u{0}', '\u{7f}'),
+    ("Latin-1Supplement", '\u{80}', '\u{ff}'),
+    ("LatinExtended-A", '\u{100}', '\u{17f}'),
+    ("LatinExtended-B", '\u{180}', '\u{24f}'),
+    ("IPAExtensions", '\u{250}', '\u{2af}'),
+    ("SpacingModifierLetters", '\u{2b0}', '\u{2ff}'),
+    ("CombiningDiacriticalMarks", '\u{300}', '\u{36f}'),
+    ("Greek", '\u{370}', '\u{3ff}'),
+    ("GreekandCoptic", '\u{370}', '\u{3ff}'),
+    ("Cyrillic", '\u{400}', '\u{4ff}'),
+    ("Armenian", '\u{530}', '\u{58f}'),
+    ("Hebrew", '\u{590}', '\u{5ff}'),
+    ("Arabic", '\u{600}', '\u{6ff}'),
+    ("Devanagari", '\u{900}', '\u{97f}'),
+    ("Thai", '\u{e00}', '\u{e7f}'),
+    ("LatinExtendedAdditional", '\u{1e00}', '\u{1eff}'),
+    ("GreekExtended", '\u{1f00}', '\u{1fff}'),
+    ("GeneralPunctuation", '\u{2000}', '\u{206f}'),
+    ("CurrencySymbols", '\u{20a0}', '\u{20cf}'),
+    ("Hiragana", '\u{3040}', '\u{309f}'),
+    ("Katakana", '\u{30a0}', '\u{30ff}'),
+    ("CJKUnifiedIdeographs", '\u{4e00}', '\u{9fff}'),
+    ("HangulSyllables", '\u{ac00}', '\u{d7a3}'),
+];
+
+/// The ranges of `p{IsGreek}` or `P{IsGreek}`, and how many bytes of the pattern that is.
+fn unicode_block(rest: &str) -> Option<(String, usize)> {
+    let negated = rest.starts_with("P{Is");
+    let name = rest.strip_prefix("P{Is").or_else(|| rest.strip_prefix("p{Is"))?;
+    let name = &name[..name.find('}')?];
+    let (_, first, last) = BLOCKS.iter().find(|(known, ..)| *known == name)?;
+    let set = match (negated, first) {
+        (false, _) => format!("{first}-{last}"),
+        (true, '\u{0}') => format!("{}-\u{10ffff}", char::from_u32(u32::from(*last) + 1)?),
+        (true, _) => {
+            let (before, after) = (char::from_u32(u32::from(*first) - 1)?, char::from_u32(u32::from(*last) + 1)?);
+            format!("\u{0}-{before}{after}-\u{10ffff}")
+        }
+    };
+    Some((set, "p{Is}".len() + name.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_texts() {
+        for (pattern, text, expected) in [
+            ("a|b", "ab", false),
+            ("a|b", "b", true),
+            ("^a$", "^a$", true),
+            ("[^a]", "b", true),
+            (r"\p{IsBasicLatin}+", "abc~", true),
+            (r"\p{IsBasicLatin}+", "abé", false),
+            (r"[\p{IsGreek}x]*", "αxβ", true),
+            (r"\P{IsGreek}", "α", false),
+            (r"\d{3}-\d{4}", "555-0199", true),
+            (r"\i\c*", "1a", false),
+            ("[a-z-[aeiou]]", "e", false),
+        ] {
+            assert_eq!(Regex::new(&anchored(pattern), "").unwrap().is_match(text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! A tree against compiled components.
+
+mod attributes;
+mod children;
+mod identity;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use penstock_xml::{Document, NodeId, NodeKind};
+
+use crate::model::{
+    ComplexType, Components, Content, Derivations, ElementDeclaration, ElementId, Type, TypeId, Types, Variety,
+};
+use crate::names::Symbol;
+use crate::simple::{Builtin, Value, check, white_spaced};
+use crate::{Violation, XSI};
+
+/// Nobody reads more, and a broken document has one for every node.
+const VIOLATIONS_MAX: usize = 100;
+/// Elements inside one another. The walk recurses, and real messages stay far below.
+const DEPTH_MAX: usize = 256;
+
+/// Checks an element and everything in it.
+pub(crate) fn validate(components: &Components, document: &Document, element: NodeId) -> Vec<Violation> {
+    let mut validator = Validator {
+        components,
+        document,
+        symbols: vec![Known::Unasked; document.name_count()],
+        violations: Vec::new(),
+        ids: HashSet::new(),
+        references: Vec::new(),
+        types: HashMap::new(),
+        keys: Vec::new(),
+    };
+    validator.root(element);
+    validator.references();
+    validator.violations
+}
+
+/// Whether the schema knows a name of the document.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    Unasked,
+    No,
+    Yes(Symbol),
+}
+
+struct Validator<'v> {
+    components: &'v Components,
+    document: &'v Document,
+    /// By the number of a name.
+    symbols: Vec<Known>,
+    violations: Vec<Violation>,
+    ids: HashSet<String>,
+    references: Vec<(String, NodeId)>,
+    /// The types of elements with text and of attributes, when identity constraints will ask.
+    types: HashMap<NodeId, TypeId>,
+    keys: Vec<identity::KeyTable>,
+}
+
+impl<'v> Validator<'v> {
+    fn report(&mut self, node: NodeId, message: String) {
+        if self.violations.len() < VIOLATIONS_MAX {
+            self.violations.push(Violation { position: self.document.position(node), message });
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.violations.len() >= VIOLATIONS_MAX
+    }
+
+    /// The schema's symbol for the name of a node.
+    fn symbol(&mut self, node: NodeId) -> Option<Symbol> {
+        let slot = &mut self.symbols[self.document.name_id(node).index()];
+        if let Known::Unasked = slot {
+            let name = self.document.name(node);
+            *slot = self.components.names.find(name.namespace, name.local).map_or(Known::No, Known::Yes);
+        }
+        match slot {
+            Known::Yes(symbol) => Some(*symbol),
+            Known::No | Known::Unasked => None,
+        }
+    }
+
+    /// The name of a node as it is written.
+    fn written(&self, node: NodeId) -> String {
+        let name = self.document.name(node);
+        if name.prefix.is_empty() { name.local.to_owned() } else { format!("{}:{}", name.prefix, name.local) }
+    }
+
+    fn root(&mut self, element: NodeId) {
+        let global = self.global_element(element);
+        match (global, self.instance_type(element)) {
+            (Some(declared), _) => self.element(element, Some(declared), 0),
+            (None, Some(Ok(_))) => self.element(element, None, 0),
+            _ => {
+                let name = self.written(element);
+                self.report(element, format!("cvc-elt.1.a: Cannot find the declaration of element '{name}'."));
+            }
+        }
+    }
+
+    fn global_element(&mut self, element: NodeId) -> Option<ElementId> {
+        let symbol = self.symbol(element)?;
+        self.components.global_elements.get(&symbol).copied()
+    }
+
+    /// An attribute of the namespace of schema instances.
+    fn instance(&self, element: NodeId, name: &str) -> Option<&'v str> {
+        self.document.attribute(element, XSI, name)
+    }
+
+    /// What `xsi:type` names; the message when it names nothing.
+    fn instance_type(&self, element: NodeId) -> Option<Result<TypeId, String>> {
+        let text = self.instance(element, "type")?.trim();
+        let (prefix, local) = text.split_once(':').unwrap_or(("", text));
+        let namespace = self.document.lookup_namespace(element, prefix).unwrap_or_default();
+        let found = self.components.names.find(namespace, local);
+        let found = found.and_then(|symbol| self.components.global_types.get(&symbol));
+        Some(found.copied().ok_or_else(|| {
+            let name = self.written(element);
+            format!("cvc-elt.4.2: Cannot resolve '{text}' to a type definition for element '{name}'.")
+        }))
+    }
+
+    /// Checks an element against its declaration; without one `xsi:type` says what it is.
+    fn element(&mut self, node: NodeId, declared: Option<ElementId>, depth: usize) {
+        if self.is_full() {
+            return;
+        }
+        if depth > DEPTH_MAX {
+            self.report(node, format!("elements are nested deeper than {DEPTH_MAX}"));
+            return;
+        }
+        let components = self.components;
+        let declaration = declared.map(|id| components.element(id));
+        if declaration.is_some_and(|declaration| declaration.is_abstract) {
+            let name = self.written(node);
+            self.report(
+                node,
+                format!("cvc-elt.2: The value of {{abstract}} in the element declaration for '{name}' must be false."),
+            );
+            return;
+        }
+        let Some(id) = self.type_of(node, declaration) else { return };
+        if self.is_nil(node, declaration) {
+            if let Type::Complex(complex) = components.type_of(id) {
+                self.attributes(node, complex);
+            }
+            return;
+        }
+        match components.type_of(id) {
+            Type::Simple(_) => {
+                self.no_attributes(node);
+                self.text(node, id, declaration, "cvc-type.3.1.2");
+            }
+            Type::Complex(complex) => {
+                if complex.is_abstract {
+                    let name = self.written(node);
+                    self.report(
+                        node,
+                        format!("cvc-type.2: The type definition cannot be abstract for element {name}."),
+                    );
+                }
+                self.attributes(node, complex);
+                self.content(node, complex, declaration, depth);
+            }
+        }
+        if let Some(declaration) = declaration
+            && !declaration.identity.is_empty()
+        {
+            self.identity(node, declaration);
+        }
+    }
+
+    /// The type an element has: of its declaration, or of `xsi:type` when that is derived from it.
+    fn type_of(&mut self, node: NodeId, declaration: Option<&'v ElementDeclaration>) -> Option<TypeId> {
+        let said = self.instance_type(node);
+        let Some(declaration) = declaration else { return said?.ok() };
+        let id = match said {
+            None => return Some(declaration.kind),
+            Some(Err(message)) => {
+                self.report(node, message);
+                return Some(declaration.kind);
+            }
+            Some(Ok(id)) => id,
+        };
+        if self.derives(id, declaration.kind, declaration.block) {
+            return Some(id);
+        }
+        let (name, said) = (self.written(node), self.components.type_of(id).label());
+        let wanted = self.components.type_of(declaration.kind).label();
+        self.report(
+            node,
+            format!("cvc-elt.4.3: Type '{said}' is not validly derived from the type definition, '{wanted}', of element '{name}'."),
+        );
+        Some(declaration.kind)
+    }
+
+    fn derives(&self, id: TypeId, wanted: TypeId, block: Derivations) -> bool {
+        let block_of = |id| match self.components.type_of(id) {
+            Type::Complex(complex) => complex.block,
+            Type::Simple(_) => Derivations::default(),
+        };
+        let wanted_block = block_of(wanted);
+        let mut at = id;
+        while at != wanted {
+            let step = self.components.type_of(at);
+            let blocked = match step {
+                Type::Complex(complex) if complex.by_extension => block.extension || wanted_block.extension,
+                _ => block.restriction || wanted_block.restriction,
+            };
+            match step.base() {
+                Some(base) if !blocked => at = base,
+                _ => return self.is_member(id, wanted),
+            }
+        }
+        true
+    }
+
+    /// A member type stands for its union.
+    fn is_member(&self, id: TypeId, wanted: TypeId) -> bool {
+        match self.components.type_of(wanted) {
+            Type::Simple(simple) => matches!(&simple.variety, Variety::Union(members) if members.contains(&id)),
+            Type::Complex(_) => false,
+        }
+    }
+
+    /// Whether the element is nil, and may be.
+    fn is_nil(&mut self, node: NodeId, declaration: Option<&ElementDeclaration>) -> bool {
+        let nil = self.instance(node, "nil").map(str::trim).is_some_and(|text| matches!(text, "true" | "1"));
+        let says = self.instance(node, "nil").is_some();
+        let name = self.written(node);
+        if says && declaration.is_some_and(|declaration| !declaration.nillable) {
+            self.report(
+                node,
+                format!("cvc-elt.3.1: Attribute 'http://www.w3.org/2001/XMLSchema-instance,nil' must not appear on element '{name}', because the {{nillable}} property of '{name}' is false."),
+            );
+            return false;
+        }
+        if nil
+            && self
+                .document
+                .children(node)
+                .any(|child| matches!(self.document.kind(child), NodeKind::Element | NodeKind::Text))
+        {
+            self.report(
+                node,
+                format!("cvc-elt.3.2.1: Element '{name}' must have no character or element information [children], because 'http://www.w3.org/2001/XMLSchema-instance,nil' is specified."),
+            );
+        }
+        nil
+    }
+
+    fn content(
+        &mut self,
+        node: NodeId,
+        complex: &'v ComplexType,
+        declaration: Option<&'v ElementDeclaration>,
+        depth: usize,
+    ) {
+        let name = self.written(node);
+        match &complex.content {
+            Content::Simple(id) => self.text(node, *id, declaration, "cvc-complex-type.2.2"),
+            Content::Empty => {
+                let any = self
+                    .document
+                    .children(node)
+                    .any(|child| matches!(self.document.kind(child), NodeKind::Element | NodeKind::Text));
+                if any {
+                    self.report(node, format!("cvc-complex-type.2.1: Element '{name}' must have no character or element information item [children], because the type's content type is empty."));
+                }
+            }
+            Content::Elements(particle) => {
+                if !complex.mixed && self.has_text(node) {
+                    self.report(node, format!("cvc-complex-type.2.3: Element '{name}' cannot have character [children], because the type's content type is element-only."));
+                }
+                self.children(node, particle, depth);
+            }
+        }
+    }
+
+    fn has_text(&self, node: NodeId) -> bool {
+        self.document.children(node).any(|child| {
+            self.document.kind(child) == NodeKind::Text
+                && self.document.text(child).contains(|letter: char| !matches!(letter, ' ' | '\t' | '\n' | '\r'))
+        })
+    }
+
+    /// Checks an element that holds text only.
+    fn text(&mut self, node: NodeId, id: TypeId, declaration: Option<&'v ElementDeclaration>, code: &str) {
+        let name = self.written(node);
+        if self.document.children(node).any(|child| self.document.is_element(child)) {
+            let message = if code == "cvc-type.3.1.2" {
+                format!(
+                    "{code}: Element '{name}' is a simple type, so it must have no element information item [children]."
+                )
+            } else {
+                format!("{code}: Element '{name}' must have no element [children], and the value must be valid.")
+            };
+            self.report(node, message);
+            return;
+        }
+        let text = self.document.string_value(node);
+        let constraint = declaration.and_then(|declaration| declaration.value.as_ref());
+        let text: Cow<'_, str> = match constraint {
+            Some(constraint) if text.is_empty() => Cow::Borrowed(&constraint.text),
+            _ => text,
+        };
+        let value = match self.value(node, node, id, &text) {
+            Ok(value) => value,
+            Err(message) => {
+                self.report(node, message);
+                let shown = self.collapsed(id, &text).into_owned();
+                if code == "cvc-type.3.1.2" {
+                    self.report(node, format!("cvc-type.3.1.3: The value '{shown}' of element '{name}' is not valid."));
+                } else {
+                    self.report(node, format!("cvc-complex-type.2.2: Element '{name}' must have no element [children], and the value must be valid."));
+                }
+                return;
+            }
+        };
+        if let Some(constraint) = constraint.filter(|constraint| constraint.fixed)
+            && !self.is_fixed(node, id, &constraint.text, &value)
+        {
+            self.report(
+                node,
+                format!("cvc-elt.5.2.2.2.2: The value '{text}' of element '{name}' does not match the fixed {{value constraint}} value '{}'.", constraint.text),
+            );
+        }
+    }
+
+    fn is_fixed(&self, element: NodeId, id: TypeId, fixed: &str, value: &Value) -> bool {
+        let context = |prefix: &str| self.document.lookup_namespace(element, prefix).map(str::to_owned);
+        check(self.components, id, fixed, &context).is_ok_and(|wanted| wanted.equals(value))
+    }
+
+    fn collapsed<'t>(&self, id: TypeId, text: &'t str) -> Cow<'t, str> {
+        match self.components.get(id) {
+            Type::Simple(simple) => white_spaced(text, simple.white_space),
+            Type::Complex(_) => Cow::Borrowed(text),
+        }
+    }
+
+    /// The value of a text; identifiers and references are remembered on the way.
+    fn value(&mut self, node: NodeId, element: NodeId, id: TypeId, text: &str) -> Result<Value, String> {
+        let context = |prefix: &str| self.document.lookup_namespace(element, prefix).map(str::to_owned);
+        let value = check(self.components, id, text, &context)?;
+        if self.components.has_identity {
+            self.types.insert(node, id);
+        }
+        self.remember(node, id, &value)?;
+        Ok(value)
+    }
+
+    fn remember(&mut self, node: NodeId, id: TypeId, value: &Value) -> Result<(), String> {
+        let Type::Simple(simple) = self.components.type_of(id) else { return Ok(()) };
+        match (&simple.variety, value) {
+            (Variety::Atomic(Builtin::Id), Value::Text(text)) if !self.ids.insert(text.clone()) => {
+                return Err(format!("cvc-id.2: There are multiple occurrences of ID value '{text}'."));
+            }
+            (Variety::Atomic(Builtin::IdRef), Value::Text(text)) => self.references.push((text.clone(), node)),
+            (Variety::List(item), Value::List(values)) => {
+                for value in values {
+                    self.remember(node, *item, value)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn references(&mut self) {
+        for (text, node) in std::mem::take(&mut self.references) {
+            if !self.ids.contains(&text) {
+                self.report(node, format!("cvc-id.1: There is no ID/IDREF binding for IDREF '{text}'."));
+            }
+        }
+    }
+}
