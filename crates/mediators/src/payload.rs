@@ -205,6 +205,7 @@ pub fn copy_of(message: &Message) -> Message {
         reason: message.reason.clone(),
         addressing: message.addressing.clone(),
         client_spoke_soap: message.client_spoke_soap,
+        extension: message.extension.clone(),
     }
 }
 
