@@ -1,15 +1,35 @@
 //! What a project or a definition says, as a catalog's API.
+//!
+//! A project is some files; one of them is its main one: `api.yaml` of an `apictl` project, or a definition that stands
+//! by itself. Everything there is to say about them is collected, never thrown, with file, line and column.
+//!
+//! Start reading at [`import`], then `descriptor/` (`api.yaml`), `openapi/` (definitions) and `document/` (YAML and
+//! JSON with positions).
 
+mod certificates;
+mod deployment;
+mod descriptor;
+mod document;
+mod openapi;
+mod operation_policies;
+mod project;
+mod shared;
+mod sniff;
+mod substitute;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use penstock_catalog::Api;
-use penstock_compile::{Compiler, Input};
+use bytes::Bytes;
+use penstock_catalog::{Api, At};
+use penstock_compile::{Compiler, Diagnostic, Input, InputKind, Severity, suggestion};
 use penstock_engine::Place;
 
-use crate::GatewayConfig;
+use crate::{GatewayConfig, place};
+pub(crate) use sniff::Definition;
 
 /// A project that was found.
-pub(crate) struct Imported {
+pub struct Imported {
     /// What to call it.
     pub name: String,
     /// Its main file.
@@ -18,7 +38,88 @@ pub(crate) struct Imported {
     pub api: Option<Arc<Api>>,
 }
 
+/// The files of a project.
+#[derive(Debug, Clone, Default)]
+pub struct Project {
+    /// The folder or archive; the file itself when it stands alone.
+    pub name: Arc<str>,
+    /// The files.
+    pub files: Vec<ProjectFile>,
+}
+
+/// A file of a project.
+#[derive(Debug, Clone)]
+pub struct ProjectFile {
+    /// What messages call it.
+    pub file: Arc<str>,
+    /// The path inside the project with forward slashes; empty when it stands alone.
+    pub path: String,
+    /// What is in it.
+    pub bytes: Bytes,
+}
+
+/// What importing needs besides the files, and what it has to say.
+pub struct Import<'c> {
+    /// How the gateway behaves.
+    pub config: &'c GatewayConfig,
+    /// Values for `$NAME` and `${NAME}`.
+    pub variables: &'c HashMap<String, String>,
+    /// Everything there is to say.
+    pub notes: Vec<Diagnostic>,
+}
+
+impl<'c> Import<'c> {
+    /// Before anything was read.
+    pub fn new(config: &'c GatewayConfig, variables: &'c HashMap<String, String>) -> Import<'c> {
+        Import { config, variables, notes: Vec::new() }
+    }
+
+    /// Says that something cannot work.
+    pub(crate) fn error(&mut self, at: &At, message: impl Into<String>) {
+        self.notes.push(Diagnostic { severity: Severity::Error, at: place(at), message: message.into() });
+    }
+
+    /// Says that something may not work as meant.
+    pub(crate) fn warn(&mut self, at: &At, message: impl Into<String>) {
+        self.notes.push(Diagnostic { severity: Severity::Warning, at: place(at), message: message.into() });
+    }
+
+    /// Whether anything is an error.
+    pub fn failed(&self) -> bool {
+        self.notes.iter().any(|note| note.severity == Severity::Error)
+    }
+}
+
 /// Reads all projects among the inputs.
-pub(crate) fn projects(_inputs: &[Input], _config: &GatewayConfig, _cx: &mut Compiler<'_>) -> Vec<Imported> {
-    Vec::new()
+pub(crate) fn projects(inputs: &[Input], config: &GatewayConfig, cx: &mut Compiler<'_>) -> Vec<Imported> {
+    let mut projects: Vec<Project> = Vec::new();
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for input in inputs {
+        let InputKind::Api { project, path } = &input.kind else { continue };
+        let index = *by_name.entry(project).or_insert_with(|| {
+            projects.push(Project { name: project.clone(), files: Vec::new() });
+            projects.len() - 1
+        });
+        let file = ProjectFile { file: input.file.clone(), path: path.clone(), bytes: input.bytes.clone() };
+        projects[index].files.push(file);
+    }
+    let mut found = Vec::new();
+    for project in &projects {
+        let mut import = Import::new(config, &cx.options.configurables);
+        let imported = import.project(project);
+        let notes = std::mem::take(&mut import.notes);
+        for note in notes {
+            match note.severity {
+                Severity::Error => cx.error(note.at, note.message),
+                Severity::Warning => cx.warn(note.at, note.message),
+            }
+        }
+        found.extend(imported);
+    }
+    found
+}
+
+/// `, did you mean `x`?`, or nothing.
+pub(crate) fn hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+    suggestion(name, candidates).map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"))
 }

@@ -1,0 +1,146 @@
+//! `endpointConfig`: the backends of a descriptor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use penstock_catalog::{Api, Cluster, ClusterKind, EndpointSecurity, Lifecycle, Retry};
+
+use crate::import::document::{Item, parse};
+use crate::import::{Import, hint, openapi};
+
+/// Reads backends into an API.
+pub(super) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
+    // Old exports carry it as JSON in a text.
+    if let Some(text) = item.text() {
+        let at = item.at();
+        match parse(&at.file, text.as_bytes()) {
+            Ok(mut document) => {
+                // Places inside a text are those of the text.
+                document.root.line = at.line;
+                document.root.column = at.column;
+                if document.item().is_map() {
+                    return read(import, &document.item(), api);
+                }
+                import.error(&at, "`endpointConfig` must be a mapping");
+            }
+            Err((_, message)) => import.error(&at, format!("`endpointConfig` is no JSON: {message}")),
+        }
+        return;
+    }
+    if !item.is_map() {
+        return import.error(&item.at(), format!("`endpointConfig` must be a mapping, not {}", item.kind()));
+    }
+    if import.text_of(item, "implementation_status").is_some_and(|status| &*status == "prototyped") {
+        api.lifecycle = Lifecycle::Prototyped;
+    }
+    let kind = match kind(import, item) {
+        Some(kind) => kind,
+        None => return,
+    };
+    let security = item.get("endpoint_security");
+    api.endpoints.production = cluster(import, item, "production", kind, security.as_ref());
+    api.endpoints.sandbox = cluster(import, item, "sandbox", kind, security.as_ref());
+    for key in ["sessionManagement", "sessionTimeOut"] {
+        if let Some(found) =
+            item.get(key).filter(|found| found.text().is_some_and(|text| !text.is_empty() && &**text != "none"))
+        {
+            import.warn(&found.at(), format!("`{key}` has no effect: requests are spread one by one"));
+        }
+    }
+}
+
+/// How backends are chosen; `None` after it was said that there are none a gateway can ask.
+fn kind(import: &mut Import<'_>, item: &Item<'_>) -> Option<ClusterKind> {
+    let fails_over = import.flag_of(item, "failOver") == Some(true);
+    let kind = import.some_text_of(item, "endpoint_type");
+    match kind.as_deref() {
+        _ if fails_over => Some(ClusterKind::Failover),
+        None | Some("http" | "address" | "load_balance" | "loadbalance" | "service") => Some(ClusterKind::LoadBalance),
+        Some("failover") => Some(ClusterKind::Failover),
+        Some("default") => {
+            import.warn(&item.at(), "backends that a policy chooses (`default`) need a policy that sets the address");
+            None
+        }
+        Some(kind @ ("awslambda" | "sequence_backend")) => {
+            import.error(&item.at(), format!("backends of the type `{kind}` are not supported yet"));
+            None
+        }
+        Some(other) => {
+            let known = ["http", "address", "load_balance", "failover", "default"];
+            let meant = hint(other, known.into_iter());
+            import.error(&item.at(), format!("unknown `endpoint_type` `{other}`{meant}"));
+            None
+        }
+    }
+}
+
+/// The backends for one kind of key: `production_endpoints` and `production_failovers`.
+fn cluster(
+    import: &mut Import<'_>,
+    item: &Item<'_>,
+    key: &str,
+    kind: ClusterKind,
+    security: Option<&Item<'_>>,
+) -> Option<Arc<Cluster>> {
+    let first = item.get(&format!("{key}_endpoints"))?;
+    let mut described: Vec<Item<'_>> = if first.is_list() { first.items().collect() } else { vec![first] };
+    if kind == ClusterKind::Failover {
+        described.extend(item.get(&format!("{key}_failovers")).iter().flat_map(|list| list.items()));
+    }
+    let mut cluster = Cluster { kind, at: first.at(), ..Cluster::default() };
+    for endpoint in described {
+        let Some(url) = import.some_text_of(&endpoint, "url") else {
+            import.error(&endpoint.at(), "an endpoint needs `url`");
+            continue;
+        };
+        let at = endpoint.get("url").map_or_else(|| endpoint.at(), |url| url.at());
+        cluster.urls.extend(openapi::url(import, &url, &at));
+        if let Some(config) = endpoint.get("config") {
+            advanced(import, &config, &mut cluster);
+        }
+    }
+    if cluster.urls.is_empty() {
+        return None;
+    }
+    cluster.security = security.and_then(|all| credentials(import, all, key));
+    Some(Arc::new(cluster))
+}
+
+/// `endpoint_security`: by kind of key, or the old form for both.
+fn credentials(import: &mut Import<'_>, all: &Item<'_>, key: &str) -> Option<EndpointSecurity> {
+    if let Some(one) = all.get(key) {
+        return openapi::credentials(import, &one);
+    }
+    all.get("type").and_then(|_| openapi::credentials(import, all))
+}
+
+/// `config` of an endpoint. Numbers are milliseconds, and exports write them as texts.
+fn advanced(import: &mut Import<'_>, config: &Item<'_>, cluster: &mut Cluster) {
+    if config.text().is_some() {
+        return;
+    }
+    let number = |import: &mut Import<'_>, key: &str| import.number_of(config, key).filter(|number| *number > 0);
+    if let Some(millis) = number(import, "actionDuration") {
+        cluster.timeout = Some(Duration::from_millis(millis));
+    }
+    if let Some(count) = number(import, "retryTimeOut").filter(|count| *count <= 5) {
+        cluster.retry = Some(Retry { count: count as u32, statuses: Vec::new() });
+    }
+    let others: Vec<&str> = config
+        .entries()
+        .filter(|(key, _, value)| {
+            !matches!(&***key, "actionDuration" | "actionSelect" | "retryTimeOut") && !is_empty(value)
+        })
+        .map(|(key, _, _)| &**key)
+        .collect();
+    if !others.is_empty() {
+        let message = format!("no effect: {}; backends are watched by health checks instead", others.join(", "));
+        import.warn(&config.at(), message);
+    }
+}
+
+fn is_empty(value: &Item<'_>) -> bool {
+    value.is_null()
+        || value.text().is_some_and(|text| text.is_empty())
+        || (value.is_list() && value.items().next().is_none())
+}

@@ -1,0 +1,91 @@
+//! The extensions there are, the levels they are read at, and what becomes of those that are not read.
+
+use crate::import::document::Item;
+use crate::import::{Import, hint};
+
+/// Where in a definition an extension stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Api,
+    Path,
+    Operation,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Api => "the API",
+            Path => "a path",
+            Operation => "an operation",
+        }
+    }
+}
+
+/// What becomes of an extension.
+enum Use {
+    /// It is read at these levels.
+    At(&'static [Level]),
+    /// It says nothing to a gateway.
+    Quiet,
+    /// It has no effect here, for this reason.
+    Idle(&'static str),
+}
+
+use Level::{Api, Operation, Path};
+
+const EXTENSIONS: &[(&str, Use)] = &[
+    ("x-wso2-basePath", Use::At(&[Api])),
+    ("x-wso2-production-endpoints", Use::At(&[Api, Path])),
+    ("x-wso2-sandbox-endpoints", Use::At(&[Api, Path])),
+    ("x-wso2-endpoints", Use::At(&[Api])),
+    ("x-wso2-cors", Use::At(&[Api])),
+    ("x-wso2-disable-security", Use::At(&[Api, Path, Operation])),
+    ("x-auth-type", Use::At(&[Path, Operation])),
+    ("x-wso2-auth-header", Use::At(&[Api])),
+    ("x-wso2-throttling-tier", Use::At(&[Api, Operation])),
+    ("x-throttling-tier", Use::At(&[Api, Operation])),
+    ("x-wso2-request-interceptor", Use::At(&[Api, Path, Operation])),
+    ("x-wso2-response-interceptor", Use::At(&[Api, Path, Operation])),
+    ("x-wso2-http2-backend-enabled", Use::At(&[Api])),
+    ("x-wso2-application-security", Use::At(&[Api, Operation])),
+    ("x-wso2-mutual-ssl", Use::At(&[Api])),
+    ("x-wso2-label", Use::At(&[Api])),
+    ("x-amzn-resource-name", Use::At(&[Path, Operation])),
+    ("x-wso2-response-cache", Use::At(&[Api])),
+    ("x-wso2-transports", Use::At(&[Api])),
+    ("x-wso2-api-key-header", Use::At(&[Api])),
+    ("x-wso2-is-mock-api", Use::At(&[Api])),
+    ("x-wso2-security", Use::Quiet),
+    ("x-wso2-scopes", Use::Quiet),
+    ("x-wso2-example", Use::Quiet),
+    ("x-scopes-bindings", Use::Quiet),
+    ("x-wso2-disable-security-level", Use::Quiet),
+    ("x-mediation-script", Use::Idle("replies that are computed by a script are not supported; give examples")),
+    (
+        "x-wso2-pass-request-payload-to-enforcer",
+        Use::Idle("there is no second process; a policy that needs the body reads it"),
+    ),
+    ("x-uri-mapping", Use::Idle("it belongs to WebSocket APIs")),
+    ("x-scopes", Use::Idle("it belongs to WebSocket APIs")),
+];
+
+/// Says what becomes of the extensions of a mapping that are not read.
+pub(super) fn check(import: &mut Import<'_>, item: &Item<'_>, level: Level) {
+    for (key, at, _) in item.entries().filter(|(key, _, _)| key.starts_with("x-")) {
+        match EXTENSIONS.iter().find(|(name, _)| *name == &**key).map(|(_, found)| found) {
+            Some(Use::At(levels)) if !levels.contains(&level) => {
+                let levels: Vec<&str> = levels.iter().map(|level| level.name()).collect();
+                let (levels, level) = (levels.join(" and "), level.name());
+                import.warn(&at, format!("`{key}` is ignored at {level}; it is read at {levels}"));
+            }
+            Some(Use::Idle(reason)) => import.warn(&at, format!("`{key}` has no effect: {reason}")),
+            Some(_) => {}
+            // Other vendors' extensions are nobody's business here.
+            None if key.starts_with("x-wso2") => {
+                let names = EXTENSIONS.iter().map(|(name, _)| *name);
+                import.warn(&at, format!("unknown extension `{key}` is ignored{}", hint(key, names)));
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! From the files of a project to an API.
+
+use std::sync::Arc;
+
+use penstock_catalog::{Api, At, Cluster, Implementation, Operation, Requirement, Schemes};
+
+use super::descriptor::{self, Descriptor};
+use super::document::{Document, Item, parse};
+use super::openapi::{self, Examples, OpenApi};
+use super::{Definition, Import, Imported, Project, ProjectFile, hint, sniff, substitute};
+use crate::place;
+
+/// The names the descriptor of a project may have.
+const DESCRIPTORS: [&str; 3] = ["api.yaml", "api.yml", "api.json"];
+
+/// Where the definition of a project may stand, the first of them that is there.
+const DEFINITIONS: [&str; 8] = [
+    "Definitions/swagger.yaml",
+    "Definitions/swagger.yml",
+    "Definitions/swagger.json",
+    "Definitions/openapi.yaml",
+    "Definitions/openapi.json",
+    "Meta-information/swagger.yaml",
+    "Meta-information/swagger.json",
+    "Definitions/asyncapi.yaml",
+];
+
+impl Project {
+    /// A file by its path inside the project.
+    pub(super) fn file(&self, path: &str) -> Option<&ProjectFile> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// The files directly inside a folder of the project.
+    pub(super) fn folder<'p>(&'p self, folder: &'p str) -> impl Iterator<Item = (&'p str, &'p ProjectFile)> {
+        self.files.iter().filter_map(move |file| {
+            let name = file.path.strip_prefix(folder)?.strip_prefix('/')?;
+            (!name.contains('/')).then_some((name, file))
+        })
+    }
+
+    fn main(&self) -> Option<&ProjectFile> {
+        let descriptor = DESCRIPTORS.iter().find_map(|name| self.file(name));
+        descriptor.or_else(|| self.files.iter().find(|file| file.path.is_empty()))
+    }
+}
+
+/// What a document that is no definition is.
+enum Data<'d> {
+    /// The description of an API.
+    Api(Item<'d>),
+    /// A descriptor with a mistake, which was said.
+    Broken,
+    /// Something else, which was said.
+    Other,
+}
+
+impl Import<'_> {
+    /// Reads a project; `None` when nothing in it is an API.
+    pub fn project(&mut self, project: &Project) -> Option<Imported> {
+        let Some(main) = project.main() else {
+            let at = At { file: project.name.clone(), line: 1, column: 1 };
+            self.error(&at, "the project has no `api.yaml`");
+            return Some(Imported { name: project.name.to_string(), at: place(&at), api: None });
+        };
+        let start = At { file: main.file.clone(), line: 1, column: 1 };
+        let failed = |name: String| Some(Imported { name, at: place(&start), api: None });
+        let file_name = main.file.rsplit(['/', '!']).next().unwrap_or_default().to_owned();
+        let mut document = match parse(&main.file, &main.bytes) {
+            Ok(document) => document,
+            Err((at, message)) => {
+                self.error(&at, message);
+                return failed(file_name);
+            }
+        };
+        match sniff::definition(&document.item()) {
+            Err(message) => {
+                self.error(&start, message);
+                return failed(file_name);
+            }
+            Ok(Some(kind)) => return self.definition_alone(&document, kind, &main.bytes),
+            Ok(None) => {}
+        }
+        substitute::apply(self, &main.file, &mut document.root);
+        let data = match self.api_data(&document, &file_name) {
+            Data::Api(data) => data,
+            Data::Broken => return failed(file_name),
+            Data::Other => return None,
+        };
+        let Some(descriptor) = descriptor::read(self, &data) else { return failed(file_name) };
+        let name = format!("{}:{}", descriptor.api.name, descriptor.api.version);
+        let api = self.described(project, descriptor);
+        let api = api.filter(|_| !self.failed()).map(Arc::new);
+        Some(Imported { name, at: place(&start), api })
+    }
+
+    /// The part of a descriptor that describes the API.
+    fn api_data<'d>(&mut self, document: &'d Document, file_name: &str) -> Data<'d> {
+        let root = document.item();
+        let kind = root.get("type").and_then(|kind| kind.text().cloned());
+        let is_descriptor = DESCRIPTORS.contains(&file_name);
+        match kind.as_deref() {
+            Some("api") => {}
+            // Before version 4 the descriptor was the data itself.
+            None if root.has("context") && root.has("version") => return Data::Api(root),
+            Some(kind @ ("api_product" | "mcp_server" | "application")) => {
+                self.error(&root.at(), format!("descriptors of the type `{kind}` are not supported yet"));
+                return Data::Broken;
+            }
+            Some(kind) if !is_descriptor => {
+                self.warn(&root.at(), format!("left out: `{kind}` is part of a project, and no API by itself"));
+                return Data::Other;
+            }
+            Some(kind) => {
+                let meant = hint(kind, ["api"].into_iter());
+                self.error(&root.at(), format!("`type` must be `api`, not `{kind}`{meant}"));
+                return Data::Broken;
+            }
+            None if !is_descriptor => {
+                self.warn(&root.at(), "left out: neither an API definition nor a descriptor of an API");
+                return Data::Other;
+            }
+            None => {
+                self.error(&root.at(), "a descriptor needs `type: api` and `data`");
+                return Data::Broken;
+            }
+        }
+        match root.get("data").filter(|data| data.is_map()) {
+            Some(data) => Data::Api(data),
+            None => {
+                self.error(&root.at(), "a descriptor needs `data`, a mapping");
+                Data::Broken
+            }
+        }
+    }
+
+    /// A definition that stands by itself.
+    fn definition_alone(&mut self, document: &Document, kind: Definition, bytes: &bytes::Bytes) -> Option<Imported> {
+        let at = document.item().at();
+        if kind == Definition::AsyncApi {
+            self.error(&at, "AsyncAPI: WebSocket and event APIs are not supported yet");
+            return Some(Imported { name: document.file.to_string(), at: place(&at), api: None });
+        }
+        let definition = openapi::read(self, document.item(), kind, Examples::Skip);
+        let name = format!("{}:{}", definition.api.name, definition.api.version);
+        let OpenApi { mut api, base_path, fallback_base, server, http2, labels } = definition;
+        api.base_path = base_path.unwrap_or(fallback_base);
+        api.definition = Some(bytes.as_ref().into());
+        for (label, at) in labels {
+            self.environment(&label, &at, &mut api);
+        }
+        // A sandbox alone means there is no production.
+        if api.endpoints.production.is_none() && api.endpoints.sandbox.is_none() {
+            api.endpoints.production = server;
+        }
+        self.finish(&mut api, http2);
+        let api = (!self.failed()).then(|| Arc::new(api));
+        Some(Imported { name, at: place(&at), api })
+    }
+
+    /// A project with a descriptor.
+    fn described(&mut self, project: &Project, descriptor: Descriptor) -> Option<Api> {
+        let Descriptor { mut api, schemes, context, is_default, endpoints_at } = descriptor;
+        let wants_examples = api.implementation == Implementation::Mock;
+        let found = DEFINITIONS.iter().find_map(|path| project.file(path));
+        let mut http2 = false;
+        let mut explicit_base = None;
+        if let Some(file) = found {
+            let document = match parse(&file.file, &file.bytes) {
+                Ok(document) => document,
+                Err((at, message)) => {
+                    self.error(&at, message);
+                    return None;
+                }
+            };
+            let at = document.item().at();
+            let kind = match sniff::definition(&document.item()) {
+                Ok(Some(Definition::AsyncApi)) => {
+                    self.error(&at, "AsyncAPI: WebSocket and event APIs are not supported yet");
+                    return None;
+                }
+                Ok(Some(kind)) => kind,
+                Ok(None) => {
+                    self.error(&at, "not an API definition: it has neither `openapi` nor `swagger`");
+                    return None;
+                }
+                Err(message) => {
+                    self.error(&at, message);
+                    return None;
+                }
+            };
+            let examples = if wants_examples { Examples::Read } else { Examples::Skip };
+            let definition = openapi::read(self, document.item(), kind, examples);
+            http2 = definition.http2;
+            explicit_base = definition.base_path.clone();
+            self.merge(&mut api, definition, endpoints_at.is_none());
+            api.definition = Some(file.bytes.as_ref().into());
+        }
+        let versioned = context.base_path(&api.version);
+        api.base_path = explicit_base.unwrap_or(versioned);
+        if is_default {
+            api.default_path = without_version(&api.base_path, &api.version);
+        }
+        self.policies_of(project, &mut api);
+        self.certificates(project, &mut api);
+        self.deployments(project, &mut api);
+        if let Some(schemes) = schemes {
+            apply_schemes(&mut api, schemes);
+        }
+        self.finish(&mut api, http2);
+        Some(api)
+    }
+
+    /// What the definition says besides the descriptor. Its extensions win: the descriptor that `apictl init` writes
+    /// beside a definition has a backend and a context nobody chose.
+    fn merge(&mut self, api: &mut Api, definition: OpenApi, no_endpoints: bool) {
+        let OpenApi { api: defined, server, .. } = definition;
+        if defined.endpoints.production.is_some() || defined.endpoints.sandbox.is_some() {
+            let only_sandbox = defined.endpoints.production.is_none();
+            api.endpoints.production = defined.endpoints.production.or(api.endpoints.production.take());
+            api.endpoints.sandbox = defined.endpoints.sandbox.or(api.endpoints.sandbox.take());
+            if only_sandbox && no_endpoints {
+                api.endpoints.production = None;
+            }
+        } else if no_endpoints {
+            api.endpoints.production = server;
+        }
+        api.endpoints.named = defined.endpoints.named;
+        api.cors = defined.cors.or(api.cors.take());
+        api.tier = api.tier.take().or(defined.tier);
+        api.authorization_header = api.authorization_header.take().or(defined.authorization_header);
+        api.api_key_header = api.api_key_header.take().or(defined.api_key_header);
+        api.response_cache = api.response_cache.or(defined.response_cache);
+        if api.transports.is_empty() {
+            api.transports = defined.transports;
+        }
+        if defined.implementation == Implementation::Mock {
+            api.implementation = Implementation::Mock;
+        }
+        api.security = defined.security;
+        let described = std::mem::replace(&mut api.operations, defined.operations);
+        self.overlay(api, described);
+    }
+
+    /// What a descriptor says of operations: policies always, the rest where the definition is silent.
+    fn overlay(&mut self, api: &mut Api, described: Vec<Arc<Operation>>) {
+        for wanted in described {
+            let same = |operation: &&mut Arc<Operation>| {
+                operation.method == wanted.method && same_path(&operation.path, &wanted.path)
+            };
+            let Some(operation) = api.operations.iter_mut().find(same) else {
+                let has_policies = [&wanted.policies.request, &wanted.policies.response, &wanted.policies.fault];
+                if has_policies.iter().any(|flow| !flow.is_empty()) {
+                    let message = format!("the definition has no operation {} {}", wanted.method, wanted.path);
+                    self.warn(&wanted.at, format!("{message}; the policies here have no effect"));
+                }
+                continue;
+            };
+            let operation = Arc::make_mut(operation);
+            operation.policies = wanted.policies.clone();
+            if operation.scopes.is_empty() {
+                operation.scopes = wanted.scopes.clone();
+            }
+            if operation.tier.is_none() && api.tier.is_none() {
+                operation.tier = wanted.tier.clone();
+            }
+            operation.secured &= wanted.secured;
+        }
+    }
+
+    /// What holds for every API, however it was described.
+    fn finish(&mut self, api: &mut Api, http2: bool) {
+        if http2 {
+            let with = |cluster: &mut Option<Arc<Cluster>>| {
+                if let Some(cluster) = cluster {
+                    Arc::make_mut(cluster).http2 = true;
+                }
+            };
+            with(&mut api.endpoints.production);
+            with(&mut api.endpoints.sandbox);
+            for operation in &mut api.operations {
+                if let Some(endpoints) = &mut Arc::make_mut(operation).endpoints {
+                    with(&mut endpoints.production);
+                    with(&mut endpoints.sandbox);
+                }
+            }
+            for (_, cluster) in &mut api.endpoints.named {
+                Arc::make_mut(cluster).http2 = true;
+            }
+        }
+        if let Some(lambda) = api.operations.iter().find(|operation| operation.lambda.is_some()) {
+            let at = lambda.at.clone();
+            self.error(&at, "functions of AWS Lambda are not supported yet");
+        }
+        if api.name.is_empty() {
+            self.error(&api.at.clone(), "the API has no name");
+        }
+        let has_backend =
+            |endpoints: &penstock_catalog::Endpoints| endpoints.production.is_some() || endpoints.sandbox.is_some();
+        if api.implementation == Implementation::Endpoint && !has_backend(&api.endpoints) && !self.failed() {
+            let without =
+                api.operations.iter().find(|operation| !operation.endpoints.as_ref().is_some_and(has_backend));
+            if without.is_some() {
+                let message =
+                    "the API has no backend: give `x-wso2-production-endpoints`, `endpointConfig` or `servers`";
+                self.error(&api.at.clone(), message);
+            }
+        }
+    }
+}
+
+/// Credentials that a descriptor asks for, in place of those of the definition; scopes stay.
+fn apply_schemes(api: &mut Api, schemes: Schemes) {
+    let key_header = api.api_key_header.clone().unwrap_or_else(|| "apikey".into());
+    for operation in &mut api.operations {
+        let operation = Arc::make_mut(operation);
+        let mut requirements = Vec::new();
+        if schemes.oauth2 {
+            requirements.push(Requirement::OAuth2(operation.scopes.clone()));
+        }
+        if schemes.api_key {
+            requirements.push(Requirement::ApiKeyHeader(key_header.clone()));
+            requirements.push(Requirement::ApiKeyQuery("apikey".into()));
+        }
+        if schemes.basic {
+            requirements.push(Requirement::Basic);
+        }
+        operation.requirements = requirements;
+    }
+    api.security = schemes;
+}
+
+/// Paths that differ only by a slash at the end are the same.
+fn same_path(left: &str, right: &str) -> bool {
+    let cut = |path: &str| path.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned();
+    cut(left) == cut(right)
+}
+
+/// A base path without the version in it, when it has one.
+fn without_version(base_path: &str, version: &str) -> Option<Arc<str>> {
+    let mut segments: Vec<&str> = base_path.split('/').skip(1).collect();
+    let index = segments.iter().rposition(|segment| *segment == version)?;
+    segments.remove(index);
+    Some(format!("/{}", segments.join("/")).into())
+}
