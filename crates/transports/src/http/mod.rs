@@ -17,6 +17,7 @@ mod config;
 mod counters;
 mod date;
 pub mod http1;
+mod http2;
 mod listener;
 mod per_core;
 mod reason;

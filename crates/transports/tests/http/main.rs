@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests: a panic is the report")]
 
 mod common;
+mod http2_backend;
 mod listener;
 mod sender;
 mod tls;

@@ -17,9 +17,10 @@ use penstock_engine::ports::{Client, Request};
 use penstock_message::{Body, BodyStream, Form, Message, Method, RequestLine, SizeHint};
 
 use super::{AccessEntry, OnDrop, Shared};
-use crate::http::http1::{Socket, is_ours};
+use crate::http::http1::Socket;
+use crate::http::http2::{fields_of, headers_of};
 use crate::http::per_core::Timer;
-use body::{StreamBody, headers_of};
+use body::StreamBody;
 use prefixed::Prefixed;
 
 /// Requests at once on one connection, the number browsers expect.
@@ -225,11 +226,8 @@ impl Stream {
         let mut response = http::Response::new(());
         *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         let fields = response.headers_mut();
-        for (name, value) in message.headers.iter().filter(|(name, _)| !is_ours(name)) {
-            // What cannot be a field in HTTP/2 is left out, as in HTTP/1.1.
-            if let (Ok(name), Ok(value)) = (http::HeaderName::from_bytes(name), http::HeaderValue::from_bytes(value)) {
-                fields.append(name, value);
-            }
+        for (name, value) in fields_of(&message.headers) {
+            fields.append(name, value);
         }
         if let (Ok(date), false) =
             (http::HeaderValue::from_bytes(&self.shared.core.date()), fields.contains_key(http::header::DATE))
@@ -257,13 +255,7 @@ impl Stream {
         }
         match rest.trailers() {
             None => sink.send_data(Bytes::new(), true),
-            Some(trailers) => {
-                let fields = trailers.iter().filter(|(name, _)| !is_ours(name));
-                let fields = fields.filter_map(|(name, value)| {
-                    Some((http::HeaderName::from_bytes(name).ok()?, http::HeaderValue::from_bytes(value).ok()?))
-                });
-                sink.send_trailers(fields.collect())
-            }
+            Some(trailers) => sink.send_trailers(fields_of(&trailers).collect()),
         }
     }
 

@@ -42,9 +42,10 @@ impl Connector {
         &self,
         url: &Url<'_>,
         tls: Option<&TlsProfile>,
+        http2: bool,
         timeouts: &HttpTimeouts,
     ) -> Result<Socket, Fault> {
-        match tokio::time::timeout(timeouts.connect, self.open(url, tls)).await {
+        match tokio::time::timeout(timeouts.connect, self.open(url, tls, http2)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let message = format!("connecting to `{}` took longer than {:?}", url.authority, timeouts.connect);
@@ -53,7 +54,7 @@ impl Connector {
         }
     }
 
-    async fn open(&self, url: &Url<'_>, tls: Option<&TlsProfile>) -> Result<Socket, Fault> {
+    async fn open(&self, url: &Url<'_>, tls: Option<&TlsProfile>, http2: bool) -> Result<Socket, Fault> {
         let addresses = self.resolve(url).await.map_err(|error| {
             let message = format!("the host `{}` cannot be resolved: {error}", url.host);
             backend_fault(codes::CONNECTION_FAILED, message).retryable()
@@ -70,7 +71,7 @@ impl Connector {
                 Ok(tcp) => {
                     // Without it the last piece of a body waits for an acknowledgement.
                     let _ = tcp.set_nodelay(true);
-                    return if url.secure { self.secure(url, tls, tcp).await } else { Ok(Socket::Plain(tcp)) };
+                    return if url.secure { self.secure(url, tls, http2, tcp).await } else { Ok(Socket::Plain(tcp)) };
                 }
                 Err(error) => last = error,
             }
@@ -80,7 +81,13 @@ impl Connector {
         Err(backend_fault(codes::CONNECTION_FAILED, message).retryable())
     }
 
-    async fn secure(&self, url: &Url<'_>, tls: Option<&TlsProfile>, tcp: TcpStream) -> Result<Socket, Fault> {
+    async fn secure(
+        &self,
+        url: &Url<'_>,
+        tls: Option<&TlsProfile>,
+        http2: bool,
+        tcp: TcpStream,
+    ) -> Result<Socket, Fault> {
         let failed = |why: String| {
             backend_fault(codes::CONNECTION_FAILED, format!("no secure connection to `{}`: {why}", url.authority))
         };
@@ -88,7 +95,12 @@ impl Connector {
             None => self.tls.config(),
             Some(profile) => self.tls.config_of(profile),
         };
-        let config = config.map_err(|error| failed(error.to_string()))?;
+        let mut config = config.map_err(|error| failed(error.to_string()))?;
+        if http2 {
+            let mut offering = (*config).clone();
+            offering.alpn_protocols.insert(0, b"h2".to_vec());
+            config = Arc::new(offering);
+        }
         let name = ServerName::try_from(url.host.to_owned()).map_err(|error| failed(error.to_string()))?;
         let stream = TlsConnector::from(config).connect(name, tcp).await;
         let stream = stream.map_err(|error| failed(error.to_string()).retryable())?;

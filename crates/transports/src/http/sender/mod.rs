@@ -1,8 +1,9 @@
-//! Calls backends over HTTP/1.1: a pool per core, streamed bodies in both directions, faults with their codes.
+//! Calls backends over HTTP/1.1 and HTTP/2: a pool per core, streamed bodies in both directions, faults with their codes.
 
 mod body;
 mod connect;
 mod exchange;
+mod http2;
 mod pool;
 mod request;
 mod url;
@@ -19,7 +20,7 @@ use super::{HttpLimits, PerCore, SenderConfig};
 pub(crate) use body::ReplyBody;
 use connect::Connector;
 use exchange::{Exchange, Failure};
-use pool::Pool;
+use pool::{Backend, Pool};
 use url::Url;
 
 /// A pooled connection that rested longer than this may be closed by the backend at this very moment, so a small
@@ -54,6 +55,12 @@ impl HttpSender {
         let body = std::mem::take(&mut outgoing.message.body).take();
         let mut body = self.prepare(body, &outgoing).await?;
         let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
+        if outgoing.options.http2 && !backend.multiplexed.declined.get() {
+            match self.multiplexed(&url, &outgoing, body, &backend).await? {
+                Negotiated::Answer(reply) => return Ok(*reply),
+                Negotiated::Http1(back) => body = back,
+            }
+        }
         let mut may_reuse = !outgoing.options.close;
         loop {
             let pooled = if may_reuse { self.pool.take(&backend) } else { None };
@@ -67,7 +74,7 @@ impl HttpSender {
                     wire
                 }
                 None => {
-                    let socket = self.connector.connect(&url, backend.tls.as_deref(), &self.config.timeouts).await?;
+                    let socket = self.connector.connect(&url, backend.tls.as_deref(), false, &self.config.timeouts).await?;
                     self.core.counters.connects.add(1);
                     self.pool.wire(socket, &self.limits, &self.config.timeouts)
                 }
@@ -84,6 +91,48 @@ impl HttpSender {
                         may_reuse = false;
                     }
                     _ => return Err(failure.into_fault(&url, outgoing.options.response_timeout)),
+                },
+            }
+        }
+    }
+
+    /// Sends over HTTP/2, unless TLS agrees on HTTP/1.1.
+    async fn multiplexed(
+        &self,
+        url: &Url<'_>,
+        outgoing: &Outgoing,
+        mut body: Payload,
+        backend: &Rc<Backend>,
+    ) -> Result<Negotiated, Fault> {
+        let all = &backend.multiplexed;
+        let mut again = true;
+        loop {
+            let mut connection = all.take();
+            if connection.is_none() {
+                let _one = all.opening.lock().await;
+                connection = all.take();
+                if connection.is_none() {
+                    let socket = self.connector.connect(url, backend.tls.as_deref(), true, &self.config.timeouts).await?;
+                    self.core.counters.connects.add(1);
+                    if url.secure && socket.alpn() != Some(b"h2") {
+                        let wire = self.pool.wire(socket, &self.limits, &self.config.timeouts);
+                        self.pool.give(backend, wire);
+                        all.declined.set(true);
+                        return Ok(Negotiated::Http1(body));
+                    }
+                    connection = Some(all.begin(socket, url, &self.config).await?);
+                }
+            }
+            let Some(connection) = connection else { return Ok(Negotiated::Http1(body)) };
+            let copy = if again { body.copy() } else { None };
+            match http2::exchange(&self.core, &connection, url, outgoing, body, &self.config.timeouts).await {
+                Ok(reply) => return Ok(Negotiated::Answer(Box::new(reply))),
+                Err(failure) => match copy {
+                    Some(copy) if matches!(failure, http2::Failure::Unprocessed(_)) => {
+                        body = copy;
+                        again = false;
+                    }
+                    _ => return Err(failure.into_fault(url, outgoing.options.response_timeout)),
                 },
             }
         }
@@ -127,6 +176,13 @@ impl Outbound for HttpSender {
     fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
         Box::pin(self.exchange(outgoing))
     }
+}
+
+/// What became of an offer to speak HTTP/2.
+enum Negotiated {
+    Answer(Box<Message>),
+    /// The backend prefers HTTP/1.1; the body is still here.
+    Http1(Payload),
 }
 
 /// A body on its way out.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use penstock_engine::ports::TlsProfile;
 
+use super::http2::Multiplexed;
 use super::url::Url;
 use crate::http::http1::{SharedWire, Socket, Wire};
 use crate::http::{HttpLimits, HttpTimeouts, PerCore, SenderConfig};
@@ -33,6 +34,8 @@ pub(crate) struct Backend {
     /// Whom to trust there, when that is not what the sender trusts.
     pub(super) tls: Option<Arc<TlsProfile>>,
     idle: RefCell<Vec<Idle>>,
+    /// Connections that speak HTTP/2.
+    pub(super) multiplexed: Rc<Multiplexed>,
 }
 
 struct Idle {
@@ -82,7 +85,7 @@ impl Pool {
         {
             return backend.clone();
         }
-        let backend = Rc::new(Backend { secure, port, host: host.to_owned(), tls: tls.cloned(), idle: RefCell::default() });
+        let backend = Rc::new(Backend { secure, port, host: host.to_owned(), tls: tls.cloned(), idle: RefCell::default(), multiplexed: Rc::default() });
         by_host.entry(host.to_owned()).or_default().push(backend.clone());
         self.backends.borrow_mut().push(backend.clone());
         backend

@@ -1,4 +1,4 @@
-//! Headers and bodies of HTTP/2 requests in the terms of a message.
+//! Bodies of HTTP/2 requests in the terms of a message.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -6,27 +6,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use h2::RecvStream;
-use penstock_message::{BodyError, BodyStream, HeaderBlock, Headers, SizeHint};
+use penstock_message::{BodyError, BodyStream, Headers, SizeHint};
 
+use crate::http::http2::headers_of;
 use crate::http::listener::Shared;
 use crate::http::per_core::{PerCore, Timer};
-
-/// Header fields in one block.
-pub(super) fn headers_of(map: &http::HeaderMap) -> Headers {
-    let mut block = BytesMut::new();
-    let mut fields = Vec::with_capacity(map.len());
-    let mut push = |bytes: &[u8]| {
-        let start = block.len() as u32;
-        block.extend_from_slice(bytes);
-        start..block.len() as u32
-    };
-    for (name, value) in map {
-        fields.push((push(name.as_str().as_bytes()), push(value.as_bytes())));
-    }
-    Headers::from_block(HeaderBlock { bytes: block.freeze(), fields })
-}
 
 /// The body of a stream.
 pub(super) struct StreamBody {

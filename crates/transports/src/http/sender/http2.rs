@@ -1,0 +1,346 @@
+//! Backends that speak HTTP/2: few connections, many requests on each.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use h2::{RecvStream, SendStream};
+use penstock_engine::ports::Outgoing;
+use penstock_engine::{Fault, codes};
+use penstock_message::{Body, BodyError, BodyStream, Headers, Message, Method, SizeHint};
+
+use super::body::AbsentBody;
+use super::request::framing;
+use super::url::Url;
+use super::{Payload, backend_fault};
+use crate::http::http1::{Framing, Socket};
+use crate::http::http2::{fields_of, headers_of};
+use crate::http::per_core::Timer;
+use crate::http::{HttpTimeouts, PerCore, SenderConfig};
+
+/// Requests at once on one connection, unless the backend allows fewer. With more another connection is opened.
+const STREAMS_MAX: usize = 100;
+
+/// What a backend may send of one body before we have read it.
+const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
+
+/// The same for all bodies of a connection.
+const CONNECTION_WINDOW_BYTES: u32 = 8 * 1024 * 1024;
+
+/// What waits of one request body that the backend does not take.
+const SEND_BUFFER_BYTES: usize = 256 * 1024;
+
+/// The HTTP/2 connections to one backend.
+#[derive(Default)]
+pub(crate) struct Multiplexed {
+    connections: RefCell<Vec<Rc<Connection>>>,
+    /// Held while a connection is opened, so that many first requests do not open one each.
+    pub(super) opening: tokio::sync::Mutex<()>,
+    /// Whether TLS agreed on HTTP/1.1 when HTTP/2 was offered.
+    pub(super) declined: Cell<bool>,
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    sender: RefCell<SendRequest<Bytes>>,
+    running: Cell<usize>,
+    over: Cell<bool>,
+}
+
+/// Counts a request as long as its answer lasts.
+struct Running(Rc<Connection>);
+
+impl Running {
+    fn new(connection: &Rc<Connection>) -> Running {
+        connection.running.set(connection.running.get() + 1);
+        Running(connection.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.set(self.0.running.get() - 1);
+    }
+}
+
+impl Multiplexed {
+    /// A connection with room for a request.
+    pub(super) fn take(&self) -> Option<Rc<Connection>> {
+        let mut connections = self.connections.borrow_mut();
+        connections.retain(|connection| !connection.over.get());
+        let has_room = |connection: &&Rc<Connection>| {
+            let allowed = connection.sender.borrow().current_max_send_streams();
+            connection.running.get() < allowed.min(STREAMS_MAX)
+        };
+        connections.iter().find(has_room).cloned()
+    }
+
+    /// Begins HTTP/2 on a new socket.
+    pub(super) async fn begin(
+        self: &Rc<Multiplexed>,
+        socket: Socket,
+        url: &Url<'_>,
+        config: &SenderConfig,
+    ) -> Result<Rc<Connection>, Fault> {
+        let mut builder = h2::client::Builder::new();
+        builder
+            .initial_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_send_buffer_size(SEND_BUFFER_BYTES)
+            .max_header_list_size(u32::try_from(config.limits.head_bytes_max).unwrap_or(u32::MAX))
+            .enable_push(false);
+        let handshake = tokio::time::timeout(config.timeouts.handshake, builder.handshake(socket)).await;
+        let failed = |why: &str| {
+            let message = format!("`{}` does not speak HTTP/2: {why}", url.authority);
+            backend_fault(codes::CONNECTION_FAILED, message).retryable()
+        };
+        let (sender, driver) = match handshake {
+            Ok(Ok(parts)) => parts,
+            Ok(Err(error)) => return Err(failed(&error.to_string())),
+            Err(_) => return Err(failed("no answer in time")),
+        };
+        let connection =
+            Rc::new(Connection { sender: RefCell::new(sender), running: Cell::new(0), over: Cell::new(false) });
+        let (ended, idle) = (connection.clone(), config.timeouts.pool_idle);
+        tokio::task::spawn_local(async move {
+            let mut driver = std::pin::pin!(driver);
+            let mut pause = std::pin::pin!(tokio::time::sleep(idle));
+            // A connection that nobody used for a while is closed: the backend would do it at a worse moment.
+            loop {
+                tokio::select! {
+                    _ = &mut driver => break,
+                    () = &mut pause, if !ended.over.get() => {
+                        if ended.running.get() == 0 {
+                            break;
+                        }
+                        pause.as_mut().reset(tokio::time::Instant::now() + idle);
+                    }
+                }
+            }
+            ended.over.set(true);
+        });
+        self.connections.borrow_mut().push(connection.clone());
+        Ok(connection)
+    }
+}
+
+/// Why there is no answer.
+pub(super) enum Failure {
+    /// The backend has not looked at the request.
+    Unprocessed(h2::Error),
+    /// It may have.
+    Broken(h2::Error),
+    TimedOut,
+    /// The request cannot be said in HTTP/2.
+    Unsayable(String),
+}
+
+impl Failure {
+    fn of(error: h2::Error) -> Failure {
+        let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        // A GOAWAY of the backend that comes before our stream was opened, or names an earlier stream.
+        let unprocessed = refused || error.is_go_away() && error.is_remote();
+        if unprocessed { Failure::Unprocessed(error) } else { Failure::Broken(error) }
+    }
+
+    pub(super) fn into_fault(self, url: &Url<'_>, timeout: Duration) -> Fault {
+        let backend = url.authority;
+        match self {
+            Failure::Unprocessed(error) => {
+                backend_fault(codes::CONNECTION_CLOSED, format!("`{backend}` refused the request: {error}")).retryable()
+            }
+            Failure::Broken(error) if error.is_io() => {
+                backend_fault(codes::CONNECTION_CLOSED, format!("the connection to `{backend}` broke: {error}"))
+            }
+            Failure::Broken(error) => {
+                backend_fault(codes::PROTOCOL_VIOLATION, format!("the exchange with `{backend}` failed: {error}"))
+            }
+            Failure::TimedOut => {
+                backend_fault(codes::CONNECTION_TIMED_OUT, format!("`{backend}` did not answer within {timeout:?}"))
+            }
+            Failure::Unsayable(why) => Fault::new(format!("the request cannot be sent over HTTP/2: {why}")),
+        }
+    }
+}
+
+/// Sends one request and waits for the head of its answer.
+pub(super) async fn exchange(
+    core: &Rc<PerCore>,
+    connection: &Rc<Connection>,
+    url: &Url<'_>,
+    outgoing: &Outgoing,
+    payload: Payload,
+    timeouts: &HttpTimeouts,
+) -> Result<Message, Failure> {
+    let timeout = outgoing.options.response_timeout;
+    match tokio::time::timeout(timeout, begin(core, connection, url, outgoing, payload, timeouts)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Failure::TimedOut),
+    }
+}
+
+async fn begin(
+    core: &Rc<PerCore>,
+    connection: &Rc<Connection>,
+    url: &Url<'_>,
+    outgoing: &Outgoing,
+    payload: Payload,
+    timeouts: &HttpTimeouts,
+) -> Result<Message, Failure> {
+    let running = Running::new(connection);
+    let request = head(url, outgoing, &payload).map_err(|error| Failure::Unsayable(error.to_string()))?;
+    let sender = connection.sender.borrow().clone();
+    let mut sender = sender.ready().await.map_err(|error| {
+        connection.over.set(true);
+        Failure::Unprocessed(error)
+    })?;
+    let ends = matches!(payload, Payload::Empty);
+    let (answer, sink) = sender.send_request(request, ends).map_err(Failure::of)?;
+    upload(sink, payload, timeouts.write);
+    let answer = answer.await.map_err(Failure::of)?;
+    let (parts, stream) = answer.into_parts();
+    let headers = headers_of(&parts.headers);
+    let length = headers.get("content-length").and_then(|length| length.parse().ok());
+    let body = match length {
+        Some(length) if outgoing.method == Method::Head => Body::stream(Box::new(AbsentBody { length })),
+        _ if stream.is_end_stream() || outgoing.method == Method::Head || outgoing.options.one_way => Body::empty(),
+        _ => Body::stream(Box::new(ReplyStream {
+            stream,
+            left: length,
+            trailers: None,
+            core: core.clone(),
+            timer: core.timer(),
+            timeout: timeouts.reply_body,
+            _running: running,
+        })),
+    };
+    Ok(Message { headers, body, status: parts.status.as_u16(), ..Message::default() })
+}
+
+/// The request without its body.
+fn head(url: &Url<'_>, outgoing: &Outgoing, payload: &Payload) -> Result<http::Request<()>, http::Error> {
+    let headers = &outgoing.message.headers;
+    let authority = headers.get("Host").unwrap_or(url.authority);
+    let path = match url.path {
+        "" => "/".to_owned(),
+        path if path.starts_with('/') => path.to_owned(),
+        query => format!("/{query}"),
+    };
+    let scheme = if url.secure { "https" } else { "http" };
+    let uri = http::Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build()?;
+    let method = http::Method::from_bytes(outgoing.method.as_str().as_bytes())?;
+    let mut request = http::Request::builder().method(method).uri(uri).version(http::Version::HTTP_2).body(())?;
+    let fields = request.headers_mut();
+    for (name, value) in fields_of(headers) {
+        if name != http::header::HOST && name != http::header::EXPECT {
+            fields.append(name, value);
+        }
+    }
+    if let Framing::Length(length) = framing(payload, &outgoing.method) {
+        fields.insert(http::header::CONTENT_LENGTH, length.into());
+    }
+    Ok(request)
+}
+
+/// Sends a body beside the wait for the answer, which may come before the body's end.
+fn upload(mut sink: SendStream<Bytes>, payload: Payload, timeout: Duration) {
+    let (first, mut rest): (Bytes, Option<Box<dyn BodyStream>>) = match payload {
+        Payload::Empty => return,
+        Payload::Bytes(bytes) => {
+            // What lies in memory anyway may wait there.
+            let _ = sink.send_data(bytes, true);
+            return;
+        }
+        Payload::Wire(incoming) => (Bytes::new(), Some(Box::new(incoming))),
+        Payload::Stream { head, rest } => (head, Some(rest)),
+    };
+    tokio::task::spawn_local(async move {
+        let sent = async {
+            send_piece(&mut sink, first, timeout).await?;
+            while let Some(body) = &mut rest
+                && let Some(chunk) = poll_fn(|cx| body.poll_chunk(cx)).await
+            {
+                let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::CANCEL))?;
+                send_piece(&mut sink, chunk, timeout).await?;
+            }
+            match rest.as_mut().and_then(|body| body.trailers()) {
+                None => sink.send_data(Bytes::new(), true),
+                Some(trailers) => sink.send_trailers(fields_of(&trailers).collect()),
+            }
+        };
+        if sent.await.is_err() {
+            sink.send_reset(h2::Reason::CANCEL);
+        }
+    });
+}
+
+/// Sends as the backend's window allows.
+async fn send_piece(sink: &mut SendStream<Bytes>, mut piece: Bytes, timeout: Duration) -> Result<(), h2::Error> {
+    while !piece.is_empty() {
+        sink.reserve_capacity(piece.len());
+        let room = match tokio::time::timeout(timeout, poll_fn(|cx| sink.poll_capacity(cx))).await {
+            Ok(Some(room)) => room?,
+            Ok(None) | Err(_) => return Err(h2::Reason::CANCEL.into()),
+        };
+        sink.send_data(piece.split_to(room.min(piece.len())), false)?;
+    }
+    Ok(())
+}
+
+/// The body of an answer.
+struct ReplyStream {
+    stream: RecvStream,
+    /// What Content-Length says is still to come.
+    left: Option<u64>,
+    trailers: Option<Headers>,
+    core: Rc<PerCore>,
+    timer: Rc<Timer>,
+    timeout: Duration,
+    _running: Running,
+}
+
+impl BodyStream for ReplyStream {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        match self.stream.poll_data(cx) {
+            Poll::Pending => {
+                if !self.timer.is_armed() {
+                    self.timer.arm(&self.core, self.timeout);
+                }
+                if self.timer.poll_fired(cx) { Poll::Ready(Some(Err(BodyError::Timeout))) } else { Poll::Pending }
+            }
+            Poll::Ready(Some(Ok(chunk))) => {
+                self.timer.disarm();
+                self.left = self.left.map(|left| left.saturating_sub(chunk.len() as u64));
+                let _ = self.stream.flow_control().release_capacity(chunk.len());
+                Poll::Ready(Some(Ok(chunk)))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(BodyError::Incomplete(error.to_string())))),
+            Poll::Ready(None) => {
+                if self.left.is_some_and(|left| left > 0) {
+                    return Poll::Ready(Some(Err(BodyError::Incomplete("its announced length was not reached".into()))));
+                }
+                if let Ok(Some(trailers)) = ready!(self.stream.poll_trailers(cx)) {
+                    self.trailers = Some(headers_of(&trailers));
+                }
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or(SizeHint::Unknown, SizeHint::Exact)
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        self.trailers.take()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
