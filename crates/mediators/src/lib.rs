@@ -20,6 +20,7 @@ mod handlers;
 mod header;
 mod in_out;
 mod iterate;
+mod later;
 mod log;
 mod loopback;
 mod makefault;
@@ -65,6 +66,8 @@ pub const MEDIATORS: &[MediatorKind] = &[
     in_out::IN,
     in_out::OUT,
     iterate::KIND,
+    later::STORE,
+    later::DATA_SERVICE_CALL,
     log::KIND,
     loopback::KIND,
     makefault::KIND,
@@ -92,7 +95,6 @@ pub const KNOWN: &[&str] = &[
     "cache",
     "callout",
     "class",
-    "dataServiceCall",
     "datamapper",
     "dblookup",
     "dbreport",
@@ -112,7 +114,6 @@ pub const KNOWN: &[&str] = &[
     "sampler",
     "smooks",
     "spring",
-    "store",
     "throttle",
     "transaction",
     "validate",

@@ -8,7 +8,8 @@ use penstock_mediators::{KNOWN, MEDIATORS};
 use penstock_testkit::pages;
 
 /// Elements that are described on the page of another.
-const SHARED: [(&str, &str); 3] = [("propertyGroup", "property"), ("out", "in"), ("fastXSLT", "xslt")];
+const SHARED: [(&str, &str); 4] =
+    [("dataServiceCall", "store"), ("propertyGroup", "property"), ("out", "in"), ("fastXSLT", "xslt")];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

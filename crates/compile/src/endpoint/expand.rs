@@ -57,6 +57,16 @@ impl UrlTemplate {
             let body = &rest[start + 1..start + end];
             rest = &rest[start + end + 1..];
             let first = pieces.is_empty();
+            if is_expression && is_placeholder(body) {
+                // A build tool would have put a value in; the original sends the text and expands what looks like a variable.
+                let message = format!(
+                    "`${{{body}}}` is no expression: nothing puts a value in; for a variable write `{{{body}}}`"
+                );
+                cx.warn(at.clone(), message);
+                pieces.push(Piece::Text("$".to_owned()));
+                pieces.push(variables(body, false));
+                continue;
+            }
             pieces.push(if is_expression {
                 Piece::Expression(Expression::compile(cx, el, &format!("${{{body}}}"), at.clone())?)
             } else if body.starts_with('$') || body.contains('(') {
@@ -93,6 +103,13 @@ impl UrlTemplate {
         }
         Ok(url)
     }
+}
+
+/// One word that no expression begins with: a placeholder of a build tool, or a variable with a dollar sign too much.
+fn is_placeholder(body: &str) -> bool {
+    const ROOTS: [&str; 9] = ["payload", "vars", "var", "headers", "configs", "params", "props", "properties", "null"];
+    let word = body.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    word && body.starts_with(|first: char| first.is_alphabetic()) && !ROOTS.contains(&body)
 }
 
 fn variables(body: &str, first: bool) -> Piece {

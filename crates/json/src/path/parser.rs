@@ -89,12 +89,20 @@ impl<'t> Parser<'t> {
                     }
                 }
                 segments.push(Segment::Child(self.step()?));
+            } else if !self.strict() && matches!(segments.last(), Some(Segment::Child(_))) && self.begins_name() {
+                // The original does not miss the dot in `list[0]name`.
+                segments.push(Segment::Child(self.step()?));
             } else {
                 self.at = before;
                 break;
             }
         }
         Ok((segments, None))
+    }
+
+    /// Whether a name without quotes begins here, behind a bracket.
+    fn begins_name(&self) -> bool {
+        self.text[..self.at].ends_with(']') && self.peek().is_some_and(|next| next.is_alphabetic() || next == '_')
     }
 
     /// What may follow `..`, and `.` in so far as the dialect allows it.

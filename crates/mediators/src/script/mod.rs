@@ -8,8 +8,10 @@ mod sandbox;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use penstock_compile::{Compiler, Element, MediatorKind};
+use penstock_compile::{Compiler, Element, MediatorKind, NameKind};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place};
+
+use crate::later::Refusal;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "script", compile };
@@ -40,9 +42,13 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         return None;
     }
     let mut library = Vec::new();
+    let mut missing = None;
     for include in el.elements("include") {
         let key = include.required(cx, "key")?;
-        library.push(resource(cx, key, include.attribute_place("key"))?);
+        match resource(cx, key, include.attribute_place("key")) {
+            Some(text) => library.push(text),
+            None => missing = Some(key),
+        }
     }
     let entry = match el.attribute("key") {
         Some(key) => {
@@ -51,18 +57,25 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
                 cx.error(el.attribute_place("function"), format!("`{function}` is not the name of a function"));
                 return None;
             }
-            library.push(resource(cx, key, el.attribute_place("key"))?);
+            match resource(cx, key, el.attribute_place("key")) {
+                Some(text) => library.push(text),
+                None => missing = Some(key),
+            }
             Entry::Function(function.into())
         }
         None => Entry::Inline(el.text().into()),
     };
+    if let Some(key) = missing {
+        return Some(Box::new(Refusal(format!("no local entry or registry resource is named `{key}`").into())));
+    }
     let texts = library.iter().chain(match &entry {
         Entry::Inline(text) => Some(text),
         Entry::Function(_) => None,
     });
     for text in texts {
         if let Err(why) = sandbox::check(text) {
-            cx.error(el.place(), format!("the script is not valid JavaScript: {why}"));
+            let hint = if is_e4x(text) { ": XML literals and `..` on XML (E4X) are Rhino's own" } else { "" };
+            cx.error(el.place(), format!("the script is not valid JavaScript{hint}: {why}"));
             return None;
         }
     }
@@ -76,11 +89,15 @@ fn resource(cx: &mut Compiler<'_>, key: &str, at: Place) -> Option<Arc<str>> {
     match cx.program.resources.get(key) {
         Some(found) => Some(found.text().into()),
         None => {
-            // Without its text there is nothing to check or run, strict or not.
-            cx.error(at, format!("unknown local entry or registry resource `{key}`"));
+            cx.unknown(NameKind::Resource, key, at);
             None
         }
     }
+}
+
+/// Whether a script that is no JavaScript looks like the dialect of old engines that had XML in it.
+fn is_e4x(text: &str) -> bool {
+    ["..*", "::", "(<", "= <", "=<", "</"].iter().any(|sign| text.contains(sign)) || text.trim_start().starts_with('<')
 }
 
 fn is_identifier(name: &str) -> bool {

@@ -1,0 +1,38 @@
+//! `<store>` and `<dataServiceCall>`: recognised, and a fault when a message gets there. What they need (message stores,
+//! data services) is not served yet; the rest of the artifact is.
+
+use std::sync::Arc;
+
+use penstock_compile::{Compiler, Element, MediatorKind};
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+/// `<store>`
+pub const STORE: MediatorKind = MediatorKind { name: "store", compile: store };
+
+/// `<dataServiceCall>`
+pub const DATA_SERVICE_CALL: MediatorKind = MediatorKind { name: "dataServiceCall", compile: data_service_call };
+
+/// Faults with a text when a message gets there.
+pub struct Refusal(pub Arc<str>);
+
+fn store(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let name = el.required(cx, "messageStore")?;
+    Some(refuse(el, cx, format!("message stores are not served yet: `{name}` cannot take messages")))
+}
+
+fn data_service_call(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let name = el.required(cx, "serviceName")?;
+    Some(refuse(el, cx, format!("data services are not served yet: `{name}` cannot be called")))
+}
+
+fn refuse(el: &Element<'_>, cx: &mut Compiler<'_>, text: String) -> Box<dyn Mediator> {
+    el.accept_all();
+    cx.warn(el.place(), format!("{text}; a message that gets here faults"));
+    Box::new(Refusal(text.into()))
+}
+
+impl Mediator for Refusal {
+    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
+        Err(Fault::new(self.0.clone()))
+    }
+}
