@@ -95,7 +95,8 @@ impl<'r> Compiler<'r> {
         self.diagnostics.push(Diagnostic { severity: Severity::Warning, at, message: message.into() });
     }
 
-    pub(crate) fn errors_so_far(&self) -> usize {
+    /// How many errors were said.
+    pub fn errors_so_far(&self) -> usize {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 

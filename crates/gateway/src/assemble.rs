@@ -1,65 +1,158 @@
 //! From an API to sequences: each operation runs the policies that apply to it.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use penstock_catalog::Api;
+use penstock_catalog::{Api, Operation as Described};
 use penstock_compile::Compiler;
 use penstock_engine::Step;
 use penstock_engine::route::Operation;
 
-use crate::policy::{AnswerError, CompilePolicy, POLICIES, PolicyKind, Respond, Site};
-use crate::router::{PathPattern, Routes};
+use crate::policy::{AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site};
+use crate::router::{Base, PathPattern, Routes, Target};
 use crate::{Gateway, place};
+
+/// The policies that requests for OPTIONS pass on paths that have no such operation: such a request comes from a
+/// browser, without credentials, and reaches no backend.
+const ON_OPTIONS: [&str; 1] = ["cors"];
 
 /// Compiles every operation of an API and adds its routes; whether nothing was wrong.
 pub(crate) fn api(gateway: &Gateway, api: &Arc<Api>, cx: &mut Compiler<'_>, routes: &mut Routes) -> bool {
-    let name: Arc<str> = format!("{}:{}", api.name, api.version).into();
-    let label: Arc<str> = format!("{{api:{}}}", api.name).into();
-    let answer = AnswerError { config: gateway.config.clone() };
-    let fault_sequence = cx.add_sequence(vec![Step { mediator: Box::new(answer), kind: "error", at: place(&api.at) }]);
-    for operation in &api.operations {
-        let on_path = api.operations.iter().filter(|other| other.path == operation.path);
-        let methods: Vec<&str> = on_path.map(|other| &*other.method).collect();
-        let site = Arc::new(Site {
-            api: api.clone(),
-            operation: operation.clone(),
-            pattern: PathPattern::parse(&operation.path),
-            methods: methods.join(" ").into(),
+    let errors = cx.errors_so_far();
+    let mut bases = Vec::new();
+    for path in [Some(&api.base_path), api.default_path.as_ref()].into_iter().flatten() {
+        let mut assembly = Assembly::new(gateway, api, path, cx);
+        let targets: Vec<Target> = api.operations.iter().map(|operation| assembly.operation(operation)).collect();
+        let options = assembly.options();
+        let offered = |name: &str| api.transports.is_empty() || api.transports.iter().any(|known| &**known == name);
+        let path: Arc<str> = path.trim_end_matches('/').into();
+        bases.push(Base {
+            path,
+            hosts: api.vhosts.clone(),
+            transports: (offered("http"), offered("https")),
+            targets,
+            options,
         });
-        let request_flow = steps(gateway, &site, cx, POLICIES.iter(), |kind| kind.request);
-        let request_flow = cx.add_sequence(request_flow);
-        let mut response_flow = steps(gateway, &site, cx, POLICIES.iter().rev(), |kind| kind.response);
-        response_flow.push(Step { mediator: Box::new(Respond), kind: "respond", at: place(&operation.at) });
-        let response_flow = cx.add_sequence(response_flow);
-        let compiled = Arc::new(Operation {
-            name: name.clone(),
-            label: label.clone(),
-            in_sequence: Some(request_flow),
-            out_sequence: Some(response_flow),
-            fault_sequence: Some(fault_sequence),
-            observer: None,
-            at: place(&operation.at),
-        });
-        for base in [Some(&api.base_path), api.default_path.as_ref()].into_iter().flatten() {
-            routes.add(base.clone(), site.clone(), compiled.clone());
+    }
+    for base in &bases {
+        if let Some(other) = routes.taken(base).map(|site| &site.api) {
+            let path = if base.path.is_empty() { "/" } else { &base.path };
+            let message = format!("`{path}` is served already, by {}:{} ({})", other.name, other.version, other.at);
+            cx.error(place(&api.at), message);
         }
     }
-    true
+    // An API with a mistake is not served in parts.
+    let good = cx.errors_so_far() == errors;
+    if good {
+        bases.into_iter().for_each(|base| routes.add(base));
+    }
+    good
 }
 
-/// The steps of one flow.
-fn steps<'k>(
-    gateway: &Gateway,
-    site: &Arc<Site>,
-    cx: &mut Compiler<'_>,
-    kinds: impl Iterator<Item = &'k PolicyKind>,
-    of: impl Fn(&PolicyKind) -> Option<CompilePolicy>,
-) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for kind in kinds {
-        if let Some(mediator) = of(kind).and_then(|compile| compile(gateway, site, cx)) {
-            steps.push(Step { mediator, kind: kind.name, at: place(&site.operation.at) });
+/// One API at one base path while it is put together.
+struct Assembly<'a, 'c, 'r> {
+    gateway: &'a Gateway,
+    api: &'a Arc<Api>,
+    base_path: Arc<str>,
+    cx: &'c mut Compiler<'r>,
+    /// The methods of each path, with blanks between.
+    methods: HashMap<Arc<str>, Arc<str>>,
+    /// Shared by all operations.
+    frame: Operation,
+}
+
+impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
+    fn new(gateway: &'a Gateway, api: &'a Arc<Api>, base: &Arc<str>, cx: &'c mut Compiler<'r>) -> Assembly<'a, 'c, 'r> {
+        let answer = AnswerError { config: gateway.config.clone() };
+        let fault = vec![Step { mediator: Box::new(answer), kind: "error", at: place(&api.at) }];
+        let frame = Operation {
+            name: format!("{}:{}", api.name, api.version).into(),
+            label: format!("{{api:{}}}", api.name).into(),
+            fault_sequence: Some(cx.add_sequence(fault)),
+            ..Operation::default()
+        };
+        let mut methods: HashMap<Arc<str>, String> = HashMap::new();
+        for operation in &api.operations {
+            let all = methods.entry(operation.path.clone()).or_default();
+            if !all.is_empty() {
+                all.push(' ');
+            }
+            all.push_str(&operation.method);
         }
+        let methods = methods.into_iter().map(|(path, all)| (path, all.into())).collect();
+        Assembly { gateway, api, base_path: base.clone(), cx, methods, frame }
     }
-    steps
+
+    fn site(&self, operation: &Arc<Described>) -> Arc<Site> {
+        Arc::new(Site {
+            api: self.api.clone(),
+            base_path: self.base_path.clone(),
+            operation: operation.clone(),
+            pattern: PathPattern::parse(&operation.path),
+            methods: self.methods.get(&operation.path).cloned().unwrap_or_default(),
+        })
+    }
+
+    fn operation(&mut self, operation: &Arc<Described>) -> Target {
+        let site = self.site(operation);
+        let request_flow = self.steps(&site, POLICIES.iter(), |kind| kind.request);
+        let mut response_flow = self.steps(&site, POLICIES.iter().rev(), |kind| kind.response);
+        response_flow.push(Step { mediator: Box::new(Respond), kind: "respond", at: place(&operation.at) });
+        self.target(site, request_flow, response_flow)
+    }
+
+    /// What answers OPTIONS on each path that has no such operation.
+    fn options(&mut self) -> Vec<Target> {
+        let mut seen = HashSet::new();
+        let mut described = Vec::new();
+        for operation in &self.api.operations {
+            let has_options = || {
+                self.methods.get(&operation.path).is_some_and(|methods| methods.split(' ').any(|one| one == "OPTIONS"))
+            };
+            if seen.insert(operation.path.clone()) && !has_options() {
+                let (path, at) = (operation.path.clone(), operation.at.clone());
+                described.push(Arc::new(Described { method: "OPTIONS".into(), path, at, ..Described::default() }));
+            }
+        }
+        described.iter().map(|operation| self.answering_options(operation)).collect()
+    }
+
+    fn answering_options(&mut self, operation: &Arc<Described>) -> Target {
+        let site = self.site(operation);
+        let kinds = || POLICIES.iter().filter(|kind| ON_OPTIONS.contains(&kind.name));
+        let mut request_flow = self.steps(&site, kinds(), |kind| kind.request);
+        let allow = site.methods.replace(' ', ", ");
+        let answer = AnswerOptions { allow: format!("{allow}, OPTIONS").into() };
+        request_flow.push(Step { mediator: Box::new(answer), kind: "options", at: place(&operation.at) });
+        self.target(site, request_flow, Vec::new())
+    }
+
+    fn target(&mut self, site: Arc<Site>, request_flow: Vec<Step>, response_flow: Vec<Step>) -> Target {
+        let operation = Operation {
+            name: self.frame.name.clone(),
+            label: self.frame.label.clone(),
+            in_sequence: Some(self.cx.add_sequence(request_flow)),
+            out_sequence: Some(self.cx.add_sequence(response_flow)),
+            fault_sequence: self.frame.fault_sequence,
+            at: place(&site.operation.at),
+            ..Operation::default()
+        };
+        Target { site, operation: Arc::new(operation) }
+    }
+
+    /// The steps of one flow.
+    fn steps<'k>(
+        &mut self,
+        site: &Arc<Site>,
+        kinds: impl Iterator<Item = &'k PolicyKind>,
+        of: impl Fn(&PolicyKind) -> Option<CompilePolicy>,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for kind in kinds {
+            if let Some(mediator) = of(kind).and_then(|compile| compile(self.gateway, site, self.cx)) {
+                steps.push(Step { mediator, kind: kind.name, at: place(&site.operation.at) });
+            }
+        }
+        steps
+    }
 }

@@ -28,7 +28,7 @@ pub use config::{ErrorStyle, GatewayConfig};
 pub use context::CallContext;
 pub use error::{GatewayError, codes};
 pub use policy::{POLICIES, PolicyKind, Site};
-pub use state::GatewayState;
+pub use state::{GatewayPorts, GatewayState};
 
 /// Compiles API projects. One for each compilation; what outlives a reload is in [`GatewayState`].
 pub struct Gateway {
@@ -63,7 +63,7 @@ impl Gateway {
             let good = assemble::api(self, api, cx, &mut routes);
             statuses.push(ArtifactStatus { kind: "managed-api", name: api.name.to_string(), at: place(&api.at), good });
         }
-        cx.program.routes.router = Some(Arc::new(router::ApiRouter::new(self.config.clone(), routes, cx)));
+        cx.program.routes.router = Some(Arc::new(router::ApiRouter::new(self.config.clone(), self.state.clone(), routes, cx)));
         statuses
     }
 }

@@ -5,6 +5,7 @@
 //! The order of the list is the order of the request flow; answers pass in the opposite order.
 
 mod answer_error;
+mod answer_options;
 mod refuse;
 mod respond;
 
@@ -18,6 +19,7 @@ use crate::Gateway;
 use crate::router::PathPattern;
 
 pub(crate) use answer_error::AnswerError;
+pub(crate) use answer_options::AnswerOptions;
 pub(crate) use refuse::Refuse;
 pub(crate) use respond::Respond;
 
@@ -25,6 +27,9 @@ pub(crate) use respond::Respond;
 pub struct Site {
     /// The API.
     pub api: Arc<Api>,
+    /// The base path requests come in by: that of the API, or the one it has besides as the default version. `/` or
+    /// without a slash at its end.
+    pub base_path: Arc<str>,
     /// The operation.
     pub operation: Arc<Operation>,
     /// Its path template, compiled.

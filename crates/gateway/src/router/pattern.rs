@@ -1,0 +1,193 @@
+//! Path templates: `/pet/{petId}`, `/shops/{x}.xyz/pets/{y}`, `/files/*`.
+
+use std::sync::Arc;
+
+/// A path template below a base path: literals and parameters, perhaps a rest at its end.
+#[derive(Debug, Clone, Default)]
+pub struct PathPattern {
+    /// The segments between slashes.
+    pub(super) segments: Vec<Segment>,
+    /// Whether anything may follow (`/*`).
+    pub(super) rest: bool,
+    /// The names of the parameters in order.
+    pub parameters: Vec<Arc<str>>,
+}
+
+/// What one segment of a path must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// This text.
+    Literal(Box<str>),
+    /// Anything that is not empty.
+    Parameter,
+    /// Parameters between texts: there is one text more than there are parameters, and the outer two may be empty.
+    Mixed(Box<[Box<str>]>),
+}
+
+impl PathPattern {
+    /// Reads a template. A query part is dropped; a slash at the end means nothing.
+    pub fn parse(template: &str) -> PathPattern {
+        let mut pattern = PathPattern::default();
+        let template = template.split('?').next().unwrap_or_default();
+        let segments: Vec<&str> = template.split('/').skip(1).collect();
+        let last = segments.len();
+        for (index, segment) in segments.into_iter().enumerate() {
+            if index + 1 == last && segment.is_empty() {
+                break;
+            }
+            if segment == "*" {
+                if index + 1 == last {
+                    pattern.rest = true;
+                } else {
+                    pattern.parameters.push("*".into());
+                    pattern.segments.push(Segment::Parameter);
+                }
+                continue;
+            }
+            let segment = pattern.segment(segment);
+            pattern.segments.push(segment);
+        }
+        pattern
+    }
+
+    fn segment(&mut self, text: &str) -> Segment {
+        let (mut texts, mut rest) = (Vec::<Box<str>>::new(), text);
+        while let Some((before, inside)) = rest.split_once('{') {
+            // A brace that is never closed is a text.
+            let Some((name, behind)) = inside.split_once('}') else { break };
+            texts.push(before.into());
+            self.parameters.push(name.into());
+            rest = behind;
+        }
+        if texts.is_empty() {
+            return Segment::Literal(text.into());
+        }
+        texts.push(rest.into());
+        if texts.iter().all(|text| text.is_empty()) && texts.len() == 2 {
+            return Segment::Parameter;
+        }
+        Segment::Mixed(texts.into())
+    }
+
+    /// The values of the parameters when a path (without query) fits.
+    pub fn matches(&self, path: &str) -> Option<Vec<String>> {
+        let mut values = Vec::new();
+        let mut rest = Segments::of(path);
+        for segment in &self.segments {
+            let part = rest.next()?;
+            let fits = match segment {
+                Segment::Literal(wanted) => **wanted == *part,
+                Segment::Parameter => {
+                    values.push(part.to_owned());
+                    !part.is_empty()
+                }
+                Segment::Mixed(texts) => mixed(texts, part, &mut |value| values.push(value.to_owned())),
+            };
+            if !fits {
+                return None;
+            }
+        }
+        (self.rest || rest.next().is_none()).then_some(values)
+    }
+}
+
+/// Whether a segment fits texts with parameters between them; gives their values in order. As in the originals'
+/// expression `([^/]+)`, earlier parameters take as much as they can.
+pub(super) fn mixed(texts: &[Box<str>], part: &str, give: &mut dyn FnMut(&str)) -> bool {
+    let ([first, inner @ .., last], true) = (texts, texts.len() >= 2) else { return false };
+    let Some(middle) = part.strip_prefix(&**first).and_then(|rest| rest.strip_suffix(&**last)) else { return false };
+    // From the right each text takes its last place that leaves something for the parameter behind it: then those
+    // before it have the most room, and where this does not fit nothing does.
+    let mut end = middle.len();
+    let mut ends = Vec::new();
+    for text in inner.iter().rev() {
+        let Some(last_letter) = middle[..end].chars().next_back() else { return false };
+        let Some(at) = middle[..end - last_letter.len_utf8()].rfind(&**text) else { return false };
+        ends.push((at + text.len(), end));
+        end = at;
+    }
+    if end == 0 {
+        return false;
+    }
+    give(&middle[..end]);
+    for (start, end) in ends.into_iter().rev() {
+        give(&middle[start..end]);
+    }
+    true
+}
+
+/// The segments of a path, without the empty one behind a slash at its end.
+#[derive(Clone)]
+pub(super) struct Segments<'p> {
+    rest: Option<&'p str>,
+}
+
+impl<'p> Segments<'p> {
+    pub(super) fn of(path: &'p str) -> Segments<'p> {
+        Segments { rest: path.strip_prefix('/').filter(|rest| !rest.is_empty()) }
+    }
+}
+
+impl<'p> Iterator for Segments<'p> {
+    type Item = &'p str;
+
+    fn next(&mut self) -> Option<&'p str> {
+        let rest = self.rest?;
+        match memchr(rest) {
+            Some(slash) => {
+                let behind = &rest[slash + 1..];
+                self.rest = (!behind.is_empty()).then_some(behind);
+                Some(&rest[..slash])
+            }
+            None => {
+                self.rest = None;
+                Some(rest)
+            }
+        }
+    }
+}
+
+fn memchr(text: &str) -> Option<usize> {
+    text.bytes().position(|byte| byte == b'/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_fit_paths() {
+        for (template, path, expected) in [
+            ("/", "", Some(vec![])),
+            ("/", "/", Some(vec![])),
+            ("/", "/a", None),
+            ("/pet/{id}", "/pet/7", Some(vec!["7"])),
+            ("/pet/{id}", "/pet/7/", Some(vec!["7"])),
+            ("/pet/{id}/", "/pet/7", Some(vec!["7"])),
+            ("/pet/{id}", "/pet/", None),
+            ("/pet/{id}", "/pet//", None),
+            ("/pet/{id}", "/pet/7/8", None),
+            ("/pet?x={y}", "/pet", Some(vec![])),
+            ("/*", "", Some(vec![])),
+            ("/*", "/a/b", Some(vec![])),
+            ("/files/*", "/files", Some(vec![])),
+            ("/files/*", "/files/a//b/", Some(vec![])),
+            ("/files/*", "/filesystem", None),
+            ("/shops/{x}.xyz/pets/{y}/orders", "/shops/a.b.xyz/pets/p/orders", Some(vec!["a.b", "p"])),
+            ("/shops/{x}.xyz", "/shops/.xyz", None),
+            ("/{a}-{b}", "/1-2-3", Some(vec!["1-2", "3"])),
+            ("/{a}-{b}", "/1-", None),
+            ("/{a}-{b}", "/--", None),
+            ("/{a}-{b}", "/---", Some(vec!["-", "-"])),
+            ("/{a}{b}", "/äö", Some(vec!["ä", "ö"])),
+            ("/{a}{b}", "/ä", None),
+            ("/v{n}", "/v1", Some(vec!["1"])),
+            ("/a{b", "/a{b", Some(vec![])),
+            ("/pet.json", "/pet.json", Some(vec![])),
+        ] {
+            let got = PathPattern::parse(template).matches(path);
+            let got = got.as_ref().map(|values| values.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(got, expected, "{template} {path}");
+        }
+    }
+}

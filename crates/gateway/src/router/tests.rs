@@ -1,0 +1,118 @@
+use penstock_catalog::{Api, Operation as Described};
+
+use super::*;
+
+fn site(name: &str, base: &str, method: &str, path: &str) -> Arc<Site> {
+    Arc::new(Site {
+        api: Arc::new(Api { name: name.into(), base_path: base.into(), ..Api::default() }),
+        base_path: base.into(),
+        operation: Arc::new(Described { method: method.into(), path: path.into(), ..Described::default() }),
+        pattern: PathPattern::parse(path),
+        methods: method.into(),
+    })
+}
+
+/// A router of (name, base, hosts, operations), without a compiler: nothing of it is run.
+fn router(apis: &[(&str, &str, &[&str], &[(&str, &str)])]) -> ApiRouter {
+    let mut bases: HashMap<Arc<str>, Vec<Served>> = HashMap::new();
+    for (name, base, hosts, operations) in apis {
+        let target =
+            |(method, path): &(&str, &str)| Target { site: site(name, base, method, path), operation: Arc::default() };
+        let path: Arc<str> = base.trim_end_matches('/').into();
+        let base = Base {
+            path: path.clone(),
+            hosts: hosts.iter().map(|host| (*host).into()).collect(),
+            transports: (true, true),
+            targets: operations.iter().map(target).collect(),
+            options: operations.iter().map(|(_, path)| target(&("OPTIONS", path))).collect(),
+        };
+        let served = bases.entry(path).or_default();
+        served.push(Served::new(base));
+        served.sort_by_key(|served| served.base.hosts.is_empty());
+    }
+    let segments_max = bases.keys().map(|base| base.matches('/').count()).max().unwrap_or_default();
+    let (unknown, other_method) = (Arc::default(), Arc::default());
+    ApiRouter { config: Arc::default(), state: Arc::default(), bases, segments_max, unknown, other_method }
+}
+
+fn found(router: &ApiRouter, method: &str, host: &str, path: &str) -> String {
+    match router.find(path, method, Some(host), false) {
+        None => "no API".to_owned(),
+        Some((operation, None)) if Arc::ptr_eq(operation, &router.other_method) => "other method".to_owned(),
+        Some((_, None)) => "no resource".to_owned(),
+        Some((_, Some(target))) => {
+            let values = router.values(&target.site, path).join(",");
+            format!("{} {} {values}", target.site.api.name, target.site.operation.method).trim_end().to_owned()
+        }
+    }
+}
+
+#[test]
+fn the_longest_base_path_of_the_host_wins() {
+    let router = router(&[
+        ("v2", "/orders", &[], &[("GET", "/{id}")]),
+        ("v1", "/orders/1.0.0", &[], &[("GET", "/{id}")]),
+        ("us", "/orders", &["us.example.com"], &[("GET", "/{id}")]),
+        ("root", "/", &["root.example.com"], &[("GET", "/*")]),
+    ]);
+    for (method, host, path, expected) in [
+        ("GET", "h", "/orders/7", "v2 GET 7"),
+        ("GET", "h", "/orders/1.0.0/7", "v1 GET 7"),
+        ("GET", "h", "/orders/1.0.0/7/", "v1 GET 7"),
+        ("GET", "h", "/orders/1.0.0", "no resource"),
+        ("GET", "h", "/orders/2.0.0/7", "no resource"),
+        ("GET", "h", "/ordersX/7", "no API"),
+        ("GET", "US.example.com:8280", "/orders/7", "us GET 7"),
+        ("GET", "us.example.com", "/orders/1.0.0/7", "v1 GET 7"),
+        ("GET", "root.example.com", "/anything/at/all", "root GET"),
+        ("GET", "root.example.com", "/", "root GET"),
+        ("GET", "[::1]:8280", "/orders/7", "v2 GET 7"),
+        ("POST", "h", "/orders/7", "other method"),
+        ("OPTIONS", "h", "/orders/7", "v2 OPTIONS 7"),
+        ("OPTIONS", "h", "/orders/7/8", "no resource"),
+        ("GET", "h", "", "no API"),
+    ] {
+        assert_eq!(found(&router, method, host, path), expected, "{method} {host} {path}");
+    }
+}
+
+/// 300 APIs of 50 operations: prints what finding one costs. Run with `--release --nocapture` for figures that mean
+/// something; what is asserted is that all of them are found.
+#[test]
+fn many_apis_and_operations() {
+    let paths: Vec<(String, String)> = (0..25)
+        .flat_map(|number| {
+            let literal = ("GET".to_owned(), format!("/things{number}/list"));
+            let template = ("POST".to_owned(), format!("/things{number}/{{id}}/parts/{{part}}"));
+            [literal, template]
+        })
+        .collect();
+    let operations: Vec<(&str, &str)> = paths.iter().map(|(method, path)| (&**method, &**path)).collect();
+    let names: Vec<(String, String)> =
+        (0..300).map(|number| (format!("api{number}"), format!("/team{}/api{number}/1.0.0", number % 7))).collect();
+    let apis: Vec<_> = names.iter().map(|(name, base)| (&**name, &**base, &[] as &[&str], &operations[..])).collect();
+    let router = router(&apis);
+    let requests: Vec<(String, String)> = (0..300)
+        .flat_map(|number| {
+            let base = format!("/team{}/api{number}/1.0.0", number % 7);
+            let part = number % 25;
+            [
+                ("GET".to_owned(), format!("{base}/things{part}/list")),
+                ("POST".to_owned(), format!("{base}/things{part}/4711/parts/{number}")),
+            ]
+        })
+        .collect();
+    const ROUNDS: u32 = 20;
+    let started = std::time::Instant::now();
+    let mut hits = 0;
+    for _ in 0..ROUNDS {
+        for (method, path) in &requests {
+            hits += usize::from(
+                router.find(path, method, Some("localhost:8280"), false).is_some_and(|(_, target)| target.is_some()),
+            );
+        }
+    }
+    let each = started.elapsed() / (ROUNDS * requests.len() as u32);
+    assert_eq!(hits, ROUNDS as usize * requests.len());
+    println!("300 APIs of 50 operations: {each:?} for one request");
+}
