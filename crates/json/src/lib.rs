@@ -1,10 +1,11 @@
-//! JSON: JSONPath, and the mapping between JSON and XML.
+//! JSON: JSONPath, JSON Schema, and the mapping between JSON and XML.
 //!
 //! This crate knows nothing of messages, configuration or sockets: it works on
 //! [`serde_json::Value`] and on the XML tree.
 //!
-//! Start reading at [`path::JsonPath`], then [`mapping`]; [`text`] reads JSON text.
+//! Start reading at [`path::JsonPath`], then [`mapping`] and [`schema::JsonSchema`]; [`text`] reads JSON text.
 
 pub mod mapping;
 pub mod path;
+pub mod schema;
 pub mod text;
