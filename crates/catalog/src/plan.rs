@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::ConditionalGroup;
 
 /// A named limit.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Its name: `Gold`, `10KPerMin`.
     pub name: Arc<str>,

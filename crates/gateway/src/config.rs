@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use penstock_catalog::Cors;
 
+use crate::policy::limits::LimitsConfig;
+use crate::upstream::UpstreamConfig;
+
 /// How a gateway behaves.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
@@ -25,6 +28,35 @@ pub struct GatewayConfig {
     pub default_vhost: String,
     /// For a backend's whole answer, when its API says nothing; also the most an API may say.
     pub route_timeout: Duration,
+    /// How backends are treated.
+    pub upstream: UpstreamConfig,
+    /// Limits by name, and who is refused.
+    pub limits: LimitsConfig,
+    /// How interceptor services are treated.
+    pub interceptors: InterceptorConfig,
+}
+
+/// How interceptor services are treated when an API says nothing.
+#[derive(Debug, Clone)]
+pub struct InterceptorConfig {
+    /// For a service's whole answer.
+    pub timeout: Duration,
+    /// Whether messages go on as they are when a service fails. Otherwise they are refused.
+    pub passthrough_on_error: bool,
+    /// The largest answer of a service.
+    pub reply_bytes_max: usize,
+}
+
+impl Default for InterceptorConfig {
+    fn default() -> InterceptorConfig {
+        InterceptorConfig {
+            // What the original's router gives a cluster.
+            timeout: Duration::from_secs(20),
+            passthrough_on_error: false,
+            // A body of the largest size that is buffered by default, in base64, with room for headers.
+            reply_bytes_max: 64 * 1024 * 1024,
+        }
+    }
 }
 
 /// How an error is told.
@@ -49,6 +81,9 @@ impl Default for GatewayConfig {
             vhosts: Vec::new(),
             default_vhost: String::new(),
             route_timeout: Duration::from_secs(60),
+            upstream: UpstreamConfig::default(),
+            limits: LimitsConfig::default(),
+            interceptors: InterceptorConfig::default(),
         }
     }
 }

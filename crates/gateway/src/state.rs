@@ -1,12 +1,30 @@
 //! What outlives a reload: counters, keys, caches. One for the process.
 
-use std::sync::OnceLock;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use penstock_catalog::Plan;
+use penstock_engine::ports::Outbound;
+
+use crate::policy::limits::{Counters, Plans};
+use crate::upstream::{Clusters, HealthChecks};
+
+/// How often counters that nobody needs are forgotten.
+const SWEEP: Duration = Duration::from_secs(60);
 
 /// What outlives a reload.
 #[derive(Debug, Default)]
 pub struct GatewayState {
     /// The ports that are open, once they are.
     pub ports: OnceLock<GatewayPorts>,
+    /// Who is up.
+    pub(crate) health: HealthChecks,
+    /// Backends in use.
+    pub(crate) clusters: Clusters,
+    /// What was used of limits.
+    pub(crate) counters: Counters,
+    plans: Mutex<Option<(Vec<Plan>, Arc<Plans>)>>,
 }
 
 /// The ports managed APIs are served on.
@@ -18,4 +36,41 @@ pub struct GatewayPorts {
     pub https: u16,
     /// Whether integrations are served on one of them too.
     pub shared: bool,
+}
+
+impl GatewayState {
+    /// Does for ever what no request may wait for: health checks, and whatever else is due. Runs on the management
+    /// runtime, with a sender of its own.
+    pub async fn run_background(&self, _outbound: Rc<dyn Outbound>) {
+        let sweep = async {
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                self.counters.sweep();
+            }
+        };
+        tokio::join!(self.health.run(), sweep);
+    }
+
+    /// What was used of limits, of those whose key holds `part`: key, amount, milliseconds until it starts anew.
+    pub fn limits_used(&self, part: &str) -> Vec<(String, u64, u64)> {
+        self.counters.used(part)
+    }
+
+    /// Starts the limits anew whose key holds `part`; says how many.
+    pub fn reset_limits(&self, part: &str) -> usize {
+        self.counters.reset(part)
+    }
+
+    /// The plans of a configuration, compiled once for all operations.
+    pub(crate) fn plans_of(&self, plans: &[Plan]) -> Arc<Plans> {
+        let mut last = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((known, compiled)) if known == plans => compiled.clone(),
+            _ => {
+                let compiled = Arc::new(Plans::new(plans));
+                *last = Some((plans.to_vec(), compiled.clone()));
+                compiled
+            }
+        }
+    }
 }

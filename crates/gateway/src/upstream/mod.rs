@@ -1,38 +1,47 @@
-//! The last policy of every request: to the backend.
+//! The last policy of every request: to the backend that the caller's key, the operation and the
+//! interceptor choose, within the limits that its API sets.
+//!
+//! Start reading at [`Backends`] in `cluster.rs` (what an API says of its endpoints, made ready), then
+//! `deliver.rs` (one request: attempts, timeout, circuit breaker), `request.rs` (address, fields, body)
+//! and `health.rs` (who is up).
+
+mod breaker;
+mod call;
+mod cluster;
+mod config;
+mod deliver;
+mod health;
+mod request;
 
 use std::sync::Arc;
 
 use penstock_compile::Compiler;
-use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator};
-use penstock_message::Addressing;
+use penstock_engine::endpoint::{Endpoint, EndpointKind, EndpointPolicy, EndpointState};
+use penstock_engine::{Destination, EndpointId, Exchange, Fault, Flow, Mediator};
 
-use crate::error::{GatewayError, codes};
 use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, Gateway};
+use crate::{Gateway, place};
+
+pub use call::UpstreamCall;
+pub(crate) use cluster::Clusters;
+pub use config::{HealthCheckConfig, UpstreamConfig};
+pub(crate) use health::HealthChecks;
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "upstream", request: Some(compile), response: None };
 
-/// Sends to the backend of the caller's key.
-struct Upstream;
+/// Sends to the operation's backends.
+struct Upstream(EndpointId);
 
-fn compile(_gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    Some(Box::new(Upstream))
+fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let at = place(&site.operation.at);
+    let kind = EndpointKind::Managed(Box::new(deliver::Upstreams::new(gateway, site, cx)));
+    let (policy, state) = (EndpointPolicy::default(), EndpointState::default());
+    Some(Box::new(Upstream(cx.add_endpoint(Endpoint { name: None, at, kind, policy, state }))))
 }
 
 impl Mediator for Upstream {
-    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let context = CallContext::of(exchange)?;
-        let site = &context.site;
-        let endpoints = site.operation.endpoints.as_ref().unwrap_or(&site.api.endpoints);
-        let cluster = endpoints.production.as_ref().or(endpoints.sandbox.as_ref());
-        let Some(base) = cluster.and_then(|cluster| cluster.urls.first()) else {
-            return Err(GatewayError::new(codes::UPSTREAM_CONNECTION_FAILED).into());
-        };
-        let target = exchange.client.line.target();
-        let rest = target.strip_prefix(&*site.api.base_path).unwrap_or(target);
-        let url = format!("{}{rest}", base.trim_end_matches('/'));
-        exchange.message.addressing = Some(Box::new(Addressing { to: Some(url.into()), ..Addressing::default() }));
-        Ok(Flow::Send(Destination::Implicit, None))
+    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
+        Ok(Flow::Send(Destination::Endpoint(self.0), None))
     }
 }

@@ -322,7 +322,9 @@ impl BodyStream for ReplyStream {
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(BodyError::Incomplete(error.to_string())))),
             Poll::Ready(None) => {
                 if self.left.is_some_and(|left| left > 0) {
-                    return Poll::Ready(Some(Err(BodyError::Incomplete("its announced length was not reached".into()))));
+                    return Poll::Ready(Some(Err(BodyError::Incomplete(
+                        "its announced length was not reached".into(),
+                    ))));
                 }
                 if let Ok(Some(trailers)) = ready!(self.stream.poll_trailers(cx)) {
                     self.trailers = Some(headers_of(&trailers));

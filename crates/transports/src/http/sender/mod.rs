@@ -74,7 +74,8 @@ impl HttpSender {
                     wire
                 }
                 None => {
-                    let socket = self.connector.connect(&url, backend.tls.as_deref(), false, &self.config.timeouts).await?;
+                    let socket =
+                        self.connector.connect(&url, backend.tls.as_deref(), false, &self.config.timeouts).await?;
                     self.core.counters.connects.add(1);
                     self.pool.wire(socket, &self.limits, &self.config.timeouts)
                 }
@@ -112,7 +113,8 @@ impl HttpSender {
                 let _one = all.opening.lock().await;
                 connection = all.take();
                 if connection.is_none() {
-                    let socket = self.connector.connect(url, backend.tls.as_deref(), true, &self.config.timeouts).await?;
+                    let socket =
+                        self.connector.connect(url, backend.tls.as_deref(), true, &self.config.timeouts).await?;
                     self.core.counters.connects.add(1);
                     if url.secure && socket.alpn() != Some(b"h2") {
                         let wire = self.pool.wire(socket, &self.limits, &self.config.timeouts);

@@ -79,13 +79,19 @@ impl Pool {
     fn find_or_make(&self, secure: bool, port: u16, host: &str, tls: Option<&Arc<TlsProfile>>) -> Rc<Backend> {
         let mut by_host = self.by_host.borrow_mut();
         if let Some(backends) = by_host.get(host)
-            && let Some(backend) = backends
-                .iter()
-                .find(|backend| backend.port == port && backend.secure == secure && backend.trusts(tls))
+            && let Some(backend) =
+                backends.iter().find(|backend| backend.port == port && backend.secure == secure && backend.trusts(tls))
         {
             return backend.clone();
         }
-        let backend = Rc::new(Backend { secure, port, host: host.to_owned(), tls: tls.cloned(), idle: RefCell::default(), multiplexed: Rc::default() });
+        let backend = Rc::new(Backend {
+            secure,
+            port,
+            host: host.to_owned(),
+            tls: tls.cloned(),
+            idle: RefCell::default(),
+            multiplexed: Rc::default(),
+        });
         by_host.entry(host.to_owned()).or_default().push(backend.clone());
         self.backends.borrow_mut().push(backend.clone());
         backend

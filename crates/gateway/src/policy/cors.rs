@@ -1,0 +1,111 @@
+//! Rules for browsers: the API's own, or those of the gateway when it has none or they are off.
+//!
+//! What Envoy's filter does, which the original relies on: a preflight request from an origin that may come is answered
+//! here; from another origin, and without one, a request goes on as if there were no rules, and its answer has no
+//! field that would let the browser show it.
+
+use std::sync::Arc;
+
+use penstock_catalog::Cors as Rules;
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::{Message, Method};
+
+use crate::Gateway;
+use crate::policy::{PolicyKind, Site};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "cors", request: Some(compile), response: None };
+
+/// Lets scripts of other sites in.
+struct Cors {
+    origins: Vec<Arc<str>>,
+    /// What every answer to an origin that may come has besides.
+    answer: Vec<(Arc<str>, Arc<str>)>,
+    /// What the answer to a preflight request has besides.
+    preflight: Vec<(Arc<str>, Arc<str>)>,
+    allow_origin: Arc<str>,
+}
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let own = site.api.cors.as_ref().filter(|rules| rules.enabled);
+    let rules = own.or(Some(&gateway.config.cors).filter(|rules| rules.enabled))?;
+    Some(Box::new(Cors::new(rules)))
+}
+
+impl Cors {
+    fn new(rules: &Rules) -> Cors {
+        let field = |name: &str, values: &[Arc<str>]| {
+            let joined = values.iter().map(|value| value.trim()).collect::<Vec<_>>().join(", ");
+            (!joined.is_empty()).then(|| (name.into(), joined.into()))
+        };
+        let credentials = rules.credentials.then(|| ("access-control-allow-credentials".into(), "true".into()));
+        let answer = [credentials, field("access-control-expose-headers", &rules.expose_headers)];
+        let preflight = [
+            field("access-control-allow-methods", &rules.methods),
+            field("access-control-allow-headers", &rules.headers),
+        ];
+        Cors {
+            origins: rules.origins.iter().map(|origin| origin.trim().into()).collect(),
+            answer: answer.into_iter().flatten().collect(),
+            preflight: preflight.into_iter().flatten().collect(),
+            allow_origin: "access-control-allow-origin".into(),
+        }
+    }
+
+    fn lets_in(&self, origin: &str) -> bool {
+        self.origins.iter().any(|pattern| fits(pattern, origin))
+    }
+}
+
+impl Mediator for Cors {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let headers = &exchange.message.headers;
+        let Some(origin) = headers.get("Origin").filter(|origin| self.lets_in(origin)) else { return Ok(Flow::Next) };
+        let is_preflight = exchange.client.line.method == Method::Options
+            && headers.get("Access-Control-Request-Method").is_some_and(|method| !method.is_empty());
+        let fields = &mut exchange.reply_headers;
+        fields.push((self.allow_origin.clone(), origin.into()));
+        fields.extend_from_slice(&self.answer);
+        if !is_preflight {
+            return Ok(Flow::Next);
+        }
+        fields.extend_from_slice(&self.preflight);
+        exchange.message = Message { status: 200, ..Message::default() };
+        Ok(Flow::Respond)
+    }
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = text.find(part) else { return false };
+        text = &text[at + part.len()..];
+    }
+    text.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text, expected) in [
+            ("*", "http://a", true),
+            ("http://a", "http://a", true),
+            ("http://a", "http://a.evil", false),
+            ("http://*.a.com", "http://x.y.a.com", true),
+            ("http://*.a.com", "http://a.com", false),
+            ("http://*.a.com", "http://x.a.com.evil", false),
+            ("*://a*b*", "https://a-b", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

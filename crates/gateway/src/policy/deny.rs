@@ -1,0 +1,33 @@
+//! Deny conditions: whoever fits one is refused with 900805.
+
+use std::sync::Arc;
+
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use crate::error::{GatewayError, codes};
+use crate::policy::limits::Conditions;
+use crate::policy::{PolicyKind, Site};
+use crate::{CallContext, Gateway};
+
+/// The kind. It stands behind the policies that find out who calls.
+pub const KIND: PolicyKind = PolicyKind { name: "deny", request: Some(compile), response: None };
+
+/// Refuses whoever fits one of its conditions.
+struct Deny(Vec<Conditions>);
+
+fn compile(gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let denials = &gateway.config.limits.denials;
+    let compiled = || denials.iter().map(|denial| Conditions::new(&denial.conditions)).collect();
+    (!denials.is_empty()).then(|| Box::new(Deny(compiled())) as Box<dyn Mediator>)
+}
+
+impl Mediator for Deny {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        match self.0.iter().any(|conditions| conditions.hold(exchange, &context)) {
+            true => Err(GatewayError::new(codes::BLOCKED).into()),
+            false => Ok(Flow::Next),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A key for the sandbox at an API without one, and the other way round: refused before anything else is asked.
+
+use std::sync::Arc;
+
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use crate::error::{GatewayError, codes};
+use crate::policy::{PolicyKind, Site};
+use crate::{CallContext, Gateway};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "key-type", request: Some(compile), response: None };
+
+/// Refuses keys of the type for which there is no backend.
+struct KeyType {
+    /// The type there is no backend for.
+    sandbox: bool,
+}
+
+fn compile(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let endpoints = site.operation.endpoints.as_ref().unwrap_or(&site.api.endpoints);
+    match (&endpoints.production, &endpoints.sandbox) {
+        (Some(_), None) => Some(Box::new(KeyType { sandbox: true })),
+        (None, Some(_)) => Some(Box::new(KeyType { sandbox: false })),
+        _ => None,
+    }
+}
+
+impl Mediator for KeyType {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let caller = context.caller.borrow();
+        if !caller.key_type_known || caller.sandbox != self.sandbox {
+            return Ok(Flow::Next);
+        }
+        let description = match self.sandbox {
+            true => "Sandbox key offered to an API with no sandbox endpoint",
+            false => "Production key offered to an API with no production endpoint",
+        };
+        Err(GatewayError::described(codes::INVALID_CREDENTIALS, description).into())
+    }
+}

@@ -1,0 +1,111 @@
+//! Bandwidth: the bytes of answers, added to the limits that the request was counted under.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
+
+use super::window::Counter;
+use crate::policy::Site;
+use crate::state::GatewayState;
+use crate::{CallContext, Gateway};
+
+/// A counter and its limit.
+pub(crate) type Metered = (Arc<Counter>, u64);
+
+/// Adds the answer's bytes.
+struct Meter(Arc<GatewayState>);
+
+pub(super) fn compile(gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let plans = gateway.state.plans_of(&gateway.config.limits.plans);
+    let custom = gateway.config.limits.custom.iter();
+    let any = plans.any_bytes() || { custom }.any(|custom| custom.limit.unit == penstock_catalog::LimitUnit::Bytes);
+    any.then(|| Box::new(Meter(gateway.state.clone())) as Box<dyn Mediator>)
+}
+
+/// The bytes of a request's body, as far as they are announced.
+pub(super) fn of_request(message: &Message) -> u64 {
+    known(&message.body).unwrap_or(0)
+}
+
+fn known(body: &Body) -> Option<u64> {
+    match body.form() {
+        Form::Empty => Some(0),
+        Form::Bytes(bytes) => Some(bytes.len() as u64),
+        Form::Text(text) => Some(text.len() as u64),
+        Form::Stream { head, rest } => match rest.size_hint() {
+            SizeHint::Exact(size) => Some(size.saturating_add(head.len() as u64)),
+            SizeHint::Unknown => None,
+        },
+        Form::Xml(_) | Form::Json(_) => Some(0),
+    }
+}
+
+impl Mediator for Meter {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let metered = CallContext::of(exchange)?.metered.take();
+        if metered.is_empty() {
+            return Ok(Flow::Next);
+        }
+        let body = &mut exchange.message.body;
+        match known(body) {
+            Some(bytes) => add(&self.0, &metered, bytes),
+            None => {
+                if let Form::Stream { head, rest } = body.take() {
+                    add(&self.0, &metered, head.len() as u64);
+                    let counted = Counted { rest, state: self.0.clone(), metered, bytes: 0 };
+                    body.set(Form::Stream { head, rest: Box::new(counted) });
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+}
+
+fn add(state: &GatewayState, metered: &[Metered], bytes: u64) {
+    let now = state.counters.millis(Instant::now());
+    for (counter, limit) in metered {
+        counter.add(bytes, *limit, now);
+    }
+}
+
+/// A body of unknown length whose bytes are counted when it is over.
+struct Counted {
+    rest: Box<dyn BodyStream>,
+    state: Arc<GatewayState>,
+    metered: Vec<Metered>,
+    bytes: u64,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        add(&self.state, &self.metered, self.bytes);
+    }
+}
+
+impl BodyStream for Counted {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let chunk = self.rest.poll_chunk(cx);
+        if let Poll::Ready(Some(Ok(chunk))) = &chunk {
+            self.bytes += chunk.len() as u64;
+        }
+        chunk
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.rest.size_hint()
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        self.rest.trailers()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,343 @@
+//! Rate limits, counted in the process and exact over all cores: by API or operation, subscription, application, by
+//! keys of the configuration, and for the sake of the backend.
+//!
+//! Start reading at [`Limits`], then `window.rs` (one counter), `counters.rs` (all of them), `plans.rs` (limits by name)
+//! and `condition.rs` (which requests a limit is for).
+
+mod answer;
+mod bytes;
+mod condition;
+mod config;
+mod counters;
+mod custom;
+mod plans;
+mod window;
+
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use penstock_catalog::{Limit, LimitUnit, PlanLevel};
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use crate::error::{GatewayError, codes};
+use crate::policy::{PolicyKind, Site};
+use crate::state::GatewayState;
+use crate::{CallContext, Gateway, place};
+
+pub(crate) use bytes::Metered;
+pub(crate) use condition::{Conditions, client_ip};
+pub use config::{CustomLimit, LimitsConfig};
+pub(crate) use counters::Counters;
+pub(crate) use plans::Plans;
+
+use counters::SEPARATOR;
+use custom::Custom;
+use plans::Ready;
+use window::{Counter, Taken};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "rate-limit", request: Some(compile), response: Some(bytes::compile) };
+
+/// The limits of one operation.
+struct Limits {
+    state: Arc<GatewayState>,
+    plans: Arc<Plans>,
+    /// The API's own plan, or the operation's.
+    own: Option<Own>,
+    /// Whether the caller's plans count.
+    by_caller: bool,
+    custom: Vec<Custom>,
+    /// What production and sandbox backends take in a second.
+    backend: [Option<Fixed>; 2],
+    /// `context:version`, the last part of a subscription's key.
+    api_key: Box<str>,
+    tells: bool,
+}
+
+/// A plan whose counters are known before any request comes.
+struct Own {
+    plan: Arc<Ready>,
+    code: u32,
+    limit: Option<Fixed>,
+    burst: Option<Fixed>,
+    groups: Vec<Option<Fixed>>,
+}
+
+/// A limit with its counter.
+struct Fixed {
+    limit: Limit,
+    counter: Arc<Counter>,
+}
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let limits = Limits::new(gateway, site, cx);
+    limits.counts_anything().then(|| Box::new(limits) as Box<dyn Mediator>)
+}
+
+impl Limits {
+    fn new(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Limits {
+        let config = &gateway.config.limits;
+        let plans = gateway.state.plans_of(&config.plans);
+        let (api, operation) = (&site.api, &site.operation);
+        let now = Instant::now();
+        let counters = &gateway.state.counters;
+        let fixed =
+            |key: &str, limit: Limit| Fixed { limit, counter: counters.get(&key_of(key, &limit), limit.window, now) };
+        let api_key = format!("{}:{}", api.base_path, api.version);
+        // A plan of the API makes those of operations mean nothing.
+        let (name, key, code) = match (&api.tier, &operation.tier) {
+            (Some(name), _) => (Some(name), format!("api{SEPARATOR}{api_key}"), codes::API_LIMIT),
+            (None, name) => {
+                let (context, version) = (&api.base_path, &api.version);
+                let key = format!("{context}/{version}{}:{}", operation.path, operation.method);
+                (name.as_ref(), format!("resource{SEPARATOR}{key}"), codes::RESOURCE_LIMIT)
+            }
+        };
+        if let Some(name) = name
+            && let Err(like) = plans.check(PlanLevel::Api, name)
+        {
+            let hint = like.map_or_else(String::new, |like| format!(", did you mean `{like}`?"));
+            let at = if api.tier.is_some() { &api.at } else { &operation.at };
+            cx.warn(place(at), format!("no plan is called `{name}`{hint} Nothing is limited by it"));
+        }
+        let own = name.and_then(|name| plans.get(PlanLevel::Api, name)).map(|plan| Own {
+            limit: plan.limit.map(|limit| fixed(&key, limit)),
+            burst: plan.burst.map(|limit| fixed(&format!("{key}{SEPARATOR}burst"), limit)),
+            groups: plan
+                .groups
+                .iter()
+                .enumerate()
+                .map(|(index, (_, limit))| {
+                    limit.map(|limit| fixed(&format!("{key}{SEPARATOR}condition_{index}"), limit))
+                })
+                .collect(),
+            plan: plan.clone(),
+            code,
+        });
+        let second =
+            |amount: u32| Limit { amount: amount.into(), unit: LimitUnit::Requests, window: Duration::from_secs(1) };
+        let backend = |kind: &str, limit: Option<u32>| {
+            limit.map(|amount| fixed(&format!("backend{SEPARATOR}{api_key}{SEPARATOR}{kind}"), second(amount)))
+        };
+        let (production, sandbox) = api.backend_limit;
+        Limits {
+            state: gateway.state.clone(),
+            own,
+            by_caller: operation.secured,
+            custom: config.custom.iter().map(|custom| Custom::new(custom, site)).collect(),
+            backend: [backend("production", production), backend("sandbox", sandbox)],
+            api_key: api_key.into(),
+            tells: config.tell_what_is_left,
+            plans,
+        }
+    }
+
+    fn counts_anything(&self) -> bool {
+        self.own.is_some() || self.by_caller || !self.custom.is_empty() || self.backend.iter().any(Option::is_some)
+    }
+
+    /// Asks every limit that applies, in the order of the original. The first that refuses makes those before it forget.
+    fn ask<'a>(&'a self, exchange: &Exchange, context: &CallContext, asking: &mut Asking<'a>) -> Result<(), Refusal> {
+        if let Some(own) = &self.own {
+            let group = own.plan.groups.iter().position(|(conditions, _)| conditions.hold(exchange, context));
+            let limit = group.map_or(own.limit.as_ref(), |index| own.groups[index].as_ref());
+            if let Some(fixed) = limit {
+                asking.fixed(fixed, own.code)?;
+            }
+            if let Some(fixed) = &own.burst {
+                asking.fixed(fixed, codes::BURST_LIMIT)?;
+            }
+        }
+        if self.by_caller {
+            self.ask_for_caller(exchange, context, asking)?;
+        }
+        for custom in &self.custom {
+            KEY.with_borrow_mut(|key| {
+                custom.write_key(key, exchange, context);
+                asking.by_key(key, &custom.limit, codes::CUSTOM_LIMIT, true)
+            })?;
+        }
+        let sandbox = context.caller.borrow().sandbox;
+        if let Some(fixed) = &self.backend[usize::from(sandbox)] {
+            asking.fixed(fixed, codes::HARD_LIMIT)?;
+        }
+        Ok(())
+    }
+
+    fn ask_for_caller(
+        &self,
+        exchange: &Exchange,
+        context: &CallContext,
+        asking: &mut Asking<'_>,
+    ) -> Result<(), Refusal> {
+        let caller = context.caller.borrow();
+        let application = if caller.application_id.is_empty() { &caller.consumer_key } else { &caller.application_id };
+        let levels = [
+            (
+                PlanLevel::Subscription,
+                &caller.subscription_tier,
+                "subscription",
+                &*self.api_key,
+                codes::SUBSCRIPTION_LIMIT,
+            ),
+            (
+                PlanLevel::Application,
+                &caller.application_tier,
+                "application",
+                &*caller.subject,
+                codes::APPLICATION_LIMIT,
+            ),
+        ];
+        for (level, tier, kind, last, code) in levels {
+            if tier.is_empty() {
+                continue;
+            }
+            let Some(plan) = self.plans.get(level, tier) else { continue };
+            let group = plan.groups.iter().position(|(conditions, _)| conditions.hold(exchange, context));
+            let limit = group.map_or(plan.limit, |index| plan.groups[index].1);
+            let stops = plan.stop_on_quota || level != PlanLevel::Subscription;
+            for (limit, code, part) in [(limit, code, ""), (plan.burst, codes::BURST_LIMIT, "burst")] {
+                let Some(limit) = limit else { continue };
+                KEY.with_borrow_mut(|key| {
+                    key.clear();
+                    for part in [kind, &**application, last, part] {
+                        key.push_str(part);
+                        key.push(SEPARATOR);
+                    }
+                    if let Some(group) = group {
+                        // Writing to a `String` cannot fail.
+                        let _ = write!(key, "condition_{group}");
+                    }
+                    asking.by_key(key, &limit, code, stops)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+thread_local! {
+    /// The key that is being put together.
+    static KEY: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// A counter's key: what it counts for, and how. A limit of another window or unit starts anew.
+fn key_of(key: &str, limit: &Limit) -> String {
+    let mut key = key.to_owned();
+    finish_key(&mut key, limit);
+    key
+}
+
+fn finish_key(key: &mut String, limit: &Limit) {
+    let unit = if limit.unit == LimitUnit::Bytes { "bytes" } else { "requests" };
+    let _ = write!(key, "{SEPARATOR}{unit}/{}", limit.window.as_secs());
+}
+
+/// A limit that refused.
+struct Refusal {
+    code: u32,
+    told: answer::Told,
+}
+
+/// A counter, held as cheaply as it can be.
+enum Held<'a> {
+    Fixed(&'a Arc<Counter>),
+    AtHand(Rc<Arc<Counter>>),
+}
+
+impl Held<'_> {
+    fn counter(&self) -> &Arc<Counter> {
+        match self {
+            Held::Fixed(counter) => counter,
+            Held::AtHand(counter) => counter,
+        }
+    }
+}
+
+/// One request's way through its limits.
+struct Asking<'a> {
+    counters: &'a Counters,
+    now: Instant,
+    now_ms: u64,
+    /// Bytes of the request's body, when something asks for them.
+    bytes: u64,
+    /// What was taken, to be given back when a later limit refuses.
+    taken: Vec<Held<'a>>,
+    /// The limit that is nearest to its end.
+    tightest: Option<answer::Told>,
+    /// Counters of bytes, for the answer's.
+    metered: Vec<(Arc<Counter>, u64)>,
+}
+
+impl<'a> Asking<'a> {
+    fn fixed(&mut self, fixed: &'a Fixed, code: u32) -> Result<(), Refusal> {
+        self.take(Held::Fixed(&fixed.counter), &fixed.limit, code, true)
+    }
+
+    /// Asks the counter of a key that is not finished.
+    fn by_key(&mut self, key: &mut String, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
+        finish_key(key, limit);
+        let counter = self.counters.at_hand(key, limit.window, self.now);
+        self.take(Held::AtHand(counter), limit, code, stops)
+    }
+
+    fn take(&mut self, held: Held<'a>, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
+        let counter = held.counter();
+        let taken = match limit.unit {
+            LimitUnit::Requests => counter.take(limit.amount, self.now_ms),
+            LimitUnit::Bytes => counter.add(self.bytes, limit.amount, self.now_ms),
+        };
+        let Taken { granted, left, reset_ms } = taken;
+        let told = answer::Told { limit: limit.amount, left, reset_ms };
+        if !granted {
+            if !stops {
+                return Ok(());
+            }
+            self.taken.iter().for_each(|held| held.counter().give_back(1, self.now_ms));
+            return Err(Refusal { code, told });
+        }
+        match limit.unit {
+            LimitUnit::Requests => {
+                self.taken.push(held);
+                if self.tightest.as_ref().is_none_or(|tightest| told.left < tightest.left) {
+                    self.tightest = Some(told);
+                }
+            }
+            LimitUnit::Bytes => self.metered.push((counter.clone(), limit.amount)),
+        }
+        Ok(())
+    }
+}
+
+impl Mediator for Limits {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let now = Instant::now();
+        let counters = &self.state.counters;
+        let mut asking = Asking {
+            counters,
+            now,
+            now_ms: counters.millis(now),
+            bytes: bytes::of_request(&exchange.message),
+            taken: Vec::new(),
+            tightest: None,
+            metered: Vec::new(),
+        };
+        if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
+            refusal.told.refuse(exchange);
+            return Err(GatewayError::new(refusal.code).into());
+        }
+        let Asking { tightest, metered, .. } = asking;
+        if let Some(told) = tightest.filter(|_| self.tells) {
+            told.tell(exchange);
+        }
+        if !metered.is_empty() {
+            *context.metered.borrow_mut() = metered;
+        }
+        Ok(Flow::Next)
+    }
+}

@@ -1,0 +1,89 @@
+//! Limits by name: those of the configuration, and those that every gateway of the original brings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use penstock_catalog::{Limit, LimitUnit, Plan, PlanLevel};
+use penstock_compile::suggestion;
+
+use super::condition::Conditions;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The plans of the original that need no definition: requests a minute.
+const BUILT_IN: &[(PlanLevel, &str, Option<u64>)] = &[
+    (PlanLevel::Api, "10KPerMin", Some(10_000)),
+    (PlanLevel::Api, "20KPerMin", Some(20_000)),
+    (PlanLevel::Api, "50KPerMin", Some(50_000)),
+    (PlanLevel::Api, "Unlimited", None),
+    (PlanLevel::Application, "10PerMin", Some(10)),
+    (PlanLevel::Application, "20PerMin", Some(20)),
+    (PlanLevel::Application, "50PerMin", Some(50)),
+    (PlanLevel::Application, "Unlimited", None),
+    (PlanLevel::Subscription, "Bronze", Some(1_000)),
+    (PlanLevel::Subscription, "Silver", Some(2_000)),
+    (PlanLevel::Subscription, "Gold", Some(5_000)),
+    (PlanLevel::Subscription, "Unauthenticated", Some(500)),
+    (PlanLevel::Subscription, "DefaultSubscriptionless", None),
+    (PlanLevel::Subscription, "Unlimited", None),
+];
+
+/// A plan, ready to be counted.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub limit: Option<Limit>,
+    pub burst: Option<Limit>,
+    pub stop_on_quota: bool,
+    pub groups: Vec<(Conditions, Option<Limit>)>,
+}
+
+/// All plans of a gateway.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    by_level: [HashMap<Arc<str>, Arc<Ready>>; 3],
+}
+
+impl Plans {
+    /// The built-in plans and those of a configuration, which may redefine them.
+    pub(crate) fn new(configured: &[Plan]) -> Plans {
+        let mut plans = Plans::default();
+        for (level, name, requests) in BUILT_IN {
+            let limit = requests.map(|amount| Limit { amount, unit: LimitUnit::Requests, window: MINUTE });
+            plans.add(&Plan { name: (*name).into(), level: *level, limit, stop_on_quota: true, ..Plan::default() });
+        }
+        for plan in configured {
+            plans.add(plan);
+        }
+        plans
+    }
+
+    fn add(&mut self, plan: &Plan) {
+        let groups = plan.groups.iter().map(|group| (Conditions::new(&group.conditions), group.limit));
+        let ready =
+            Ready { limit: plan.limit, burst: plan.burst, stop_on_quota: plan.stop_on_quota, groups: groups.collect() };
+        self.by_level[plan.level as usize].insert(plan.name.clone(), Arc::new(ready));
+    }
+
+    /// The plan of a name, unless there is none or it limits nothing.
+    pub(super) fn get(&self, level: PlanLevel, name: &str) -> Option<&Arc<Ready>> {
+        let plan = self.by_level[level as usize].get(name)?;
+        (plan.limit.is_some() || plan.burst.is_some() || !plan.groups.is_empty()).then_some(plan)
+    }
+
+    /// Whether a name is known; else the known one that is most like it.
+    pub(super) fn check(&self, level: PlanLevel, name: &str) -> Result<(), Option<String>> {
+        let known = &self.by_level[level as usize];
+        if known.contains_key(name) {
+            return Ok(());
+        }
+        Err(suggestion(name, known.keys().map(|known| &**known)).map(|found| found.to_string()))
+    }
+
+    /// Whether any plan counts bytes, so that answers must be looked at.
+    pub(super) fn any_bytes(&self) -> bool {
+        let counts = |limit: &Option<Limit>| limit.is_some_and(|limit| limit.unit == LimitUnit::Bytes);
+        let mut all = self.by_level.iter().flat_map(HashMap::values);
+        all.any(|plan| counts(&plan.limit) || plan.groups.iter().any(|(_, limit)| counts(limit)))
+    }
+}

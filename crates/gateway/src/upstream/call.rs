@@ -1,0 +1,68 @@
+//! What the upstream knows of one request: what others chose for it, and what became of it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A request's way to its backend.
+#[derive(Debug, Default)]
+pub struct UpstreamCall {
+    named: RefCell<Option<Arc<str>>>,
+    /// Host and port of the backend that was asked last.
+    host: RefCell<Option<Arc<str>>>,
+    /// The whole address, and where path and query begin in it.
+    url: RefCell<Option<(Arc<str>, usize)>>,
+    took: Cell<Option<Duration>>,
+    attempts: Cell<u32>,
+    flag: Cell<Option<&'static str>>,
+}
+
+impl UpstreamCall {
+    /// Sends the request to the named endpoints of `x-wso2-endpoints` in place of those of the key.
+    pub fn choose(&self, name: &str) {
+        *self.named.borrow_mut() = Some(name.into());
+    }
+
+    /// The name that was chosen.
+    pub fn chosen(&self) -> Option<Arc<str>> {
+        self.named.borrow().clone()
+    }
+
+    /// Host and port of the backend that was asked last.
+    pub fn host(&self) -> Option<Arc<str>> {
+        self.host.borrow().clone()
+    }
+
+    /// Path and query as the backend got them.
+    pub fn path(&self) -> Option<String> {
+        let url = self.url.borrow();
+        let (url, start) = url.as_ref()?;
+        url.get(*start..).map(|path| if path.starts_with('/') { path.to_owned() } else { format!("/{path}") })
+    }
+
+    /// From sending to the head of the answer, over all attempts.
+    pub fn took(&self) -> Option<Duration> {
+        self.took.get()
+    }
+
+    /// How often it was sent.
+    pub fn attempts(&self) -> u32 {
+        self.attempts.get()
+    }
+
+    /// Why the backend gave no answer, as Envoy abbreviates it: `UF`, `UT`, `UO`, …
+    pub fn flag(&self) -> Option<&'static str> {
+        self.flag.get()
+    }
+
+    pub(super) fn sending(&self, host: &Arc<str>, url: &Arc<str>, path_at: usize) {
+        self.attempts.set(self.attempts.get() + 1);
+        *self.host.borrow_mut() = Some(host.clone());
+        *self.url.borrow_mut() = Some((url.clone(), path_at));
+    }
+
+    pub(super) fn ended(&self, took: Duration, flag: Option<&'static str>) {
+        self.took.set(Some(took));
+        self.flag.set(flag);
+    }
+}

@@ -1,0 +1,101 @@
+//! The request a backend gets: its address, its fields, its body.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault, Side};
+use penstock_message::{Body, Form, Headers, Shape};
+
+use super::cluster::{Backends, Host};
+use crate::policy::Site;
+
+/// The fields of a client's request that go on. Framing and connection fields are the sender's.
+pub(super) fn headers(client: &Headers, backends: &Backends) -> Headers {
+    let mut headers = client.clone();
+    // `Host` is the backend's own, and what steers Envoy is nothing a client may say.
+    headers.retain(|name, _| {
+        let host = name.len() == 4 && name.eq_ignore_ascii_case(b"host");
+        let steers = name.len() > 8 && name[0] | 0x20 == b'x' && name[..8].eq_ignore_ascii_case(b"x-envoy-");
+        !host && !steers
+    });
+    if let Some(authorization) = &backends.authorization {
+        headers.set("Authorization", &**authorization);
+    }
+    headers
+}
+
+/// Path and query below the API's base path: what a policy made of them, else what the client sent.
+pub(super) fn rest<'a>(exchange: &'a Exchange, site: &Site) -> &'a str {
+    if let Some(postfix) = &exchange.message.url_postfix {
+        return postfix;
+    }
+    let target = exchange.client.line.target();
+    target.strip_prefix(site.base_path.trim_end_matches('/')).unwrap_or(target)
+}
+
+/// The backend's address with the rest of the path.
+pub(super) fn url(host: &Host, rest: &str) -> Arc<str> {
+    let (path, query) = match &host.query {
+        None => (rest, None),
+        Some(own) => match rest.split_once('?') {
+            None => (rest, Some((&**own, None))),
+            Some((path, query)) => (path, Some((&**own, Some(query)))),
+        },
+    };
+    let mut url =
+        String::with_capacity(host.prefix.len() + rest.len() + host.query.as_ref().map_or(1, |own| own.len() + 2));
+    url.push_str(&host.prefix);
+    if !path.is_empty() && !path.starts_with(['/', '?']) {
+        url.push('/');
+    }
+    url.push_str(path);
+    if let Some((own, query)) = query {
+        url.push('?');
+        url.push_str(own);
+        if let Some(query) = query {
+            url.push('&');
+            url.push_str(query);
+        }
+    }
+    url.into()
+}
+
+/// Makes the body ready to be sent: converted when a policy changed it, collected when it must be kept for another
+/// attempt and is small enough. Sets the fields that follow from it.
+pub(super) async fn body(exchange: &mut Exchange, keep_bytes_max: Option<usize>) -> Result<Option<Body>, Fault> {
+    let message = &exchange.message;
+    let untouched = matches!(message.body.form(), Form::Empty | Form::Stream { .. } | Form::Bytes(_))
+        && message.axis2.iter().next().is_none();
+    if !untouched {
+        convert(exchange).await?;
+    }
+    let body = &mut exchange.message.body;
+    if let Some(keep_bytes_max) = keep_bytes_max
+        && let Form::Stream { rest, .. } = body.form()
+        && !matches!(rest.size_hint(), penstock_message::SizeHint::Exact(size) if size > keep_bytes_max as u64)
+    {
+        poll_fn(|cx| body.poll_pull(cx, keep_bytes_max, usize::MAX)).await?;
+    }
+    Ok(body.share())
+}
+
+/// Gives the body the form that its media type asks for.
+async fn convert(exchange: &mut Exchange) -> Result<(), Fault> {
+    let program = exchange.program().clone();
+    if exchange.message.must_be_read_for(Shape::Same) {
+        let limit = program.limits.body_bytes_max;
+        let body = &mut exchange.message.body;
+        let read = poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit)).await;
+        read.map_err(|error| Fault { side: Side::Client, ..Fault::from(error) })?;
+    }
+    let output = exchange.message.output(&program.conversion, Shape::Same)?;
+    let headers = &mut exchange.message.headers;
+    if let Some(content_type) = &output.content_type {
+        headers.set("Content-Type", content_type);
+    }
+    if output.decoded {
+        headers.remove("Content-Encoding");
+    }
+    exchange.message.body = Body::from_form(output.form);
+    Ok(())
+}
