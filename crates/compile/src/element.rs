@@ -35,6 +35,15 @@ impl Source {
         Source { file, document, seen, lines }
     }
 
+    /// Wraps a parsed text that stands behind `before_bytes` on its first line; places count from its own beginning.
+    pub fn within(file: Arc<str>, document: Arc<Document>, before_bytes: usize) -> Source {
+        let mut source = Source::new(file, document);
+        if let Some(first) = source.lines.first_mut() {
+            *first = before_bytes as u32;
+        }
+        source
+    }
+
     /// The root element.
     pub fn root(&self) -> Option<Element<'_>> {
         Some(Element { source: self, node: self.document.root_element()? })

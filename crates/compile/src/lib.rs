@@ -13,6 +13,7 @@ mod diagnostic;
 mod element;
 pub mod endpoint;
 pub mod expression;
+mod fragment;
 mod missing;
 mod registry;
 

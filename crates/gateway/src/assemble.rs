@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use penstock_catalog::{Api, Operation as Described};
 use penstock_compile::Compiler;
-use penstock_engine::Step;
 use penstock_engine::route::Operation;
+use penstock_engine::{Mediator, Step};
 
-use crate::policy::{AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site};
+use crate::policy::{AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, operation};
 use crate::router::{Base, PathPattern, Routes, Target};
 use crate::{Gateway, place};
 
@@ -128,12 +128,15 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
     }
 
     fn target(&mut self, site: Arc<Site>, request_flow: Vec<Step>, response_flow: Vec<Step>) -> Target {
+        let config = &self.gateway.config;
+        let answer = || -> Box<dyn Mediator> { Box::new(AnswerError { config: config.clone() }) };
+        let own_faults = operation::fault_sequence(self.gateway, &site, answer, self.cx);
         let operation = Operation {
             name: self.frame.name.clone(),
             label: self.frame.label.clone(),
             in_sequence: Some(self.cx.add_sequence(request_flow)),
             out_sequence: Some(self.cx.add_sequence(response_flow)),
-            fault_sequence: self.frame.fault_sequence,
+            fault_sequence: own_faults.or(self.frame.fault_sequence),
             at: place(&site.operation.at),
             ..Operation::default()
         };

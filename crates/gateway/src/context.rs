@@ -5,8 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault};
+use penstock_message::Headers;
 
 use crate::policy::Site;
+use crate::policy::interceptor::Interception;
+use crate::policy::limits::Metered;
+use crate::upstream::UpstreamCall;
 
 /// One request on its way through the policies: the exchange's extension.
 pub struct CallContext {
@@ -16,6 +20,14 @@ pub struct CallContext {
     pub path_values: Vec<String>,
     /// Who calls, once a policy found out.
     pub caller: RefCell<Caller>,
+    /// Its way to the backend.
+    pub upstream: UpstreamCall,
+    /// Limits in bytes that it was counted under.
+    pub(crate) metered: RefCell<Vec<Metered>>,
+    /// What interceptor services of both flows share.
+    pub(crate) interception: RefCell<Interception>,
+    /// The request's header fields while policies of the fault flow run.
+    pub(crate) set_aside: RefCell<Option<Headers>>,
 }
 
 /// Who calls.
@@ -48,7 +60,15 @@ pub struct Caller {
 impl CallContext {
     /// A request's context before any policy ran.
     pub fn new(site: Arc<Site>, path_values: Vec<String>) -> CallContext {
-        CallContext { site, path_values, caller: RefCell::default() }
+        CallContext {
+            site,
+            path_values,
+            caller: RefCell::default(),
+            upstream: UpstreamCall::default(),
+            metered: RefCell::default(),
+            interception: RefCell::default(),
+            set_aside: RefCell::default(),
+        }
     }
 
     /// The context of an exchange that a router of this crate admitted.

@@ -9,7 +9,7 @@
 mod certificates;
 mod deployment;
 mod descriptor;
-mod document;
+pub(crate) mod document;
 mod openapi;
 mod operation_policies;
 mod project;
@@ -26,6 +26,7 @@ use penstock_compile::{Compiler, Diagnostic, Input, InputKind, Severity, suggest
 use penstock_engine::Place;
 
 use crate::{GatewayConfig, place};
+pub(crate) use shared::interceptor_part;
 pub(crate) use sniff::Definition;
 
 /// A project that was found.

@@ -4,10 +4,27 @@
 //! the operation does not ask for it; so an operation without a limit has no step that looks for one.
 //! The order of the list is the order of the request flow; answers pass in the opposite order.
 
+mod action;
 mod answer_error;
 mod answer_options;
+mod ask;
+mod builtin;
+mod cors;
+mod definition;
+mod deny;
+pub(crate) mod facts;
+mod fault_flow;
+mod gotemplate;
+pub(crate) mod interceptor;
+mod json;
+mod key_type;
+pub(crate) mod limits;
+mod mock;
+mod opa;
+pub(crate) mod operation;
 mod refuse;
 mod respond;
+mod synapse;
 
 use std::sync::Arc;
 
@@ -52,4 +69,4 @@ pub struct PolicyKind {
 }
 
 /// All policies, in the order of the request flow.
-pub const POLICIES: &[PolicyKind] = &[crate::upstream::KIND];
+pub const POLICIES: &[PolicyKind] = &[cors::KIND, deny::KIND, key_type::KIND, limits::KIND, operation::KIND, interceptor::KIND, mock::KIND, crate::upstream::KIND];

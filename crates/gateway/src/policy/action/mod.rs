@@ -1,0 +1,178 @@
+//! Actions of Choreo Connect: small changes of a request or an answer, one mediator each.
+
+mod header;
+mod path;
+mod query;
+
+use std::sync::Arc;
+
+use penstock_catalog::{At, Interceptor, PolicyUse};
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::Method;
+
+use super::opa;
+use super::operation::{Problem, Stage};
+use crate::Gateway;
+use crate::import::interceptor_part;
+use crate::policy::Site;
+
+/// An action with its parameters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Call {
+    pub(crate) action: String,
+    pub(crate) parameters: Vec<(String, String)>,
+    pub(crate) at: At,
+}
+
+/// A mediator of an operation policy.
+pub(crate) struct Work {
+    pub(crate) kind: &'static str,
+    pub(crate) mediator: Box<dyn Mediator>,
+    /// When it runs among its neighbours: lower comes first.
+    rank: u8,
+}
+
+impl Work {
+    pub(super) fn new(kind: &'static str, mediator: Box<dyn Mediator>) -> Work {
+        Work { kind, mediator, rank: 0 }
+    }
+
+    fn ranked(mut self, rank: u8) -> Work {
+        self.rank = rank;
+        self
+    }
+}
+
+/// Puts neighbouring actions in the order in which the original does them: the path, what leaves the query, what comes
+/// to it. So a parameter that a policy adds stays, also when a later one discards the client's.
+pub(super) fn order(works: &mut [(Work, &PolicyUse)]) {
+    for run in works.chunk_by_mut(|(left, _), (right, _)| left.rank > 0 && right.rank > 0) {
+        run.sort_by_key(|(work, _)| work.rank);
+    }
+}
+
+impl Call {
+    /// A parameter.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn required(&self, name: &str) -> Result<&str, Problem> {
+        let missing = || Problem::Skip(format!("the action `{}` needs the parameter `{name}`", self.action));
+        self.get(name).ok_or_else(missing)
+    }
+
+    /// A parameter that is a header field's name.
+    fn field(&self, name: &str) -> Result<Arc<str>, Problem> {
+        let field = self.required(name)?.trim();
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        match !field.is_empty() && field.bytes().all(token) {
+            true => Ok(field.into()),
+            false => Err(Problem::Skip(format!("`{field}` is not a name of a header field"))),
+        }
+    }
+}
+
+/// Compiles an action. `None` when it is no step of its own: interceptor services are asked at their own place.
+pub(super) fn compile(gateway: &Gateway, site: &Arc<Site>, stage: Stage, call: &Call) -> Result<Option<Work>, Problem> {
+    let of_requests = |work: Work| match stage {
+        Stage::Request => Ok(Some(work)),
+        _ => Err(Problem::Skip(format!(
+            "the action `{}` is for requests, not for the {} flow",
+            call.action,
+            stage.name()
+        ))),
+    };
+    match &*call.action {
+        "SET_HEADER" => {
+            let value = call.required("headerValue")?;
+            if value.bytes().any(|byte| byte < 0x20 && byte != b'\t') {
+                return Err(Problem::Skip("`headerValue` holds a control character".into()));
+            }
+            let mediator = header::Set { name: call.field("headerName")?, value: value.into() };
+            Ok(Some(Work::new("SET_HEADER", Box::new(mediator))))
+        }
+        "REMOVE_HEADER" => {
+            Ok(Some(Work::new("REMOVE_HEADER", Box::new(header::Remove { name: call.field("headerName")? }))))
+        }
+        "RENAME_HEADER" => {
+            let (from, to) = (call.field("currentHeaderName")?, call.field("updatedHeaderName")?);
+            Ok(Some(Work::new("RENAME_HEADER", Box::new(header::Rename { from, to }))))
+        }
+        "ADD_QUERY" => {
+            let mediator = query::Add::new(call.required("queryParamName")?, call.required("queryParamValue")?);
+            of_requests(Work::new("ADD_QUERY", Box::new(mediator)).ranked(3))
+        }
+        "REMOVE_QUERY" => {
+            let mediator = query::Remove { name: call.required("queryParamName")?.into() };
+            of_requests(Work::new("REMOVE_QUERY", Box::new(mediator)).ranked(2))
+        }
+        "REWRITE_RESOURCE_METHOD" => {
+            let from = call.get("currentMethod").map(|method| Method::parse(&method.to_ascii_uppercase()));
+            let to = method(call.required("updatedMethod")?)?;
+            of_requests(Work::new("REWRITE_RESOURCE_METHOD", Box::new(RewriteMethod { from, to })))
+        }
+        "REWRITE_RESOURCE_PATH" => {
+            let template = call.required("resourcePath")?;
+            let keeps_query = call.required("includeQueryParams")?.eq_ignore_ascii_case("true");
+            let mediator = path::Rewrite::parse(template, keeps_query, &site.pattern.parameters)?;
+            of_requests(Work::new("REWRITE_RESOURCE_PATH", Box::new(mediator)).ranked(1))
+        }
+        "CALL_INTERCEPTOR_SERVICE" => match stage {
+            Stage::Fault => Err(Problem::Skip("an interceptor service is not asked in the fault flow".into())),
+            Stage::Request | Stage::Response => interceptor(call).map(|_| None),
+        },
+        "OPA" => of_requests(Work::new("OPA", opa::compile(gateway, site, call)?)),
+        other => Err(Problem::Skip(format!("the action `{other}` is not supported"))),
+    }
+}
+
+/// The interceptor service an action names; `None` when it is another action.
+pub(super) fn interceptor(call: &Call) -> Result<Option<Interceptor>, Problem> {
+    if call.action != "CALL_INTERCEPTOR_SERVICE" {
+        return Ok(None);
+    }
+    let service_url = call.required("interceptorServiceURL")?;
+    if super::ask::origin(service_url).is_none() {
+        return Err(Problem::Skip(format!("`interceptorServiceURL` is `{service_url}`, not an http or https URL")));
+    }
+    let mut includes = Vec::new();
+    for name in call.required("includes")?.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        match interceptor_part(name) {
+            Some(part) => includes.push(part),
+            None => return Err(Problem::Skip(format!("`includes` names `{name}`, which is no part of an exchange"))),
+        }
+    }
+    Ok(Some(Interceptor {
+        service_url: service_url.into(),
+        includes,
+        passthrough_on_error: call.get("passthroughOnError").map(|flag| flag.eq_ignore_ascii_case("true")),
+        at: call.at.clone(),
+        ..Interceptor::default()
+    }))
+}
+
+fn method(name: &str) -> Result<Method, Problem> {
+    let name = name.trim().to_ascii_uppercase();
+    match Method::parse(&name) {
+        Method::Other(_) => Err(Problem::Skip(format!("`{name}` is not a method requests may be given"))),
+        method => Ok(method),
+    }
+}
+
+/// `REWRITE_RESOURCE_METHOD`: another method, for all requests or for those of one method.
+struct RewriteMethod {
+    from: Option<Method>,
+    to: Method,
+}
+
+impl Mediator for RewriteMethod {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let method = &mut exchange.message.method;
+        if self.from.as_ref().is_none_or(|from| from == method) {
+            *method = self.to.clone();
+        }
+        Ok(Flow::Next)
+    }
+}

@@ -1,0 +1,97 @@
+//! Does to a message what an interceptor service decided.
+
+use penstock_message::{Body, Form, Headers, Message};
+
+use super::reply::Decision;
+
+/// Fields whose names begin so are the gateway's own; services cannot touch them.
+const RESERVED: [&str; 2] = ["x-wso2", "x-envoy"];
+
+/// Whether a service may change the field. Pseudo fields are no fields here.
+fn is_open(name: &str) -> bool {
+    let begins = |prefix: &&str| name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
+    !name.starts_with(':') && !RESERVED.iter().any(|prefix| begins(prefix))
+}
+
+/// Remove, then replace, then add.
+pub(super) fn headers(headers: &mut Headers, decision: &Decision) {
+    for name in decision.headers_to_remove.iter().filter(|name| is_open(name)) {
+        headers.remove(name);
+    }
+    for (name, value) in decision.headers_to_replace.iter().filter(|(name, _)| is_open(name)) {
+        headers.set(name, value);
+    }
+    for (name, value) in decision.headers_to_add.iter().filter(|(name, _)| is_open(name)) {
+        headers.append(name, value);
+    }
+}
+
+/// Gives a message a body, whose length is anybody's to state but the old field's.
+pub(super) fn body(message: &mut Message, body: &bytes::Bytes) {
+    let form = if body.is_empty() { Form::Empty } else { Form::Bytes(body.clone()) };
+    message.body = Body::from_form(form);
+    message.headers.remove("content-length");
+}
+
+/// The answer of a service that answers itself.
+pub(super) fn direct_answer(decision: Decision, compat: bool) -> Message {
+    let body = decision.body.unwrap_or_default();
+    let status = decision.response_code.unwrap_or(if body.is_empty() { 204 } else { 200 });
+    let mut headers = Headers::new();
+    for (name, value) in &decision.headers_to_add {
+        if compat || is_open(name) {
+            headers.append(name, value);
+        }
+    }
+    if compat {
+        headers.append("x-amz-function-error", "Choreo-Connect: Added this header in direct respond");
+    }
+    if !body.is_empty() && !headers.contains("content-type") {
+        headers.append("content-type", "text/plain");
+    }
+    let form = if body.is_empty() { Form::Empty } else { Form::Bytes(body) };
+    Message { headers, body: Body::from_form(form), status, ..Message::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(reply: &str) -> Vec<String> {
+        let mut fields = Headers::new();
+        for (name, value) in [("a", "1"), ("b", "2"), ("X-WSO2-Key", "3")] {
+            fields.append(name, value);
+        }
+        headers(&mut fields, &Decision::parse(reply.as_bytes(), false).expect(reply));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        fields.iter().map(|(name, value)| format!("{}={}", text(name), text(value))).collect()
+    }
+
+    #[test]
+    fn remove_comes_before_replace_and_that_before_add() {
+        let all = r#"{"headersToAdd":{"a":"A"},"headersToReplace":{"a":"R","c":"C"},"headersToRemove":["a"]}"#;
+        assert_eq!(changed(all), ["b=2", "X-WSO2-Key=3", "a=R", "c=C", "a=A"]);
+        assert_eq!(changed(r#"{"headersToReplace":{"A":"R"}}"#), ["a=R", "b=2", "X-WSO2-Key=3"]);
+    }
+
+    #[test]
+    fn reserved_names_are_passed_over() {
+        let reply = r#"{"headersToAdd":{"x-wso2-x":"A","X-Envoy-y":"B",":path":"/"},"headersToReplace":{"x-wso2-key":"R"},
+                        "headersToRemove":["x-wso2-key"]}"#;
+        assert_eq!(changed(reply), ["a=1", "b=2", "X-WSO2-Key=3"]);
+    }
+
+    #[test]
+    fn a_direct_answer_has_the_status_its_body_suggests() {
+        for (reply, status) in [
+            (r#"{"directRespond":true}"#, 204),
+            (r#"{"directRespond":true,"body":""}"#, 204),
+            (r#"{"directRespond":true,"body":"bm8="}"#, 200),
+            (r#"{"directRespond":true,"body":"","responseCode":202}"#, 202),
+        ] {
+            let answer = direct_answer(Decision::parse(reply.as_bytes(), false).expect(reply), false);
+            assert_eq!(answer.status, status, "{reply}");
+            assert!(!answer.headers.contains("x-amz-function-error"));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Operation policies: which apply to an operation, what they are by definition, and the steps they become.
+//!
+//! A policy is actions of Choreo Connect (`action/`), a Synapse sequence (`synapse/`), or a question to a policy agent
+//! (`opa.rs`). What cannot be used is left out with a warning, as the original does; the others still apply. With
+//! `--strict` it is an error.
+
+use std::sync::Arc;
+
+use penstock_catalog::{Interceptor, PolicyUse};
+use penstock_compile::Compiler;
+use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, SequenceId, Step};
+use penstock_message::Value;
+
+use super::action::{self, Work};
+use super::definition::{Resolved, resolve};
+use super::facts;
+use super::fault_flow::{BeginFault, EndFault};
+use super::synapse;
+use crate::policy::{PolicyKind, Site};
+use crate::{CallContext, ErrorStyle, Gateway, place};
+
+/// The kind.
+pub const KIND: PolicyKind =
+    PolicyKind { name: "operation-policies", request: Some(compile_request), response: Some(compile_response) };
+
+/// The flow a policy runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Request,
+    Response,
+    Fault,
+}
+
+impl Stage {
+    /// The policies of a flow: those of the API are outside, those of the operation inside.
+    fn uses(self, site: &Site) -> Vec<&PolicyUse> {
+        let (api, operation) = (&site.api.policies, &site.operation.policies);
+        match self {
+            Stage::Request => api.request.iter().chain(&operation.request).collect(),
+            Stage::Response => operation.response.iter().chain(&api.response).collect(),
+            Stage::Fault => operation.fault.iter().chain(&api.fault).collect(),
+        }
+    }
+
+    /// As projects write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stage::Request => "request",
+            Stage::Response => "response",
+            Stage::Fault => "fault",
+        }
+    }
+}
+
+/// Why a policy is left out.
+pub(crate) enum Problem {
+    /// Nothing else depends on it.
+    Skip(String),
+    /// The API cannot be served as it was meant.
+    Refuse(String),
+}
+
+fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let steps = steps(gateway, site, Stage::Request, cx);
+    enter(steps, cx)
+}
+
+fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let steps = steps(gateway, site, Stage::Response, cx);
+    enter(steps, cx)
+}
+
+fn enter(steps: Vec<Step>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    if steps.is_empty() {
+        return None;
+    }
+    Some(Box::new(Policy { sequence: cx.add_sequence(steps) }))
+}
+
+/// What runs when a request of an operation failed: its policies, then `answer`. `None` when it has no such policies.
+pub(crate) fn fault_sequence(
+    gateway: &Gateway,
+    site: &Arc<Site>,
+    answer: impl FnOnce() -> Box<dyn Mediator>,
+    cx: &mut Compiler<'_>,
+) -> Option<SequenceId> {
+    let policies = steps(gateway, site, Stage::Fault, cx);
+    if policies.is_empty() {
+        return None;
+    }
+    let at = place(&site.operation.at);
+    let step = |mediator, kind| Step { mediator, kind, at: at.clone() };
+    let mut steps = vec![step(Box::new(BeginFault), "error")];
+    steps.extend(policies);
+    steps.push(step(Box::new(EndFault { answer: answer() }), "error"));
+    Some(cx.add_sequence(steps))
+}
+
+/// The interceptor services that policies of a site name: for requests, for answers. The last of each counts.
+pub(crate) fn interceptors(site: &Site) -> (Option<Interceptor>, Option<Interceptor>) {
+    let of = |stage: Stage| {
+        let resolved = stage.uses(site).into_iter().filter_map(|one| resolve(one, ErrorStyle::ChoreoConnect).ok());
+        let interceptors = resolved.filter_map(|resolved| match resolved {
+            Resolved::Action(call) => action::interceptor(&call).ok().flatten(),
+            Resolved::Synapse(_) => None,
+        });
+        interceptors.last()
+    };
+    (of(Stage::Request), of(Stage::Response))
+}
+
+/// The steps of one flow.
+fn steps(gateway: &Gateway, site: &Arc<Site>, stage: Stage, cx: &mut Compiler<'_>) -> Vec<Step> {
+    let mut works: Vec<(Work, &PolicyUse)> = Vec::new();
+    for one in stage.uses(site) {
+        match work(gateway, site, stage, one, cx) {
+            Ok(Some(work)) => works.push((work, one)),
+            Ok(None) => {}
+            Err(problem) => report(cx, one, problem),
+        }
+    }
+    action::order(&mut works);
+    let step = |(work, one): (Work, &PolicyUse)| Step { mediator: work.mediator, kind: work.kind, at: place(&one.at) };
+    works.into_iter().map(step).collect()
+}
+
+/// What one policy does in a flow; `None` when others do it.
+fn work(
+    gateway: &Gateway,
+    site: &Arc<Site>,
+    stage: Stage,
+    one: &PolicyUse,
+    cx: &mut Compiler<'_>,
+) -> Result<Option<Work>, Problem> {
+    match resolve(one, gateway.config.error_style).map_err(Problem::Skip)? {
+        Resolved::Action(call) => action::compile(gateway, site, stage, &call),
+        Resolved::Synapse(sequence) => synapse::compile(gateway, site, one, &sequence, cx),
+    }
+}
+
+fn report(cx: &mut Compiler<'_>, one: &PolicyUse, problem: Problem) {
+    let at = place(&one.at);
+    match problem {
+        Problem::Skip(why) => {
+            let message = format!("the policy `{}` is left out: {why}", one.name);
+            if cx.options.strict { cx.error(at, message) } else { cx.warn(at, message) }
+        }
+        Problem::Refuse(why) => cx.error(at, format!("the policy `{}` cannot be used: {why}", one.name)),
+    }
+}
+
+/// Runs the policies of a flow.
+struct Policy {
+    sequence: SequenceId,
+}
+
+impl Mediator for Policy {
+    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
+        Ok(Flow::Enter(self.sequence))
+    }
+}
+
+/// Gives the parameters of the path to mediators of Synapse, as its APIs do.
+pub(super) struct PathParameters;
+
+impl Mediator for PathParameters {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        for (name, value) in context.site.pattern.parameters.iter().zip(&context.path_values) {
+            exchange.message.properties.set(format!("uri.var.{name}"), Value::string(value.as_str()));
+        }
+        if exchange.message.url_postfix.is_none() && exchange.direction == Direction::Request {
+            exchange.message.url_postfix = Some(facts::below_now(exchange, &context.site).into());
+        }
+        Ok(Flow::Next)
+    }
+}

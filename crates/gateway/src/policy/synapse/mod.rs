@@ -1,0 +1,49 @@
+//! Policies written in Synapse XML: a template, filled with parameters and compiled like every sequence.
+
+mod render;
+
+use std::sync::Arc;
+
+use penstock_catalog::PolicyUse;
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
+
+use super::action::{self, Work};
+use super::definition::Sequence;
+use super::operation::{PathParameters, Problem, Stage};
+use crate::policy::Site;
+use crate::{Gateway, place};
+
+/// Compiles a policy. Diagnostics name the template's file and the line of the filled text, which is the template's own
+/// unless a loop or condition above it added or took lines.
+pub(super) fn compile(
+    gateway: &Gateway,
+    site: &Arc<Site>,
+    one: &PolicyUse,
+    sequence: &Sequence,
+    cx: &mut Compiler<'_>,
+) -> Result<Option<Work>, Problem> {
+    let text = render::fill(&sequence.template, &sequence.values)
+        .map_err(|error| Problem::Refuse(format!("{}:{error}", sequence.file)))?;
+    if let Some(call) = render::opa_call(&text, one) {
+        return action::compile(gateway, site, Stage::Request, &call);
+    }
+    let Some(mediators) = cx.fragment(&sequence.file, &text) else {
+        return Err(Problem::Refuse("its sequence has errors".into()));
+    };
+    let prepare = Step { mediator: Box::new(PathParameters), kind: "parameters", at: place(&one.at) };
+    let prepared = cx.add_sequence(vec![
+        prepare,
+        Step { mediator: Box::new(Enter(mediators)), kind: "sequence", at: place(&one.at) },
+    ]);
+    Ok(Some(Work::new("sequence", Box::new(Enter(prepared)))))
+}
+
+/// Runs a sequence.
+struct Enter(SequenceId);
+
+impl Mediator for Enter {
+    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
+        Ok(Flow::Enter(self.0))
+    }
+}
