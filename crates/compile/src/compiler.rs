@@ -64,6 +64,8 @@ pub struct Compiler<'r> {
     pub program: Program,
     /// Source elements of endpoint templates by name, instantiated where they are used.
     pub endpoint_templates: HashMap<Arc<str>, Rc<crate::Source>>,
+    /// Connectors whose operations cannot run, and why.
+    pub(crate) unusable_connectors: HashMap<String, String>,
     diagnostics: Vec<Diagnostic>,
     declared: BTreeMap<(NameKind, Arc<str>), Place>,
     depth: usize,
@@ -79,6 +81,7 @@ impl<'r> Compiler<'r> {
             options,
             program: Program::default(),
             endpoint_templates: HashMap::new(),
+            unusable_connectors: HashMap::new(),
             diagnostics: Vec::new(),
             declared: BTreeMap::new(),
             depth: 0,
@@ -184,6 +187,11 @@ impl<'r> Compiler<'r> {
             return None;
         }
         let registry = self.registry;
+        if el.name().contains('.') {
+            let mediator = crate::operation::compile(self, el)?;
+            el.finish(self);
+            return Some(Step { mediator, kind: "operation", at });
+        }
         let Some(kind) = registry.mediator(el.name()) else {
             self.unsupported_mediator(el);
             return None;
@@ -195,7 +203,7 @@ impl<'r> Compiler<'r> {
 
     fn unsupported_mediator(&mut self, el: &Element<'_>) {
         let name = el.name();
-        let message = if self.registry.is_known_element(name) || name.contains('.') {
+        let message = if self.registry.is_known_element(name) {
             format!("mediator <{name}> is not supported yet")
         } else {
             let hint = suggestion(name, self.registry.names());

@@ -15,6 +15,7 @@ pub mod endpoint;
 pub mod expression;
 mod fragment;
 mod missing;
+mod operation;
 mod registry;
 
 pub use artifact::{ArtifactStatus, Compilation, Input, InputKind, compile, compile_with};

@@ -43,6 +43,18 @@ pub enum InputKind {
         /// Its properties.
         properties: Vec<(String, String)>,
     },
+    /// A sequence template that is an operation of a connector: `<connector.template …>` calls it.
+    Operation {
+        /// The connector's name.
+        connector: String,
+    },
+    /// A connector whose operations cannot run.
+    UnusableConnector {
+        /// Its name.
+        connector: String,
+        /// Why.
+        reason: String,
+    },
     /// A file of an API project, or an API definition by itself. A [`crate::Front`] compiles them.
     Api {
         /// The folder or archive of the project; the file itself when it stands alone.
@@ -120,9 +132,15 @@ pub fn compile_with(
     let mut cx = Compiler::new(registry, options);
     let sources = parse(&mut cx, inputs);
     let mut artifacts = Vec::new();
-    for source in &sources {
+    for (source, connector) in &sources {
         if let Some(root) = source.root() {
+            let first = artifacts.len();
             collect(&mut cx, root, &mut artifacts);
+            if let Some(connector) = connector {
+                for operation in &mut artifacts[first..] {
+                    operation.name = format!("{connector}.{}", operation.name);
+                }
+            }
         }
     }
     declare(&mut cx, &artifacts);
@@ -149,7 +167,8 @@ pub fn compile_with(
     Compilation { program, diagnostics, artifacts: statuses }
 }
 
-fn parse(cx: &mut Compiler<'_>, inputs: &[Input]) -> Vec<Source> {
+/// The artifacts' texts, with the connector of those that are operations.
+fn parse<'i>(cx: &mut Compiler<'_>, inputs: &'i [Input]) -> Vec<(Source, Option<&'i str>)> {
     let mut sources = Vec::new();
     for input in inputs {
         match &input.kind {
@@ -170,14 +189,25 @@ fn parse(cx: &mut Compiler<'_>, inputs: &[Input]) -> Vec<Source> {
                 }
             }
             InputKind::Api { .. } => {}
-            InputKind::Artifact => match Document::parse(input.bytes.clone(), &ParseOptions::default()) {
-                Ok(document) => sources.push(Source::new(input.file.clone(), Arc::new(document))),
-                Err(error) => {
-                    let position = error.position;
-                    let at = Place { file: input.file.clone(), line: position.line, column: position.column };
-                    cx.error(at, format!("not well-formed XML: {}", error.message));
+            InputKind::UnusableConnector { connector, reason } => {
+                cx.unusable_connectors.insert(connector.clone(), reason.clone());
+            }
+            InputKind::Artifact | InputKind::Operation { .. } => {
+                match Document::parse(input.bytes.clone(), &ParseOptions::default()) {
+                    Ok(document) => {
+                        let connector = match &input.kind {
+                            InputKind::Operation { connector } => Some(connector.as_str()),
+                            _ => None,
+                        };
+                        sources.push((Source::new(input.file.clone(), Arc::new(document)), connector));
+                    }
+                    Err(error) => {
+                        let position = error.position;
+                        let at = Place { file: input.file.clone(), line: position.line, column: position.column };
+                        cx.error(at, format!("not well-formed XML: {}", error.message));
+                    }
                 }
-            },
+            }
         }
     }
     sources
@@ -192,6 +222,10 @@ fn is_xml(media_type: Option<&str>, key: &str) -> bool {
 
 /// Finds the artifacts of a root: itself, or the children of `definitions`.
 fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Artifact<'s>>) {
+    if root.name() == "import" {
+        // It switches a connector on, which every connector that is there is.
+        return;
+    }
     if root.name() == "definitions" {
         let mut loose = Vec::new();
         for child in root.children() {

@@ -42,7 +42,7 @@ const ARTIFACTS: [&str; 13] = [
 const DESCRIPTIONS: [&str; 3] = ["synapse/metadata", "carbon/application", "synapse/configuration"];
 
 /// One archive, opened.
-struct Archive {
+pub(super) struct Archive {
     /// What messages call it.
     name: String,
     zip: ZipArchive<Cursor<Bytes>>,
@@ -60,14 +60,10 @@ impl Loader {
     }
 
     fn archive(&mut self, name: String, bytes: Bytes, nested: usize) {
-        let zip = match ZipArchive::new(Cursor::new(bytes)) {
-            Ok(zip) => zip,
-            Err(cause) => return self.error(&name, format!("not a Carbon application: {}", zip_problem(&cause))),
+        let mut archive = match Archive::open(name.clone(), bytes) {
+            Ok(archive) => archive,
+            Err(reason) => return self.error(&name, format!("not a Carbon application: {reason}")),
         };
-        let mut archive = Archive { name, zip, unpacked_bytes: 0 };
-        if let Err(reason) = archive.check_names() {
-            return self.error(&archive.name, reason);
-        }
         if !archive.has("artifacts.xml") {
             return self.error(&archive.name, "not a Carbon application: it has no `artifacts.xml`");
         }
@@ -128,6 +124,20 @@ impl Loader {
         if DESCRIPTIONS.contains(&kind) {
             return Ok(());
         }
+        if kind == "synapse/lib"
+            && let Some(named) = artifact.file.as_ref().map(|named| format!("{folder}/{named}"))
+            && archive.has(&named)
+        {
+            let (file, bytes) = archive.read(&named)?;
+            if !self.connector(file, bytes) {
+                self.note(
+                    Severity::Error,
+                    artifact.at,
+                    format!("`{named}` is no connector: it has no `connector.xml`"),
+                );
+            }
+            return Ok(());
+        }
         let is_registry = kind == "registry/resource";
         if !is_registry && !ARTIFACTS.contains(&kind) && kind != "service/dataservice" {
             let message =
@@ -185,6 +195,14 @@ impl Loader {
 }
 
 impl Archive {
+    /// Opens an archive whose entries may all be read.
+    pub(super) fn open(name: String, bytes: Bytes) -> Result<Archive, String> {
+        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|cause| zip_problem(&cause))?;
+        let archive = Archive { name, zip, unpacked_bytes: 0 };
+        archive.check_names()?;
+        Ok(archive)
+    }
+
     fn entry_name(&self, entry: &str) -> String {
         format!("{}!{entry}", self.name)
     }
@@ -194,7 +212,7 @@ impl Archive {
     }
 
     /// Names of all files, sorted.
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let names = self.zip.file_names().flatten().filter(|name| !name.ends_with('/'));
         let mut names: Vec<String> = names.map(|name| name.into_owned()).collect();
         names.sort();
@@ -219,7 +237,7 @@ impl Archive {
         Ok(())
     }
 
-    fn read(&mut self, entry: &str) -> Result<(String, Bytes), Broken> {
+    pub(super) fn read(&mut self, entry: &str) -> Result<(String, Bytes), Broken> {
         let file = self.entry_name(entry);
         let broken = |message: String| (super::start_of(&file), message);
         let left = UNPACKED_BYTES_MAX.saturating_sub(self.unpacked_bytes);

@@ -111,6 +111,36 @@ pub(super) fn artifact(file: &str, bytes: Bytes) -> Result<Artifact, Broken> {
     })
 }
 
+/// A `connector.xml`.
+#[derive(Debug)]
+pub(super) struct Connector {
+    /// What its operations begin with.
+    pub(super) name: String,
+    /// Folders of operations.
+    pub(super) folders: Vec<String>,
+}
+
+/// The descriptor of a connector.
+pub(super) fn connector(file: &str, bytes: Bytes) -> Result<Connector, Broken> {
+    let source = parse(file, bytes)?;
+    let components = elements(&source, "component");
+    let Some(el) = components.first() else {
+        return Err((super::start_of(file), "<component> is missing".to_owned()));
+    };
+    let Some(name) = el.attribute("name") else {
+        return Err((el.place(), "<component> needs the attribute `name`".to_owned()));
+    };
+    let folders = el.elements("dependency").filter_map(|folder| Some(folder.attribute("component")?.to_owned()));
+    Ok(Connector { name: name.to_owned(), folders: folders.collect() })
+}
+
+/// The files of the operations that a `component.xml` of a connector lists.
+pub(super) fn operations(file: &str, bytes: Bytes) -> Result<Vec<String>, Broken> {
+    let source = parse(file, bytes)?;
+    let files = elements(&source, "file");
+    Ok(files.iter().map(|el| el.text()).filter(|name| !name.is_empty()).collect())
+}
+
 /// The resources of a `registry-info.xml`, and the collections it names.
 pub(super) fn registry_info(file: &str, bytes: Bytes) -> Result<Vec<Item>, Broken> {
     let source = parse(file, bytes)?;

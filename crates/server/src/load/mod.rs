@@ -6,6 +6,7 @@
 //! Start reading at [`load`], then `tree.rs` (folders), `archive.rs` (`.car`), `registry.rs` (keys of resources).
 
 mod archive;
+mod connector;
 mod descriptor;
 mod registry;
 mod sniff;
@@ -103,6 +104,7 @@ struct Loader {
 
 impl Loader {
     fn finish(mut self) -> Loaded {
+        self.connectors();
         self.named_sources();
         for (reason, files) in std::mem::take(&mut self.left_out) {
             let Some(first) = files.first() else { continue };

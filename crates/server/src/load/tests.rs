@@ -170,7 +170,7 @@ fn a_project_of_the_editor() {
             "src/main/wso2mi/resources/registry/gov/x/a.xslt = gov:x/a.xslt application/xml",
             "src/main/wso2mi/resources/json/a.json = gov:mi-resources/json/a.json -",
             "src/main/wso2mi/resources/json/a.json = resources:json/a.json -",
-            "src/main/wso2mi/resources/connectors/mail.zip:1:1: warning: left out: connectors are not supported yet",
+            "src/main/wso2mi/resources/connectors/mail.zip:1:1: warning: left out: no connector: the archive has no `connector.xml`",
         ],
     );
 }

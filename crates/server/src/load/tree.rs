@@ -17,7 +17,7 @@ const FOREIGN_XML: &str =
     "XML that is no artifact; resources belong into a folder `registry` or `resources` of a project";
 const FOREIGN_RESOURCE: &str = "not an artifact; resources belong into a folder `registry` or `resources` of a project";
 const JAVA: &str = "Java code and libraries cannot be run";
-const CONNECTOR: &str = "connectors are not supported yet";
+const CONNECTOR: &str = super::connector::NO_CONNECTOR;
 const UNKNOWN: &str = "not a kind of file that can be served";
 
 impl Loader {

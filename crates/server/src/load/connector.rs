@@ -1,0 +1,119 @@
+//! Connectors: a zip with `connector.xml`, and folders of sequence templates that are its operations.
+//!
+//! Those that are templates only run as they are. One that brings Java code is named once, with the reason, and so is
+//! every operation of it that needs that code.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use penstock_compile::{Input, InputKind};
+
+use super::archive::Archive;
+use super::descriptor::{self, Broken};
+use super::{ARCHIVE_BYTES_MAX, Loader};
+
+/// Why an archive is left out.
+pub(super) const NO_CONNECTOR: &str = "no connector: the archive has no `connector.xml`";
+
+impl Loader {
+    /// Loads what was left out as an archive that is nothing else, where it is a connector.
+    pub(super) fn connectors(&mut self) {
+        let archives = self.left_out.remove(NO_CONNECTOR).unwrap_or_default();
+        for path in archives {
+            if !self.connector_file(&path) {
+                self.leave_out(&path, NO_CONNECTOR);
+            }
+        }
+    }
+
+    /// Loads a connector; whether the file is one.
+    fn connector_file(&mut self, path: &Path) -> bool {
+        let Some(bytes) = self.read(path, ARCHIVE_BYTES_MAX) else { return true };
+        self.connector(path.display().to_string(), bytes)
+    }
+
+    /// Loads a connector from an archive; whether it is one.
+    pub(super) fn connector(&mut self, name: String, bytes: Bytes) -> bool {
+        let Ok(mut archive) = Archive::open(name, bytes) else { return false };
+        if !archive.names().iter().any(|entry| entry == "connector.xml") {
+            return false;
+        }
+        if let Err((at, message)) = self.operations(&mut archive) {
+            self.note(penstock_compile::Severity::Error, at, message);
+        }
+        true
+    }
+
+    fn operations(&mut self, archive: &mut Archive) -> Result<(), Broken> {
+        let (file, bytes) = archive.read("connector.xml")?;
+        let connector = descriptor::connector(&file, bytes)?;
+        let names = archive.names();
+        let java = names.iter().find(|entry| entry.ends_with(".jar") || entry.ends_with(".class"));
+        let mut needs_java = false;
+        for folder in &connector.folders {
+            let entry = format!("{folder}/component.xml");
+            if !names.contains(&entry) {
+                continue;
+            }
+            let (file, bytes) = archive.read(&entry)?;
+            for operation in descriptor::operations(&file, bytes)? {
+                let entry = format!("{folder}/{operation}");
+                if !names.contains(&entry) {
+                    self.error(&file, format!("`{entry}` is not in the archive"));
+                    continue;
+                }
+                let (file, bytes) = archive.read(&entry)?;
+                if java.is_some() && calls_java(&bytes) {
+                    needs_java = true;
+                } else {
+                    let kind = InputKind::Operation { connector: connector.name.clone() };
+                    self.input(&file, bytes, kind);
+                }
+            }
+        }
+        if let Some(library) = java.filter(|_| needs_java) {
+            let reason = format!("the connector `{}` has Java code (`{library}`), which cannot be run", connector.name);
+            self.warning(&file, format!("{reason}; operations that call it are left out"));
+            let kind = InputKind::UnusableConnector { connector: connector.name, reason };
+            let input = Input { file: file.as_str().into(), bytes: Bytes::new(), kind };
+            self.loaded.inputs.push(input);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a template has a class mediator.
+fn calls_java(template: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(template);
+    let mut rest = &*text;
+    while let Some(at) = rest.find("class") {
+        let (before, after) = rest.split_at(at);
+        let opens = before.ends_with('<')
+            || before
+                .rsplit('<')
+                .next()
+                .is_some_and(|prefix| prefix.ends_with(':') && !prefix.contains(char::is_whitespace));
+        if opens && after["class".len()..].starts_with(char::is_whitespace) {
+            return true;
+        }
+        rest = &after["class".len()..];
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_mediator_is_seen() {
+        for (text, expected) in [
+            ("<template><sequence><class name='a.B'/></sequence></template>", true),
+            ("<s:class name='a.B'/>", true),
+            ("<log class='x'/><classes/>", false),
+            ("", false),
+        ] {
+            assert_eq!(calls_java(text.as_bytes()), expected, "{text}");
+        }
+    }
+}
