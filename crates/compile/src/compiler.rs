@@ -291,6 +291,11 @@ impl<'r> Compiler<'r> {
         id
     }
 
+    /// A text with `$SYSTEM:NAME` and `$FILE:NAME` replaced.
+    pub fn configured(&mut self, text: &str, at: &Place) -> String {
+        endpoint::configured(self, text, at)
+    }
+
     /// An attribute that is an expression; absent when the attribute is.
     pub fn expression(&mut self, el: &Element<'_>, attribute: &'static str) -> Option<Expression> {
         let text = el.attribute(attribute)?;

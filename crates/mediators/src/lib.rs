@@ -12,6 +12,8 @@ mod call;
 mod call_template;
 mod clone;
 mod conditional_router;
+mod dblookup;
+mod dbreport;
 mod drop;
 mod enrich;
 mod filter;
@@ -34,10 +36,12 @@ mod send;
 mod sequence;
 mod switch;
 mod throw_error;
+mod transaction;
 mod variable;
 mod xslt;
 
 mod condition;
+mod database;
 mod key;
 mod payload;
 mod results;
@@ -58,6 +62,8 @@ pub const MEDIATORS: &[MediatorKind] = &[
     call_template::KIND,
     clone::KIND,
     conditional_router::KIND,
+    dblookup::KIND,
+    dbreport::KIND,
     drop::KIND,
     enrich::KIND,
     filter::KIND,
@@ -82,6 +88,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
     sequence::KIND,
     switch::KIND,
     throw_error::KIND,
+    transaction::KIND,
     variable::KIND,
     xslt::KIND,
     xslt::FAST,
@@ -96,8 +103,6 @@ pub const KNOWN: &[&str] = &[
     "callout",
     "class",
     "datamapper",
-    "dblookup",
-    "dbreport",
     "ejb",
     "enqueue",
     "entitlementService",
@@ -115,7 +120,6 @@ pub const KNOWN: &[&str] = &[
     "smooks",
     "spring",
     "throttle",
-    "transaction",
     "validate",
     "xquery",
 ];

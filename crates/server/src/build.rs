@@ -58,7 +58,9 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
     let mut program = compilation.program;
     program.conversion = settings.conversion.clone();
     program.limits = settings.flow.clone();
+    let databases = remarks_on_databases(&program, settings, options.strict);
     let mut diagnostics = loaded.notes;
+    diagnostics.extend(databases);
     diagnostics.extend(compilation.diagnostics);
     diagnostics.sort_by(|left, right| {
         let key = |diagnostic: &Diagnostic| (diagnostic.at.file.clone(), diagnostic.at.line, diagnostic.at.column);
@@ -66,6 +68,19 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
     });
     diagnostics.dedup();
     Built { program, diagnostics, artifacts: compilation.artifacts, took: started.elapsed() }
+}
+
+/// What there is to say about databases that are not what the configuration calls them, once for each.
+fn remarks_on_databases(program: &Program, settings: &Settings, strict: bool) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for (at, source) in &program.data_sources {
+        let Some(remark) = settings.databases.remark(source) else { continue };
+        if found.iter().all(|known| known.message != remark.text) {
+            let severity = if strict { Severity::Error } else { Severity::Warning };
+            found.push(Diagnostic { severity, at: at.clone(), message: remark.text });
+        }
+    }
+    found
 }
 
 /// Paths as messages show them: relative to the working directory when they are below it.

@@ -1,6 +1,7 @@
 //! From artifacts to a program: names first, then bodies, so that order does not matter.
 
 mod api;
+mod data_source;
 mod local_entry;
 mod proxy;
 pub(crate) mod sequence;
@@ -95,7 +96,7 @@ impl Compilation {
 }
 
 /// Elements that the original deploys and that are not built yet.
-const LATER: [&str; 10] = [
+const LATER: [&str; 9] = [
     "messageStore",
     "messageProcessor",
     "task",
@@ -104,7 +105,6 @@ const LATER: [&str; 10] = [
     "eventSource",
     "priorityExecutor",
     "import",
-    "datasource",
     "library",
 ];
 
@@ -250,6 +250,11 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
         "api" => ("api", root.attribute("name")),
         "localEntry" => ("localEntry", root.attribute("key")),
         "template" => ("template", root.attribute("name")),
+        "datasource" => {
+            let name = root.child_text("name").unwrap_or_default();
+            artifacts.push(Artifact { kind: "datasource", name, element: root });
+            return;
+        }
         other if LATER.contains(&other) => {
             cx.warn(root.place(), format!("<{other}> is not supported yet; it is left out"));
             return;
@@ -279,6 +284,10 @@ fn declare(cx: &mut Compiler<'_>, artifacts: &[Artifact<'_>]) {
             "localEntry" => NameKind::Resource,
             "proxy" => NameKind::Proxy,
             "api" => NameKind::Api,
+            "datasource" => {
+                data_source::declare(cx, name, &artifact.element);
+                continue;
+            }
             _ => {
                 template::declare(cx, name, &artifact.element);
                 continue;

@@ -6,6 +6,8 @@ mod http;
 mod policy;
 mod template;
 
+pub(crate) use policy::configured;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 

@@ -119,7 +119,7 @@ fn codes(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Vec<u32
 }
 
 /// Replaces `$SYSTEM:NAME` and `$FILE:NAME` by their values of now.
-pub(super) fn configured(cx: &mut Compiler<'_>, text: &str, at: &Place) -> String {
+pub(crate) fn configured(cx: &mut Compiler<'_>, text: &str, at: &Place) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((start, marker)) =

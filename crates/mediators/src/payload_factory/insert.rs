@@ -10,6 +10,22 @@ use super::Media;
 use super::argument::{Given, GivenValue};
 use crate::{payload, typed};
 
+/// An element that got nothing is written as `<a/>`, as a tree would write it: closes the tag that is open at the end and
+/// gives back what follows the element in the text.
+pub fn close_empty<'t>(out: &mut String, text: &'t str) -> &'t str {
+    let is_start_tag = out.ends_with('>')
+        && !out.ends_with("/>")
+        && out.rfind('<').is_some_and(|at| !out[at + 1..].starts_with(['/', '!', '?']));
+    match text.strip_prefix("</").and_then(|rest| rest.split_once('>')) {
+        Some((_, rest)) if is_start_tag => {
+            out.pop();
+            out.push_str("/>");
+            rest
+        }
+        _ => text,
+    }
+}
+
 /// Inserts an argument.
 pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, attribute: bool) {
     match (&given.value, media) {
@@ -214,6 +230,22 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn elements_that_got_nothing_are_written_short() {
+        for (before, after, expected) in [
+            ("<r><a>", "</a></r>", "<r><a/></r>"),
+            ("<r><a x=\"1>2\">", "</a></r>", "<r><a x=\"1>2\"/></r>"),
+            ("<r><a/>", "</r>", "<r><a/></r>"),
+            ("<r><a>t</a>", "</r>", "<r><a>t</a></r>"),
+            ("<r>t", "</r>", "<r>t</r>"),
+            ("<r>", "<a/></r>", "<r><a/></r>"),
+        ] {
+            let mut out = before.to_owned();
+            let rest = close_empty(&mut out, after);
+            assert_eq!(out + rest, expected);
+        }
+    }
 
     fn check(value: &str, media: Media, quoted: bool, literal: bool, expected: &str) {
         let mut out = String::new();

@@ -66,9 +66,15 @@ impl PayloadFactory {
     fn build(&self, exchange: &mut Exchange) -> Result<String, Fault> {
         let mut values: Vec<Option<Arc<argument::Given>>> = vec![None; self.arguments.len()];
         let mut out = String::with_capacity(self.format.length_hint);
+        let mut text_end = 0;
         for piece in &self.format.pieces {
             match piece {
-                Piece::Text(text) => out.push_str(text),
+                Piece::Text(text) => {
+                    let nothing_between = self.media == Media::Xml && out.len() == text_end;
+                    let rest = if nothing_between { insert::close_empty(&mut out, text) } else { text };
+                    out.push_str(rest);
+                    text_end = out.len();
+                }
                 Piece::Argument { index, quoted, attribute } => {
                     let given = match &values[*index] {
                         Some(given) => given.clone(),

@@ -1,6 +1,7 @@
 //! `penstock check PATH…`: compile everything, say everything, serve nothing.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -8,21 +9,24 @@ use penstock_compile::Severity;
 
 use super::Failure;
 use crate::build::{self, BuildOptions, Built};
-use crate::config::{self, Settings};
+use crate::config;
 
 pub(super) fn command() -> Command {
     Command::new("check")
         .about("Compiles everything and prints every diagnostic as file:line:column: level: message")
         .after_help("Exit status 1 if anything is an error; with --strict also for a warning.")
         .arg(super::paths_argument().required(true))
+        .arg(super::run::config_argument())
         .arg(Arg::new("strict").long("strict").action(ArgAction::SetTrue).help("Warnings count as errors"))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let strict = matches.get_flag("strict");
     let paths = super::paths(matches);
-    let configurables = config::surroundings(&paths).configurables();
-    let built = build::build(&paths, &BuildOptions { strict, configurables }, &Settings::default())?;
+    let surroundings = config::surroundings(&paths);
+    let settings = super::run::file_settings(matches.get_one::<PathBuf>("config").cloned(), &surroundings)?;
+    let options = BuildOptions { strict, configurables: surroundings.configurables() };
+    let built = build::build(&paths, &options, &settings)?;
     super::print(&report(&built));
     let bad = built.count(Severity::Error) > 0 || (strict && built.count(Severity::Warning) > 0);
     Ok(if bad { ExitCode::from(1) } else { ExitCode::SUCCESS })

@@ -28,13 +28,7 @@ pub(super) fn command() -> Command {
 /// The arguments of every command that serves.
 pub(super) fn serving_arguments(command: Command) -> Command {
     command
-        .arg(
-            Arg::new("config")
-                .long("config")
-                .value_name("FILE")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("penstock.toml, or a deployment.toml of Micro Integrator"),
-        )
+        .arg(config_argument())
         .arg(
             Arg::new("offset")
                 .long("offset")
@@ -84,6 +78,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let built = build::build(&paths, &options, &settings)?;
     serve::serve(Plan { paths, settings, surroundings, build: options, started, built, epilogue: None })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `--config FILE`.
+pub(super) fn config_argument() -> Arg {
+    Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help("penstock.toml, or a deployment.toml of Micro Integrator")
 }
 
 /// The settings: defaults, then the file, then the command line.

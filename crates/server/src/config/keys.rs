@@ -312,6 +312,8 @@ pub(super) enum MapTable {
     Flags,
     /// The same in a file of the original, which has more than are known here.
     OriginalFlags,
+    /// Which database a data source is.
+    Databases,
 }
 
 /// An entry of such a table.
@@ -325,7 +327,9 @@ pub(super) struct Map {
 /// The table a path leads into.
 pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
     let tables: &[(&str, MapTable)] = match dialect {
-        Dialect::Penstock => &[("users.", MapTable::Users), ("mediation.", MapTable::Flags)],
+        Dialect::Penstock => {
+            &[("users.", MapTable::Users), ("mediation.", MapTable::Flags), ("databases.", MapTable::Databases)]
+        }
         Dialect::MicroIntegrator => {
             &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
         }
@@ -346,6 +350,7 @@ impl Map {
                 settings.users.push((self.name.clone(), value.0.clone()));
                 Ok(true)
             }
+            MapTable::Databases => super::databases::set(settings, &self.name, value),
             MapTable::Flags | MapTable::OriginalFlags => {
                 let options = &mut settings.conversion.mapping;
                 if options.set(&self.name, &value.0)? {

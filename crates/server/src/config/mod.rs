@@ -5,6 +5,7 @@
 //!
 //! Start reading at [`Settings`] and [`read`].
 
+mod databases;
 mod environment;
 mod keys;
 pub mod properties;
@@ -124,6 +125,9 @@ impl Reader<'_> {
             return;
         }
         match (value.get_ref(), dialect) {
+            (DeValue::Array(tables), Dialect::MicroIntegrator) if path == "datasource" => {
+                tables.iter().for_each(|table| self.data_source(table));
+            }
             (DeValue::Table(table), _) => self.table(path, table, dialect),
             (_, Dialect::MicroIntegrator) => self.ignored.push((offset, path.to_owned())),
             (_, Dialect::Penstock) => {
@@ -153,6 +157,35 @@ impl Reader<'_> {
             }
             Ok(false) => self.error(value.span().start, format!("unknown key `{path}`")),
             Err(message) => self.error(value.span().start, format!("`{path}`: {message}")),
+        }
+    }
+
+    /// A `[[datasource]]` of the original. Its pool is one of Java: what tunes that is not listed as ignored.
+    fn data_source(&mut self, source: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = source.get_ref() else { return };
+        let Some(id) = table.get("id").and_then(|id| self.value(id)) else {
+            return self.error(source.span().start, "a `[[datasource]]` needs an `id`".to_owned());
+        };
+        for (original, ours) in [
+            ("url", "url"),
+            ("username", "user"),
+            ("password", "password"),
+            ("pool_options.maxActive", "connections_max"),
+        ] {
+            let found = original.split('.').try_fold(None, |at: Option<&Spanned<DeValue<'_>>>, name| {
+                let table = match at.map(Spanned::get_ref) {
+                    None => table,
+                    Some(DeValue::Table(table)) => table,
+                    Some(_) => return None,
+                };
+                table.get(name).map(Some)
+            });
+            let Some(Some(value)) = found else { continue };
+            let Some(text) = self.value(value) else { continue };
+            let key = format!("jdbc/{}.{ours}", id.text());
+            if let Err(message) = databases::set(&mut self.configuration.settings, &key, &text) {
+                self.error(value.span().start, format!("`datasource.{original}`: {message}"));
+            }
         }
     }
 

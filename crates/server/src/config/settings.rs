@@ -9,6 +9,7 @@ use penstock_engine::ports::Level;
 use penstock_gateway::{GatewayConfig, GatewayState};
 use penstock_message::Conversion;
 use penstock_transports::http::{HttpLimits, HttpTimeouts};
+use penstock_transports::sql::Mapping;
 
 /// The original's offset when nothing is said.
 const OFFSET: u16 = 10;
@@ -71,6 +72,8 @@ pub struct Settings {
     pub access_log: Option<AccessTarget>,
     /// Names and passwords for UsernameToken and basic authentication.
     pub users: Vec<(String, String)>,
+    /// Which database a data source is.
+    pub databases: Mapping,
     /// Whether files are watched and taken over when they change.
     pub watch: bool,
     /// Whether faulty artifacts make the server not ready.
@@ -145,6 +148,7 @@ impl Default for Settings {
             log_file: None,
             access_log: None,
             users: Vec::new(),
+            databases: Mapping::default(),
             watch: true,
             strict_ready: false,
             gateway: Arc::default(),
@@ -184,6 +188,9 @@ impl Settings {
                 "the key or password of a keystore is given, and no file (`tls.keystore` or `tls.certificate`)"
                     .to_owned(),
             );
+        }
+        for entry in self.databases.entries.iter().filter(|entry| entry.url.is_empty()) {
+            mistakes.push(format!("`databases.{}` has no `url`", entry.name));
         }
         mistakes
     }

@@ -37,6 +37,12 @@ fn a_whole_file_of_ours() {
         enable_auto_primitive = false
         [users]
         anna = "secret"
+        [databases."jdbc/Orders"]
+        url = "postgresql://db/orders"
+        password = "hidden"
+        query_timeout = "2500ms"
+        [databases."jdbc:h2:./x.y"]
+        url = "sqlite:all.db"
     "#;
     let found = configuration(Dialect::Penstock, text);
     assert_eq!(said(&found), [""; 0]);
@@ -49,6 +55,11 @@ fn a_whole_file_of_ours() {
     assert_eq!(settings.flow.endpoint_timeout.as_millis(), 1500);
     assert!(!settings.conversion.mapping.auto_primitive);
     assert_eq!(settings.users, [("anna".to_owned(), "secret".to_owned())]);
+    let [orders, all] = settings.databases.entries.as_slice() else { panic!("{:?}", settings.databases) };
+    assert_eq!((orders.name.as_str(), orders.url.as_str()), ("jdbc/Orders", "postgresql://db/orders"));
+    assert_eq!(orders.query_timeout.unwrap().as_millis(), 2500);
+    assert_eq!((all.name.as_str(), all.url.as_str()), ("jdbc:h2:./x.y", "sqlite:all.db"));
+    assert!(!format!("{:?}", settings.databases).contains("hidden"));
 }
 
 #[test]
@@ -66,6 +77,10 @@ fn every_mistake_is_said_with_its_place() {
         "x.toml:10:12: error: `$env{NONE}`: the environment variable `NONE` is not set",
     ];
     assert_eq!(said(&configuration(Dialect::Penstock, text)), expected);
+    let databases = said(&configuration(Dialect::Penstock, "[databases.\"a.b\"]\nuser = \"x\"\nurll = \"y\"\n"));
+    let expected =
+        ["x.toml:1:1: error: `databases.a.b` has no `url`", "x.toml:3:8: error: unknown key `databases.a.b.urll`"];
+    assert_eq!(databases, expected);
     let broken = said(&configuration(Dialect::Penstock, "a = = 1"));
     assert!(broken[0].starts_with("x.toml:1:5: error: not valid TOML: "), "{broken:?}");
 }
@@ -91,19 +106,26 @@ synapse.enable_auto_primitive = false
 synapse.core_threads = 20
 synapse.global_timeout_interval = 60000
 [[datasource]]
-id = "A"
+id = "Orders"
+url = "jdbc:h2:./orders"
+username = "anna"
+password = "secret"
+pool_options.maxActive = 5
 "#;
     let found = configuration(Dialect::MicroIntegrator, text);
     assert_eq!(
         said(&found),
         [
             "x.toml:6:1: warning: keys that have no meaning here are ignored: user_store.type, transport.http.core_worker_pool_size, \
-          mediation.synapse.core_threads, datasource"
+          mediation.synapse.core_threads"
         ]
     );
     let settings = found.settings;
     assert_eq!((settings.http_port(), settings.https_port(), settings.admin_port()), (8320, 8263, 9211));
     assert_eq!(settings.hostname, "esb.example.com");
+    let [orders] = settings.databases.entries.as_slice() else { panic!("{:?}", settings.databases) };
+    assert_eq!((orders.name.as_str(), orders.url.as_str()), ("jdbc/Orders", "jdbc:h2:./orders"));
+    assert_eq!((orders.user.as_deref(), orders.connections_max), (Some("anna"), Some(5)));
     assert_eq!(settings.timeouts.idle.as_secs(), 90);
     assert_eq!(settings.flow.endpoint_timeout.as_secs(), 60);
     assert!(!settings.conversion.mapping.auto_primitive);

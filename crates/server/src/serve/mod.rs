@@ -22,8 +22,10 @@ use std::time::Instant;
 
 use penstock_compile::Severity;
 use penstock_engine::Current;
+use penstock_engine::database::Databases;
 use penstock_engine::ports::{Environment, Level};
 use penstock_transports::http::shutdown;
+use penstock_transports::sql::Sql;
 
 use crate::build::{BuildOptions, Built};
 use crate::command::Failure;
@@ -95,6 +97,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     let state = Arc::new(State::new(current.clone(), artifacts, diagnostics, logs.log.clone(), &settings, served));
     let (trigger, stop) = shutdown();
     let Ports { workers, admin, tls_client, .. } = ports;
+    let databases: Arc<dyn Databases> = Arc::new(Sql::new(settings.databases.clone(), tls_client.clone()));
     let mut threads = Vec::new();
     for (index, listeners) in workers.into_iter().enumerate() {
         let shared = worker::Shared {
@@ -104,6 +107,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
             access: logs.access.clone(),
             environment: environment.clone(),
             current: current.clone(),
+            databases: databases.clone(),
             state: state.clone(),
             stop: stop.clone(),
         };

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use penstock_engine::database::Databases;
 use penstock_engine::ports::{Environment, Service};
 use penstock_engine::{Core, Current, Dispatcher, Metrics};
 use penstock_transports::http::tls::TlsClient;
@@ -23,6 +24,7 @@ pub(super) struct Shared {
     pub(super) access: Option<Writer>,
     pub(super) environment: Arc<Environment>,
     pub(super) current: Arc<Current>,
+    pub(super) databases: Arc<dyn Databases>,
     pub(super) state: Arc<State>,
     pub(super) stop: Shutdown,
 }
@@ -46,13 +48,14 @@ pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) 
 }
 
 async fn work(listeners: Vec<HttpListener>, shared: Shared) {
-    let Shared { settings, tls, log, access, environment, current, state, stop } = shared;
+    let Shared { settings, tls, log, access, environment, current, databases, state, stop } = shared;
     let per_core = PerCore::start();
     let config = SenderConfig { limits: settings.limits, timeouts: settings.timeouts, tls, ..SenderConfig::default() };
     let sender = Rc::new(HttpSender::new(&per_core, config));
     let metrics = Arc::new(Metrics::default());
     state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });
     let core = Core::new(sender, log.clone(), environment, metrics, current);
+    core.set_databases(databases);
     let service: Rc<dyn Service> = Dispatcher::new(core);
     let access: Option<Rc<dyn AccessLog>> = access.map(|writer| Rc::new(Access::new(writer)) as Rc<dyn AccessLog>);
     let mut serving = tokio::task::JoinSet::new();

@@ -7,12 +7,15 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use penstock_compile::{Compilation, CompileOptions, Input, InputKind, compile};
+use penstock_engine::database::Databases;
 use penstock_engine::ports::{
     Client, Environment, Level, LocalFuture, LogSink, Outbound, Outgoing, Record, Request, Service,
 };
 use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Side, codes};
 use penstock_mediators::REGISTRY;
 use penstock_message::{Body, Form, Headers, Message, Method, RequestLine};
+use penstock_transports::http::tls::{ClientTrust, TlsClient};
+use penstock_transports::sql::{Mapping, Sql};
 use regex::Regex;
 
 use super::parse::{Block, Kind};
@@ -77,6 +80,7 @@ pub struct Flow {
     compilation_text: String,
     errors: bool,
     current: Arc<Current>,
+    databases: Arc<dyn Databases>,
 }
 
 impl Flow {
@@ -88,7 +92,9 @@ impl Flow {
         let errors = artifacts.iter().any(|artifact| !artifact.good)
             || diagnostics.iter().any(|diagnostic| diagnostic.severity == penstock_compile::Severity::Error);
         let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-        Flow { compilation_text: lines.join("\n"), errors, current: Current::new(Arc::new(program)) }
+        // Databases of a page are those that stand in for others: they are empty, and gone with the section.
+        let databases = Arc::new(Sql::new(Mapping::default(), Arc::new(TlsClient::new(ClientTrust::default()))));
+        Flow { compilation_text: lines.join("\n"), errors, current: Current::new(Arc::new(program)), databases }
     }
 
     /// What the compiler said.
@@ -131,6 +137,7 @@ impl Flow {
             Arc::new(Metrics::default()),
             self.current.clone(),
         );
+        core.set_databases(self.databases.clone());
         let service = Dispatcher::new(core);
         let local: SocketAddr = ([127, 0, 0, 1], if secure { 8253 } else { 8290 }).into();
         let client = Rc::new(Client {

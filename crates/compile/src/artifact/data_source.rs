@@ -1,0 +1,44 @@
+//! `<datasource>`: a database by name, for those who look it up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use penstock_engine::database::{DataSource, Location, PoolSettings, Secret};
+
+use crate::{Compiler, Element};
+
+/// Adds the definition under its name and the name it is looked up by.
+pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    // The rest tunes a pool of Java.
+    el.accept_all();
+    let looked_up = el.child("jndiConfig").and_then(|jndi| jndi.child_text("name"));
+    let settings = el.child("definition").and_then(|definition| definition.child("configuration"));
+    let Some((settings, url)) = settings.and_then(|settings| Some((settings, settings.child_text("url")?))) else {
+        cx.warn(el.place(), format!("the data source `{name}` has no <url>; it is left out"));
+        return;
+    };
+    let count = |name| settings.child_text(name).and_then(|text| text.parse::<usize>().ok()).filter(|count| *count > 0);
+    let pool = PoolSettings {
+        connections_max: count("maxActive"),
+        idle_max: count("maxIdle"),
+        wait: count("maxWait").map(|millis| Duration::from_millis(millis as u64)),
+        isolation: None,
+    };
+    let url = cx.configured(&url, &settings.place());
+    let user = settings.child_text("username").map(|text| cx.configured(&text, &settings.place()));
+    let password = settings.child_text("password").map(|text| cx.configured(&text, &settings.place()));
+    let source = Arc::new(DataSource {
+        location: Location::Url(url.into()),
+        definition: None,
+        user: user.map(Arc::from),
+        password: password.map(Secret::new),
+        pool,
+    });
+    let definitions = &mut cx.program.data_source_definitions;
+    for name in looked_up.as_deref().into_iter().chain([name]) {
+        definitions.insert(name.into(), source.clone());
+        // Names are looked up with and without the folder that Java keeps data sources in.
+        let other = name.strip_prefix("jdbc/").map_or_else(|| format!("jdbc/{name}"), str::to_owned);
+        definitions.entry(other.into()).or_insert_with(|| source.clone());
+    }
+}
