@@ -19,6 +19,11 @@ pub trait Router: Send + Sync {
     /// The operation a request is for; `None` leaves the request to proxies and APIs. The message
     /// has the client's headers and an unread body; the router may note what it found in it.
     fn route(&self, client: &Client, message: &mut Message) -> Option<Routed>;
+
+    /// Name and address of every service, for whoever lists what is served.
+    fn services(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// What a router found.

@@ -217,6 +217,19 @@ impl Router for ApiRouter {
         });
         Some(Routed { operation: operation.clone(), extension })
     }
+
+    fn services(&self) -> Vec<(String, String)> {
+        let all = self.bases.values().flatten();
+        let one = |served: &Served| {
+            let api = &served.base.targets.first()?.site.api;
+            let path = if served.base.path.is_empty() { "/" } else { &served.base.path };
+            let hosts = if served.base.hosts.is_empty() { "" } else { " on " };
+            Some((format!("{}:{}", api.name, api.version), format!("{path}{hosts}{}", served.base.hosts.join(", "))))
+        };
+        let mut services: Vec<_> = all.filter_map(one).collect();
+        services.sort();
+        services
+    }
 }
 
 impl ApiRouter {

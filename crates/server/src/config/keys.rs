@@ -26,12 +26,14 @@ pub(super) struct Key {
     pub(super) set: fn(&mut Settings, &Value) -> Result<(), String>,
 }
 
-const NUMBER: &str = "a whole number";
-const PORT: &str = "a port";
-const TIME: &str = "a time such as `30s`";
+pub(super) const NUMBER: &str = "a whole number";
+pub(super) const PORT: &str = "a port";
+pub(super) const TIME: &str = "a time such as `30s`";
 const SIZE: &str = "a size such as `10MiB`";
-const TEXT: &str = "a text in quotes";
-const FLAG: &str = "`true` or `false`";
+pub(super) const TEXT: &str = "a text in quotes";
+pub(super) const FLAG: &str = "`true` or `false`";
+/// A list; one text stands for a list of it.
+pub(super) const LIST: &str = "a list of texts";
 
 /// Shortens the table below: `assign!(field = reader)`.
 macro_rules! assign {
@@ -286,21 +288,22 @@ fn log_level(settings: &mut Settings, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn table(dialect: Dialect) -> &'static [Key] {
-    match dialect {
-        Dialect::Penstock => PENSTOCK,
-        Dialect::MicroIntegrator => MICRO_INTEGRATOR,
-    }
+fn all(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
+    let (first, second): (&[Key], &[Key]) = match dialect {
+        Dialect::Penstock => (PENSTOCK, super::gateway::KEYS),
+        Dialect::MicroIntegrator => (MICRO_INTEGRATOR, &[]),
+    };
+    first.iter().chain(second)
 }
 
 /// The key of a path.
 pub(super) fn find(path: &str, dialect: Dialect) -> Option<&'static Key> {
-    table(dialect).iter().find(|key| key.name == path)
+    all(dialect).find(|key| key.name == path)
 }
 
 /// All names.
 pub(super) fn names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
-    table(dialect).iter().map(|key| key.name)
+    all(dialect).map(|key| key.name)
 }
 
 /// A table whose keys are not a fixed list.
@@ -308,6 +311,10 @@ pub(super) fn names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
 pub(super) enum MapTable {
     /// Names and passwords.
     Users,
+    /// Names and passwords of those who may deploy APIs.
+    AdapterUsers,
+    /// Hosts of deployment environments.
+    VirtualHosts,
     /// Flags of the mapping between JSON and XML.
     Flags,
     /// The same in a file of the original, which has more than are known here.
@@ -327,9 +334,13 @@ pub(super) struct Map {
 /// The table a path leads into.
 pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
     let tables: &[(&str, MapTable)] = match dialect {
-        Dialect::Penstock => {
-            &[("users.", MapTable::Users), ("mediation.", MapTable::Flags), ("databases.", MapTable::Databases)]
-        }
+        Dialect::Penstock => &[
+            ("users.", MapTable::Users),
+            ("mediation.", MapTable::Flags),
+            ("databases.", MapTable::Databases),
+            ("adapter.users.", MapTable::AdapterUsers),
+            ("gateway.vhosts.", MapTable::VirtualHosts),
+        ],
         Dialect::MicroIntegrator => {
             &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
         }
@@ -348,6 +359,14 @@ impl Map {
         match self.table {
             MapTable::Users => {
                 settings.users.push((self.name.clone(), value.0.clone()));
+                Ok(true)
+            }
+            MapTable::AdapterUsers => {
+                settings.adapter.users.push((self.name.clone(), value.0.clone()));
+                Ok(true)
+            }
+            MapTable::VirtualHosts => {
+                super::gateway::vhost(settings, &self.name, value);
                 Ok(true)
             }
             MapTable::Databases => super::databases::set(settings, &self.name, value),

@@ -7,6 +7,7 @@
 
 mod databases;
 mod environment;
+mod gateway;
 mod keys;
 pub mod properties;
 mod settings;
@@ -22,6 +23,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use environment::{Surroundings, surroundings};
+pub use gateway::{Adapter, Opening};
 pub use keys::Dialect;
 pub use settings::{AccessTarget, Keystore, LogFormat, Settings};
 
@@ -110,7 +112,8 @@ impl Reader<'_> {
 
     fn entry(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>, dialect: Dialect) {
         if let Some(key) = keys::find(path, dialect) {
-            match self.value(value) {
+            let found = if key.kind == keys::LIST { self.list(value) } else { self.value(value) };
+            match found {
                 Some(text) => {
                     if let Err(message) = (key.set)(&mut self.configuration.settings, &text) {
                         self.error(value.span().start, format!("`{path}` {message}"));
@@ -187,6 +190,16 @@ impl Reader<'_> {
                 self.error(value.span().start, format!("`datasource.{original}`: {message}"));
             }
         }
+    }
+
+    /// A list of scalars, one a line.
+    fn list(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+        let DeValue::Array(items) = value.get_ref() else { return self.value(value) };
+        let mut texts = Vec::new();
+        for item in items.iter() {
+            texts.push(self.value(item)?.0);
+        }
+        Some(Value(texts.join("\n")))
     }
 
     /// A value with its placeholders replaced; `None` for tables and lists.

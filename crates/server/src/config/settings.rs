@@ -11,6 +11,8 @@ use penstock_message::Conversion;
 use penstock_transports::http::{HttpLimits, HttpTimeouts};
 use penstock_transports::sql::Mapping;
 
+use super::{Adapter, Opening};
+
 /// The original's offset when nothing is said.
 const OFFSET: u16 = 10;
 const HTTP_PORT: u16 = 8280;
@@ -80,6 +82,10 @@ pub struct Settings {
     pub strict_ready: bool,
     /// How managed APIs are served.
     pub gateway: Arc<GatewayConfig>,
+    /// Whether the ports of managed APIs are open.
+    pub gateway_opening: Opening,
+    /// How APIs are deployed over HTTPS.
+    pub adapter: Adapter,
     /// What managed APIs keep across reloads.
     pub gateway_state: Arc<GatewayState>,
 }
@@ -152,6 +158,8 @@ impl Default for Settings {
             watch: true,
             strict_ready: false,
             gateway: Arc::default(),
+            gateway_opening: Opening::default(),
+            adapter: Adapter::default(),
             gateway_state: Arc::default(),
         }
     }
@@ -173,6 +181,15 @@ impl Settings {
         self.admin_port.unwrap_or_else(|| ADMIN_PORT.saturating_add(self.offset))
     }
 
+    /// Whether the ports of managed APIs are open, given whether there is one.
+    pub fn opens_gateway(&self, there_is_one: bool) -> bool {
+        match self.gateway_opening {
+            Opening::Always => true,
+            Opening::WhenNeeded => there_is_one || self.adapter.enabled,
+            Opening::Never => false,
+        }
+    }
+
     /// Threads that serve.
     pub fn worker_count(&self) -> usize {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -191,6 +208,9 @@ impl Settings {
         }
         for entry in self.databases.entries.iter().filter(|entry| entry.url.is_empty()) {
             mistakes.push(format!("`databases.{}` has no `url`", entry.name));
+        }
+        if self.adapter.enabled && self.adapter.users.is_empty() {
+            mistakes.push("`adapter.enabled` needs somebody who may deploy (`[adapter.users]`)".to_owned());
         }
         mistakes
     }

@@ -11,6 +11,11 @@ impl Value {
         self.0.trim()
     }
 
+    /// The texts of a list, which are kept one a line.
+    pub(super) fn list(&self) -> Vec<std::sync::Arc<str>> {
+        self.0.lines().map(str::trim).filter(|text| !text.is_empty()).map(Into::into).collect()
+    }
+
     pub(super) fn flag(&self) -> Result<bool, String> {
         match self.text().to_ascii_lowercase().as_str() {
             "true" => Ok(true),

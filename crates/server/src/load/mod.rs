@@ -3,8 +3,10 @@
 //! The loader reads files and says what each is; what an artifact means is the compiler's business. Nothing is left
 //! out silently: what a user would expect to be served and is not, is a note with its place.
 //!
-//! Start reading at [`load`], then `tree.rs` (folders), `archive.rs` (`.car`), `registry.rs` (keys of resources).
+//! Start reading at [`load`], then `tree.rs` (folders), `archive.rs` (`.car`), `api_project.rs`
+//! (API projects), `registry.rs` (keys of resources).
 
+mod api_project;
 mod archive;
 mod connector;
 mod descriptor;

@@ -69,6 +69,75 @@ pub(super) fn is_artifact(root: &str, bytes: &[u8]) -> bool {
     ARTIFACTS.contains(&root)
 }
 
+/// Whether a text is an API definition, or the descriptor of an API.
+pub(super) fn is_api(bytes: &[u8]) -> bool {
+    let mut found = false;
+    top_members(bytes, &mut |name, value| {
+        found |= matches!(name, "openapi" | "swagger" | "asyncapi") || (name == "type" && value == "api");
+    });
+    found
+}
+
+/// Whether a text that is called `api.yaml` describes an API: by its type, or as it was before there were types.
+pub(super) fn is_api_descriptor(bytes: &[u8]) -> bool {
+    let (mut typed, mut context, mut version) = (false, false, false);
+    top_members(bytes, &mut |name, value| {
+        typed |= name == "type" && matches!(value, "api" | "api_product" | "mcp_server");
+        context |= name == "context";
+        version |= name == "version";
+    });
+    typed || (context && version)
+}
+
+/// Gives every member of the outermost mapping of a YAML or JSON text, with its value when that is a word on the same
+/// line. Nothing is parsed: whoever reads the document will say what is wrong with it.
+fn top_members(bytes: &[u8], give: &mut dyn FnMut(&str, &str)) {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with('{') {
+        return top_members_of_json(text, give);
+    }
+    for line in text.lines().filter(|line| !line.starts_with([' ', '\t', '#', '-'])) {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        let value = value.split(" #").next().unwrap_or_default();
+        let bare = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+        give(&bare(name), &bare(value));
+    }
+}
+
+fn top_members_of_json(text: &str, give: &mut dyn FnMut(&str, &str)) {
+    let mut depth = 0usize;
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '[', '}', ']', '"']) {
+        let (found, behind) = rest.split_at(at + 1);
+        rest = behind;
+        match found.as_bytes().last() {
+            Some(b'{' | b'[') => depth += 1,
+            Some(b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {
+                let Some((name, after)) = json_text(rest) else { return };
+                rest = after;
+                let value = after.trim_start().strip_prefix(':');
+                if let Some(value) = value.filter(|_| depth == 1) {
+                    let value = value.trim_start().strip_prefix('"').and_then(json_text).map_or("", |(text, _)| text);
+                    give(name, value);
+                }
+            }
+        }
+    }
+}
+
+/// What stands before the closing quote, and what follows it.
+fn json_text(text: &str) -> Option<(&str, &str)> {
+    let mut escaped = false;
+    let end = text.find(|letter| {
+        let ends = letter == '"' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        ends
+    })?;
+    Some((&text[..end], &text[end + 1..]))
+}
+
 /// The files that attributes `src="file:…"` name.
 pub(super) fn file_sources(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
@@ -167,5 +236,25 @@ mod tests {
         for name in ["main.xml", "orders.xslt", "readme.xml", "notes.txt"] {
             assert!(!is_clutter(name), "{name}");
         }
+    }
+
+    #[test]
+    fn knows_definitions_from_resources() {
+        for (text, expected) in [
+            ("openapi: 3.0.1\ninfo: {}", true),
+            ("---\n# c\n'swagger': '2.0'", true),
+            ("type: api # x\ndata:\n", true),
+            ("type: application\n", false),
+            ("info:\n  openapi: 3.0.1\n", false),
+            ("{\"info\": {\"openapi\": 1, \"x\": \"}\\\"\"}, \"openapi\": \"3.0.0\"}", true),
+            ("{\"a\": {\"swagger\": \"2.0\"}, \"b\": \"swagger\"}", false),
+            ("{\"type\" : \"api\"}", true),
+            ("{\"never closed", false),
+            ("<api/>", false),
+        ] {
+            assert_eq!(is_api(text.as_bytes()), expected, "{text}");
+        }
+        assert!(is_api_descriptor(b"name: A\ncontext: /a\nversion: 1\n"));
+        assert!(!is_api_descriptor(b"name: A\nversion: 1\n"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Loader, registry, sniff};
+use super::{Loader, api_project, registry, sniff};
 
 /// Folders inside folders inside folders: deeper is a loop of links.
 const DEPTH_MAX: usize = 32;
@@ -26,7 +26,8 @@ impl Loader {
         match extension(path).as_str() {
             "car" => self.archive_file(path),
             "xml" | "dbs" => self.artifact_file(path, true),
-            "zip" => self.leave_out(path, CONNECTOR),
+            "zip" => self.zip_file(path, CONNECTOR),
+            "json" | "yaml" | "yml" if self.definition_file(path) => {}
             "properties" | "env" | "toml" => {
                 // Read for values by the configuration, see `config`.
             }
@@ -66,6 +67,9 @@ impl Loader {
         if registry::is_root(folder) {
             return self.registry_root(folder);
         }
+        if api_project::is_project(folder) {
+            return self.project_folder(folder);
+        }
         let project = folder.join(PROJECT);
         if project.is_dir() {
             return self.project(&project);
@@ -96,7 +100,8 @@ impl Loader {
             "car" => self.archive_file(path),
             "xml" | "dbs" => self.artifact_file(path, false),
             "java" | "class" | "jar" => self.leave_out(path, JAVA),
-            "zip" => self.leave_out(path, CONNECTOR),
+            "zip" => self.zip_file(path, CONNECTOR),
+            "json" | "yaml" | "yml" if self.definition_file(path) => {}
             "xslt" | "xsl" | "xsd" | "wsdl" | "json" | "yaml" | "yml" | "js" | "dmc" | "xquery" | "xq" => {
                 self.leave_out(path, FOREIGN_RESOURCE);
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::ports::Level;
+use penstock_gateway::GatewayPorts;
 
 use super::ports::Ports;
 use crate::build::Built;
@@ -20,6 +21,9 @@ const SERVICES_MAX: usize = 60;
 
 /// The text, ready to be printed when everything is served.
 pub(super) struct Banner {
+    /// The ports of integrations.
+    ports: String,
+    /// Everything else.
     text: String,
     compiled: Duration,
 }
@@ -41,6 +45,7 @@ impl Banner {
             }
             None => text.push_str("  HTTPS    off\n"),
         }
+        let ports = std::mem::take(&mut text);
         let _ = writeln!(text, "  health   http://{host}:{}/healthz   metrics /metric-service/metrics", served.admin);
         if settings.trust_all {
             text.push_str("  warning  certificates of backends are not checked (tls.trust_all)\n");
@@ -56,14 +61,26 @@ impl Banner {
         if built.artifacts.is_empty() {
             text.push_str("  nothing is deployed: every request gets 404\n");
         }
-        Banner { text, compiled: built.took }
+        Banner { ports, text, compiled: built.took }
+    }
+
+    /// Adds the ports of managed APIs.
+    pub(super) fn add_gateway(&mut self, open: Option<GatewayPorts>, settings: &Settings) {
+        let host = &settings.hostname;
+        let Some(open) = open else { return };
+        let https = if settings.https { format!("   https://{host}:{}", open.https) } else { String::new() };
+        let shared = if open.shared { "  (integrations too)" } else { "" };
+        let _ = writeln!(self.ports, "  APIs     http://{host}:{}{https}{shared}", open.http);
     }
 
     /// The text, with the time from the start of the process until now.
     pub(super) fn text(&self, elapsed: Duration) -> String {
         let (total, compiled) = (millis(elapsed), millis(self.compiled));
         let version = env!("CARGO_PKG_VERSION");
-        format!("Penstock {version} is ready after {total} ms ({compiled} ms to load and compile)\n{}", self.text)
+        format!(
+            "Penstock {version} is ready after {total} ms ({compiled} ms to load and compile)\n{}{}",
+            self.ports, self.text
+        )
     }
 }
 
@@ -73,6 +90,9 @@ fn millis(time: Duration) -> String {
 
 fn services(text: &mut String, built: &Built) {
     let mut lines: Vec<String> = Vec::new();
+    for (name, address) in built.program.routes.router.iter().flat_map(|router| router.services()) {
+        lines.push(format!("  managed  {name:<30} {address}"));
+    }
     for api in built.program.routes.apis() {
         lines.push(format!("  api      {:<30} {}", api.name, api.context));
     }

@@ -26,6 +26,7 @@ use penstock_engine::database::Databases;
 use penstock_engine::ports::{Environment, Level};
 use penstock_transports::http::shutdown;
 use penstock_transports::sql::Sql;
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::build::{BuildOptions, Built};
 use crate::command::Failure;
@@ -91,15 +92,23 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         http_port: served.http,
         https_port: served.https.unwrap_or_default(),
     });
-    let banner = banner::Banner::new(&built, &settings, &surroundings, &ports);
+    let mut banner = banner::Banner::new(&built, &settings, &surroundings, &ports);
+    let wants_gateway = settings.opens_gateway(built.good("managed-api") > 0);
     let Built { program, diagnostics, artifacts, .. } = built;
     let current = Current::new(Arc::new(program));
     let state = Arc::new(State::new(current.clone(), artifacts, diagnostics, logs.log.clone(), &settings, served));
     let (trigger, stop) = shutdown();
+    let channels = (0..settings.worker_count()).map(|_| unbounded_channel());
+    let (senders, receivers): (Vec<_>, Vec<_>) = channels.unzip();
+    state.may_open(ports.gateway.clone(), senders);
+    if wants_gateway {
+        state.open_gateway()?;
+    }
+    banner.add_gateway(state.gateway_ports(), &settings);
     let Ports { workers, admin, tls_client, .. } = ports;
     let databases: Arc<dyn Databases> = Arc::new(Sql::new(settings.databases.clone(), tls_client.clone()));
     let mut threads = Vec::new();
-    for (index, listeners) in workers.into_iter().enumerate() {
+    for (index, (listeners, more)) in workers.into_iter().zip(receivers).enumerate() {
         let shared = worker::Shared {
             settings: settings.clone(),
             tls: tls_client.clone(),
@@ -110,6 +119,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
             databases: databases.clone(),
             state: state.clone(),
             stop: stop.clone(),
+            more,
         };
         threads.push(worker::start(index, listeners, shared)?);
     }

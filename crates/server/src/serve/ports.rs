@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
+use penstock_gateway::GatewayPorts;
 use penstock_transports::http::tls::{
     ClientCertificates, ClientTrust, Identity, TlsClient, TlsServer, read_certificates,
 };
@@ -25,6 +26,50 @@ pub(super) struct Ports {
     pub(super) self_signed: bool,
     http: u16,
     https: Option<u16>,
+    /// For managed APIs, once they are wanted.
+    pub(super) gateway: Opener,
+}
+
+/// Opens the ports of managed APIs, at the start or when the first API is deployed.
+#[derive(Clone)]
+pub(super) struct Opener {
+    settings: Settings,
+    tls: Option<Arc<TlsServer>>,
+    http: u16,
+    https: Option<u16>,
+}
+
+impl Opener {
+    /// Binds the ports for every worker, those excepted that serve integrations already: with the offset 0 both have the
+    /// same numbers, and APIs are looked for first.
+    pub(super) fn open(&self) -> Result<(GatewayPorts, Vec<Vec<HttpListener>>), Failure> {
+        let settings = &self.settings;
+        let count = settings.worker_count();
+        let (http_port, https_port) = (settings.gateway.http_port, settings.gateway.https_port);
+        let mut ports = GatewayPorts { http: http_port, https: https_port, shared: false };
+        let mut spreads = Vec::new();
+        if http_port != 0 && http_port == self.http {
+            ports.shared = true;
+        } else {
+            let config = listener_config(settings, count, None);
+            spreads.push(Spread::new(settings.host, http_port, config, "gateway.http_port", settings)?);
+        }
+        if https_port != 0 && Some(https_port) == self.https {
+            ports.shared = true;
+        } else if let Some(tls) = &self.tls {
+            let config = listener_config(settings, count, Some(tls.clone()));
+            spreads.push(Spread::new(settings.host, https_port, config, "gateway.https_port", settings)?);
+        }
+        let mut workers = Vec::with_capacity(count);
+        for _ in 0..count {
+            workers.push(spreads.iter_mut().map(Spread::next).collect::<Result<Vec<_>, _>>()?);
+        }
+        for spread in &spreads {
+            let port = spread.address.port();
+            if spread.key == "gateway.http_port" { ports.http = port } else { ports.https = port }
+        }
+        Ok((ports, workers))
+    }
 }
 
 impl Ports {
@@ -35,9 +80,9 @@ impl Ports {
         let count = settings.worker_count();
         let plain = listener_config(settings, count, None);
         let mut http = Spread::new(settings.host, settings.http_port(), plain, "listener.http_port", settings)?;
-        let mut https = match server_tls {
+        let mut https = match &server_tls {
             Some(tls) => {
-                let config = listener_config(settings, count, Some(tls));
+                let config = listener_config(settings, count, Some(tls.clone()));
                 Some(Spread::new(settings.host, settings.https_port(), config, "listener.https_port", settings)?)
             }
             None => None,
@@ -54,13 +99,16 @@ impl Ports {
             workers.push(listeners);
         }
         let port = |spread: &Spread<'_>| spread.address.port();
+        let (http_port, https_port) = (port(&http), https.as_ref().map(port));
+        let gateway = Opener { settings: settings.clone(), tls: server_tls, http: http_port, https: https_port };
         Ok(Ports {
             workers,
             admin,
             tls_client,
             self_signed: settings.https && settings.keystore.is_none(),
-            http: port(&http),
-            https: https.as_ref().map(port),
+            http: http_port,
+            https: https_port,
+            gateway,
         })
     }
 
@@ -103,12 +151,17 @@ impl<'s> Spread<'s> {
     fn refused(&self, error: &ListenError) -> Failure {
         let hint = match error.cause.kind() {
             std::io::ErrorKind::AddrInUse => {
+                let (port, key) = (self.address.port(), self.key);
                 let other = self.settings.offset.saturating_add(100);
+                // The offset moves integrations; managed APIs have the ports of the other product.
+                let offset = if key.starts_with("gateway.") {
+                    String::new()
+                } else {
+                    format!(", or start with `--offset {other}`")
+                };
                 format!(
-                    ": another program listens there (`ss -ltnp 'sport = :{}'` names it); end it, or start with `--offset {other}`, \
-                     or set `{}` in penstock.toml",
-                    self.address.port(),
-                    self.key
+                    ": another program listens there (`ss -ltnp 'sport = :{port}'` names it); end it{offset}, or set `{key}` \
+                     in penstock.toml"
                 )
             }
             std::io::ErrorKind::PermissionDenied => {

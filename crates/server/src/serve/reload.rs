@@ -115,7 +115,20 @@ impl Reload {
         let Built { program, diagnostics, artifacts, took } = built;
         let good = artifacts.iter().filter(|artifact| artifact.good).count();
         self.state.current.swap(Arc::new(program));
+        let there_is_one = artifacts.iter().any(|artifact| artifact.good && artifact.kind == "managed-api");
         self.state.replace(artifacts, diagnostics);
+        if self.settings.opens_gateway(there_is_one) {
+            match self.state.open_gateway() {
+                Ok(None) => {}
+                Ok(Some(ports)) => {
+                    let (http, https) = (ports.http, ports.https);
+                    let text =
+                        format!("the first managed API: the ports {http} (HTTP) and {https} (HTTPS) are open now");
+                    log.say(Level::Info, "Reload", &text);
+                }
+                Err(failure) => log.say(Level::Error, "Reload", &format!("managed APIs are not served: {failure}")),
+            }
+        }
         log.say(
             Level::Info,
             "Reload",

@@ -5,9 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use penstock_compile::{ArtifactStatus, Diagnostic, Severity};
 use penstock_engine::{Current, Metrics};
-use penstock_transports::http::Counters;
+use penstock_gateway::{GatewayPorts, GatewayState};
+use penstock_transports::http::{Counters, HttpListener};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::Served;
+use super::ports::Opener;
+use crate::command::Failure;
 use crate::config::Settings;
 use crate::log::Log;
 
@@ -27,6 +31,12 @@ pub struct State {
     pub reloads: AtomicU64,
     /// See `reloads`.
     pub reloads_refused: AtomicU64,
+    /// Opens the ports of managed APIs.
+    gateway: Mutex<Option<Opener>>,
+    /// What managed APIs keep across reloads.
+    gateway_state: Arc<GatewayState>,
+    /// Where the workers take listeners that are opened later.
+    workers: Mutex<Vec<UnboundedSender<HttpListener>>>,
     draining: AtomicBool,
     artifacts: Mutex<Arc<Artifacts>>,
     cores: Mutex<Vec<CoreCounters>>,
@@ -79,6 +89,9 @@ impl State {
             strict_ready: settings.strict_ready,
             reloads: AtomicU64::new(0),
             reloads_refused: AtomicU64::new(0),
+            gateway: Mutex::default(),
+            gateway_state: settings.gateway_state.clone(),
+            workers: Mutex::default(),
             draining: AtomicBool::new(false),
             artifacts: Mutex::new(Artifacts::new(statuses, diagnostics)),
             cores: Mutex::default(),
@@ -94,6 +107,35 @@ impl State {
     pub fn replace(&self, statuses: Vec<ArtifactStatus>, diagnostics: Vec<Diagnostic>) {
         *self.artifacts.lock().unwrap_or_else(PoisonError::into_inner) = Artifacts::new(statuses, diagnostics);
         self.reloads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Says how the ports of managed APIs are opened, and who serves what comes in by them.
+    pub(super) fn may_open(&self, opener: Opener, workers: Vec<UnboundedSender<HttpListener>>) {
+        *self.gateway.lock().unwrap_or_else(PoisonError::into_inner) = Some(opener);
+        *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = workers;
+    }
+
+    /// Opens the ports of managed APIs, unless they are open. Says which they are when it was this call that opened them.
+    pub(super) fn open_gateway(&self) -> Result<Option<GatewayPorts>, Failure> {
+        let mut opener = self.gateway.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = opener.as_ref() else { return Ok(None) };
+        let (ports, listeners) = found.open()?;
+        // Before the first request: by it the router knows which ports are its own.
+        let _ = self.gateway_state.ports.set(ports);
+        let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        for (worker, listeners) in workers.iter().zip(listeners) {
+            for listener in listeners {
+                // A worker that ended needs no listener.
+                let _ = worker.send(listener);
+            }
+        }
+        *opener = None;
+        Ok(Some(ports))
+    }
+
+    /// The ports of managed APIs that are open.
+    pub fn gateway_ports(&self) -> Option<GatewayPorts> {
+        self.gateway_state.ports.get().copied()
     }
 
     /// Adds the counters of a core.

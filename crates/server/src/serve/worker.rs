@@ -10,6 +10,7 @@ use penstock_engine::{Core, Current, Dispatcher, Metrics};
 use penstock_transports::http::tls::TlsClient;
 use penstock_transports::http::{AccessLog, HttpListener, HttpSender, PerCore, SenderConfig, Shutdown};
 use tokio::runtime::LocalOptions;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::state::{CoreCounters, State};
 use crate::command::Failure;
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     pub(super) databases: Arc<dyn Databases>,
     pub(super) state: Arc<State>,
     pub(super) stop: Shutdown,
+    /// Listeners that are opened later.
+    pub(super) more: UnboundedReceiver<HttpListener>,
 }
 
 /// Starts a worker. It ends when it was told to stop and everything is drained.
@@ -48,7 +51,7 @@ pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) 
 }
 
 async fn work(listeners: Vec<HttpListener>, shared: Shared) {
-    let Shared { settings, tls, log, access, environment, current, databases, state, stop } = shared;
+    let Shared { settings, tls, log, access, environment, current, databases, state, stop, mut more } = shared;
     let per_core = PerCore::start();
     let config = SenderConfig { limits: settings.limits, timeouts: settings.timeouts, tls, ..SenderConfig::default() };
     let sender = Rc::new(HttpSender::new(&per_core, config));
@@ -62,10 +65,21 @@ async fn work(listeners: Vec<HttpListener>, shared: Shared) {
     for listener in listeners {
         serving.spawn_local(listener.serve(per_core.clone(), service.clone(), access.clone(), stop.clone()));
     }
-    while let Some(ended) = serving.join_next().await {
-        if let Ok(Err(cause)) = ended {
-            let text = format!("a listener ended: {cause}");
-            log.say(penstock_engine::ports::Level::Error, "Server", &text);
+    loop {
+        let ended = tokio::select! {
+            ended = serving.join_next() => ended,
+            Some(listener) = more.recv() => {
+                serving.spawn_local(listener.serve(per_core.clone(), service.clone(), access.clone(), stop.clone()));
+                continue;
+            }
+        };
+        match ended {
+            None => break,
+            Some(Ok(Err(cause))) => {
+                let text = format!("a listener ended: {cause}");
+                log.say(penstock_engine::ports::Level::Error, "Server", &text);
+            }
+            Some(_) => {}
         }
     }
 }

@@ -1,0 +1,127 @@
+//! API projects: folders and zip archives of `apictl`, and API definitions that stand by themselves.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use penstock_compile::InputKind;
+
+use super::archive::Archive;
+use super::{ARCHIVE_BYTES_MAX, FILE_BYTES_MAX, Loader, sniff};
+
+/// The names the descriptor of a project may have.
+const DESCRIPTORS: [&str; 3] = ["api.yaml", "api.yml", "api.json"];
+
+/// Folders of a project that a gateway reads; documents, pictures and the rest are for portals.
+const FOLDERS: [&str; 5] =
+    ["Definitions", "Meta-information", "Policies", "Client-certificates", "Endpoint-certificates"];
+
+/// Folders inside those folders: `Endpoint-certificates/interceptors` is the deepest there is.
+const DEPTH_MAX: usize = 4;
+
+/// Whether a file of a project is read, by its path inside the project.
+fn is_read(path: &str) -> bool {
+    match path.split_once('/') {
+        Some((folder, rest)) => {
+            FOLDERS.contains(&folder) && !sniff::is_editors(rest.rsplit('/').next().unwrap_or(rest))
+        }
+        None => DESCRIPTORS.contains(&path) || path.starts_with("deployment_environments."),
+    }
+}
+
+/// Whether a folder is a project: its descriptor describes an API.
+pub(super) fn is_project(folder: &Path) -> bool {
+    let describes = |path: &Path| small(path).is_some_and(|bytes| sniff::is_api_descriptor(&bytes));
+    DESCRIPTORS.iter().any(|name| describes(&folder.join(name)))
+}
+
+/// The bytes of a file to be looked at; whoever loads one that is too large says so.
+fn small(path: &Path) -> Option<Vec<u8>> {
+    let metadata = std::fs::metadata(path).ok()?;
+    (metadata.is_file() && metadata.len() <= FILE_BYTES_MAX).then(|| std::fs::read(path).ok()).flatten()
+}
+
+impl Loader {
+    /// Loads a project folder.
+    pub(super) fn project_folder(&mut self, folder: &Path) {
+        let project = folder.display().to_string();
+        self.project_files(folder, "", &project, 0);
+    }
+
+    fn project_files(&mut self, folder: &Path, inside: &str, project: &str, depth: usize) {
+        if depth > DEPTH_MAX {
+            return self.error(&folder.display().to_string(), format!("folders are nested deeper than {DEPTH_MAX}"));
+        }
+        for path in self.sorted(folder) {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let inside = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
+            if path.is_dir() {
+                if depth > 0 || FOLDERS.contains(&name) {
+                    self.project_files(&path, &inside, project, depth + 1);
+                }
+            } else if is_read(&inside)
+                && self.first_time(&path)
+                && let Some(bytes) = self.read(&path, FILE_BYTES_MAX)
+            {
+                self.input(
+                    &path.display().to_string(),
+                    bytes,
+                    InputKind::Api { project: project.into(), path: inside },
+                );
+            }
+        }
+    }
+
+    /// Loads a zip archive. One that is no project is a connector.
+    pub(super) fn zip_file(&mut self, path: &Path, otherwise: &'static str) {
+        if !self.first_time(path) {
+            return;
+        }
+        let Some(bytes) = self.read(path, ARCHIVE_BYTES_MAX) else { return };
+        if !self.zipped_project(path.display().to_string(), bytes) {
+            self.leave_out(path, otherwise);
+        }
+    }
+
+    /// Loads a project from an archive; whether it is one, or is broken and that was said.
+    pub(super) fn zipped_project(&mut self, name: String, bytes: Bytes) -> bool {
+        let mut archive = match Archive::open(name.clone(), bytes) {
+            Ok(archive) => archive,
+            Err(reason) => {
+                self.error(&name, format!("not an API project: {reason}"));
+                return true;
+            }
+        };
+        let names = archive.names();
+        // `apictl` puts everything below one folder; a person may not.
+        let descriptor =
+            |root: &str| DESCRIPTORS.iter().any(|name| names.binary_search(&format!("{root}{name}")).is_ok());
+        let folder = names.first().and_then(|name| name.split_once('/')).map(|(folder, _)| format!("{folder}/"));
+        let root = match folder {
+            _ if descriptor("") => String::new(),
+            Some(folder) if descriptor(&folder) => folder,
+            _ => return false,
+        };
+        for entry in names {
+            let Some(inside) = entry.strip_prefix(&root).filter(|inside| is_read(inside)) else { continue };
+            match archive.read(&entry) {
+                Ok((file, bytes)) => {
+                    let kind = InputKind::Api { project: name.as_str().into(), path: inside.to_owned() };
+                    self.input(&file, bytes, kind);
+                }
+                Err((at, message)) => self.note(penstock_compile::Severity::Error, at, message),
+            }
+        }
+        true
+    }
+
+    /// A definition or descriptor that stands by itself; `false` when the file is none.
+    pub(super) fn definition_file(&mut self, path: &Path) -> bool {
+        let Some(bytes) = small(path).filter(|bytes| sniff::is_api(bytes)) else { return false };
+        if self.first_time(path) {
+            let file = path.display().to_string();
+            let kind = InputKind::Api { project: file.as_str().into(), path: String::new() };
+            self.input(&file, Bytes::from(bytes), kind);
+        }
+        true
+    }
+}
