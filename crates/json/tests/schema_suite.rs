@@ -1,6 +1,5 @@
 //! The test suite of the JSON Schema organisation (<https://github.com/json-schema-org/JSON-Schema-Test-Suite>).
 //! Runs when `JSON_SCHEMA_TESTS` names a folder with `draft4`, `draft6` and so on.
-#![expect(clippy::print_stderr, reason = "says what ran and what did not")]
 
 use std::path::Path;
 

@@ -37,6 +37,7 @@ mod sequence;
 mod switch;
 mod throw_error;
 mod transaction;
+mod validate;
 mod variable;
 mod xslt;
 
@@ -89,6 +90,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
     switch::KIND,
     throw_error::KIND,
     transaction::KIND,
+    validate::KIND,
     variable::KIND,
     xslt::KIND,
     xslt::FAST,
@@ -120,7 +122,6 @@ pub const KNOWN: &[&str] = &[
     "smooks",
     "spring",
     "throttle",
-    "validate",
     "xquery",
 ];
 

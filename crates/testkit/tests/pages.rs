@@ -1,5 +1,5 @@
 //! Every page of `docs/mediators`, and the one on security, runs and shows what happens; every mediator has one.
-//! `UPDATE=1` writes what happens into the pages and the compatibility table.
+//! `UPDATE=1` writes what happens into the pages and the compatibility table; `PAGE=name` runs one page only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,9 @@ fn pages_show_what_happens() {
         fs::read_dir(root().join("docs/mediators")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.push(root().join("docs/security.md"));
     files.sort();
+    if let Ok(only) = std::env::var("PAGE") {
+        files.retain(|file| file.file_stem().is_some_and(|stem| *stem == *only));
+    }
     for file in files {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
         let page = fs::read_to_string(&file).unwrap();
