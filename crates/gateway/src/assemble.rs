@@ -8,6 +8,7 @@ use penstock_compile::Compiler;
 use penstock_engine::route::Operation;
 use penstock_engine::{Mediator, Step};
 
+use crate::observe::OperationObserver;
 use crate::policy::{AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, operation};
 use crate::router::{Base, PathPattern, Routes, Target};
 use crate::{Gateway, place};
@@ -137,8 +138,8 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             in_sequence: Some(self.cx.add_sequence(request_flow)),
             out_sequence: Some(self.cx.add_sequence(response_flow)),
             fault_sequence: own_faults.or(self.frame.fault_sequence),
+            observer: Some(OperationObserver::of(self.gateway, &site)),
             at: place(&site.operation.at),
-            ..Operation::default()
         };
         Target { site, operation: Arc::new(operation) }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use penstock_catalog::Cors;
 
+use crate::observe::TracingConfig;
 use crate::policy::limits::LimitsConfig;
 use crate::upstream::UpstreamConfig;
 
@@ -32,6 +33,8 @@ pub struct GatewayConfig {
     pub upstream: UpstreamConfig,
     /// Limits by name, and who is refused.
     pub limits: LimitsConfig,
+    /// Where spans go.
+    pub tracing: TracingConfig,
     /// How interceptor services are treated.
     pub interceptors: InterceptorConfig,
 }
@@ -83,6 +86,7 @@ impl Default for GatewayConfig {
             route_timeout: Duration::from_secs(60),
             upstream: UpstreamConfig::default(),
             limits: LimitsConfig::default(),
+            tracing: TracingConfig::default(),
             interceptors: InterceptorConfig::default(),
         }
     }

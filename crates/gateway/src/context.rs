@@ -7,6 +7,7 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::Headers;
 
+use crate::observe::Trace;
 use crate::policy::Site;
 use crate::policy::interceptor::Interception;
 use crate::policy::limits::Metered;
@@ -22,6 +23,8 @@ pub struct CallContext {
     pub caller: RefCell<Caller>,
     /// Its way to the backend.
     pub upstream: UpstreamCall,
+    /// Its place in a trace.
+    pub(crate) trace: Trace,
     /// Limits in bytes that it was counted under.
     pub(crate) metered: RefCell<Vec<Metered>>,
     /// What interceptor services of both flows share.
@@ -65,6 +68,7 @@ impl CallContext {
             path_values,
             caller: RefCell::default(),
             upstream: UpstreamCall::default(),
+            trace: Trace::default(),
             metered: RefCell::default(),
             interception: RefCell::default(),
             set_aside: RefCell::default(),

@@ -13,6 +13,7 @@ mod config;
 mod context;
 mod error;
 mod import;
+mod observe;
 mod policy;
 mod router;
 mod state;
@@ -27,8 +28,11 @@ use penstock_engine::Place;
 pub use config::{ErrorStyle, GatewayConfig};
 pub use context::CallContext;
 pub use error::{GatewayError, codes};
+pub use observe::TracingConfig;
+pub use policy::limits::{CustomLimit, LimitsConfig};
 pub use policy::{POLICIES, PolicyKind, Site};
 pub use state::{GatewayPorts, GatewayState};
+pub use upstream::{HealthCheckConfig, UpstreamCall, UpstreamConfig};
 
 /// Compiles API projects. One for each compilation; what outlives a reload is in [`GatewayState`].
 pub struct Gateway {
@@ -50,6 +54,7 @@ impl Gateway {
         if apis.is_empty() && !inputs.iter().any(|input| matches!(input.kind, InputKind::Api { .. })) {
             return Vec::new();
         }
+        self.state.spans.configure(&self.config.tracing);
         let mut statuses = Vec::new();
         let mut routes = router::Routes::default();
         for imported in import::projects(inputs, &self.config, cx) {

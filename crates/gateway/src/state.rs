@@ -1,5 +1,6 @@
 //! What outlives a reload: counters, keys, caches. One for the process.
 
+use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use penstock_catalog::Plan;
 use penstock_engine::ports::Outbound;
 
+use crate::observe::{OperationMetrics, Spans};
 use crate::policy::limits::{Counters, Plans};
 use crate::upstream::{Clusters, HealthChecks};
 
@@ -24,6 +26,10 @@ pub struct GatewayState {
     pub(crate) clusters: Clusters,
     /// What was used of limits.
     pub(crate) counters: Counters,
+    /// Requests by operation.
+    pub(crate) metrics: OperationMetrics,
+    /// Spans that wait to be sent.
+    pub(crate) spans: Spans,
     plans: Mutex<Option<(Vec<Plan>, Arc<Plans>)>>,
 }
 
@@ -41,14 +47,27 @@ pub struct GatewayPorts {
 impl GatewayState {
     /// Does for ever what no request may wait for: health checks, and whatever else is due. Runs on the management
     /// runtime, with a sender of its own.
-    pub async fn run_background(&self, _outbound: Rc<dyn Outbound>) {
+    pub async fn run_background(&self, outbound: Rc<dyn Outbound>) {
         let sweep = async {
             loop {
                 tokio::time::sleep(SWEEP).await;
                 self.counters.sweep();
             }
         };
-        tokio::join!(self.health.run(), sweep);
+        tokio::join!(self.health.run(), self.spans.run(outbound), sweep);
+    }
+
+    /// Writes counters and latencies in the text format of Prometheus.
+    pub fn write_metrics(&self, page: &mut String) {
+        self.metrics.write(page);
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(
+            page,
+            "# HELP penstock_gateway_spans_dropped_total Spans that the receiver did not get.\n\
+             # TYPE penstock_gateway_spans_dropped_total counter\n\
+             penstock_gateway_spans_dropped_total {}",
+            self.spans.dropped()
+        );
     }
 
     /// What was used of limits, of those whose key holds `part`: key, amount, milliseconds until it starts anew.

@@ -69,4 +69,4 @@ pub struct PolicyKind {
 }
 
 /// All policies, in the order of the request flow.
-pub const POLICIES: &[PolicyKind] = &[cors::KIND, deny::KIND, key_type::KIND, limits::KIND, operation::KIND, interceptor::KIND, mock::KIND, crate::upstream::KIND];
+pub const POLICIES: &[PolicyKind] = &[crate::observe::TRACE, cors::KIND, deny::KIND, key_type::KIND, limits::KIND, operation::KIND, interceptor::KIND, mock::KIND, crate::upstream::KIND];

@@ -68,6 +68,8 @@ impl Upstreams {
         let kept = request::body(exchange, several.then_some(self.config.upstream.replay_bytes_max)).await?;
         let mut asked: Vec<usize> = Vec::new();
         let mut repeated = 0;
+        // Held while a repetition is under way.
+        let mut _right = None;
         let outcome = loop {
             let Some(index) = backends.pick(&asked) else { break Err(unreachable()) };
             let body = match &kept {
@@ -78,7 +80,7 @@ impl Upstreams {
             let Some(pause) = self.again(backends, &outcome, &mut asked, index, &mut repeated, kept.is_some()) else {
                 break outcome;
             };
-            let _right = match backends.breaker.as_ref().map(|breaker| breaker.may_retry()) {
+            _right = match backends.breaker.as_ref().map(|breaker| breaker.may_retry()) {
                 Some(Err(())) => break outcome,
                 Some(Ok(right)) => right,
                 None => None,
@@ -91,7 +93,6 @@ impl Upstreams {
                 tokio::time::sleep(pause).await;
             }
         };
-        let outcome = outcome.map_err(told);
         context.upstream.ended(started.elapsed(), outcome.as_ref().err().map(flag_of));
         let mut reply = outcome?;
         if let Some(permit) = permit {
@@ -112,7 +113,10 @@ impl Upstreams {
         let host = &backends.hosts[index];
         let url = request::url(host, request::rest(exchange, &self.site));
         context.upstream.sending(&host.authority, &url, host.origin_bytes);
-        let headers = request::headers(&exchange.message.headers, backends);
+        let mut headers = request::headers(&exchange.message.headers, backends);
+        if let Some(field) = context.trace.field() {
+            headers.set("traceparent", field);
+        }
         let outgoing = Outgoing {
             url,
             method: exchange.message.method.clone(),
@@ -179,24 +183,15 @@ fn unreachable() -> Fault {
     GatewayError::new(codes::UPSTREAM_CONNECTION_FAILED).into()
 }
 
-/// A transport's fault as the gateway tells it. The cause stays for the log; the client is not told where backends are.
-fn told(fault: Fault) -> Fault {
-    if fault.side != Side::Backend && fault.number() != Some(engine_codes::CONNECTION_FAILED) {
-        return fault;
-    }
-    let code = match fault.number() {
-        Some(engine_codes::CONNECTION_TIMED_OUT) => codes::UPSTREAM_TIMEOUT,
-        _ => codes::UPSTREAM_CONNECTION_FAILED,
-    };
-    Fault { retry: fault.retry, at: fault.at, ..GatewayError::new(code).into() }
-}
-
 /// How Envoy abbreviates it.
 fn flag_of(fault: &Fault) -> &'static str {
     match fault.number() {
-        Some(codes::UPSTREAM_TIMEOUT) => "UT",
+        Some(codes::UPSTREAM_TIMEOUT | engine_codes::CONNECTION_TIMED_OUT) => "UT",
         Some(codes::UPSTREAM_OVERFLOW) => "UO",
-        Some(codes::UPSTREAM_CONNECTION_FAILED) => "UF",
-        _ => "DC",
+        Some(engine_codes::CONNECTION_CLOSED | engine_codes::SENDER_IO_SENDING) => "UC",
+        Some(engine_codes::PROTOCOL_VIOLATION) => "UPE",
+        Some(engine_codes::SENDER_IO_RECEIVING) => "UR",
+        _ if fault.side == Side::Client => "DC",
+        _ => "UF",
     }
 }

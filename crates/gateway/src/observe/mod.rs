@@ -1,0 +1,71 @@
+//! What a gateway tells of its requests: counters and latencies by operation, and spans for those who trace.
+//!
+//! Start reading at [`OperationObserver`]; `metrics.rs` counts, `trace.rs` knows W3C's context, `export.rs` sends spans
+//! away.
+
+mod export;
+mod metrics;
+mod trace;
+
+use std::sync::Arc;
+
+use penstock_engine::route::{Finished, Observer};
+
+use crate::context::CallContext;
+use crate::policy::Site;
+use crate::state::GatewayState;
+use crate::{Gateway, GatewayConfig};
+
+pub(crate) use export::Spans;
+pub(crate) use metrics::OperationMetrics;
+pub(crate) use trace::{TRACE, Trace};
+
+/// How requests are traced.
+#[derive(Debug, Clone)]
+pub struct TracingConfig {
+    /// Where spans go: the address of an OTLP receiver over HTTP (`http://localhost:4318/v1/traces`). Nothing is traced
+    /// without it.
+    pub endpoint: Option<Arc<str>>,
+    /// What part of the requests that no caller traces already, from 0 to 1.
+    pub ratio: f64,
+    /// `service.name`.
+    pub service: Arc<str>,
+}
+
+impl Default for TracingConfig {
+    fn default() -> TracingConfig {
+        TracingConfig { endpoint: None, ratio: 1.0, service: "penstock".into() }
+    }
+}
+
+/// Is told of the finished requests of one operation.
+pub(crate) struct OperationObserver {
+    state: Arc<GatewayState>,
+    config: Arc<GatewayConfig>,
+    /// Its place among the counters.
+    index: usize,
+}
+
+impl OperationObserver {
+    pub(crate) fn of(gateway: &Gateway, site: &Site) -> Arc<dyn Observer> {
+        let index = gateway.state.metrics.index_of(site);
+        Arc::new(OperationObserver { state: gateway.state.clone(), config: gateway.config.clone(), index })
+    }
+}
+
+impl std::fmt::Debug for OperationObserver {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "OperationObserver({})", self.index)
+    }
+}
+
+impl Observer for OperationObserver {
+    fn finished(&self, finished: &Finished<'_>) {
+        self.state.metrics.count(self.index, finished.reply.status, finished.took);
+        if self.config.tracing.endpoint.is_some()
+            && let Some(context) = finished.extension.and_then(|extension| extension.downcast_ref::<CallContext>())
+        {
+            trace::finished(&self.state, context, finished);
+        }
+    }
+}
