@@ -28,6 +28,7 @@ use penstock_engine::Place;
 pub use config::{ErrorStyle, GatewayConfig};
 pub use context::CallContext;
 pub use error::{GatewayError, codes};
+pub use import::{Import, Imported, Project, ProjectFile};
 pub use observe::TracingConfig;
 pub use policy::limits::{CustomLimit, LimitsConfig};
 pub use policy::{POLICIES, PolicyKind, Site};
