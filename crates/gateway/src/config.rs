@@ -6,6 +6,7 @@ use penstock_catalog::Cors;
 
 use crate::observe::TracingConfig;
 use crate::policy::limits::LimitsConfig;
+use crate::security::SecurityConfig;
 use crate::upstream::UpstreamConfig;
 
 /// How a gateway behaves.
@@ -29,6 +30,8 @@ pub struct GatewayConfig {
     pub default_vhost: String,
     /// For a backend's whole answer, when its API says nothing; also the most an API may say.
     pub route_timeout: Duration,
+    /// How callers prove who they are.
+    pub security: SecurityConfig,
     /// How backends are treated.
     pub upstream: UpstreamConfig,
     /// Limits by name, and who is refused.
@@ -84,6 +87,7 @@ impl Default for GatewayConfig {
             vhosts: Vec::new(),
             default_vhost: String::new(),
             route_timeout: Duration::from_secs(60),
+            security: SecurityConfig::default(),
             upstream: UpstreamConfig::default(),
             limits: LimitsConfig::default(),
             tracing: TracingConfig::default(),

@@ -11,6 +11,7 @@ use crate::observe::Trace;
 use crate::policy::Site;
 use crate::policy::interceptor::Interception;
 use crate::policy::limits::Metered;
+use crate::security::Verified;
 use crate::upstream::UpstreamCall;
 
 /// One request on its way through the policies: the exchange's extension.
@@ -21,6 +22,8 @@ pub struct CallContext {
     pub path_values: Vec<String>,
     /// Who calls, once a policy found out.
     pub caller: RefCell<Caller>,
+    /// The token it called with.
+    pub(crate) credential: RefCell<Option<Rc<Verified>>>,
     /// Its way to the backend.
     pub upstream: UpstreamCall,
     /// Its place in a trace.
@@ -67,6 +70,7 @@ impl CallContext {
             site,
             path_values,
             caller: RefCell::default(),
+            credential: RefCell::default(),
             upstream: UpstreamCall::default(),
             trace: Trace::default(),
             metered: RefCell::default(),

@@ -16,7 +16,9 @@ mod import;
 mod observe;
 mod policy;
 mod router;
+pub mod security;
 mod state;
+mod system;
 mod upstream;
 
 use std::sync::Arc;
@@ -69,7 +71,8 @@ impl Gateway {
             let good = assemble::api(self, api, cx, &mut routes);
             statuses.push(ArtifactStatus { kind: "managed-api", name: api.name.to_string(), at: place(&api.at), good });
         }
-        cx.program.routes.router = Some(Arc::new(router::ApiRouter::new(self.config.clone(), self.state.clone(), routes, cx)));
+        cx.program.routes.router =
+            Some(Arc::new(router::ApiRouter::new(self.config.clone(), self.state.clone(), routes, cx)));
         statuses
     }
 }

@@ -10,6 +10,7 @@ use penstock_engine::ports::Outbound;
 
 use crate::observe::{OperationMetrics, Spans};
 use crate::policy::limits::{Counters, Plans};
+use crate::security::SecurityState;
 use crate::upstream::{Clusters, HealthChecks};
 
 /// How often counters that nobody needs are forgotten.
@@ -18,6 +19,8 @@ const SWEEP: Duration = Duration::from_secs(60);
 /// What outlives a reload.
 #[derive(Debug, Default)]
 pub struct GatewayState {
+    /// Keys, tokens, who subscribed to what.
+    pub security: Arc<SecurityState>,
     /// The ports that are open, once they are.
     pub ports: OnceLock<GatewayPorts>,
     /// Who is up.

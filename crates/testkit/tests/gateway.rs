@@ -4,19 +4,10 @@
 
 use penstock_testkit::gateway::{Answer, Backend, Setup, TestGateway, api};
 
-/// An API nobody has to prove anything to.
-fn open_api(base: &str, backend: &Backend, operations: &[&str]) -> penstock_catalog::Api {
-    let mut api = api(base, &backend.url(), operations);
-    for operation in &mut api.operations {
-        std::sync::Arc::get_mut(operation).unwrap().secured = false;
-    }
-    api
-}
-
 #[test]
 fn requests_reach_the_backend_and_answers_the_client() {
     let backend = Backend::start(|request| Answer::new(201, "text/plain", request.target.clone()).with("X-A", "b"));
-    let gateway = TestGateway::start(Setup::of([open_api("/a", &backend, &["GET /pet/{id}", "POST /pet"])]));
+    let gateway = TestGateway::start(Setup::of([api("/a", &backend.url(), &["GET /pet/{id}", "POST /pet"])]));
     for mut client in [gateway.client(), gateway.tls_client()] {
         let reply = client.get("/a/pet/7?x=1", &[]);
         assert_eq!((reply.status, reply.text().as_str(), reply.header("x-a")), (201, "/pet/7?x=1", Some("b")));
@@ -29,7 +20,7 @@ fn requests_reach_the_backend_and_answers_the_client() {
 #[test]
 fn backends_over_tls_are_trusted_when_the_test_says_so() {
     let backend = Backend::start_tls(|_| Answer::new(200, "text/plain", "secret"), None);
-    let apis = || [open_api("/a", &backend, &["GET /x"])];
+    let apis = || [api("/a", &backend.url(), &["GET /x"])];
     let gateway = TestGateway::start(Setup::of(apis()).trusting(&backend));
     assert_eq!(gateway.client().get("/a/x", &[]).text(), "secret");
     let gateway = TestGateway::start(Setup::of(apis()));

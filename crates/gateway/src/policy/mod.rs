@@ -8,6 +8,9 @@ mod action;
 mod answer_error;
 mod answer_options;
 mod ask;
+mod authenticate;
+mod availability;
+mod backend_jwt;
 mod builtin;
 mod cors;
 mod definition;
@@ -24,6 +27,8 @@ mod opa;
 pub(crate) mod operation;
 mod refuse;
 mod respond;
+mod scopes;
+mod subscription;
 mod synapse;
 
 use std::sync::Arc;
@@ -37,6 +42,7 @@ use crate::router::PathPattern;
 
 pub(crate) use answer_error::AnswerError;
 pub(crate) use answer_options::AnswerOptions;
+pub(crate) use authenticate::basic_credentials;
 pub(crate) use refuse::Refuse;
 pub(crate) use respond::Respond;
 
@@ -69,4 +75,19 @@ pub struct PolicyKind {
 }
 
 /// All policies, in the order of the request flow.
-pub const POLICIES: &[PolicyKind] = &[crate::observe::TRACE, cors::KIND, deny::KIND, key_type::KIND, limits::KIND, operation::KIND, interceptor::KIND, mock::KIND, crate::upstream::KIND];
+pub const POLICIES: &[PolicyKind] = &[
+    crate::observe::TRACE,
+    cors::KIND,
+    availability::KIND,
+    authenticate::KIND,
+    subscription::KIND,
+    scopes::KIND,
+    deny::KIND,
+    key_type::KIND,
+    limits::KIND,
+    backend_jwt::KIND,
+    operation::KIND,
+    interceptor::KIND,
+    mock::KIND,
+    crate::upstream::KIND,
+];

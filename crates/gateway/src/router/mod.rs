@@ -20,6 +20,7 @@ use crate::context::CallContext;
 use crate::error::{GatewayError, codes};
 use crate::policy::{AnswerError, Refuse, Site};
 use crate::state::GatewayState;
+use crate::system::System;
 
 pub use pattern::PathPattern;
 use table::{Found, Table};
@@ -85,6 +86,7 @@ pub(crate) struct ApiRouter {
     segments_max: usize,
     unknown: Arc<Operation>,
     other_method: Arc<Operation>,
+    system: System,
 }
 
 impl ApiRouter {
@@ -94,6 +96,7 @@ impl ApiRouter {
         routes: Routes,
         cx: &mut Compiler<'_>,
     ) -> ApiRouter {
+        let system = System::new(&config, &state, cx);
         let mut refusing = |code| {
             let step = |mediator, kind| Step { mediator, kind, at: Default::default() };
             let refuse = step(Box::new(Refuse(GatewayError::new(code))), "route");
@@ -115,7 +118,7 @@ impl ApiRouter {
             served.push(Served::new(base));
             served.sort_by_key(|served| served.base.hosts.is_empty());
         }
-        ApiRouter { config, state, bases, segments_max, unknown, other_method }
+        ApiRouter { config, state, bases, segments_max, unknown, other_method, system }
     }
 
     /// The API with the longest base path that a path begins with, and the rest of the path.
@@ -205,6 +208,11 @@ impl Router for ApiRouter {
         let line = &client.line;
         let host = message.headers.get("host");
         let found = self.find(line.path(), line.method.as_str(), host, line.secure);
+        if found.is_none()
+            && let Some(operation) = self.system.find(client, message)
+        {
+            return Some(Routed { operation, extension: None });
+        }
         // On a port of both, what no API is for belongs to integrations.
         if shared && found.is_none() {
             return None;

@@ -32,7 +32,15 @@ fn router(apis: &[(&str, &str, &[&str], &[(&str, &str)])]) -> ApiRouter {
     }
     let segments_max = bases.keys().map(|base| base.matches('/').count()).max().unwrap_or_default();
     let (unknown, other_method) = (Arc::default(), Arc::default());
-    ApiRouter { config: Arc::default(), state: Arc::default(), bases, segments_max, unknown, other_method }
+    ApiRouter {
+        config: Arc::default(),
+        state: Arc::default(),
+        bases,
+        segments_max,
+        unknown,
+        other_method,
+        system: Default::default(),
+    }
 }
 
 fn found(router: &ApiRouter, method: &str, host: &str, path: &str) -> String {

@@ -6,7 +6,7 @@
 //! let backend = Backend::echo();
 //! let gateway = TestGateway::start(Setup::of([api("/pets", &backend.url(), &["GET /pet/{id}"])]));
 //! let reply = gateway.client().get("/pets/pet/1", &[]);
-//! assert_eq!(reply.status, 401);
+//! assert_eq!(reply.status, 204);
 //! ```
 //!
 //! Start reading at [`Setup`] and [`TestGateway`].
@@ -22,11 +22,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use penstock_catalog::{Api, Cluster, Endpoints, Operation};
-use penstock_compile::{
-    ArtifactStatus, CompileOptions, Compiler, Front, Input, InputKind, Severity, compile_with,
-};
+use penstock_compile::{ArtifactStatus, CompileOptions, Compiler, Front, Input, InputKind, Severity, compile_with};
 use penstock_engine::ports::{Environment, Level, LogSink, Record, Service};
 use penstock_engine::{Core, Current, Dispatcher, Metrics};
+use penstock_gateway::security::{Claims, Encoding, issue};
 use penstock_gateway::{Gateway, GatewayConfig, GatewayState};
 use penstock_transports::http::tls::{ClientCertificates, ClientTrust, Identity, TlsClient, TlsServer};
 use penstock_transports::http::{HttpListener, HttpSender, ListenerConfig, PerCore, SenderConfig, ShutdownTrigger};
@@ -96,13 +95,13 @@ pub fn project(name: &str, files: &[(&str, &str)]) -> Vec<Input> {
     files.iter().map(input).collect()
 }
 
-/// An API made in code: a base path, the address of its backend, `METHOD /path` for each operation. It is secured as
-/// APIs are that say nothing about it.
+/// An API made in code: a base path, the address of its backend, `METHOD /path` for each operation. Nobody has to
+/// prove anything to it.
 pub fn api(base_path: &str, backend: &str, operations: &[&str]) -> Api {
     let cluster = Cluster { urls: vec![backend.into()], ..Cluster::default() };
     let operation = |line: &&str| {
         let (method, path) = line.split_once(' ').expect("`METHOD /path`");
-        Arc::new(Operation { method: method.into(), path: path.into(), secured: true, ..Operation::default() })
+        Arc::new(Operation { method: method.into(), path: path.into(), ..Operation::default() })
     };
     Api {
         name: base_path.trim_start_matches('/').into(),
@@ -112,6 +111,15 @@ pub fn api(base_path: &str, backend: &str, operations: &[&str]) -> Api {
         operations: operations.iter().map(operation).collect(),
         ..Api::default()
     }
+}
+
+/// The same, secured as APIs are that say nothing about it: it takes tokens.
+pub fn secured_api(base_path: &str, backend: &str, operations: &[&str]) -> Api {
+    let mut api = api(base_path, backend, operations);
+    for operation in &mut api.operations {
+        Arc::make_mut(operation).secured = true;
+    }
+    api
 }
 
 /// A running gateway. It ends when it is dropped.
@@ -144,7 +152,8 @@ impl TestGateway {
         let Setup { mut config, state, apis, inputs, trust, identity } = setup;
         let server = Identity::self_signed(&["localhost".to_owned()]).expect("a certificate");
         let certificate = CertificateDer::from(server.certificate_der().expect("it has one").to_vec());
-        let tls = TlsServer::new(&server, &ClientCertificates::default(), true).expect("the certificate is usable");
+        let asked = ClientCertificates::Any(state.security.wants_certificates());
+        let tls = TlsServer::new(&server, &asked, true).expect("the certificate is usable");
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let bind = |tls| {
             let config = ListenerConfig { tls, ..ListenerConfig::default() };
@@ -162,6 +171,7 @@ impl TestGateway {
             tls: ClientTrust { extra_roots: trust, identity, ..ClientTrust::default() },
             log: log.clone(),
             current: current.clone(),
+            state: gateway.state.clone(),
         };
         let thread = std::thread::spawn(move || worker.run(ready));
         let trigger = started.recv_timeout(PATIENCE).expect("the gateway starts");
@@ -200,6 +210,21 @@ impl TestGateway {
     /// A connection with TLS that shows a certificate.
     pub fn certified_client(&self, identity: &ClientIdentity) -> Client {
         Client::https(self.https, &self.certificate, Some(identity))
+    }
+
+    /// A token of the gateway's own issuer with these claims besides; it is good for an hour unless they say otherwise.
+    pub fn token(&self, claims: &serde_json::Value) -> String {
+        let mut all = Claims::lasting(3600);
+        all.set("iss", &*self.gateway.config.security.own_issuer);
+        for (name, value) in claims.as_object().into_iter().flatten() {
+            all.set(name, value.clone());
+        }
+        issue(self.state().security.signer(), &all, Encoding::Base64Url).expect("the gateway has a key")
+    }
+
+    /// The same as the value of `Authorization`.
+    pub fn bearer(&self, claims: &serde_json::Value) -> String {
+        format!("Bearer {}", self.token(claims))
     }
 
     /// Everything that was logged, a line each.
@@ -267,6 +292,7 @@ struct Worker {
     tls: ClientTrust,
     log: Arc<Lines>,
     current: Arc<Current>,
+    state: Arc<GatewayState>,
 }
 
 impl Worker {
@@ -282,6 +308,8 @@ impl Worker {
         let per_core = PerCore::start();
         let config = SenderConfig { tls: Arc::new(TlsClient::new(self.tls)), ..SenderConfig::default() };
         let sender = Rc::new(HttpSender::new(&per_core, config));
+        let (state, outbound) = (self.state, sender.clone());
+        tokio::task::spawn_local(async move { state.run_background(outbound).await });
         let environment = Arc::new(Environment::default());
         let core = Core::new(sender, self.log, environment, Arc::new(Metrics::default()), self.current);
         let service: Rc<dyn Service> = Dispatcher::new(core);

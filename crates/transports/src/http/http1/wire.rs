@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -44,6 +45,14 @@ impl Socket {
         match self {
             Socket::Plain(_) => None,
             Socket::Tls(tls) => tls.get_ref().1.alpn_protocol(),
+        }
+    }
+
+    /// The certificate the other side proved to own, in DER.
+    pub(crate) fn peer_certificate(&self) -> Option<Arc<[u8]>> {
+        match self {
+            Socket::Plain(_) => None,
+            Socket::Tls(tls) => tls.get_ref().1.peer_certificates()?.first().map(|own| own.as_ref().into()),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -34,6 +35,7 @@ pub(super) struct Connection {
     peer: SocketAddr,
     local: SocketAddr,
     secure: bool,
+    certificate: Option<Arc<[u8]>>,
     shared: Rc<Shared>,
 }
 
@@ -50,9 +52,10 @@ enum Next {
 impl Connection {
     pub(super) fn new(socket: Socket, peer: SocketAddr, local: SocketAddr, shared: &Rc<Shared>) -> Connection {
         let secure = matches!(socket, Socket::Tls(_));
+        let certificate = socket.peer_certificate();
         let timeouts = &shared.config.timeouts;
         let wire = Wire::new(socket, &shared.core, &shared.limits, timeouts.body, timeouts.write);
-        Connection { wire: Rc::new(RefCell::new(wire)), peer, local, secure, shared: shared.clone() }
+        Connection { wire: Rc::new(RefCell::new(wire)), peer, local, secure, certificate, shared: shared.clone() }
     }
 
     /// Answers requests until the connection ends. A client that begins HTTP/2 without asking gets it: what was
@@ -239,7 +242,13 @@ impl Connection {
             headers.set("Host", authority);
         }
         Request {
-            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol, certificate: None }),
+            client: Rc::new(Client {
+                line,
+                peer: self.peer,
+                local: self.local,
+                protocol,
+                certificate: self.certificate.clone(),
+            }),
             message: Message { headers, body, method, ..Message::default() },
         }
     }

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -38,6 +39,7 @@ const SEND_BUFFER_BYTES: usize = 256 * 1024;
 /// Serves a connection that speaks HTTP/2; `read` is what was read of it while finding out.
 pub(super) async fn serve(socket: Socket, read: BytesMut, peer: SocketAddr, local: SocketAddr, shared: &Rc<Shared>) {
     let secure = matches!(socket, Socket::Tls(_));
+    let certificate = socket.peer_certificate();
     let mut builder = h2::server::Builder::new();
     builder
         .max_concurrent_streams(STREAMS_MAX)
@@ -55,7 +57,7 @@ pub(super) async fn serve(socket: Socket, read: BytesMut, peer: SocketAddr, loca
     while let Some((request, respond)) =
         poll_fn(|cx| poll_accept(&mut connection, &mut waiting, &timer, &running, shared, cx)).await
     {
-        let stream = Stream { shared: shared.clone(), peer, local, secure };
+        let stream = Stream { shared: shared.clone(), peer, local, secure, certificate: certificate.clone() };
         let counted = running.clone();
         running.set(running.get() + 1);
         let timer = timer.clone();
@@ -117,6 +119,7 @@ struct Stream {
     peer: SocketAddr,
     local: SocketAddr,
     secure: bool,
+    certificate: Option<Arc<[u8]>>,
 }
 
 impl Stream {
@@ -180,7 +183,13 @@ impl Stream {
             Body::stream(Box::new(StreamBody::new(stream, length, &self.shared, failure)))
         };
         Request {
-            client: Rc::new(Client { line, peer: self.peer, local: self.local, protocol: "HTTP/2", certificate: None }),
+            client: Rc::new(Client {
+                line,
+                peer: self.peer,
+                local: self.local,
+                protocol: "HTTP/2",
+                certificate: self.certificate.clone(),
+            }),
             message: Message { headers, body, method, ..Message::default() },
         }
     }

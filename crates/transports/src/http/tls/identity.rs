@@ -76,6 +76,11 @@ impl Identity {
         Ok(Identity { chain, key: PrivatePkcs8KeyDer::from(pkcs8).into() })
     }
 
+    /// The private key in the form it has in its file: PKCS 8, PKCS 1 or SEC 1.
+    pub fn key_der(&self) -> &[u8] {
+        self.key.secret_der()
+    }
+
     /// The own certificate in PEM, to be trusted by clients.
     pub fn certificate_der(&self) -> Option<&[u8]> {
         self.chain.first().map(|certificate| certificate.as_ref())

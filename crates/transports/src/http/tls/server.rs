@@ -1,10 +1,14 @@
 //! The configuration of listeners.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustls::pki_types::CertificateDer;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
 use super::{Identity, TlsError, provider, refused};
 
@@ -18,6 +22,8 @@ pub enum ClientCertificates {
     Optional(Vec<CertificateDer<'static>>),
     /// A certificate of these authorities.
     Required(Vec<CertificateDer<'static>>),
+    /// Any certificate they have, while the flag is set: whoever reads it from a request decides whether it counts.
+    Any(Arc<AtomicBool>),
 }
 
 /// TLS of a listener, shared by all cores. Connections that are open keep what they began with.
@@ -49,6 +55,10 @@ fn configure(identity: &Identity, clients: &ClientCertificates, http2: bool) -> 
         ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(refused)?;
     let builder = match clients {
         ClientCertificates::None => builder.with_no_client_auth(),
+        ClientCertificates::Any(wanted) => {
+            let wanted = wanted.clone();
+            builder.with_client_cert_verifier(Arc::new(AnyClient { wanted, provider: provider() }))
+        }
         ClientCertificates::Optional(authorities) | ClientCertificates::Required(authorities) => {
             let mut roots = RootCertStore::empty();
             for authority in authorities {
@@ -65,4 +75,56 @@ fn configure(identity: &Identity, clients: &ClientCertificates, http2: bool) -> 
     let mut config = builder.with_single_cert(identity.chain.clone(), identity.key.clone_key()).map_err(refused)?;
     config.alpn_protocols = if http2 { vec![b"h2".to_vec(), b"http/1.1".to_vec()] } else { vec![b"http/1.1".to_vec()] };
     Ok(Arc::new(config))
+}
+
+/// Checks that a client holds the key of the certificate it shows, and nothing about the certificate.
+#[derive(Debug)]
+struct AnyClient {
+    wanted: Arc<AtomicBool>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for AnyClient {
+    fn offer_client_auth(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }

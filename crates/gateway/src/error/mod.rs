@@ -1,8 +1,16 @@
-//! What a gateway refuses, with the codes and statuses of the originals in one table.
+//! What a gateway refuses, with the codes and statuses of the originals in one table (`table.rs`), and what faults of
+//! the engine are called here (`engine.rs`).
+
+mod engine;
+mod table;
 
 use std::sync::Arc;
 
 use penstock_engine::{Fault, Side};
+
+use crate::config::ErrorStyle;
+pub(crate) use engine::{Told, told};
+pub(crate) use table::{Maker, Row, row};
 
 /// The codes policies raise. Each has one row in [`table`].
 pub mod codes {
@@ -12,6 +20,8 @@ pub mod codes {
     pub const METHOD_NOT_ALLOWED: u32 = 405;
     /// The API is blocked.
     pub const API_BLOCKED: u32 = 700700;
+    /// The query is not GraphQL.
+    pub const INVALID_QUERY: u32 = 900422;
     /// The API's limit.
     pub const API_LIMIT: u32 = 900800;
     /// The backend's limit.
@@ -28,6 +38,10 @@ pub mod codes {
     pub const CUSTOM_LIMIT: u32 = 900806;
     /// A burst.
     pub const BURST_LIMIT: u32 = 900807;
+    /// The query is nested too deep.
+    pub const QUERY_TOO_DEEP: u32 = 900820;
+    /// The query asks for too much.
+    pub const QUERY_TOO_COMPLEX: u32 = 900821;
     /// `Prefer` asks a mock for what it has not.
     pub const MOCK_BAD_PREFERENCE: u32 = 900870;
     /// A mock has no example for the status.
@@ -54,6 +68,8 @@ pub mod codes {
     pub const SUBSCRIPTION_INACTIVE: u32 = 900909;
     /// The token has none of the scopes.
     pub const SCOPE: u32 = 900910;
+    /// The API has no definition to look at.
+    pub const MISSING_DEFINITION: u32 = 900911;
     /// The token is for another audience.
     pub const AUDIENCE: u32 = 900914;
     /// An operation policy failed.
@@ -64,12 +80,36 @@ pub mod codes {
     pub const OPA_CALL: u32 = 901102;
     /// The policy agent's answer is not one.
     pub const OPA_REPLY: u32 = 901103;
+    /// The gateway itself failed while it decided.
+    pub const DECISION_FAILED: u32 = 102500;
     /// The backend cannot be reached.
     pub const UPSTREAM_CONNECTION_FAILED: u32 = 102503;
     /// The backend took too long.
     pub const UPSTREAM_TIMEOUT: u32 = 102504;
     /// More requests at once than the circuit breaker lets through.
     pub const UPSTREAM_OVERFLOW: u32 = 102505;
+    /// Every attempt failed.
+    pub const UPSTREAM_RETRIES: u32 = 102506;
+    /// There is no backend.
+    pub const NO_CLUSTER: u32 = 102507;
+    /// No backend is healthy.
+    pub const NO_HEALTHY_UPSTREAM: u32 = 102508;
+    /// The backend reset the connection.
+    pub const UPSTREAM_RESET: u32 = 102509;
+    /// The backend closed the connection.
+    pub const UPSTREAM_CLOSED: u32 = 102510;
+    /// The gateway reset the connection.
+    pub const LOCAL_RESET: u32 = 102511;
+    /// A header field of the client is not one.
+    pub const INVALID_HEADER: u32 = 102512;
+    /// Nothing moved for too long.
+    pub const STREAM_IDLE: u32 = 102513;
+    /// The client broke the protocol.
+    pub const CLIENT_PROTOCOL: u32 = 102514;
+    /// The backend broke the protocol.
+    pub const UPSTREAM_PROTOCOL: u32 = 102515;
+    /// The backend's answer lasted too long.
+    pub const UPSTREAM_DURATION: u32 = 102516;
     /// The interceptor service could not be asked.
     pub const INTERCEPTOR_CALL: u32 = 103500;
     /// The interceptor service's answer is not one.
@@ -83,58 +123,39 @@ pub struct GatewayError {
     pub code: u32,
     /// More about it; the table's when absent.
     pub description: Option<Arc<str>>,
+    /// Why, for the log and for explanations; the client is not told.
+    pub reason: Option<Arc<str>>,
 }
 
 impl GatewayError {
     /// An error as the table describes it.
     pub fn new(code: u32) -> GatewayError {
-        GatewayError { code, description: None }
+        GatewayError { code, description: None, reason: None }
     }
 
     /// An error with a description of its own.
     pub fn described(code: u32, description: impl Into<Arc<str>>) -> GatewayError {
-        GatewayError { code, description: Some(description.into()) }
+        GatewayError { code, description: Some(description.into()), reason: None }
+    }
+
+    /// With a reason for those who look after the gateway.
+    pub fn because(mut self, reason: &str) -> GatewayError {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// The status it is told with.
+    pub fn status(&self, style: ErrorStyle) -> u16 {
+        row(self.code).status_in(style)
     }
 }
 
 impl From<GatewayError> for Fault {
     fn from(error: GatewayError) -> Fault {
         let row = row(error.code);
-        let mut fault = Fault::coded(error.code, Side::Client, row.message);
-        fault.detail = Some(error.description.unwrap_or_else(|| row.description.into()));
+        let mut fault = Fault::coded(error.code, Side::Client, error.reason.unwrap_or_else(|| row.message.into()));
+        // Without one of its own the style decides over the description when the client is told.
+        fault.detail = error.description;
         fault
     }
-}
-
-/// A row of the table.
-pub(crate) struct Row {
-    /// The code.
-    pub code: u32,
-    /// The status.
-    pub status: u16,
-    /// One line.
-    pub message: &'static str,
-    /// More.
-    pub description: &'static str,
-}
-
-/// The row of a code; what is not in the table is our failure.
-pub(crate) fn row(code: u32) -> &'static Row {
-    const OTHER: Row =
-        Row { code: 500, status: 500, message: "Internal Server Error", description: "Internal Server Error" };
-    static TABLE: &[Row] = &[
-        Row {
-            code: codes::NOT_FOUND,
-            status: 404,
-            message: "Not Found",
-            description: "The requested resource is not available.",
-        },
-        Row {
-            code: codes::INVALID_CREDENTIALS,
-            status: 401,
-            message: "Invalid Credentials",
-            description: "Make sure you have provided the correct security credentials",
-        },
-    ];
-    TABLE.iter().find(|row| row.code == code).unwrap_or(&OTHER)
 }

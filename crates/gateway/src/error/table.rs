@@ -1,0 +1,122 @@
+//! The codes with their statuses and texts, one row each.
+
+use super::codes;
+use crate::config::ErrorStyle;
+
+/// A row of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The code.
+    pub code: u32,
+    /// The status.
+    pub status: u16,
+    /// One line.
+    pub message: &'static str,
+    /// More.
+    pub description: &'static str,
+}
+
+/// Which part of the original made an error: each writes its own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// What decides over requests: `error_message`, `code`, `error_description`.
+    Enforcer,
+    /// What talks to backends: `code`, `message`, `description`.
+    Router,
+    /// What asks interceptors: as the first, in another order and with blanks.
+    Interceptor,
+}
+
+impl Row {
+    const fn new(code: u32, status: u16, message: &'static str, description: &'static str) -> Row {
+        Row { code, status, message, description }
+    }
+
+    /// The status in a style; few differ.
+    pub(crate) fn status_in(&self, style: ErrorStyle) -> u16 {
+        match (style, self.code) {
+            (ErrorStyle::ApiManager, codes::UNCLASSIFIED_AUTHENTICATION) => 500,
+            (ErrorStyle::ApiManager, codes::SUBSCRIPTION_INACTIVE) => 401,
+            (ErrorStyle::ApiManager, codes::NO_MATCHING_RESOURCE) => 403,
+            _ => self.status,
+        }
+    }
+
+    /// Who made it in the original.
+    pub(crate) fn maker(&self) -> Maker {
+        match self.code {
+            102501..=102599 => Maker::Router,
+            codes::INTERCEPTOR_CALL | codes::INTERCEPTOR_REPLY => Maker::Interceptor,
+            _ => Maker::Enforcer,
+        }
+    }
+}
+
+/// The row of a code; what is not in the table is our failure.
+pub(crate) fn row(code: u32) -> &'static Row {
+    find(code).unwrap_or(const { &Row::new(500, 500, "Internal Server Error", "Internal Server Error") })
+}
+
+/// The row of a code.
+pub(super) fn find(code: u32) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.code == code)
+}
+
+const QUOTA: &str = "You have exceeded your quota";
+const THROTTLED: &str = "Message throttled out";
+const INTERNAL: &str = "Internal Server Error";
+
+/// All rows.
+#[rustfmt::skip]
+pub(super) static TABLE: &[Row] = &[
+    Row::new(codes::NOT_FOUND, 404, "Not Found", "The requested resource is not available."),
+    Row::new(codes::METHOD_NOT_ALLOWED, 405, "Method Not Allowed", "Method not allowed for given API resource"),
+    Row::new(codes::API_BLOCKED, 503, "API blocked", "This API has been blocked temporarily. Please try again later or contact the system administrators."),
+    Row::new(codes::INVALID_QUERY, 422, "INVALID QUERY", "The query is not valid for the schema of the API"),
+    Row::new(codes::API_LIMIT, 429, THROTTLED, QUOTA),
+    Row::new(codes::HARD_LIMIT, 503, THROTTLED, "Maximum backend throughput limit is exceeded"),
+    Row::new(codes::RESOURCE_LIMIT, 429, THROTTLED, QUOTA),
+    Row::new(codes::SUBSCRIPTION_LIMIT, 429, THROTTLED, QUOTA),
+    Row::new(codes::APPLICATION_LIMIT, 429, THROTTLED, QUOTA),
+    Row::new(codes::BLOCKED, 403, "Message blocked", "You have been blocked from accessing the resource"),
+    Row::new(codes::CUSTOM_LIMIT, 429, THROTTLED, QUOTA),
+    Row::new(codes::BURST_LIMIT, 429, THROTTLED, QUOTA),
+    Row::new(codes::QUERY_TOO_DEEP, 400, "QUERY TOO DEEP", "The query is deeper than the depth allowed"),
+    Row::new(codes::QUERY_TOO_COMPLEX, 400, "QUERY TOO COMPLEX", "The query is more complex than the complexity allowed"),
+    Row::new(codes::MOCK_BAD_PREFERENCE, 400, "Bad Request", "The preference in the request cannot be understood"),
+    Row::new(codes::MOCK_NOT_IMPLEMENTED, 501, "Not Implemented", "Mock response is not implemented for this resource."),
+    Row::new(codes::UNCLASSIFIED_AUTHENTICATION, 401, "Unclassified Authentication Failure", "Unclassified Authentication Failure"),
+    Row::new(codes::INVALID_CREDENTIALS, 401, "Invalid Credentials", "Make sure you have provided the correct security credentials"),
+    Row::new(codes::MISSING_CREDENTIALS, 401, "Missing Credentials", "Make sure your API invocation call has a header: 'Authorization : Bearer ACCESS_TOKEN' or 'Authorization : Basic ACCESS_TOKEN' or 'ApiKey : API_KEY'"),
+    Row::new(codes::TOKEN_EXPIRED, 401, "Access Token Expired", "Renew the access token and try again"),
+    Row::new(codes::TOKEN_INACTIVE, 401, "Access Token Inactive", "Generate a new access token and try again"),
+    Row::new(codes::WRONG_TOKEN_TYPE, 401, "Incorrect Access Token Type is provided", "Incorrect Access Token Type is provided"),
+    Row::new(codes::NO_MATCHING_RESOURCE, 404, "No matching resource found for given API Request", "Check the API documentation and add a proper REST resource path to the invocation URL"),
+    Row::new(codes::SUBSCRIPTION_BLOCKED, 401, "The requested API is temporarily blocked", "User is NOT authorized to access the Resource. The subscription is blocked."),
+    Row::new(codes::FORBIDDEN, 403, "Resource forbidden", "User is NOT authorized to access the Resource. API Subscription validation failed."),
+    Row::new(codes::SUBSCRIPTION_INACTIVE, 403, "The subscription to the API is inactive", "User is NOT authorized to access the Resource. The subscription is inactive."),
+    Row::new(codes::SCOPE, 403, "The access token does not allow you to access the requested resource", "User is NOT authorized to access the Resource. Scope validation failed."),
+    Row::new(codes::MISSING_DEFINITION, 500, "Missing OpenAPI definition", "The definition of the API is not available"),
+    Row::new(codes::AUDIENCE, 403, "The access token does not allow you to access the requested resource", "The audience of the access token is not one of the API"),
+    Row::new(codes::MEDIATION, 500, "Mediation Policy Error", "An operation policy failed"),
+    Row::new(codes::OPA_REFUSED, 403, "Forbidden", "You are not authorized to access the resource"),
+    Row::new(codes::OPA_CALL, 500, INTERNAL, INTERNAL),
+    Row::new(codes::OPA_REPLY, 500, INTERNAL, INTERNAL),
+    Row::new(codes::DECISION_FAILED, 500, INTERNAL, INTERNAL),
+    Row::new(codes::UPSTREAM_CONNECTION_FAILED, 503, "Upstream connection failed", "The backend cannot be reached"),
+    Row::new(codes::UPSTREAM_TIMEOUT, 504, "Upstream connection timeout", "The backend did not answer in time"),
+    Row::new(codes::UPSTREAM_OVERFLOW, 503, "Upstream overflow", "More requests at once than the backend takes"),
+    Row::new(codes::UPSTREAM_RETRIES, 500, "Upstream retry limit exceeded", "Every attempt to reach the backend failed"),
+    Row::new(codes::NO_CLUSTER, 500, "Upstream cluster not found", "There is no backend for the request"),
+    Row::new(codes::NO_HEALTHY_UPSTREAM, 503, "No healthy upstream", "No backend is healthy"),
+    Row::new(codes::UPSTREAM_RESET, 503, "Upstream remote reset", "The backend reset the connection"),
+    Row::new(codes::UPSTREAM_CLOSED, 503, "Upstream connection terminated", "The backend closed the connection"),
+    Row::new(codes::LOCAL_RESET, 503, "Connection local reset", "The gateway gave the connection up"),
+    Row::new(codes::INVALID_HEADER, 400, "Invalid header", "A header field of the request is not valid"),
+    Row::new(codes::STREAM_IDLE, 500, "Stream idle timeout", "Nothing moved for too long"),
+    Row::new(codes::CLIENT_PROTOCOL, 500, "Downstream protocol error", "The request breaks the protocol"),
+    Row::new(codes::UPSTREAM_PROTOCOL, 500, "Upstream protocol error", "The answer of the backend breaks the protocol"),
+    Row::new(codes::UPSTREAM_DURATION, 500, "Upstream maximum stream duration reached", "The answer of the backend lasted too long"),
+    Row::new(codes::INTERCEPTOR_CALL, 500, INTERNAL, INTERNAL),
+    Row::new(codes::INTERCEPTOR_REPLY, 500, INTERNAL, INTERNAL),
+];

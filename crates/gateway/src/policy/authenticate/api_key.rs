@@ -1,0 +1,154 @@
+//! API keys: tokens the gateway or its publisher signed, in a header field or a query parameter, perhaps only from
+//! some addresses or pages.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use penstock_catalog::{Api, Requirement};
+use penstock_engine::Exchange;
+
+use super::{Accepted, Attempt, Authenticate, SentIn};
+use crate::context::CallContext;
+use crate::error::codes;
+use crate::security::{Kind, Refusal, Verified};
+
+/// The name of header field and query parameter, for APIs that name none.
+const DEFAULT_NAME: &str = "apikey";
+
+/// Where a key may be sent.
+pub(super) enum KeyPlace {
+    /// Compares without case.
+    Header(Arc<str>),
+    /// Compares with case.
+    Query(Arc<str>),
+}
+
+/// Where an operation takes keys.
+pub(super) fn places(api: &Api, requirements: &[Requirement]) -> Vec<KeyPlace> {
+    if requirements.is_empty() {
+        if !api.security.api_key {
+            return Vec::new();
+        }
+        let header = api.api_key_header.clone().unwrap_or_else(|| DEFAULT_NAME.into());
+        return vec![KeyPlace::Header(header), KeyPlace::Query(DEFAULT_NAME.into())];
+    }
+    let place = |requirement: &Requirement| match requirement {
+        Requirement::ApiKeyHeader(name) => Some(KeyPlace::Header(name.clone())),
+        Requirement::ApiKeyQuery(name) => Some(KeyPlace::Query(name.clone())),
+        _ => None,
+    };
+    requirements.iter().filter_map(place).collect()
+}
+
+/// Looks for a key.
+pub(super) fn attempt(
+    rules: &Authenticate,
+    exchange: &mut Exchange,
+    _context: &CallContext,
+    may_fetch: bool,
+) -> Attempt {
+    for place in &rules.api_key {
+        let (text, sent_in) = match place {
+            KeyPlace::Header(name) => (exchange.message.headers.get(name), SentIn::Header(name.clone())),
+            KeyPlace::Query(name) => (query_value(exchange.client.line.query(), name), SentIn::Query(name.clone())),
+        };
+        let Some(text) = text.map(str::trim) else { continue };
+        let attempt = rules.verify(exchange, Kind::ApiKey, text, may_fetch, sent_in);
+        if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
+            && let Some(refusal) = not_from_here(exchange, token)
+        {
+            return Attempt::Refused(refusal);
+        }
+        return attempt;
+    }
+    Attempt::Absent
+}
+
+fn query_value<'q>(query: Option<&'q str>, name: &str) -> Option<&'q str> {
+    query?.split('&').find_map(|pair| pair.split_once('=').filter(|(found, _)| *found == name).map(|(_, value)| value))
+}
+
+/// Why a key does not count for this client: addresses decide, pages only when no address is named.
+fn not_from_here(exchange: &Exchange, token: &Verified) -> Option<Refusal> {
+    let refusal = |reason: &'static str| {
+        let description = Some("Access forbidden for the invocations");
+        Some(Refusal { code: codes::FORBIDDEN, description, ..Refusal::invalid(reason) })
+    };
+    if !token.permitted_ips.is_empty() {
+        let known = client_address(exchange);
+        let permitted = known.is_some_and(|address| token.permitted_ips.iter().any(|range| range.contains(address)));
+        return if permitted { None } else { refusal("the key is not for the client's address") };
+    }
+    if !token.permitted_referers.is_empty() {
+        let page = exchange.message.headers.get("referer").unwrap_or_default();
+        let permitted = token.permitted_referers.iter().any(|pattern| fits(pattern, page));
+        return if permitted { None } else { refusal("the key is not for the page the client names") };
+    }
+    None
+}
+
+/// The client's address as the first proxy saw it, or the peer's.
+fn client_address(exchange: &Exchange) -> Option<IpAddr> {
+    match exchange.message.headers.get("x-forwarded-for") {
+        None => Some(exchange.client.peer.ip()),
+        Some(list) => {
+            let first = list.split(',').next().unwrap_or_default().trim();
+            let bare = first.strip_prefix('[').and_then(|rest| rest.split(']').next());
+            let without_port = || first.rsplit_once(':').map_or(first, |(address, _)| address);
+            first.parse().or_else(|_| bare.unwrap_or_else(without_port).parse()).ok()
+        }
+    }
+}
+
+/// Whether a text fits a pattern in which `*` is anything but blanks.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        if rest[..at].contains(' ') {
+            return false;
+        }
+        rest = &rest[at + part.len()..];
+    }
+    rest.strip_suffix(last).is_some_and(|between| !between.contains(' '))
+}
+
+/// Takes a key out of what the backend is sent.
+pub(super) fn remove_from_query(exchange: &mut Exchange, context: &CallContext, name: &str) {
+    let sent = exchange.client.line.target();
+    let rest = match &exchange.message.url_postfix {
+        Some(postfix) => &**postfix,
+        None => sent.strip_prefix(context.site.base_path.trim_end_matches('/')).unwrap_or(sent),
+    };
+    let Some((path, query)) = rest.split_once('?') else { return };
+    let is_key = |pair: &&str| pair.split_once('=').is_some_and(|(found, _)| found == name);
+    let kept: Vec<&str> = query.split('&').filter(|pair| !is_key(pair)).collect();
+    let rest = if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) };
+    exchange.message.url_postfix = Some(rest.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn stars_stand_for_anything_but_blanks() {
+        for (pattern, text, expected) in [
+            ("www.example.com", "www.example.com", true),
+            ("www.example.com", "www.example.com/x", false),
+            ("www.example.com/*", "www.example.com/x/y", true),
+            ("*.example.com/*", "https://a.example.com/", true),
+            ("*.example.com/*", "https://a.example.org/", false),
+            ("*", "any thing", false),
+            ("*", "", true),
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "acb", false),
+        ] {
+            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Who calls: client certificate, token, API key, internal key, name and password, as the operation takes them.
+//!
+//! Which credentials an operation takes is decided when it is compiled. A request is let in by the first credential
+//! that holds; what was sent and does not hold is refused with the first reason found. Credentials do not travel on
+//! to backends.
+
+mod api_key;
+mod basic;
+mod mutual_tls;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_catalog::{Lifecycle, Requirement, SecurityMode};
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
+
+use self::api_key::KeyPlace;
+pub(crate) use self::basic::credentials as basic_credentials;
+use self::mutual_tls::MutualTls;
+use crate::config::ErrorStyle;
+use crate::context::{CallContext, Caller};
+use crate::error::{GatewayError, codes};
+use crate::policy::{PolicyKind, Site};
+use crate::security::{Kind, Need, Outcome, Refusal, Verified, Verifier};
+use crate::{Gateway, GatewayConfig};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "authenticate", request: Some(compile), response: None };
+
+/// What an operation takes.
+struct Authenticate {
+    config: Arc<GatewayConfig>,
+    verifier: Arc<Verifier>,
+    mutual_tls: Option<MutualTls>,
+    /// Whether a certificate is enough.
+    certificate_suffices: bool,
+    /// Whether nothing is, too.
+    anonymous: bool,
+    jwt: bool,
+    basic: bool,
+    authorization_header: Arc<str>,
+    api_key: Vec<KeyPlace>,
+    challenge: Arc<str>,
+}
+
+struct Step(Arc<Authenticate>);
+
+/// Whether an operation asks for credentials at all.
+pub(super) fn is_secured(site: &Site) -> bool {
+    let open = matches!(site.operation.requirements.as_slice(), [Requirement::Nothing]);
+    site.operation.secured && !open && site.api.lifecycle != Lifecycle::Prototyped
+}
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    if !is_secured(site) {
+        return None;
+    }
+    let config = &gateway.config;
+    let security = &config.security;
+    let api = &site.api;
+    let schemes = &api.security;
+    let mutual_tls = MutualTls::compile(gateway, site, cx);
+    let application_is_off = schemes.application == SecurityMode::Off;
+    let requirements = &site.operation.requirements;
+    let takes = |wanted: fn(&Requirement) -> bool, by_api: bool| {
+        !application_is_off && if requirements.is_empty() { by_api } else { requirements.iter().any(wanted) }
+    };
+    let jwt = takes(|requirement| matches!(requirement, Requirement::OAuth2(_)), schemes.oauth2);
+    let basic = takes(|requirement| *requirement == Requirement::Basic, schemes.basic);
+    let api_key = if application_is_off { Vec::new() } else { api_key::places(api, requirements) };
+    let apim = config.error_style == ErrorStyle::ApiManager;
+    let mut challenges = Vec::new();
+    let realm = if apim { "WSO2 API Manager" } else { "Choreo Connect" };
+    if mutual_tls.is_some() {
+        challenges.push(format!("Mutual SSL realm=\"{realm}\""));
+    }
+    if jwt {
+        challenges.push(format!("{} realm=\"{realm}\"", if apim { "OAuth2" } else { "Bearer" }));
+    }
+    if !api_key.is_empty() {
+        challenges.push(format!("API Key realm=\"{realm}\""));
+    }
+    if basic {
+        challenges.push(format!("Basic realm=\"{realm}\""));
+    }
+    let problem = "error=\"invalid_token\", error_description=\"The provided token is invalid\"";
+    challenges.push(problem.to_owned());
+    Some(Box::new(Step(Arc::new(Authenticate {
+        config: config.clone(),
+        verifier: gateway.state.security.verifier(config),
+        certificate_suffices: mutual_tls.is_some() && schemes.application != SecurityMode::Mandatory,
+        mutual_tls,
+        anonymous: requirements.contains(&Requirement::Nothing),
+        jwt,
+        basic,
+        authorization_header: api.authorization_header.clone().unwrap_or(security.authorization_header.clone()),
+        api_key,
+        challenge: challenges.join(", ").into(),
+    }))))
+}
+
+/// What became of one kind of credential.
+enum Attempt {
+    /// None was sent.
+    Absent,
+    /// It holds.
+    Accepted(Accepted),
+    /// It does not.
+    Refused(Refusal),
+    /// Keys must be fetched first.
+    Needs(Need),
+}
+
+/// A credential that holds.
+struct Accepted {
+    caller: Option<Caller>,
+    token: Option<Rc<Verified>>,
+    /// What must not go on to the backend.
+    sent_in: SentIn,
+}
+
+/// Where a credential was sent.
+enum SentIn {
+    Header(Arc<str>),
+    Query(Arc<str>),
+}
+
+impl Mediator for Step {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        look(&self.0, exchange, true)
+    }
+}
+
+/// Looks at what was sent. `may_fetch` is false once keys were fetched for this request.
+fn look(rules: &Arc<Authenticate>, exchange: &mut Exchange, may_fetch: bool) -> Result<Flow, Fault> {
+    let context = CallContext::of(exchange)?;
+    let by_certificate = match &rules.mutual_tls {
+        None => false,
+        Some(mutual_tls) => match mutual_tls.check(exchange, &context) {
+            Ok(known) => known,
+            Err(refusal) => return Err(rules.refuse(exchange, refusal)),
+        },
+    };
+    let mut refusal = None;
+    for kind in [internal_key, bearer, api_key::attempt, basic::attempt] {
+        match kind(rules, exchange, &context, may_fetch) {
+            Attempt::Absent => {}
+            Attempt::Refused(why) => refusal = refusal.or(Some(why)),
+            Attempt::Needs(need) => return Ok(fetch_and_look_again(rules, exchange, need)),
+            Attempt::Accepted(accepted) => {
+                return admit(rules, exchange, &context, accepted, by_certificate);
+            }
+        }
+    }
+    match refusal {
+        Some(refusal) => Err(rules.refuse(exchange, refusal)),
+        None if by_certificate && rules.certificate_suffices || rules.anonymous => Ok(Flow::Next),
+        None => Err(rules.refuse(exchange, rules.missing())),
+    }
+}
+
+fn fetch_and_look_again(rules: &Arc<Authenticate>, exchange: &Exchange, need: Need) -> Flow {
+    let (rules, outbound) = (rules.clone(), exchange.core().outbound.clone());
+    Flow::Wait(Box::pin(async move {
+        need.0.fetch(outbound).await;
+        Resume::new(move |exchange, ()| look(&rules, exchange, false))
+    }))
+}
+
+/// Lets a caller in.
+fn admit(
+    rules: &Authenticate,
+    exchange: &mut Exchange,
+    context: &CallContext,
+    accepted: Accepted,
+    by_certificate: bool,
+) -> Result<Flow, Fault> {
+    let Accepted { caller, token, sent_in } = accepted;
+    {
+        let mut slot = context.caller.borrow_mut();
+        let tier = by_certificate.then(|| std::mem::take(&mut slot.subscription_tier));
+        if let Some(caller) = token.as_ref().map(|token| token.caller.clone()).or(caller) {
+            *slot = caller;
+        }
+        if let Some(tier) = tier.filter(|tier| !tier.is_empty()) {
+            slot.subscription_tier = tier;
+        }
+    }
+    *context.credential.borrow_mut() = token;
+    if !rules.config.security.forward_credentials {
+        match sent_in {
+            SentIn::Header(name) => drop(exchange.message.headers.remove(&name)),
+            SentIn::Query(name) => api_key::remove_from_query(exchange, context, &name),
+        }
+    }
+    Ok(Flow::Next)
+}
+
+impl Authenticate {
+    /// Choreo Connect has one answer for wrong credentials and for none.
+    fn missing(&self) -> Refusal {
+        let code = match self.config.error_style {
+            ErrorStyle::ChoreoConnect => codes::INVALID_CREDENTIALS,
+            ErrorStyle::ApiManager => codes::MISSING_CREDENTIALS,
+        };
+        Refusal { code, ..Refusal::invalid("no credential that the operation takes was sent") }
+    }
+
+    fn refuse(&self, exchange: &mut Exchange, refusal: Refusal) -> Fault {
+        let error = GatewayError::from(refusal);
+        if error.status(self.config.error_style) == 401 {
+            exchange.reply_headers.push(("WWW-Authenticate".into(), self.challenge.clone()));
+        }
+        error.into()
+    }
+
+    /// Checks a token, and looks after its issuer's keys once in a while.
+    fn verify(&self, exchange: &Exchange, kind: Kind, text: &str, may_fetch: bool, sent_in: SentIn) -> Attempt {
+        match self.verifier.verify(kind, text, may_fetch) {
+            Outcome::Valid(token) => Attempt::Accepted(Accepted { caller: None, token: Some(token), sent_in }),
+            Outcome::First(token) => {
+                if let Some(ring) = self.verifier.stale() {
+                    // Ends within the time a fetch may take.
+                    tokio::task::spawn_local(ring.fetch(exchange.core().outbound.clone()));
+                }
+                Attempt::Accepted(Accepted { caller: None, token: Some(token), sent_in })
+            }
+            Outcome::Refused(refusal) => Attempt::Refused(refusal),
+            Outcome::Needs(need) => Attempt::Needs(need),
+        }
+    }
+}
+
+/// The key of a publisher's test console, which every secured operation takes.
+fn internal_key(rules: &Authenticate, exchange: &mut Exchange, _context: &CallContext, may_fetch: bool) -> Attempt {
+    let name = &rules.config.security.internal_key_header;
+    match exchange.message.headers.get(name) {
+        None => Attempt::Absent,
+        Some(text) => rules.verify(exchange, Kind::Internal, text.trim(), may_fetch, SentIn::Header(name.clone())),
+    }
+}
+
+/// An access token.
+fn bearer(rules: &Authenticate, exchange: &mut Exchange, context: &CallContext, may_fetch: bool) -> Attempt {
+    if !rules.jwt {
+        return Attempt::Absent;
+    }
+    let name = &rules.authorization_header;
+    let Some((scheme, rest)) = exchange.message.headers.get(name).and_then(|value| value.trim().split_once(' ')) else {
+        return Attempt::Absent;
+    };
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Attempt::Absent;
+    }
+    let text = rest.trim_start();
+    if text.contains(char::is_whitespace) || text.bytes().filter(|byte| *byte == b'.').count() != 2 {
+        return Attempt::Refused(Refusal::invalid("what follows `Bearer` is not one token of three parts"));
+    }
+    let attempt = rules.verify(exchange, Kind::Jwt, text, may_fetch, SentIn::Header(name.clone()));
+    let audiences = &context.site.api.audiences;
+    if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
+        && !audiences.is_empty()
+        && !token.audiences.iter().any(|audience| audiences.contains(audience))
+    {
+        let refusal = Refusal::invalid("the token is for other audiences than those of the API");
+        return Attempt::Refused(Refusal { code: codes::AUDIENCE, ..refusal });
+    }
+    attempt
+}

@@ -1,0 +1,98 @@
+//! Client certificates: one that the API lists, shown by TLS or passed on by a proxy that is trusted to.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use penstock_catalog::SecurityMode;
+use penstock_compile::Compiler;
+use penstock_engine::Exchange;
+
+use crate::context::CallContext;
+use crate::policy::Site;
+use crate::security::{Certificate, Refusal, unix_now};
+use crate::{Gateway, place};
+
+/// The certificates an API lets in.
+pub(super) struct MutualTls {
+    mandatory: bool,
+    header: Option<Arc<str>>,
+    certificates: Vec<(Certificate, Arc<str>)>,
+}
+
+impl MutualTls {
+    /// What an API says; certificates that cannot be read are an error of its project.
+    pub(super) fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<MutualTls> {
+        let api = &site.api;
+        let mandatory = match api.security.mutual_tls {
+            SecurityMode::Off => return None,
+            SecurityMode::Optional => false,
+            SecurityMode::Mandatory => true,
+        };
+        let mut certificates = Vec::new();
+        for listed in &api.client_certificates {
+            match Certificate::parse(&listed.certificate) {
+                Ok(certificate) => certificates.push((certificate, listed.tier.clone().unwrap_or_default())),
+                // Said once, not for every operation.
+                Err(why) if api.operations.first().is_some_and(|first| Arc::ptr_eq(first, &site.operation)) => {
+                    cx.error(place(&api.at), format!("client certificate `{}`: {why}", listed.alias));
+                }
+                Err(_) => {}
+            }
+        }
+        gateway.state.security.wants_certificates().store(true, Ordering::Relaxed);
+        let header = gateway.config.security.certificate_header.clone();
+        Some(MutualTls { mandatory, header, certificates })
+    }
+
+    /// Whether the client showed a certificate that is let in; its owner and plan are noted.
+    pub(super) fn check(&self, exchange: &mut Exchange, context: &CallContext) -> Result<bool, Refusal> {
+        let passed_on = self.passed_on(exchange);
+        let shown = exchange.client.certificate.as_deref().or(passed_on.as_deref());
+        let found = shown.and_then(|shown| self.certificates.iter().find(|(known, _)| *known.der == *shown));
+        let good = found.filter(|(certificate, _)| certificate.is_valid_at(unix_now()));
+        let Some((certificate, tier)) = good else {
+            let reason = match (shown, found) {
+                (None, _) => "no client certificate was shown",
+                (Some(_), None) => "the client certificate is none of those of the API",
+                (Some(_), Some(_)) => "the client certificate is not good at this time",
+            };
+            return if self.mandatory { Err(Refusal::invalid(reason)) } else { Ok(false) };
+        };
+        let mut caller = context.caller.borrow_mut();
+        caller.subject = certificate.subject.clone();
+        caller.subscription_tier = tier.clone();
+        Ok(true)
+    }
+
+    /// The certificate a proxy passed on, in PEM (perhaps percent-encoded or on one line) or base64 of DER.
+    fn passed_on(&self, exchange: &mut Exchange) -> Option<Vec<u8>> {
+        let name = self.header.as_ref()?;
+        let value = exchange.message.headers.get(name)?.to_owned();
+        // Backends have no use for it, and it would let them be deceived in turn.
+        exchange.message.headers.remove(name);
+        let text = percent_decoded(&value);
+        let pem = match text.contains("-----BEGIN") {
+            true => text,
+            false => format!("-----BEGIN CERTIFICATE-----{text}-----END CERTIFICATE-----"),
+        };
+        let certificate = Certificate::parse(pem.as_bytes()).ok()?;
+        Some(certificate.der.to_vec())
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let decoded = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 16).ok()
+        });
+        out.push(decoded.unwrap_or(*byte));
+        rest = if decoded.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

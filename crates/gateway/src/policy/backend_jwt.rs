@@ -1,0 +1,135 @@
+//! Tells backends who calls, in a token the gateway signs. The same caller gets the same token until it is over, on
+//! every core.
+
+use std::sync::{Arc, PoisonError};
+
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use serde_json::Value;
+
+use super::authenticate::is_secured;
+use crate::Gateway;
+use crate::context::{CallContext, Caller};
+use crate::policy::{PolicyKind, Site};
+use crate::security::{BackendJwt, Claims, ForBackend, SecurityState, issue, unix_now};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "backend-jwt", request: Some(compile), response: None };
+
+/// Tokens that all cores share; with more callers than that at once the oldest are signed again.
+const SHARED_MAX: usize = 20_000;
+
+/// Claims that belong to the caller's own token.
+const OWN_CLAIMS: &[&str] = &[
+    "iss",
+    "sub",
+    "aud",
+    "exp",
+    "nbf",
+    "iat",
+    "jti",
+    "azp",
+    "client_id",
+    "scope",
+    "keytype",
+    "application",
+    "tierInfo",
+    "subscribedAPIs",
+    "token_type",
+    "permittedIP",
+    "permittedReferer",
+    "typ",
+];
+
+struct TellBackend {
+    settings: BackendJwt,
+    state: Arc<SecurityState>,
+}
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let settings = gateway.config.security.backend_jwt.clone()?;
+    is_secured(site)
+        .then(|| Box::new(TellBackend { settings, state: gateway.state.security.clone() }) as Box<dyn Mediator>)
+}
+
+impl Mediator for TellBackend {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let api = &context.site.api;
+        let now = unix_now();
+        let credential = context.credential.borrow();
+        let own = credential.as_ref().map(|token| &token.for_backends);
+        if let Some(known) =
+            own.and_then(|own| own.borrow().get(&*api.base_path).filter(|known| known.0 > now).cloned())
+        {
+            exchange.message.headers.set(&self.settings.header, known.1.as_bytes());
+            return Ok(Flow::Next);
+        }
+        let caller = context.caller.borrow();
+        let made = self.shared(&caller, &context.site, now)?;
+        exchange.message.headers.set(&self.settings.header, made.1.as_bytes());
+        if let Some(own) = own {
+            own.borrow_mut().insert(api.base_path.clone(), made);
+        }
+        Ok(Flow::Next)
+    }
+}
+
+impl TellBackend {
+    /// The token all cores use for a caller and an API.
+    fn shared(&self, caller: &Caller, site: &Site, now: u64) -> Result<ForBackend, Fault> {
+        let who = if caller.token.is_empty() { &caller.subject } else { &caller.token };
+        let key = format!("{}\n{who}", site.api.base_path);
+        let mut shared = self.state.backend_tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.get(&key).filter(|known| known.0 > now) {
+            return Ok(known.clone());
+        }
+        let claims = self.claims(caller, site, now);
+        let signed = issue(self.state.signer(), &claims, self.settings.encoding);
+        let token = signed.map_err(|error| Fault::new(format!("no token for the backend: {error}")))?;
+        if shared.len() >= SHARED_MAX {
+            shared.retain(|_, known| known.0 > now);
+            if shared.len() >= SHARED_MAX {
+                shared.clear();
+            }
+        }
+        let made: ForBackend = (now + self.settings.ttl.as_secs(), token.into());
+        shared.insert(key, made.clone());
+        Ok(made)
+    }
+
+    fn claims(&self, caller: &Caller, site: &Site, now: u64) -> Claims {
+        let mut claims = Claims::default();
+        claims.set("iss", "wso2.org/products/am");
+        claims.set("iat", now);
+        claims.set("exp", now + self.settings.ttl.as_secs());
+        let theirs = caller.claims.as_deref();
+        let application = |name: &str| theirs.and_then(|claims| claims.get("application")?.get(name)?.as_str());
+        let user_type = match theirs.and_then(|claims| claims.get("aut")).and_then(Value::as_str) {
+            Some("APPLICATION") => "Application",
+            _ => "Application_User",
+        };
+        let api = &site.api;
+        for (name, value) in [
+            ("subscriber", application("owner").unwrap_or_default()),
+            ("applicationid", &caller.application_id),
+            ("applicationname", &caller.application_name),
+            ("applicationtier", &caller.application_tier),
+            ("apiname", &api.name),
+            ("apicontext", &api.base_path),
+            ("version", &api.version),
+            ("tier", &caller.subscription_tier),
+            ("keytype", if caller.sandbox { "SANDBOX" } else { "PRODUCTION" }),
+            ("usertype", user_type),
+            ("enduser", &caller.subject),
+        ] {
+            if !value.is_empty() {
+                claims.set(&format!("{}/{name}", self.settings.dialect), value);
+            }
+        }
+        for (name, value) in theirs.into_iter().flatten().filter(|(name, _)| !OWN_CLAIMS.contains(&name.as_str())) {
+            claims.set(name, value.clone());
+        }
+        claims
+    }
+}

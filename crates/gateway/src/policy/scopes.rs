@@ -1,0 +1,44 @@
+//! Whether a token may do what it is used for: it must have one of the operation's scopes. Keys, passwords and
+//! certificates have no scopes and are not asked for any.
+
+use std::sync::Arc;
+
+use penstock_catalog::Requirement;
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::authenticate::is_secured;
+use crate::Gateway;
+use crate::context::CallContext;
+use crate::error::{GatewayError, codes};
+use crate::policy::{PolicyKind, Site};
+use crate::security::Kind;
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "scopes", request: Some(compile), response: None };
+
+struct Scopes(Vec<Arc<str>>);
+
+fn compile(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let operation = &site.operation;
+    let of_requirement = operation.requirements.iter().find_map(|requirement| match requirement {
+        Requirement::OAuth2(scopes) if !scopes.is_empty() => Some(scopes),
+        _ => None,
+    });
+    let scopes = if operation.scopes.is_empty() { of_requirement? } else { &operation.scopes };
+    is_secured(site).then(|| Box::new(Scopes(scopes.clone())) as Box<dyn Mediator>)
+}
+
+impl Mediator for Scopes {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let credential = context.credential.borrow();
+        let Some(token) = credential.as_ref().filter(|token| token.kind == Kind::Jwt) else { return Ok(Flow::Next) };
+        if token.scopes.iter().any(|scope| self.0.contains(scope)) {
+            return Ok(Flow::Next);
+        }
+        let path = &context.site.operation.path;
+        let text = format!("User is NOT authorized to access the Resource: {path}. Scope validation failed.");
+        Err(GatewayError::described(codes::SCOPE, text).because("the token has none of the scopes").into())
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether the caller's application subscribed to the API, and with which plan: by the catalog, or by what the token
+//! says when the catalog does not know the application.
+
+use std::sync::Arc;
+
+use penstock_catalog::{Subscription, SubscriptionState};
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::authenticate::is_secured;
+use crate::Gateway;
+use crate::context::{CallContext, Caller};
+use crate::error::{GatewayError, codes};
+use crate::policy::{PolicyKind, Site};
+use crate::security::{Kind, SecurityState, Verified};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "subscription", request: Some(compile), response: None };
+
+struct Subscribed(Arc<SecurityState>);
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    is_secured(site).then(|| Box::new(Subscribed(gateway.state.security.clone())) as Box<dyn Mediator>)
+}
+
+/// What the catalog knows.
+enum InCatalog {
+    Unknown,
+    NotSubscribed,
+    Found(SubscriptionState),
+}
+
+impl Mediator for Subscribed {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let credential = context.credential.borrow();
+        let Some(token) = credential.as_ref() else { return Ok(Flow::Next) };
+        let mut caller = context.caller.borrow_mut();
+        match self.in_catalog(token, &context.site, &mut caller) {
+            InCatalog::Found(state) => match refusal(state, caller.sandbox) {
+                None => Ok(Flow::Next),
+                Some((code, reason)) => Err(GatewayError::new(code).because(reason).into()),
+            },
+            InCatalog::Unknown if subscribed_by_token(token, &context.site, &mut caller) => Ok(Flow::Next),
+            _ if !token.validate_subscription => Ok(Flow::Next),
+            InCatalog::NotSubscribed => Err(forbidden("the application has not subscribed to the API")),
+            InCatalog::Unknown => Err(forbidden("neither the catalog nor the token knows of a subscription")),
+        }
+    }
+}
+
+impl Subscribed {
+    /// Looks the caller's application up and notes what is known of it.
+    fn in_catalog(&self, token: &Verified, site: &Site, caller: &mut Caller) -> InCatalog {
+        if token.kind == Kind::Internal {
+            return InCatalog::Unknown;
+        }
+        self.0.with_access(|access| {
+            let key = caller.consumer_key.clone();
+            let Some((application, production)) = access.application(&key) else { return InCatalog::Unknown };
+            caller.application_id = application.id.clone();
+            caller.application_name = application.name.clone();
+            caller.application_tier = application.tier.clone();
+            if !caller.key_type_known {
+                caller.sandbox = !production;
+            }
+            match access.subscription(&key, &site.api.name, &site.api.version) {
+                None => InCatalog::NotSubscribed,
+                Some(Subscription { tier, state, .. }) => {
+                    caller.subscription_tier = tier.clone();
+                    InCatalog::Found(*state)
+                }
+            }
+        })
+    }
+}
+
+/// Whether the token itself names the API; its plan is noted.
+fn subscribed_by_token(token: &Verified, site: &Site, caller: &mut Caller) -> bool {
+    let Some(subscribed) = &token.subscribed else { return false };
+    let api = &site.api;
+    let found = subscribed.iter().find(|entry| {
+        let same = match token.kind {
+            // The context in the key is written with the version or without.
+            Kind::Internal => {
+                let base = &*api.base_path;
+                let without = base.strip_suffix(&*api.version).and_then(|base| base.strip_suffix('/'));
+                *entry.context == *base || without.is_some_and(|base| *entry.context == *base)
+            }
+            Kind::Jwt | Kind::ApiKey => entry.name == api.name,
+        };
+        same && entry.version == api.version
+    });
+    if let Some(entry) = found.filter(|entry| !entry.tier.is_empty()) {
+        caller.subscription_tier = entry.tier.clone();
+    }
+    found.is_some()
+}
+
+/// What a subscription in a state is refused with.
+fn refusal(state: SubscriptionState, sandbox: bool) -> Option<(u32, &'static str)> {
+    match state {
+        SubscriptionState::Unblocked => None,
+        SubscriptionState::ProductionBlocked if sandbox => None,
+        SubscriptionState::Blocked | SubscriptionState::ProductionBlocked => {
+            Some((codes::SUBSCRIPTION_BLOCKED, "the subscription is blocked"))
+        }
+        SubscriptionState::OnHold => Some((codes::SUBSCRIPTION_INACTIVE, "the subscription is on hold")),
+        SubscriptionState::Rejected => Some((codes::SUBSCRIPTION_INACTIVE, "the subscription was rejected")),
+    }
+}
+
+fn forbidden(reason: &str) -> Fault {
+    GatewayError::new(codes::FORBIDDEN).because(reason).into()
+}

@@ -1,0 +1,119 @@
+//! What one core remembers: tokens it verified. Nothing here is shared, so a hit takes no lock.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::token::Verified;
+
+/// Tokens one core remembers, in two generations of this size: when the younger is full it becomes the older, and what
+/// nobody used since is forgotten.
+const GENERATION_MAX: usize = 5_000;
+
+thread_local! {
+    static CACHE: RefCell<Cache> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Cache {
+    /// Whose tokens these are: the verifier's number.
+    verifier: u64,
+    /// The state of the list of revoked tokens they were checked against.
+    revocations: u64,
+    young: Generation,
+    old: Generation,
+}
+
+type Generation = HashMap<Arc<str>, Rc<Verified>, TailHash>;
+
+/// What the tokens of a core are checked against.
+#[derive(Clone, Copy)]
+pub(super) struct Epoch<'r> {
+    /// The verifier's number.
+    pub verifier: u64,
+    /// The number of the list of revoked tokens.
+    pub revocations: u64,
+    /// Whether a token is on it.
+    pub is_revoked: &'r dyn Fn(&str) -> bool,
+}
+
+/// The token, when this core verified it before.
+pub(super) fn get(epoch: Epoch<'_>, token: &str) -> Option<Rc<Verified>> {
+    CACHE.with_borrow_mut(|cache| {
+        cache.catch_up(epoch);
+        if let Some(found) = cache.young.get(token) {
+            return Some(found.clone());
+        }
+        let (key, found) = cache.old.remove_entry(token)?;
+        cache.insert(key, found.clone());
+        Some(found)
+    })
+}
+
+/// Remembers a token.
+pub(super) fn put(epoch: Epoch<'_>, verified: Rc<Verified>) {
+    CACHE.with_borrow_mut(|cache| {
+        cache.catch_up(epoch);
+        cache.insert(verified.caller.token.clone(), verified);
+    });
+}
+
+/// Forgets a token.
+pub(super) fn remove(token: &str) {
+    CACHE.with_borrow_mut(|cache| {
+        cache.young.remove(token);
+        cache.old.remove(token);
+    });
+}
+
+impl Cache {
+    fn catch_up(&mut self, epoch: Epoch<'_>) {
+        if self.verifier != epoch.verifier {
+            *self = Cache { verifier: epoch.verifier, revocations: epoch.revocations, ..Cache::default() };
+        } else if self.revocations != epoch.revocations {
+            self.revocations = epoch.revocations;
+            let holds = |_: &Arc<str>, verified: &mut Rc<Verified>| {
+                !verified.jti.as_deref().is_some_and(|jti| (epoch.is_revoked)(jti))
+            };
+            self.young.retain(holds);
+            self.old.retain(holds);
+        }
+    }
+
+    fn insert(&mut self, key: Arc<str>, verified: Rc<Verified>) {
+        if self.young.len() >= GENERATION_MAX {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, verified);
+    }
+}
+
+/// Hashes the end of a token only: it is part of the signature, which differs as much as any hash. Equality looks at
+/// the whole token, and only tokens that were verified are in the table, so nobody can choose what collides.
+#[derive(Default)]
+struct TailHash(RandomState);
+
+struct TailHasher<H>(H);
+
+/// As much as the shortest signature has.
+const TAIL_BYTES: usize = 64;
+
+impl BuildHasher for TailHash {
+    type Hasher = TailHasher<<RandomState as BuildHasher>::Hasher>;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        TailHasher(self.0.build_hasher())
+    }
+}
+
+impl<H: Hasher> Hasher for TailHasher<H> {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+}

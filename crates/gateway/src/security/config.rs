@@ -1,0 +1,181 @@
+//! Who may issue tokens, who may log in, what is told to backends. Whoever wires the program fills it from files.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::PublicKey;
+
+/// How callers prove who they are.
+#[derive(Debug, Clone)]
+pub struct SecurityConfig {
+    /// Whose tokens count.
+    pub issuers: Vec<Issuer>,
+    /// The name under which the gateway issues tokens itself (`/testkey`).
+    pub own_issuer: Arc<str>,
+    /// Names and passwords for basic authentication.
+    pub users: Vec<User>,
+    /// Names and passwords for `/testkey`; without any it is not there.
+    pub test_key_users: Vec<User>,
+    /// The header field of tokens, for APIs that name none.
+    pub authorization_header: Arc<str>,
+    /// The header field of internal keys.
+    pub internal_key_header: Arc<str>,
+    /// The header field in which a proxy before us passes its client's certificate on. Whoever reaches this gateway
+    /// directly could claim any certificate, so it counts only when it is named here.
+    pub certificate_header: Option<Arc<str>>,
+    /// Whether credentials travel on to backends.
+    pub forward_credentials: bool,
+    /// How wrong clocks may be.
+    pub clock_skew: Duration,
+    /// What backends are told of callers.
+    pub backend_jwt: Option<BackendJwt>,
+    /// How often the keys may be asked for, in what time.
+    pub jwks_rate: (u32, Duration),
+    /// The host of `/health`, `/ready`, `/testkey` and `/.wellknown/jwks`.
+    pub system_host: Arc<str>,
+    /// What `x-penstock-explain` must say; nothing is explained without it.
+    pub explain_key: Option<Secret>,
+}
+
+impl Default for SecurityConfig {
+    fn default() -> SecurityConfig {
+        SecurityConfig {
+            issuers: Vec::new(),
+            own_issuer: "https://localhost:9095/testkey".into(),
+            users: Vec::new(),
+            test_key_users: Vec::new(),
+            authorization_header: "authorization".into(),
+            internal_key_header: "Internal-Key".into(),
+            certificate_header: None,
+            forward_credentials: false,
+            clock_skew: Duration::from_secs(5),
+            backend_jwt: None,
+            jwks_rate: (1000, Duration::from_secs(10)),
+            system_host: "localhost".into(),
+            explain_key: None,
+        }
+    }
+}
+
+/// Whose tokens count.
+#[derive(Debug, Clone)]
+pub struct Issuer {
+    /// What it is called in configuration. Two names mean something: `APIM APIkey`, or without one `APIM Publisher`,
+    /// signs API keys.
+    pub name: Arc<str>,
+    /// `iss` of its tokens.
+    pub issuer: Arc<str>,
+    /// Keys that are known.
+    pub keys: Vec<TrustedKey>,
+    /// Where its keys are published.
+    pub jwks_url: Option<Arc<str>>,
+    /// Whether the caller's application must have subscribed to the API.
+    pub validate_subscription: bool,
+    /// The claim with the consumer key.
+    pub consumer_key_claim: Arc<str>,
+    /// The claim with the scopes.
+    pub scopes_claim: Arc<str>,
+    /// Audiences of which a token must name one; empty means any.
+    pub audiences: Vec<Arc<str>>,
+    /// What its claims are called here: theirs, ours.
+    pub claim_mapping: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Default for Issuer {
+    fn default() -> Issuer {
+        Issuer {
+            name: Arc::default(),
+            issuer: Arc::default(),
+            keys: Vec::new(),
+            jwks_url: None,
+            validate_subscription: false,
+            consumer_key_claim: "azp".into(),
+            scopes_claim: "scope".into(),
+            audiences: Vec::new(),
+            claim_mapping: Vec::new(),
+        }
+    }
+}
+
+/// A key that is known.
+#[derive(Debug, Clone)]
+pub struct TrustedKey {
+    /// `kid` of tokens it signs, when they must say so.
+    pub kid: Option<Arc<str>>,
+    /// The key.
+    pub key: PublicKey,
+}
+
+/// What backends are told of callers.
+#[derive(Debug, Clone)]
+pub struct BackendJwt {
+    /// The header field.
+    pub header: Arc<str>,
+    /// How long it is good.
+    pub ttl: Duration,
+    /// What claims begin with.
+    pub dialect: Arc<str>,
+    /// How its parts are written.
+    pub encoding: Encoding,
+}
+
+impl Default for BackendJwt {
+    fn default() -> BackendJwt {
+        BackendJwt {
+            header: "X-JWT-Assertion".into(),
+            ttl: Duration::from_secs(3600),
+            dialect: "http://wso2.org/claims".into(),
+            encoding: Encoding::default(),
+        }
+    }
+}
+
+/// How the parts of a backend's token are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// In the standard alphabet with padding, as the originals do unless told otherwise.
+    #[default]
+    Base64,
+    /// As RFC 7515 says.
+    Base64Url,
+}
+
+/// A user.
+#[derive(Debug, Clone)]
+pub struct User {
+    /// The name.
+    pub name: Arc<str>,
+    /// The password.
+    pub password: Secret,
+}
+
+/// A text that is never shown.
+#[derive(Clone)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Keeps a secret.
+    pub fn new(text: impl Into<Arc<str>>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// Whether it is that, in a time that does not depend on where they differ.
+    pub fn is(&self, other: &str) -> bool {
+        let digest = |text: &str| ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+        let (ours, theirs) = (digest(&self.0), digest(other));
+        let difference = ours.as_ref().iter().zip(theirs.as_ref()).fold(0, |sum, (a, b)| sum | (a ^ b));
+        difference == 0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("***")
+    }
+}
+
+/// Whether the list has that user with that password.
+pub(crate) fn knows(users: &[User], name: &str, password: &str) -> bool {
+    users.iter().any(|user| *user.name == *name && user.password.is(password))
+}

@@ -1,0 +1,193 @@
+//! From a token as it was sent to one that counts.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::cache::{self, Epoch};
+use super::config::{Issuer, SecurityConfig};
+use super::jose::{Jws, Malformed};
+use super::jwks::{KeyRing, Signed};
+use super::token::{self, Kind, Refusal, Verified};
+use super::{PublicKey, SecurityState, unix_now};
+use crate::error::codes;
+
+/// Issuers of this name sign API keys.
+const API_KEY_ISSUER: &str = "APIM APIkey";
+/// Issuers of this name sign internal keys, and API keys when none is called [`API_KEY_ISSUER`].
+const PUBLISHER_ISSUER: &str = "APIM Publisher";
+
+/// What a client is told of a token whose header cannot be read, word for word as the original says it.
+const UNDECODABLE: &str =
+    "Not a JWT token. Failed to decode the token header. Make sure you have provided the correct security credentials";
+
+/// Checks tokens by one configuration. Shared by all cores; what each verified it remembers for itself.
+pub(crate) struct Verifier {
+    id: u64,
+    skew: u64,
+    issuers: Vec<Known>,
+    own: Known,
+    state: Arc<SecurityState>,
+}
+
+struct Known {
+    issuer: Issuer,
+    ring: Option<Arc<KeyRing>>,
+}
+
+/// What became of a token.
+pub(crate) enum Outcome {
+    /// It counts.
+    Valid(Rc<Verified>),
+    /// It counts, and this core had not seen it.
+    First(Rc<Verified>),
+    /// It does not.
+    Refused(Refusal),
+    /// Nobody knows before the keys of its issuer were fetched.
+    Needs(Need),
+}
+
+/// Keys that must be fetched.
+pub(crate) struct Need(pub Arc<KeyRing>);
+
+impl Verifier {
+    /// For a configuration.
+    pub(crate) fn new(config: &SecurityConfig, state: Arc<SecurityState>) -> Verifier {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let known = |issuer: &Issuer| Known {
+            issuer: issuer.clone(),
+            ring: issuer.jwks_url.as_ref().map(|url| state.ring(url)),
+        };
+        let issuers = config.issuers.iter().map(known).collect();
+        let own = Issuer { name: "own".into(), issuer: config.own_issuer.clone(), ..Issuer::default() };
+        Verifier {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            skew: config.clock_skew.as_secs(),
+            issuers,
+            own: Known { issuer: own, ring: None },
+            state,
+        }
+    }
+
+    /// Checks a token. `may_fetch` is false for the second look, after keys were fetched.
+    pub(crate) fn verify(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
+        let is_revoked = |jti: &str| self.state.is_revoked(jti);
+        let epoch = Epoch { verifier: self.id, revocations: self.state.revocation_number(), is_revoked: &is_revoked };
+        if let Some(found) = cache::get(epoch, text)
+            && found.kind == kind
+        {
+            if !found.is_expired(unix_now(), self.skew) {
+                return Outcome::Valid(found);
+            }
+            cache::remove(text);
+            return Outcome::Refused(Refusal::invalid("the token expired"));
+        }
+        let outcome = self.examine(kind, text, may_fetch).unwrap_or_else(Outcome::Refused);
+        if let Outcome::First(verified) = &outcome {
+            cache::put(epoch, verified.clone());
+        }
+        outcome
+    }
+
+    fn examine(&self, kind: Kind, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
+        let jws = Jws::parse(text).map_err(|why| Refusal {
+            description: matches!(why, Malformed::Header | Malformed::Algorithm).then_some(UNDECODABLE),
+            ..Refusal::invalid(why.reason())
+        })?;
+        if jws.claims.get("jti").and_then(|jti| jti.as_str()).is_some_and(|jti| self.state.is_revoked(jti)) {
+            return Err(Refusal::invalid("the token was revoked"));
+        }
+        let known = match self.signer_of(kind, &jws)? {
+            Found::Issuer(known) => known,
+            Found::Need(ring) if may_fetch => return Ok(Outcome::Needs(Need(ring))),
+            Found::Need(ring) => return Err(unknown_key(&ring)),
+        };
+        let now = unix_now();
+        if token::seconds(&jws.claims, "nbf").is_some_and(|from| from > now + self.skew) {
+            return Err(Refusal::invalid("the token is not good yet"));
+        }
+        let verified = Verified::read(kind, text.into(), jws.claims, &known.issuer)?;
+        if verified.is_expired(now, self.skew) {
+            return Err(Refusal::invalid("the token expired"));
+        }
+        Ok(Outcome::First(Rc::new(verified)))
+    }
+
+    /// The issuer whose key made the signature.
+    fn signer_of<'v>(&'v self, kind: Kind, jws: &Jws<'_>) -> Result<Found<'v>, Refusal> {
+        let named = jws.claims.get("iss").and_then(|iss| iss.as_str()).unwrap_or_default();
+        let is_ours = || self.own_key().verifies(jws.algorithm, jws.signed.as_bytes(), &jws.signature);
+        let candidates: Vec<&Known> = match kind {
+            Kind::Jwt if named == &*self.own.issuer.issuer && is_ours() => return Ok(Found::Issuer(&self.own)),
+            Kind::Jwt => self.issuers.iter().filter(|known| *known.issuer.issuer == *named).collect(),
+            // Keys are signed by the gateway or its publisher, whatever they call themselves.
+            _ if is_ours() => return Ok(Found::Issuer(&self.own)),
+            Kind::ApiKey => {
+                let called = |name: &str| self.issuers.iter().filter(|k| *k.issuer.name == *name).collect::<Vec<_>>();
+                let own = called(API_KEY_ISSUER);
+                if own.is_empty() { called(PUBLISHER_ISSUER) } else { own }
+            }
+            Kind::Internal => self.issuers.iter().filter(|known| *known.issuer.name == *PUBLISHER_ISSUER).collect(),
+        };
+        if candidates.is_empty() {
+            let reason = match kind {
+                Kind::Jwt if named == &*self.own.issuer.issuer => "the signature of the token is wrong".into(),
+                Kind::Jwt => format!("no issuer `{}` is configured", shown(named)),
+                _ => "the key was not signed by this gateway, and no other signer of keys is configured".to_owned(),
+            };
+            return Err(Refusal::invalid(reason));
+        }
+        let mut need = None;
+        for known in candidates {
+            let fits = |kid: &Option<Arc<str>>| match (kid, &jws.kid) {
+                (Some(ours), Some(theirs)) => **ours == **theirs,
+                _ => true,
+            };
+            let mut keys = known.issuer.keys.iter().filter(|key| fits(&key.kid));
+            if keys.any(|key| key.key.verifies(jws.algorithm, jws.signed.as_bytes(), &jws.signature)) {
+                return Ok(Found::Issuer(known));
+            }
+            match known.ring.as_ref().map(|ring| (ring, ring.signed(jws))) {
+                Some((_, Signed::Yes)) => return Ok(Found::Issuer(known)),
+                Some((ring, Signed::UnknownKey)) => need = Some(ring.clone()),
+                Some((_, Signed::No)) | None => {}
+            }
+        }
+        match need {
+            Some(ring) if ring.may_fetch() || ring.failure().is_some() => Ok(Found::Need(ring)),
+            Some(ring) => Err(unknown_key(&ring)),
+            None => Err(Refusal::invalid("the signature of the token is wrong")),
+        }
+    }
+
+    fn own_key(&self) -> PublicKey {
+        self.state.signer().public().clone()
+    }
+
+    /// Keys that are so old that they should be fetched again.
+    pub(crate) fn stale(&self) -> Option<Arc<KeyRing>> {
+        self.issuers.iter().filter_map(|known| known.ring.as_ref()).find(|ring| ring.is_stale()).cloned()
+    }
+}
+
+enum Found<'v> {
+    Issuer(&'v Known),
+    Need(Arc<KeyRing>),
+}
+
+fn unknown_key(ring: &KeyRing) -> Refusal {
+    match ring.failure() {
+        None => Refusal::invalid("the issuer of the token has no such key"),
+        // Not the client's fault, which the code says.
+        Some(why) => Refusal {
+            code: codes::UNCLASSIFIED_AUTHENTICATION,
+            ..Refusal::invalid(format!("the keys of the token's issuer cannot be fetched: {why}"))
+        },
+    }
+}
+
+/// A stranger's text, safe to log.
+fn shown(text: &str) -> String {
+    const SHOWN_MAX: usize = 100;
+    text.chars().take(SHOWN_MAX).flat_map(char::escape_default).collect()
+}

@@ -1,0 +1,123 @@
+//! What outlives a reload of artifacts: keys, revoked tokens, who subscribed to what.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
+
+use super::{AccessList, KeyRing, SecurityConfig, Signer, Verifier};
+
+/// See the module.
+#[derive(Default)]
+pub struct SecurityState {
+    signer: OnceLock<Arc<Signer>>,
+    rings: Mutex<HashMap<Arc<str>, Arc<KeyRing>>>,
+    verifier: Mutex<Option<(usize, Arc<Verifier>)>>,
+    revoked: RwLock<Arc<HashSet<String>>>,
+    revocations: AtomicU64,
+    access: RwLock<Arc<AccessList>>,
+    accesses: AtomicU64,
+    wants_certificates: Arc<AtomicBool>,
+    /// What backends are told of callers, for all cores, by API and caller.
+    pub(crate) backend_tokens: Mutex<HashMap<String, ForBackend>>,
+    /// How often the keys were asked for, since when.
+    pub(crate) jwks_window: Mutex<Option<(Instant, u32)>>,
+}
+
+/// When a token for backends ends, in seconds since 1970, and the token.
+pub(crate) type ForBackend = (u64, Arc<str>);
+
+impl SecurityState {
+    /// Gives the gateway its key, once, before it serves.
+    pub fn set_signer(&self, signer: Signer) {
+        // A second call changes nothing: tokens may have been signed with the first already.
+        let _ = self.signer.set(Arc::new(signer));
+    }
+
+    /// The gateway's key; one for this process only when none was given.
+    pub fn signer(&self) -> &Arc<Signer> {
+        self.signer.get_or_init(|| {
+            let (signer, _) = Signer::generate().expect("a system without random numbers cannot serve TLS either");
+            Arc::new(signer)
+        })
+    }
+
+    /// Replaces the list of revoked tokens, by `jti`.
+    pub fn set_revoked(&self, ids: impl IntoIterator<Item = String>) {
+        *self.revoked.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ids.into_iter().collect());
+        self.revocations.fetch_add(1, Ordering::Release);
+    }
+
+    /// Revokes one more token.
+    pub fn revoke(&self, id: &str) {
+        let mut list = self.revoked.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut list).insert(id.to_owned());
+        drop(list);
+        self.revocations.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn is_revoked(&self, id: &str) -> bool {
+        self.revoked.read().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    pub(super) fn revocation_number(&self) -> u64 {
+        self.revocations.load(Ordering::Acquire)
+    }
+
+    /// Replaces applications and subscriptions; the next request sees them.
+    pub fn set_access(&self, access: AccessList) {
+        *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
+        self.accesses.fetch_add(1, Ordering::Release);
+    }
+
+    /// Looks something up in applications and subscriptions, without a lock unless they changed since this core looked.
+    pub(crate) fn with_access<T>(&self, look: impl FnOnce(&AccessList) -> T) -> T {
+        thread_local! {
+            static SEEN: RefCell<(usize, u64, Arc<AccessList>)> = RefCell::default();
+        }
+        let number = self.accesses.load(Ordering::Acquire);
+        // Which state it is: tests run several in one process.
+        let me = std::ptr::from_ref(self).addr();
+        SEEN.with_borrow_mut(|seen| {
+            if (seen.0, seen.1) != (me, number) {
+                *seen = (me, number, self.access.read().unwrap_or_else(PoisonError::into_inner).clone());
+            }
+            look(&seen.2)
+        })
+    }
+
+    /// The keys of an address.
+    pub(super) fn ring(&self, url: &Arc<str>) -> Arc<KeyRing> {
+        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        rings.entry(url.clone()).or_insert_with(|| Arc::new(KeyRing::new(url.clone()))).clone()
+    }
+
+    /// The one verifier of a configuration.
+    pub(crate) fn verifier(self: &Arc<Self>, config: &Arc<crate::GatewayConfig>) -> Arc<Verifier> {
+        let address = Arc::as_ptr(config).addr();
+        let security: &SecurityConfig = &config.security;
+        let mut slot = self.verifier.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*slot {
+            Some((known, verifier)) if *known == address => verifier.clone(),
+            _ => {
+                let verifier = Arc::new(Verifier::new(security, self.clone()));
+                *slot = Some((address, verifier.clone()));
+                verifier
+            }
+        }
+    }
+
+    /// Whether clients shall be asked for certificates, for listeners to look at with each connection. True from the
+    /// first API on that takes them.
+    pub fn wants_certificates(&self) -> Arc<AtomicBool> {
+        self.wants_certificates.clone()
+    }
+}
+
+impl fmt::Debug for SecurityState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("SecurityState")
+    }
+}

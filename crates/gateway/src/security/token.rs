@@ -1,0 +1,236 @@
+//! What a token says once its signature holds.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use penstock_catalog::IpRange;
+use serde_json::{Map, Value};
+
+use super::config::Issuer;
+use super::state::ForBackend;
+use crate::context::Caller;
+use crate::error::{GatewayError, codes};
+
+/// What a token is used as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An access token.
+    Jwt,
+    /// An API key.
+    ApiKey,
+    /// The key of a publisher's test console.
+    Internal,
+}
+
+impl Kind {
+    /// What interceptors and policy agents are told.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Jwt => "JWT",
+            Kind::ApiKey => "API Key",
+            Kind::Internal => "Internal Key",
+        }
+    }
+
+    /// Whether a token with this `token_type` may be used as such.
+    fn accepts(self, token_type: Option<&str>) -> bool {
+        let is = |name: &str| token_type.is_some_and(|found| found.eq_ignore_ascii_case(name));
+        match self {
+            Kind::Jwt => !is("apiKey") && !is("InternalKey"),
+            Kind::ApiKey => is("apiKey"),
+            Kind::Internal => is("InternalKey"),
+        }
+    }
+}
+
+/// Why a credential is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// One of the gateway's codes.
+    pub code: u32,
+    /// For the log and for explanations; never holds key or token.
+    pub reason: Cow<'static, str>,
+    /// What the client is told besides the code, when it is not the table's.
+    pub description: Option<&'static str>,
+}
+
+impl Refusal {
+    /// The usual one.
+    pub(crate) fn invalid(reason: impl Into<Cow<'static, str>>) -> Refusal {
+        Refusal { code: codes::INVALID_CREDENTIALS, reason: reason.into(), description: None }
+    }
+}
+
+impl From<Refusal> for GatewayError {
+    fn from(refusal: Refusal) -> GatewayError {
+        GatewayError {
+            code: refusal.code,
+            description: refusal.description.map(Arc::from),
+            reason: Some(refusal.reason.as_ref().into()),
+        }
+    }
+}
+
+/// An API the token says its application subscribed to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SubscribedApi {
+    pub name: Arc<str>,
+    pub context: Arc<str>,
+    pub version: Arc<str>,
+    pub tier: Arc<str>,
+}
+
+/// A token whose signature, issuer and time were checked.
+#[derive(Debug)]
+pub(crate) struct Verified {
+    /// What it is used as.
+    pub kind: Kind,
+    /// When it ends, in seconds since 1970; the skew is not in it.
+    pub expires: u64,
+    /// Its id.
+    pub jti: Option<Arc<str>>,
+    /// Who calls with it.
+    pub caller: Caller,
+    /// Its scopes.
+    pub scopes: Vec<Arc<str>>,
+    /// `aud`.
+    pub audiences: Vec<Arc<str>>,
+    /// Whether it says what its application subscribed to, and to what.
+    pub subscribed: Option<Vec<SubscribedApi>>,
+    /// Whether its application must have subscribed.
+    pub validate_subscription: bool,
+    /// Addresses an API key may come from; empty means any.
+    pub permitted_ips: Vec<IpRange>,
+    /// Pages an API key may be used on, with `*`; empty means any.
+    pub permitted_referers: Vec<Arc<str>>,
+    /// What backends are told of its caller, by base path, until when.
+    pub for_backends: RefCell<HashMap<Arc<str>, ForBackend>>,
+}
+
+impl Verified {
+    /// Reads the claims of a token of an issuer. Times are checked by the caller.
+    pub(crate) fn read(
+        kind: Kind,
+        token: Arc<str>,
+        claims: Map<String, Value>,
+        issuer: &Issuer,
+    ) -> Result<Verified, Refusal> {
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        if !kind.accepts(text("token_type")) {
+            return Err(Refusal::invalid("the token is of another type than the place it was sent in"));
+        }
+        let Some(expires) = seconds(&claims, "exp") else {
+            return Err(Refusal::invalid("the token does not say when it ends"));
+        };
+        let audiences = texts(claims.get("aud"), false);
+        if !issuer.audiences.is_empty() && !audiences.iter().any(|audience| issuer.audiences.contains(audience)) {
+            return Err(Refusal { code: codes::AUDIENCE, ..Refusal::invalid("the token is for another audience") });
+        }
+        let application = claims.get("application");
+        let of_application = |name: &str| -> Arc<str> {
+            application.and_then(|application| application.get(name)).map(plain).unwrap_or_default()
+        };
+        let consumer_key = text(&issuer.consumer_key_claim).or_else(|| text("client_id"));
+        let key_type = text("keytype");
+        let application_id = match of_application("uuid") {
+            uuid if uuid.is_empty() => of_application("id"),
+            uuid => uuid,
+        };
+        let caller = Caller {
+            token_type: kind.name(),
+            token,
+            sandbox: key_type.is_some_and(|kind| kind.eq_ignore_ascii_case("SANDBOX")),
+            key_type_known: key_type.is_some(),
+            subject: text("sub").unwrap_or_default().into(),
+            consumer_key: consumer_key.map_or_else(|| application_id.clone(), Arc::from),
+            application_name: of_application("name"),
+            application_tier: of_application("tier"),
+            application_id,
+            subscription_tier: Arc::default(),
+            claims: None,
+        };
+        let list = |name: &str| {
+            let entries = text(name).unwrap_or_default().split(',').map(str::trim).filter(|entry| !entry.is_empty());
+            entries.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut permitted_ips = Vec::new();
+        for range in list("permittedIP") {
+            let parsed = IpRange::parse(&range);
+            permitted_ips.push(parsed.ok_or_else(|| Refusal::invalid("the key permits something that is no address"))?);
+        }
+        let mut verified = Verified {
+            kind,
+            expires,
+            jti: text("jti").map(Arc::from),
+            caller,
+            scopes: texts(claims.get(&*issuer.scopes_claim), true),
+            audiences,
+            subscribed: subscribed(&claims),
+            validate_subscription: issuer.validate_subscription || kind != Kind::Jwt,
+            permitted_ips,
+            permitted_referers: list("permittedReferer").into_iter().map(Arc::from).collect(),
+            for_backends: RefCell::default(),
+        };
+        verified.caller.claims = Some(Arc::new(renamed(claims, issuer)));
+        Ok(verified)
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_expired(&self, now: u64, skew: u64) -> bool {
+        now > self.expires.saturating_add(skew)
+    }
+}
+
+/// A time in a claim, in whole seconds since 1970.
+pub(crate) fn seconds(claims: &Map<String, Value>, name: &str) -> Option<u64> {
+    let number = claims.get(name)?;
+    let seconds = number.as_f64().filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+    Some(seconds as u64)
+}
+
+/// A list of texts, or one text; blanks separate several in one text when `split`.
+fn texts(value: Option<&Value>, split: bool) -> Vec<Arc<str>> {
+    match value {
+        Some(Value::String(text)) if split => text.split_ascii_whitespace().map(Arc::from).collect(),
+        Some(Value::String(text)) => vec![text.as_str().into()],
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(Arc::from).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A text as it is, anything else as JSON: the ids of applications are numbers in some tokens.
+fn plain(value: &Value) -> Arc<str> {
+    match value {
+        Value::String(text) => text.as_str().into(),
+        Value::Null => Arc::default(),
+        other => other.to_string().into(),
+    }
+}
+
+fn subscribed(claims: &Map<String, Value>) -> Option<Vec<SubscribedApi>> {
+    let entries = claims.get("subscribedAPIs")?.as_array()?;
+    let read = |entry: &Value| {
+        let field = |name: &str| entry.get(name).map(plain).unwrap_or_default();
+        SubscribedApi {
+            name: field("name"),
+            context: field("context"),
+            version: field("version"),
+            tier: field("subscriptionTier"),
+        }
+    };
+    Some(entries.iter().map(read).collect())
+}
+
+/// The claims under the names they have here.
+fn renamed(claims: Map<String, Value>, issuer: &Issuer) -> Map<String, Value> {
+    if issuer.claim_mapping.is_empty() {
+        return claims;
+    }
+    let ours = |name: String| {
+        let mapped = issuer.claim_mapping.iter().find(|(theirs, _)| **theirs == *name);
+        mapped.map_or(name, |(_, ours)| ours.to_string())
+    };
+    claims.into_iter().map(|(name, value)| (ours(name), value)).collect()
+}

@@ -1,0 +1,151 @@
+//! What the gateway answers itself on its system host: whether it lives, its keys, tokens for development.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use penstock_compile::Compiler;
+use penstock_engine::ports::Client;
+use penstock_engine::route::Operation;
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Step};
+use penstock_message::{Body, Form, Headers, Message, Method};
+
+use crate::GatewayState;
+use crate::config::GatewayConfig;
+use crate::error::{GatewayError, codes};
+use crate::policy::{AnswerError, basic_credentials};
+use crate::security::{Claims, Encoding, SecurityState, issue, knows};
+
+/// How long a development token is good.
+const TEST_TOKEN_SECONDS: u64 = 3600;
+
+/// The operations of the system host.
+#[derive(Default)]
+pub(crate) struct System {
+    config: Arc<GatewayConfig>,
+    pages: Vec<(&'static str, Arc<Operation>)>,
+}
+
+/// One of them.
+struct Page {
+    path: &'static str,
+    config: Arc<GatewayConfig>,
+    state: Arc<SecurityState>,
+}
+
+impl System {
+    /// Compiles them.
+    pub(crate) fn new(config: &Arc<GatewayConfig>, state: &GatewayState, cx: &mut Compiler<'_>) -> System {
+        let step = |mediator, kind| Step { mediator, kind, at: Default::default() };
+        let answer = AnswerError { config: config.clone() };
+        let fault_sequence = Some(cx.add_sequence(vec![step(Box::new(answer), "error")]));
+        let mut pages = Vec::new();
+        for path in ["/health", "/ready", "/testkey", "/.wellknown/jwks", "/.well-known/jwks"] {
+            let page = Page { path, config: config.clone(), state: state.security.clone() };
+            let in_sequence = Some(cx.add_sequence(vec![step(Box::new(page), "system")]));
+            let operation = Operation { name: "system".into(), in_sequence, fault_sequence, ..Operation::default() };
+            pages.push((path, Arc::new(operation)));
+        }
+        System { config: config.clone(), pages }
+    }
+
+    /// The operation a request is for, when it came by the system host. APIs come first.
+    pub(crate) fn find(&self, client: &Client, message: &Message) -> Option<Arc<Operation>> {
+        let path = client.line.path();
+        let (_, operation) = self.pages.iter().find(|(known, _)| *known == path)?;
+        let host = message.headers.get("host").unwrap_or_default();
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        name.eq_ignore_ascii_case(&self.config.security.system_host).then(|| operation.clone())
+    }
+}
+
+impl Mediator for Page {
+    fn needs(&self) -> Needs {
+        if self.path == "/testkey" { Needs::Whole } else { Needs::Nothing }
+    }
+
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let method = &exchange.client.line.method;
+        let wanted = if self.path == "/testkey" { Method::Post } else { Method::Get };
+        if *method != wanted {
+            return Err(GatewayError::new(codes::METHOD_NOT_ALLOWED).into());
+        }
+        let (content_type, text) = match self.path {
+            "/health" => ("application/json", "{\"status\": \"healthy\"}".to_owned()),
+            "/ready" => ("application/json", "{\"status\": \"ready\"}".to_owned()),
+            "/testkey" => ("text/plain", self.test_key(exchange)?),
+            _ => {
+                if !self.may_ask_for_keys() {
+                    return Ok(respond(exchange, 429, "application/json", "{\"error\": \"too many requests\"}"));
+                }
+                ("application/json", self.state.signer().jwks().to_string())
+            }
+        };
+        Ok(respond(exchange, 200, content_type, text))
+    }
+}
+
+fn respond(exchange: &mut Exchange, status: u16, content_type: &str, text: impl Into<bytes::Bytes>) -> Flow {
+    let mut headers = Headers::new();
+    headers.set("content-type", content_type);
+    exchange.message = Message { headers, body: Body::bytes(text), status, ..Message::default() };
+    Flow::Respond
+}
+
+impl Page {
+    /// A token for a user with a password; `scope` of a form asks for scopes, `keytype` for the kind of key.
+    fn test_key(&self, exchange: &mut Exchange) -> Result<String, Fault> {
+        let security = &self.config.security;
+        let credentials = exchange.message.headers.get("authorization").and_then(basic_credentials);
+        let user = credentials.filter(|(user, password)| knows(&security.test_key_users, user, password));
+        let Some((user, _)) = user else {
+            let challenge = "Basic realm=\"Choreo Connect\"";
+            exchange.reply_headers.push(("WWW-Authenticate".into(), challenge.into()));
+            return Err(GatewayError::new(codes::INVALID_CREDENTIALS).because("no user of `/testkey`").into());
+        };
+        let mut claims = Claims::lasting(TEST_TOKEN_SECONDS);
+        claims.set("iss", &*security.own_issuer);
+        claims.set("sub", user);
+        claims.set("keytype", "PRODUCTION");
+        if let Form::Bytes(form) = exchange.message.body.form() {
+            let form = String::from_utf8_lossy(form).into_owned();
+            for (name, value) in form.split('&').filter_map(|pair| pair.split_once('=')) {
+                if matches!(name, "scope" | "keytype") {
+                    claims.set(name, decoded(value));
+                }
+            }
+        }
+        let token = issue(self.state.signer(), &claims, Encoding::Base64Url);
+        token.map_err(|error| Fault::new(format!("no token: {error}")))
+    }
+
+    /// Counts in a fixed window; the keys are public, this only keeps a client's mistake from costing much.
+    fn may_ask_for_keys(&self) -> bool {
+        let (most, time) = self.config.security.jwks_rate;
+        let mut window = self.state.jwks_window.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *window {
+            Some((since, count)) if since.elapsed() < time => {
+                *count += 1;
+                *count <= most
+            }
+            _ => {
+                *window = Some((Instant::now(), 1));
+                most > 0
+            }
+        }
+    }
+}
+
+/// A value of a form.
+fn decoded(value: &str) -> String {
+    let mut out = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let escaped = after
+            .get(..2)
+            .filter(|_| *byte == b'%')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        out.push(escaped.unwrap_or(if *byte == b'+' { b' ' } else { *byte }));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
