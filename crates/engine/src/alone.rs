@@ -3,7 +3,7 @@
 use penstock_message::Message;
 
 use crate::run::{self, End};
-use crate::{Exchange, Fault, SequenceId};
+use crate::{Exchange, Fault, SequenceId, wait};
 
 /// What became of a sequence that ran by itself.
 pub struct Alone {
@@ -26,11 +26,11 @@ pub async fn run_alone(mut exchange: Box<Exchange>, sequence: SequenceId) -> Alo
         End::Failed(fault) => Some(fault),
         End::Finished | End::Stopped => None,
     };
-    let mut reply = exchange.reply.take();
+    let mut reply = exchange.reply.take().map(|reply| *reply);
     let limit = exchange.program().limits.body_bytes_max;
     let bodies = [Some(&mut exchange.message), reply.as_mut()];
     for message in bodies.into_iter().flatten() {
-        if let Err(error) = run::buffer(&mut message.body, limit).await {
+        if let Err(error) = wait::buffer(&mut message.body, limit).await {
             fault.get_or_insert_with(|| error.into());
         }
     }

@@ -1,6 +1,6 @@
 //! One message on its way through a program.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,6 +44,8 @@ pub struct Exchange {
     pub client: Rc<Client>,
     /// The service the request came in by.
     pub entry: Entry,
+    /// When it began.
+    pub(crate) started: Instant,
     /// When this exchange must be over.
     pub deadline: Instant,
     /// Parameters of the templates that are running, innermost last.
@@ -76,25 +78,25 @@ pub struct Exchange {
 }
 
 /// Where the answer to the client is put; the first one wins.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ReplyCell {
-    message: RefCell<Option<Message>>,
+    message: Cell<Option<Box<Message>>>,
     answered: Cell<bool>,
 }
 
 impl ReplyCell {
     /// Puts the answer; `false` when the client had one already.
-    pub fn put(&self, message: Message) -> bool {
+    pub fn put(&self, message: Box<Message>) -> bool {
         if self.answered.replace(true) {
             return false;
         }
-        *self.message.borrow_mut() = Some(message);
+        self.message.set(Some(message));
         true
     }
 
     /// Takes the answer, once.
-    pub fn take(&self) -> Option<Message> {
-        self.message.borrow_mut().take()
+    pub fn take(&self) -> Option<Box<Message>> {
+        self.message.take()
     }
 
     /// Whether the client was answered.
@@ -106,12 +108,14 @@ impl ReplyCell {
 impl Exchange {
     /// A new exchange for a client's request.
     pub fn new(core: Rc<Core>, loaded: Rc<Loaded>, client: Rc<Client>, message: Message, entry: Entry) -> Exchange {
+        let started = Instant::now();
         Exchange {
             message,
             direction: Direction::Request,
             client,
             entry,
-            deadline: Instant::now() + loaded.program.limits.deadline,
+            started,
+            deadline: started + loaded.program.limits.deadline,
             functions: Vec::new(),
             kinship: None,
             ancestry: Vec::new(),
@@ -121,8 +125,8 @@ impl Exchange {
             reply: Rc::default(),
             loaded,
             core,
-            frames: Vec::with_capacity(4),
-            handlers: Vec::with_capacity(2),
+            frames: Vec::new(),
+            handlers: Vec::new(),
             floor: 0,
             called: false,
             steps: 0,
@@ -196,6 +200,7 @@ impl Exchange {
             direction: self.direction,
             client: self.client.clone(),
             entry: self.entry.clone(),
+            started: self.started,
             deadline: self.deadline,
             functions: self.functions.clone(),
             kinship: kinship.or_else(|| self.kinship.clone()),

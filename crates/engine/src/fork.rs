@@ -8,7 +8,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use crate::mediator::{Branch, BranchEnd, Fork, Kinship, Resume};
 use crate::ports::Level;
 use crate::run::{self, End};
-use crate::{Exchange, Family, Fault, Flow, SequenceId};
+use crate::{Exchange, Family, Fault, Flow, SequenceId, wait};
 
 /// What the parent does after a fork.
 pub(crate) enum After {
@@ -54,7 +54,7 @@ async fn joined(
             match start(child, sequence, endpoint).await {
                 End::Failed(fault) => Some(fault),
                 // Whoever joins branches reads what became of them.
-                _ => run::buffer_body(child).await.err(),
+                _ => wait::buffer_body(child).await.err(),
             }
         });
         if parallel {

@@ -25,7 +25,7 @@ const REQUEST_ONLY: [&str; 13] = [
 
 /// Turns the message into the answer. `Err` when the body cannot be put in the form it must have.
 /// A body that must be converted has been buffered before.
-pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
+pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     let loaded = exchange.loaded.clone();
     let from_client = exchange.direction == Direction::Request;
     let message = &mut exchange.message;
@@ -77,7 +77,7 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Message, Fault> {
     };
     let reason = message.axis2.get("HTTP_SC_DESC").map(|value| value.to_text().into());
     let reason = reason.or_else(|| if explicit.is_none() { message.reason.take() } else { None });
-    Ok(Message { headers, body, status, reason, ..Message::default() })
+    Ok(Box::new(Message { headers, body, status, reason, ..Message::default() }))
 }
 
 /// The answer to a message that nobody answered: 202, as the original acknowledges.

@@ -8,6 +8,7 @@
 //! Start reading at [`Mediator`] and [`Flow`], then `run.rs` (the loop) and `serve.rs` (from a
 //! request to its answer).
 
+mod admit;
 mod alone;
 pub mod clock;
 mod core;
@@ -29,6 +30,7 @@ mod properties;
 pub mod route;
 mod run;
 mod serve;
+mod wait;
 
 pub use crate::core::{Core, Current, Loaded};
 pub use alone::{Alone, run_alone};

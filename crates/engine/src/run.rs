@@ -1,16 +1,13 @@
 //! The one loop that runs mediators. Continuation of `call`, fault handlers, deadlines, limits and
 //! branches live here and nowhere else.
 
-use std::future::{Future, poll_fn};
-use std::task::Poll;
-use std::time::Instant;
-
-use penstock_message::{Body, BodyError, Message, Shape, Value};
+use penstock_message::{Message, Shape, Value};
 
 use crate::endpoint::deliver;
 use crate::exchange::Frame;
 use crate::mediator::{Destination, FunctionScope, Needs, Resume, Sequence};
 use crate::ports::{Level, LocalFuture};
+use crate::wait::{buffer, buffer_body, pull_more, within_deadline};
 use crate::{Direction, Exchange, Fault, FaultCode, Flow, SequenceId, Side, codes, fork, incoming};
 
 /// How a message's way ended.
@@ -103,7 +100,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 let one_way = takes_one_way(exchange);
                 let reply = transmit(exchange, &destination).await?;
                 if !one_way {
-                    exchange.message.replace_by_reply(reply);
+                    exchange.message.replace_by_reply(*reply);
                     exchange.direction = Direction::Response;
                 }
                 exchange.called = true;
@@ -118,7 +115,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 {
                     reply = Err(Fault { side: Side::Backend, ..Fault::from(error) });
                 }
-                then.run(exchange, reply)?
+                then.run(exchange, reply.map(|reply| *reply))?
             }
             Flow::Respond => return respond(exchange).await.map(Some),
             Flow::Loopback => {
@@ -244,7 +241,7 @@ fn takes_one_way(exchange: &mut Exchange) -> bool {
     exchange.one_way
 }
 
-async fn transmit(exchange: &mut Exchange, destination: &Destination) -> Result<Message, Fault> {
+async fn transmit(exchange: &mut Exchange, destination: &Destination) -> Result<Box<Message>, Fault> {
     deliver(exchange, destination, 0).await
 }
 
@@ -264,7 +261,7 @@ async fn send(
     if one_way {
         return Ok(Some(End::Stopped));
     }
-    exchange.message.replace_by_reply(reply);
+    exchange.message.replace_by_reply(*reply);
     exchange.direction = Direction::Response;
     exchange.called = true;
     to_out_path(exchange, receive)?;
@@ -301,43 +298,6 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
     let reply = incoming::prepare(exchange)?;
     exchange.reply.put(reply);
     Ok(End::Stopped)
-}
-
-/// Buffers the message's body within the program's limit.
-pub(crate) async fn buffer_body(exchange: &mut Exchange) -> Result<(), Fault> {
-    let limit = exchange.loaded.program.limits.body_bytes_max;
-    let side = if exchange.direction == Direction::Request { Side::Client } else { Side::Backend };
-    let whole = buffer(&mut exchange.message.body, limit);
-    let outcome = bounded(exchange.deadline, whole).await.unwrap_or(Err(BodyError::Timeout));
-    outcome.map_err(|error| Fault { side, ..Fault::from(error) })
-}
-
-/// Buffers a body.
-pub(crate) async fn buffer(body: &mut Body, limit: usize) -> Result<(), BodyError> {
-    poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit)).await
-}
-
-/// Waits for more of the body.
-async fn pull_more(exchange: &mut Exchange) -> Result<(), Fault> {
-    let limit = exchange.loaded.program.limits.body_bytes_max;
-    let body = &mut exchange.message.body;
-    let more = poll_fn(|cx| body.poll_more(cx, limit));
-    Ok(bounded(exchange.deadline, more).await.unwrap_or(Err(BodyError::Timeout))?)
-}
-
-/// Waits for something outside, no longer than the exchange may last.
-async fn within_deadline<T>(exchange: &Exchange, future: LocalFuture<'static, T>) -> Result<T, Fault> {
-    let late = || Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Us, "the deadline of the request has passed");
-    bounded(exchange.deadline, future).await.ok_or_else(late)
-}
-
-/// Waits until a deadline at the most. A timer is only set for what is not ready at once.
-async fn bounded<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
-    let mut future = std::pin::pin!(future);
-    if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
-        return Some(output);
-    }
-    tokio::time::timeout_at(deadline.into(), future).await.ok()
 }
 
 /// Sends the message as `send` does and runs what follows.

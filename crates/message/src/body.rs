@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 
-use crate::stream::{Available, BodyStream, SizeHint};
 use crate::Envelope;
+use crate::stream::{Available, BodyStream, SizeHint};
 
 /// Why a body could not be read, converted or buffered. Becomes fault 601000 or a 4xx by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,7 +35,8 @@ impl MediaType {
             ("application/json/badgerfish", MediaType::Json),
             ("application/x-www-form-urlencoded", MediaType::Form),
         ];
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        let end = content_type.bytes().position(|byte| byte == b';').unwrap_or(content_type.len());
+        let essence = content_type[..end].trim();
         if let Some((_, media)) = EXACT.iter().find(|(name, _)| essence.eq_ignore_ascii_case(name)) {
             return *media;
         }

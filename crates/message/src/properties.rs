@@ -51,45 +51,55 @@ impl Scope {
     }
 }
 
-/// Named values in the order they were first set. A handful per message, so a list beats a map.
+/// Named values in the order they were first set. A handful per message, so a list beats a map; most scopes of most
+/// messages have none, so the list is only there when it is needed.
 #[derive(Debug, Clone, Default)]
-pub struct Properties {
-    entries: Vec<(Arc<str>, Value)>,
-}
+pub struct Properties(Option<Box<Entries>>);
+
+#[derive(Debug, Clone, Default)]
+struct Entries(Vec<(Arc<str>, Value)>);
 
 impl Properties {
+    fn entries(&self) -> &[(Arc<str>, Value)] {
+        self.0.as_ref().map_or(&[], |entries| &entries.0)
+    }
+
     /// The value of `name`.
+    #[inline]
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.entries.iter().find(|(key, _)| **key == *name).map(|(_, value)| value)
+        self.0.as_ref()?.0.iter().find(|(key, _)| **key == *name).map(|(_, value)| value)
     }
 
     /// Sets or replaces.
     pub fn set(&mut self, name: impl Into<Arc<str>>, value: Value) {
         let name = name.into();
-        match self.entries.iter_mut().find(|(key, _)| *key == name) {
+        let entries = &mut self.0.get_or_insert_default().0;
+        match entries.iter_mut().find(|(key, _)| *key == name) {
             Some((_, old)) => *old = value,
-            None => self.entries.push((name, value)),
+            None => entries.push((name, value)),
         }
     }
 
     /// Removes and returns.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
-        let index = self.entries.iter().position(|(key, _)| **key == *name)?;
-        Some(self.entries.remove(index).1)
+        let entries = &mut self.0.as_mut()?.0;
+        let index = entries.iter().position(|(key, _)| **key == *name)?;
+        Some(entries.remove(index).1)
     }
 
     /// Whether the property is there and means yes.
+    #[inline]
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(Value::is_true)
     }
 
     /// All entries, first set first.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.entries.iter().map(|(key, value)| (&**key, value))
+        self.entries().iter().map(|(key, value)| (&**key, value))
     }
 
     /// Removes all.
     pub fn clear(&mut self) {
-        self.entries.clear();
+        self.0 = None;
     }
 }

@@ -6,6 +6,7 @@
 //! Start reading at `command/` (what can be typed), then `load/` (paths to inputs), `build.rs` (inputs to a program) and
 //! `serve/` (threads, ports, reload, the end); `suite/` runs unit tests.
 
+mod allocator;
 mod build;
 mod command;
 mod config;
@@ -15,7 +16,7 @@ mod serve;
 mod suite;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() -> std::process::ExitCode {
     command::main()

@@ -8,7 +8,7 @@ use penstock_message::{Form, Message, SoapVersion};
 use super::{Endpoint, EndpointKind, Format, Leaf, Target, TimeoutAction, TimeoutDuration};
 use crate::mediator::Destination;
 use crate::ports::{LocalFuture, SendOptions};
-use crate::{Direction, Exchange, Fault, Side, codes, outgoing, run};
+use crate::{Direction, Exchange, Fault, Side, codes, outgoing, wait};
 
 /// Groups inside groups inside groups are a configuration that refers to itself.
 const MAX_NESTING: usize = 16;
@@ -19,7 +19,7 @@ pub(crate) fn deliver<'a>(
     exchange: &'a mut Exchange,
     destination: &'a Destination,
     depth: usize,
-) -> LocalFuture<'a, Result<Message, Fault>> {
+) -> LocalFuture<'a, Result<Box<Message>, Fault>> {
     Box::pin(async move {
         if depth > MAX_NESTING {
             return Err(Fault::new("endpoints refer to each other in a circle"));
@@ -51,7 +51,7 @@ pub(crate) fn deliver<'a>(
             EndpointKind::Recipients { members } => Box::pin(deliver_all(exchange, members, depth)).await,
             EndpointKind::Managed(delivery) => {
                 exchange.sent = true;
-                delivery.deliver(exchange).await
+                delivery.deliver(exchange).await.map(Box::new)
             }
         }
     })
@@ -65,7 +65,7 @@ async fn deliver_group(
     first: usize,
     failover: bool,
     depth: usize,
-) -> Result<Message, Fault> {
+) -> Result<Box<Message>, Fault> {
     if members.is_empty() {
         return Err(Fault::coded(
             codes::GROUP_NOT_READY,
@@ -78,7 +78,7 @@ async fn deliver_group(
     }
     if failover {
         // A body that streamed away cannot be sent to the next member.
-        run::buffer_body(exchange).await?;
+        wait::buffer_body(exchange).await?;
     }
     let mut last = None;
     for step in 0..members.len() {
@@ -115,9 +115,9 @@ fn retries_on(exchange: &Exchange, member: &Destination, fault: &Fault) -> bool 
 }
 
 /// Sends to every member; the first good answer is the answer.
-async fn deliver_all(exchange: &mut Exchange, members: &[Destination], depth: usize) -> Result<Message, Fault> {
-    run::buffer_body(exchange).await?;
-    let mut answer: Option<Result<Message, Fault>> = None;
+async fn deliver_all(exchange: &mut Exchange, members: &[Destination], depth: usize) -> Result<Box<Message>, Fault> {
+    wait::buffer_body(exchange).await?;
+    let mut answer: Option<Result<Box<Message>, Fault>> = None;
     for member in members {
         let outcome = deliver(exchange, member, depth + 1).await;
         match (&answer, &outcome) {
@@ -136,7 +136,7 @@ fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
 }
 
 /// A `send` or `call` without an endpoint: to the message's own `To`.
-async fn implicit(exchange: &mut Exchange) -> Result<Message, Fault> {
+async fn implicit(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
     match to {
         Some(url) if url.contains("://") && exchange.direction == Direction::Request => {
@@ -150,7 +150,11 @@ async fn implicit(exchange: &mut Exchange) -> Result<Message, Fault> {
     }
 }
 
-async fn deliver_leaf(exchange: &mut Exchange, endpoint: &Arc<Endpoint>, leaf: &dyn Leaf) -> Result<Message, Fault> {
+async fn deliver_leaf(
+    exchange: &mut Exchange,
+    endpoint: &Arc<Endpoint>,
+    leaf: &dyn Leaf,
+) -> Result<Box<Message>, Fault> {
     if !endpoint.state.is_ready() {
         return Err(not_ready(endpoint, codes::ENDPOINT_NOT_READY));
     }
@@ -187,9 +191,13 @@ async fn deliver_leaf(exchange: &mut Exchange, endpoint: &Arc<Endpoint>, leaf: &
     }
 }
 
-async fn transmit(exchange: &mut Exchange, target: Target, timeout: std::time::Duration) -> Result<Message, Fault> {
+async fn transmit(
+    exchange: &mut Exchange,
+    target: Target,
+    timeout: std::time::Duration,
+) -> Result<Box<Message>, Fault> {
     if exchange.message.must_be_read_for(outgoing::shape_of(target.format)) {
-        run::buffer_body(exchange).await?;
+        wait::buffer_body(exchange).await?;
     }
     let remaining = exchange.deadline.saturating_duration_since(std::time::Instant::now());
     let options = SendOptions {
@@ -205,7 +213,7 @@ async fn transmit(exchange: &mut Exchange, target: Target, timeout: std::time::D
     let outgoing = outgoing::prepare(exchange, target, options)?;
     let outbound = exchange.core.outbound.clone();
     exchange.sent = true;
-    let mut reply = outbound.send(outgoing).await?;
+    let mut reply = Box::new(outbound.send(outgoing).await?);
     let strict = exchange.message.properties.is_true("FORCE_ERROR_ON_SOAP_FAULT")
         || exchange.message.axis2.is_true("FORCE_ERROR_ON_SOAP_FAULT");
     if strict {
@@ -219,7 +227,7 @@ async fn refuse_soap_fault(exchange: &Exchange, reply: &mut Message) -> Result<(
     if reply.status < 400 && !reply.media_type().is_xml() {
         return Ok(());
     }
-    run::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await?;
+    wait::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await?;
     if matches!(reply.body.form(), Form::Empty) {
         return Ok(());
     }

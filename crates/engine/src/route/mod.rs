@@ -100,12 +100,14 @@ impl Routes {
     }
 
     /// Finds the service of a path (without query), as sent.
-    pub fn dispatch(&self, path: &str, host: Option<&str>, port: u16) -> Dispatch {
+    /// `host` is asked when it matters.
+    pub fn dispatch<'h>(&self, path: &str, host: impl FnOnce() -> Option<&'h str>, port: u16) -> Dispatch {
         if let Some(rest) = path.strip_prefix("/services/")
             && let Some(proxy) = self.proxy_of(rest)
         {
             return Dispatch::Proxy(proxy.clone());
         }
+        let host = if self.apis.is_empty() { None } else { host() };
         for api in &self.apis {
             if let Some(found) = Api::matches(api, path, host, port) {
                 return Dispatch::Api(found);

@@ -20,13 +20,13 @@ impl Message {
         if !matches!(self.body.form(), Form::Bytes(_) | Form::Stream { .. }) {
             return None;
         }
-        if self.body.view_xml().is_some() || !self.source_media().is_xml() || self.headers.contains("Content-Encoding")
-        {
+        let media = self.source_media();
+        if self.body.view_xml().is_some() || !media.is_xml() || self.headers.contains("Content-Encoding") {
             return None;
         }
         let plain_charset = self.source_charset().is_none_or(|charset| charset.eq_ignore_ascii_case("utf-8"));
         let bytes = self.body.available();
-        let envelope = match self.source_media() {
+        let envelope = match media {
             // `application/xml` is a payload even when its root is called Envelope.
             MediaType::Xml => Some(false),
             _ => root_name(&bytes).map(|name| name == "Envelope"),

@@ -122,6 +122,12 @@ impl Service for Obedient {
                     ..Message::default()
                 },
                 "/back" => Message { status: 200, body: message.body, ..Message::default() },
+                "/looked" => {
+                    let seen = look_for_mark(&mut message.body).await;
+                    let mut reply = Message { status: 200, body: message.body, ..Message::default() };
+                    reply.headers.set("X-Seen", seen);
+                    reply
+                }
                 "/evil" => {
                     let mut reply = text(200, "evil");
                     reply.headers.set("X-Split", "a\r\nX-Injected: b");
@@ -158,6 +164,20 @@ pub async fn collect(body: &mut Body) -> Result<Bytes, BodyError> {
         Form::Bytes(bytes) => bytes,
         _ => Bytes::new(),
     })
+}
+
+/// Looks at a body until it has shown a `!`. Says whether it was found, and whether it had to be taken for that.
+async fn look_for_mark(body: &mut Body) -> &'static str {
+    loop {
+        let found = body.available().contains(&b'!');
+        let taken = !matches!(body.form(), Form::Stream { head, .. } if head.is_empty());
+        match (found, taken) {
+            (true, false) => return "found, untouched",
+            (true, true) => return "found, taken",
+            (false, _) if !body.is_stream() => return "absent",
+            (false, _) => std::future::poll_fn(|cx| body.poll_more(cx, 1 << 30)).await.unwrap(),
+        }
+    }
 }
 
 /// A stream of given pieces.

@@ -85,6 +85,38 @@ fn a_body_may_come_back_on_its_own_connection() {
 }
 
 #[test]
+fn a_body_that_was_looked_at_leaves_whole() {
+    let check = |before: usize, after: usize, mark: &str, seen: &str| {
+        let body = format!("{}{mark}{}", "a".repeat(before), "b".repeat(after));
+        let (length, half) = (body.len(), body.len() / 2);
+        let head = "POST /looked HTTP/1.1\r\nHost: h\r\nConnection: close\r\n";
+        let chunks = format!("{half:x}\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n", &body[..half], length - half, &body[half..]);
+        for (framing, sent) in
+            [(format!("Content-Length: {length}"), &body), ("Transfer-Encoding: chunked".to_owned(), &chunks)]
+        {
+            let answer = run(async {
+                let server = serve(Rc::new(Obedient), ListenerConfig::default());
+                talk(server.address, format!("{head}{framing}\r\n\r\n{sent}")).await
+            });
+            let (head, answered) = answer.split_once("\r\n\r\n").unwrap();
+            assert!(!framing.contains("Length") || head.contains(&format!("X-Seen: {seen}\r\n")), "{head}: {before}");
+            // Chunks are cut anew on their way back.
+            let answered: String = match head.contains("chunked") {
+                true => answered.split("\r\n").skip(1).step_by(2).collect(),
+                false => answered.to_owned(),
+            };
+            assert!(answered == body, "{} of {length} bytes came back: {head}", answered.len());
+        }
+    };
+    check(2_500, 2_500, "!", "found, untouched");
+    check(10_000, 200_000, "!", "found, untouched");
+    check(100_000, 200_000, "!", "found, taken");
+    check(2_500, 0, "!", "found, untouched");
+    check(2_500, 0, "", "absent");
+    check(200_000, 0, "", "absent");
+}
+
+#[test]
 fn old_clients_get_what_they_understand() {
     check("GET /a HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nGET /a - []");
     check(

@@ -5,7 +5,7 @@ use crate::chars::{Contents, forbidden_char};
 use crate::error::{XmlError, XmlErrorKind};
 
 /// Bytes checked ahead at first. The routing element of most messages stands within them.
-const FIRST_WINDOW: usize = 1024;
+const FIRST_WINDOW: usize = 512;
 
 impl Reader<'_> {
     /// Checks a larger part of the input; false when all of it was.

@@ -42,7 +42,8 @@ impl Wire {
             if ends_here || (here >= wanted && here > 0) {
                 return Poll::Ready(Ok(true));
             }
-            let piece_ends_here = matches!(&self.decoder, Decoder::Chunked(chunks) if here > 0 && chunks.data_left() <= here as u64);
+            let piece_ends_here =
+                matches!(&self.decoder, Decoder::Chunked(chunks) if here > 0 && chunks.data_left() <= here as u64);
             if piece_ends_here || self.buffer.len() >= HELD_BYTES_MAX || !ready!(self.poll_read_on(cx))? {
                 return Poll::Ready(Ok(false));
             }

@@ -17,6 +17,8 @@ pub(in super::super) struct Matcher<'p> {
     frames: Vec<Frame>,
     /// For each open element, the counters of its children.
     counters: Vec<u32>,
+    /// Counters as they were before a tag that may have to be read again.
+    saved: Vec<u32>,
     /// String values under way.
     collectors: Vec<Collector>,
     /// The text node under way: the questions it answers, and its text.
@@ -73,6 +75,7 @@ impl<'p> Matcher<'p> {
             plan,
             frames,
             counters: vec![0; plan.counters],
+            saved: Vec::new(),
             collectors: Vec::new(),
             text_node: None,
             in_text: false,
@@ -217,7 +220,9 @@ impl<'p> Matcher<'p> {
         if candidates != 0 {
             let tag = Tag { reader, name: reader.element_name() };
             let level = self.counters.len() - self.plan.counters;
-            let saved = self.counters[level..].to_vec();
+            let mut saved = std::mem::take(&mut self.saved);
+            saved.clear();
+            saved.extend_from_slice(&self.counters[level..]);
             for index in bits(candidates) {
                 let step = &self.plan.steps[index];
                 if !tag.passes(&step.test) {
@@ -233,6 +238,7 @@ impl<'p> Matcher<'p> {
                     }
                 }
             }
+            self.saved = saved;
         }
         let attribute_steps = self.open(here, questions, empty) & self.plan.attribute_steps;
         if attribute_steps != 0 {

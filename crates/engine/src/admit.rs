@@ -1,0 +1,101 @@
+//! From a request to the exchange that runs it: which service it is for, and what that starts with.
+
+use std::rc::Rc;
+
+use penstock_message::{Message, Method, Value};
+
+use crate::core::{Core, Loaded};
+use crate::ports::Request;
+use crate::route::{Dispatch, Entry, ResourceMatch};
+use crate::{Exchange, Fault, SequenceId, incoming, run};
+
+/// Sequences of these names answer what no resource takes.
+const RESOURCE_MISMATCH: &str = "_resource_mismatch_handler_";
+const METHOD_NOT_ALLOWED: &str = "_method_not_allowed_handler_";
+
+/// What becomes of a request.
+pub(crate) enum Admission {
+    /// It is answered at once.
+    Answer(Box<Message>),
+    /// It runs: its sequences are entered. A fault is one of entering them.
+    Run(Box<Exchange>, Result<(), Fault>),
+}
+
+/// Finds the service and makes the exchange, or the answer when there is none to run.
+pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
+    let program = &loaded.program;
+    let Request { client, mut message } = request;
+    if let Some(router) = &program.routes.router
+        && let Some(routed) = router.route(&client, &mut message)
+    {
+        let entry = Entry::Operation(routed.operation);
+        let start = entry.in_sequence(program);
+        let mut exchange = Box::new(Exchange::new(core.clone(), loaded.clone(), client, message, entry));
+        exchange.extension = routed.extension;
+        return begin(exchange, start.into_iter());
+    }
+    let line = &client.line;
+    let target = line.target();
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
+    match program.routes.dispatch(path, || message.headers.get("Host"), client.local.port()) {
+        Dispatch::Proxy(proxy) => {
+            if !(if line.secure { proxy.https } else { proxy.http }) {
+                return Admission::Answer(Box::new(incoming::empty(404)));
+            }
+            if line.method == Method::Get
+                && let Some(answer) = crate::describe::proxy(core, &proxy, query)
+            {
+                return Admission::Answer(Box::new(answer));
+            }
+            let after = path.len().min("/services/".len() + proxy.name.len());
+            let postfix = &target[after..];
+            message.url_postfix = (!postfix.is_empty()).then(|| postfix.into());
+            let start = proxy.gate.into_iter().chain(proxy.in_sequence);
+            begin(make(message, Entry::Proxy(proxy)), start)
+        }
+        Dispatch::Api(found) => {
+            if let Some(answer) = crate::describe::api(core, &found.api, line) {
+                return Admission::Answer(Box::new(answer));
+            }
+            let api = found.api;
+            let postfix = target.strip_prefix(&*api.context).unwrap_or(target);
+            match api.resource(&found.rest, query, &line.method, line.secure) {
+                ResourceMatch::Found(index, variables) => {
+                    message.url_postfix = Some(postfix.into());
+                    for (name, value) in variables {
+                        message.properties.set(format!("uri.var.{name}"), Value::string(value));
+                    }
+                    let exchange = make(message, Entry::Resource(api.clone(), index));
+                    begin(exchange, api.handlers.iter().copied().chain(api.resources[index].in_sequence))
+                }
+                other => {
+                    let (status, name) = match other {
+                        ResourceMatch::MethodNotAllowed => (405, METHOD_NOT_ALLOWED),
+                        _ => (404, RESOURCE_MISMATCH),
+                    };
+                    match program.sequence_names.get(name) {
+                        None => Admission::Answer(Box::new(incoming::empty(status))),
+                        Some(sequence) => begin(make(message, Entry::Main), Some(*sequence).into_iter()),
+                    }
+                }
+            }
+        }
+        Dispatch::Main => match program.main {
+            None => {
+                make(message, Entry::Main).log_simple();
+                Admission::Answer(Box::new(incoming::empty(404)))
+            }
+            Some(main) => begin(make(message, Entry::Main), Some(main).into_iter()),
+        },
+    }
+}
+
+/// Enters what the exchange starts with, in the order of `start`, and gives it its service's fault handlers.
+fn begin(mut exchange: Box<Exchange>, start: impl DoubleEndedIterator<Item = SequenceId>) -> Admission {
+    let base = exchange.entry.base_handlers(&exchange.loaded.program);
+    exchange.handlers.extend(base);
+    // The stack runs from its top: what starts first is pushed last.
+    let entered = start.rev().try_for_each(|sequence| run::enter(&mut exchange, sequence));
+    Admission::Run(exchange, entered)
+}
