@@ -25,6 +25,9 @@ const DEFINITIONS: [&str; 8] = [
     "Definitions/asyncapi.yaml",
 ];
 
+/// Segments of a path. The tree of routes is walked as deep as this.
+const SEGMENTS_MAX: usize = 64;
+
 impl Project {
     /// A file by its path inside the project.
     pub(super) fn file(&self, path: &str) -> Option<&ProjectFile> {
@@ -291,6 +294,19 @@ impl Import<'_> {
         if let Some(lambda) = api.operations.iter().find(|operation| operation.lambda.is_some()) {
             let at = lambda.at.clone();
             self.error(&at, "functions of AWS Lambda are not supported yet");
+        }
+        if api.operations.is_empty() && !self.failed() {
+            let message = "the API has no operation: give `Definitions/swagger.yaml` or `operations`";
+            self.error(&api.at.clone(), message);
+        }
+        let segments = |path: &str| path.matches('/').count();
+        let too_deep = api.operations.iter().find(|operation| segments(&operation.path) > SEGMENTS_MAX);
+        if let Some(operation) = too_deep {
+            let at = operation.at.clone();
+            self.error(&at, format!("a path has more than {SEGMENTS_MAX} segments"));
+        }
+        if segments(&api.base_path) > SEGMENTS_MAX {
+            self.error(&api.at.clone(), format!("the base path has more than {SEGMENTS_MAX} segments"));
         }
         if api.name.is_empty() {
             self.error(&api.at.clone(), "the API has no name");

@@ -201,22 +201,24 @@ pub(in crate::import) fn credentials(import: &mut Import<'_>, item: &Item<'_>) -
     Some(EndpointSecurity::Basic(BasicCredentials { username, password: password.unwrap_or_default() }))
 }
 
-/// The backend that `servers` name: those that are absolute. Also what the last of them says of the base path.
-pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> Option<(Cluster, Arc<str>)> {
-    let list = item.get("servers")?;
-    let (mut urls, mut base) = (Vec::<Arc<str>>::new(), Arc::from("/"));
+/// The backend that `servers` name: those that are absolute. Also what they say of the base path: the last absolute one,
+/// or else the last of all.
+pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Cluster>, Arc<str>) {
+    let (mut urls, mut base, mut relative) = (Vec::<Arc<str>>::new(), None, Arc::from("/"));
+    let Some(list) = item.get("servers") else { return (None, relative) };
     for server in list.items() {
         let Some(url) = import.text_of(&server, "url") else { continue };
         let at = server.get("url").map_or_else(|| server.at(), |url| url.at());
         let url = variables(&url, &server);
         match address(&url) {
             Some(found) if matches!(found.scheme, "http" | "https") => {
-                base = found.path.into();
+                base = Some(Arc::from(found.path));
                 urls.push(url.trim_end_matches('/').into());
             }
             Some(found) => import.warn(&at, format!("a server over `{}` is left out", found.scheme)),
             // A relative address says where the definition itself is served.
-            None if url.starts_with('/') || url.is_empty() => {}
+            None if url.is_empty() => {}
+            None if url.starts_with('/') => relative = url.as_str().into(),
             None => import.warn(&at, format!("`{url}` is no address; the server is left out")),
         }
     }
@@ -227,7 +229,8 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> Option<(Clust
     if urls.len() < before {
         import.warn(&list.at(), "servers with another path than the first are left out");
     }
-    (!urls.is_empty()).then(|| (Cluster { urls, at: list.at(), ..Cluster::default() }, base))
+    let cluster = (!urls.is_empty()).then(|| Cluster { urls, at: list.at(), ..Cluster::default() });
+    (cluster, base.unwrap_or(relative))
 }
 
 /// The address of a server with the defaults of its variables.

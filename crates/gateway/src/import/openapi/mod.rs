@@ -61,8 +61,11 @@ pub(super) fn read(import: &mut Import<'_>, root: Item<'_>, kind: Definition, ex
     api.endpoints = endpoints::read(import, &root, &root);
     let (server, mut fallback_base) = match kind {
         Definition::Swagger => (endpoints::host(import, &root), "/".into()),
-        _ => endpoints::servers(import, &root).map_or((None, "/".into()), |(cluster, base)| (Some(cluster), base)),
+        _ => endpoints::servers(import, &root),
     };
+    if base_path.is_none() && &*fallback_base != "/" {
+        fallback_base = import.base_path(&fallback_base, &root.at()).unwrap_or(fallback_base);
+    }
     if kind == Definition::Swagger
         && base_path.is_none()
         && let Some(item) = root.get("basePath")

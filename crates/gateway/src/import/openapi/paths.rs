@@ -59,7 +59,10 @@ pub(super) fn read(
             let method = key.to_ascii_lowercase();
             if !METHODS.contains(&&*method) {
                 const OTHERS: [&str; 5] = ["parameters", "summary", "description", "servers", "$ref"];
-                if !OTHERS.contains(&&**key) && !key.starts_with("x-") {
+                const OF_OPERATIONS: [&str; 5] = ["security", "tags", "operationId", "responses", "deprecated"];
+                if OF_OPERATIONS.contains(&&**key) {
+                    import.warn(&at, format!("`{key}` has no effect at a path; it belongs to operations"));
+                } else if !OTHERS.contains(&&**key) && !key.starts_with("x-") {
                     import.warn(&at, format!("`{key}` is no method; it is left out{}", hint(key, METHODS.into_iter())));
                 }
                 continue;
@@ -99,7 +102,7 @@ fn inherited(import: &mut Import<'_>, item: &Item<'_>, above: &Inherited) -> Inh
 fn path_endpoints(import: &mut Import<'_>, root: &Item<'_>, item: &Item<'_>) -> Option<Endpoints> {
     let mut found = Endpoints { named: Vec::new(), ..endpoints::read(import, root, item) };
     if found.production.is_none() && found.sandbox.is_none() {
-        found.production = endpoints::servers(import, item).map(|(cluster, _)| Arc::new(cluster));
+        found.production = endpoints::servers(import, item).0.map(Arc::new);
     }
     (found.production.is_some() || found.sandbox.is_some()).then_some(found)
 }

@@ -1,0 +1,322 @@
+//! What importing makes of projects and definitions, and what it says.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use penstock_catalog::{Api, ClusterKind, EndpointSecurity, Lifecycle, Requirement, SecurityMode};
+use penstock_gateway::{GatewayConfig, Import, Project, ProjectFile};
+
+/// The API of some files, and everything that was said.
+fn import(files: &[(&str, &str)]) -> (Option<Arc<Api>>, Vec<String>) {
+    let config = GatewayConfig { vhosts: vec![("Europe".into(), "eu.example.com".into())], ..GatewayConfig::default() };
+    let variables = HashMap::from([("BACKEND".to_owned(), "backend:9000".to_owned())]);
+    let mut import = Import::new(&config, &variables);
+    let files = files.iter().map(|(path, text)| ProjectFile {
+        file: if path.is_empty() { "api".into() } else { (*path).into() },
+        path: (*path).to_owned(),
+        bytes: text.as_bytes().to_vec().into(),
+    });
+    let project = Project { name: "project".into(), files: files.collect() };
+    let api = import.project(&project).and_then(|imported| imported.api);
+    (api, import.notes.iter().map(ToString::to_string).collect())
+}
+
+/// The API of a definition about which there is nothing to say.
+#[track_caller]
+fn definition(text: &str) -> Arc<Api> {
+    let (api, notes) = import(&[("", text)]);
+    assert_eq!(notes, Vec::<String>::new());
+    api.unwrap()
+}
+
+#[track_caller]
+fn says(text: &str, expected: &[&str]) {
+    assert_eq!(import(&[("", text)]).1, expected, "{text}");
+}
+
+const HEAD: &str = "openapi: 3.0.1\ninfo: {title: Books, version: 1.0.0}\nservers: [{url: 'http://b/books'}]\n";
+
+#[test]
+fn base_paths_and_backends() {
+    let paths = "paths: {/x: {get: {}}}\n";
+    for (text, base_path, production, sandbox) in [
+        (HEAD.to_owned(), "/books", Some("http://b/books"), None),
+        (format!("{HEAD}x-wso2-basePath: /b/{{version}}\n"), "/b/1.0.0", Some("http://b/books"), None),
+        (format!("{HEAD}x-wso2-production-endpoints: {{urls: [http://p/x]}}\n"), "/books", Some("http://p/x"), None),
+        // A sandbox alone means there is no production.
+        (format!("{HEAD}x-wso2-sandbox-endpoints: {{urls: [http://s/x]}}\n"), "/books", None, Some("http://s/x")),
+        (
+            "swagger: '2.0'\ninfo: {title: B, version: '1'}\nhost: h:80\nbasePath: /v1/\nschemes: [http, https]\n".into(),
+            "/v1",
+            Some("https://h:80/v1"),
+            None,
+        ),
+        (
+            format!("{HEAD}x-wso2-endpoints: [{{e: {{urls: [http://n]}}}}]\nx-wso2-production-endpoints: '#/x-wso2-endpoints/e'\n"),
+            "/books",
+            Some("http://n"),
+            None,
+        ),
+        (
+            "openapi: 3.1.0\ninfo: {title: B, version: '1'}\nservers: [{url: '/rel'}, {url: 'http://{h}/abs', variables: {h: {default: q}}}]\n".into(),
+            "/abs",
+            Some("http://q/abs"),
+            None,
+        ),
+    ] {
+        let api = definition(&format!("{text}{paths}"));
+        let first = |cluster: &Option<Arc<penstock_catalog::Cluster>>| cluster.as_ref().map(|cluster| cluster.urls[0].to_string());
+        assert_eq!(&*api.base_path, base_path, "{text}");
+        assert_eq!(first(&api.endpoints.production).as_deref(), production, "{text}");
+        assert_eq!(first(&api.endpoints.sandbox).as_deref(), sandbox, "{text}");
+    }
+}
+
+#[test]
+fn the_nearest_level_wins() {
+    let api = definition(&format!(
+        "{HEAD}x-wso2-disable-security: true
+x-wso2-request-interceptor: {{serviceURL: 'http://api:1', includes: [request_body]}}
+x-throttling-tier: Gold
+x-wso2-production-endpoints: {{urls: [http://api]}}
+paths:
+  /a:
+    x-wso2-disable-security: false
+    x-wso2-request-interceptor: {{serviceURL: 'http://path:1'}}
+    x-wso2-production-endpoints: {{urls: [http://path]}}
+    get: {{x-auth-type: None}}
+    post: {{x-wso2-request-interceptor: {{serviceURL: 'http://operation:1', requestTimeout: 3}}}}
+  /b:
+    servers: [{{url: http://server}}]
+    get: {{}}
+  /c:
+    get: {{x-throttling-tier: Unlimited}}
+"
+    ));
+    let shown: Vec<String> = api
+        .operations
+        .iter()
+        .map(|operation| {
+            let interceptor = operation.request_interceptor.as_ref().map_or("-", |found| &found.service_url);
+            let endpoints = operation.endpoints.as_ref().and_then(|own| own.production.as_ref());
+            let backend = endpoints.map_or("-", |cluster| &cluster.urls[0]);
+            format!("{} {} {} {interceptor} {backend}", operation.method, operation.path, operation.secured)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "GET /a false http://path:1 http://path",
+            "POST /a true http://operation:1 http://path",
+            "GET /b false http://api:1 http://server",
+            "GET /c false http://api:1 -",
+        ]
+    );
+    assert_eq!(api.tier.as_deref(), Some("Gold"));
+    assert!(api.operations.iter().all(|operation| operation.tier.is_none()));
+}
+
+#[test]
+fn security_of_definitions() {
+    let api = definition(&format!(
+        "{HEAD}security: [{{key: []}}]
+components:
+  securitySchemes:
+    key: {{type: apiKey, in: header, name: X-Key}}
+    asked: {{type: apiKey, in: query, name: k}}
+    login: {{type: oauth2, flows: {{}}}}
+    password: {{type: http, scheme: Basic}}
+paths:
+  /a:
+    get: {{}}
+    post: {{security: [{{asked: []}}, {{login: [write, admin]}}]}}
+    put: {{security: [{{password: []}}]}}
+    delete: {{security: [{{default: []}}]}}
+"
+    ));
+    let all: Vec<&[Requirement]> = api.operations.iter().map(|operation| &operation.requirements[..]).collect();
+    let scopes = || vec!["write".into(), "admin".into()];
+    assert_eq!(
+        all,
+        [
+            &[Requirement::ApiKeyHeader("X-Key".into())][..],
+            &[Requirement::ApiKeyQuery("k".into()), Requirement::OAuth2(scopes())],
+            &[Requirement::Basic],
+            &[Requirement::OAuth2(Vec::new())],
+        ]
+    );
+    assert_eq!(api.operations[1].scopes, scopes());
+}
+
+#[test]
+fn references_are_followed() {
+    let api = definition(&format!(
+        "{HEAD}paths:
+  /a: {{$ref: '#/components/pathItems/shared'}}
+  /b: {{$ref: '#/paths/~1a'}}
+components: {{pathItems: {{shared: {{get: {{operationId: s}}}}}}}}
+"
+    ));
+    let ids: Vec<_> = api.operations.iter().map(|operation| (&*operation.path, operation.id.as_deref())).collect();
+    assert_eq!(ids, [("/a", Some("s")), ("/b", Some("s"))]);
+    let circle = format!("{HEAD}paths: {{/a: {{$ref: '#/paths/~1b'}}, /b: {{$ref: '#/paths/~1a'}}}}");
+    let (api, notes) = import(&[("", &circle)]);
+    assert!(api.is_none());
+    assert!(notes[0].ends_with("references lead to each other more than 16 times"), "{notes:?}");
+}
+
+#[test]
+fn mistakes_are_said_where_they_stand() {
+    let paths = "paths: {/x: {get: {}}}\n";
+    says("openapi: 2.9\n", &["api:1:1: error: OpenAPI `2.9` is not supported; versions 2.0, 3.0 and 3.1 are"]);
+    says(
+        &format!("{HEAD}x-wso2-production-endpoint: {{urls: [http://p]}}\n{paths}"),
+        &[
+            "api:4:1: warning: unknown extension `x-wso2-production-endpoint` is ignored, did you mean `x-wso2-production-endpoints`?",
+        ],
+    );
+    says(
+        &format!("{HEAD}x-wso2-production-endpoints:\n  urls: [/relative]\n{paths}"),
+        &["api:5:10: error: an address must be absolute and begin with http:// or https://, not `/relative`"],
+    );
+    says(
+        &format!(
+            "{HEAD}x-wso2-production-endpoints: '#/x-wso2-endpoints/mian'\nx-wso2-endpoints: [{{main: {{urls: [http://p]}}}}]\n{paths}"
+        ),
+        &["api:4:30: error: `x-wso2-endpoints` has no `mian`, did you mean `main`?"],
+    );
+    says(
+        &format!("{HEAD}x-wso2-basePath: no/slash\n{paths}"),
+        &["api:4:18: error: a base path begins with `/` and is letters, digits and `~ _ . -`, not `no/slash`"],
+    );
+    says(
+        &format!("{HEAD}x-wso2-production-endpoints:\n  urls: [http://p]\n  securityConfig: {{type: DIGEST}}\n{paths}"),
+        &["api:6:26: error: endpoint security of the type `DIGEST` is not supported; `BASIC` is"],
+    );
+    says(
+        &format!("{HEAD}paths:\n  /x:\n    gett: {{}}\n    get: {{x-wso2-cors: {{}}}}\n"),
+        &[
+            "api:6:5: warning: `gett` is no method; it is left out, did you mean `get`?",
+            "api:7:11: warning: `x-wso2-cors` is ignored at an operation; it is read at the API",
+        ],
+    );
+    says(
+        &format!("{HEAD}paths:\n  /x:\n    get: {{security: []}}\n    put: {{security: [{{}}, {{a: [], b: []}}]}}\n"),
+        &[
+            "api:7:22: warning: an empty alternative does not open the operation; `x-wso2-disable-security: true` does",
+            "api:7:26: warning: only alternatives are supported; of this combination only `a` is asked for",
+            "api:7:27: warning: the security scheme `a` is not defined; a token is asked for",
+        ],
+    );
+    says("asyncapi: 2.0.0\n", &["api:1:1: error: AsyncAPI: WebSocket and event APIs are not supported yet"]);
+}
+
+const DESCRIPTOR: &str = "type: api
+version: v4.7.0
+data:
+  name: Books
+  context: /books
+  version: 1.0.0
+  isDefaultVersion: true
+  lifeCycleStatus: PROTOTYPED
+  securityScheme: [oauth2, api_key, mutualssl]
+  endpointConfig:
+    endpoint_type: failover
+    production_endpoints: {url: 'http://${BACKEND}/a', config: {actionDuration: '7000'}}
+    production_failovers: [{url: 'http://other/a'}]
+    endpoint_security: {production: {enabled: true, type: BASIC, username: u, password: $ecret}}
+  operations:
+    - {target: /list, verb: get, authType: None, throttlingPolicy: Gold}
+    - target: /add
+      verb: POST
+      scopes: [write]
+      operationPolicies:
+        request: [{policyName: stamp, policyVersion: v2, parameters: {on: true, header: X-Stamp}}]
+";
+
+#[test]
+fn a_descriptor_alone() {
+    let (api, notes) = import(&[("api.yaml", DESCRIPTOR)]);
+    assert_eq!(notes, Vec::<String>::new());
+    let api = api.unwrap();
+    assert_eq!((&*api.base_path, api.default_path.as_deref()), ("/books/1.0.0", Some("/books")));
+    assert_eq!(api.lifecycle, Lifecycle::Prototyped);
+    let production = api.endpoints.production.as_ref().unwrap();
+    let urls: Vec<&str> = production.urls.iter().map(|url| &**url).collect();
+    assert_eq!(urls, ["http://backend:9000/a", "http://other/a"]);
+    assert_eq!(production.kind, ClusterKind::Failover);
+    assert_eq!(production.timeout, Some(std::time::Duration::from_secs(7)));
+    let Some(EndpointSecurity::Basic(credentials)) = &production.security else { panic!("no credentials") };
+    assert_eq!((&*credentials.username, &*credentials.password), ("u", "$ecret"));
+    assert_eq!((api.security.mutual_tls, api.security.application), (SecurityMode::Optional, SecurityMode::Optional));
+    assert!(!api.operations[0].secured && api.operations[1].secured);
+    assert_eq!(
+        api.operations[1].requirements,
+        [
+            Requirement::OAuth2(vec!["write".into()]),
+            Requirement::ApiKeyHeader("apikey".into()),
+            Requirement::ApiKeyQuery("apikey".into())
+        ]
+    );
+    let policy = &api.operations[1].policies.request[0];
+    assert_eq!((&*policy.name, &*policy.version), ("stamp", "v2"));
+    assert_eq!(policy.parameters, [("on".into(), "true".into()), ("header".into(), "X-Stamp".into())]);
+}
+
+#[test]
+fn a_whole_project() {
+    let swagger = "{\"openapi\": \"3.0.1\", \"info\": {\"title\": \"B\", \"version\": \"1\"},
+        \"x-wso2-production-endpoints\": {\"urls\": [\"http://chosen\"]},
+        \"paths\": {\"/list\": {\"get\": {}}, \"/add/\": {\"post\": {}}}}";
+    let policy = "type: operation_policy_specification\ndata:\n  name: stamp\n  version: v2\n  policyAttributes:\n    - {name: header, required: true, validationRegex: '^X'}\n";
+    let (api, notes) = import(&[
+        ("api.yaml", DESCRIPTOR),
+        ("Definitions/swagger.json", swagger),
+        ("Policies/stamp_v2.yaml", policy),
+        ("Policies/stamp_v2.j2", "<log/>"),
+        ("Policies/stamp_v2.gotmpl", "definition: {}"),
+        ("Client-certificates/client_certificates.yaml", "data: [{alias: a, certificate: a.crt, tierName: Gold}]"),
+        ("Client-certificates/a.crt", "-----BEGIN CERTIFICATE-----"),
+        ("Endpoint-certificates/b.crt", "-----BEGIN CERTIFICATE-----"),
+        ("Endpoint-certificates/interceptors/c.crt", "nothing of the kind"),
+        (
+            "deployment_environments.yaml",
+            "data: [{deploymentEnvironment: Europe}, {deploymentEnvironment: Default, deploymentVhost: US.example.com}]",
+        ),
+    ]);
+    assert_eq!(notes, ["Endpoint-certificates/interceptors/c.crt:1:1: warning: left out: not a certificate"]);
+    let api = api.unwrap();
+    let hosts: Vec<&str> = api.vhosts.iter().map(|host| &**host).collect();
+    assert_eq!(hosts, ["eu.example.com", "us.example.com"]);
+    assert_eq!(&*api.endpoints.production.as_ref().unwrap().urls[0], "http://chosen");
+    assert_eq!(api.client_certificates[0].tier.as_deref(), Some("Gold"));
+    assert_eq!((api.endpoint_certificates.len(), api.interceptor_certificates.len()), (1, 0));
+    let policy = &api.operations[1].policies.request[0];
+    let definition = policy.definition.as_ref().unwrap();
+    assert_eq!(&*definition.synapse.as_ref().unwrap().0, "<log/>");
+    assert!(definition.actions.is_some() && definition.attributes[0].required);
+    assert!(!api.operations[0].secured);
+}
+
+#[test]
+fn descriptors_with_mistakes() {
+    for (text, expected) in [
+        ("type: api\ndata: {name: A, version: 1}\n", "api.yaml:2:7: error: an API needs `context`"),
+        ("type: api_product\n", "api.yaml:1:1: error: descriptors of the type `api_product` are not supported yet"),
+        ("type: appi\n", "api.yaml:1:1: error: `type` must be `api`, not `appi`, did you mean `api`?"),
+        (
+            "type: api\ndata: {name: A, context: /a, version: 1, type: GRAPHQL}\n",
+            "api.yaml:2:48: error: APIs of the type `GRAPHQL` are not supported yet",
+        ),
+        (
+            "type: api\ndata: {name: A, context: /a, version: 1, isDefaultVersoin: true}\n",
+            "api.yaml:2:42: warning: unknown member `isDefaultVersoin` is ignored, did you mean `isDefaultVersion`?",
+        ),
+        ("type: [\n", "api.yaml:2:1: error: while parsing a node, did not find expected node content"),
+    ] {
+        let (_, notes) = import(&[("api.yaml", text)]);
+        assert_eq!(notes.first().map(String::as_str), Some(expected), "{text}");
+    }
+}
