@@ -9,7 +9,7 @@ use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequenc
 
 use crate::diagnostic::{Diagnostic, Severity, suggestion};
 use crate::element::Element;
-use crate::registry::Registry;
+use crate::registry::{Effect, Registry, Unsupported};
 use crate::{Expression, endpoint};
 
 /// How a configuration is compiled.
@@ -41,7 +41,8 @@ pub enum NameKind {
 }
 
 impl NameKind {
-    fn noun(self) -> &'static str {
+    /// What a person calls it.
+    pub fn noun(self) -> &'static str {
         match self {
             NameKind::Sequence => "sequence",
             NameKind::Endpoint => "endpoint",
@@ -193,7 +194,10 @@ impl<'r> Compiler<'r> {
             return Some(Step { mediator, kind: "operation", at });
         }
         let Some(kind) = registry.mediator(el.name()) else {
-            self.unsupported_mediator(el);
+            match registry.unsupported(el.name()) {
+                Some(element) => self.unsupported(el, element),
+                None => self.unknown_mediator(el),
+            }
             return None;
         };
         let mediator = (kind.compile)(el, self)?;
@@ -201,7 +205,17 @@ impl<'r> Compiler<'r> {
         Some(Step { mediator, kind: kind.name, at })
     }
 
-    fn unsupported_mediator(&mut self, el: &Element<'_>) {
+    /// Says what an element is that does not run here, and what to do.
+    fn unsupported(&mut self, el: &Element<'_>, element: &Unsupported) {
+        let Unsupported { name, what, instead, effect } = element;
+        el.accept_all();
+        match effect {
+            Effect::Refused => self.error(el.place(), format!("<{name}> {what}: {instead}")),
+            Effect::LeftOut => self.warn(el.place(), format!("<{name}> is left out, it {what}: {instead}")),
+        }
+    }
+
+    fn unknown_mediator(&mut self, el: &Element<'_>) {
         let name = el.name();
         let message = if self.registry.is_known_element(name) {
             format!("mediator <{name}> is not supported yet")

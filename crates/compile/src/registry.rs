@@ -36,6 +36,29 @@ pub struct Registry {
     pub username_token: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
     /// Elements that exist in the original.
     pub known: &'static [&'static str],
+    /// Elements of the original that are not meant to run here.
+    pub unsupported: &'static [Unsupported],
+}
+
+/// An element of the original that does not run here.
+pub struct Unsupported {
+    /// Its local name.
+    pub name: &'static str,
+    /// What becomes of a configuration that has it.
+    pub effect: Effect,
+    /// What it does in the original, as a sentence after its name.
+    pub what: &'static str,
+    /// What to do in place of it.
+    pub instead: &'static str,
+}
+
+/// What becomes of a configuration with an element that does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It is not served: without the element it would do something else.
+    Refused,
+    /// It is served without the element, which changes nothing a client could see.
+    LeftOut,
 }
 
 impl Registry {
@@ -47,6 +70,11 @@ impl Registry {
     /// Whether the original has that element.
     pub fn is_known_element(&self, name: &str) -> bool {
         self.known.contains(&name)
+    }
+
+    /// What there is to say about an element that does not run.
+    pub fn unsupported(&self, name: &str) -> Option<&'static Unsupported> {
+        self.unsupported.iter().find(|element| element.name == name)
     }
 
     /// Names of all kinds.

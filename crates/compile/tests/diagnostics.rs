@@ -30,6 +30,7 @@ const REGISTRY: Registry = Registry {
     handlers: &[],
     username_token: |_, _| None,
     known: &["store"],
+    unsupported: &[],
 };
 
 fn run(files: &[(&str, &str)], strict: bool) -> Compilation {

@@ -10,6 +10,7 @@ mod aggregate;
 mod builder;
 mod call;
 mod call_template;
+mod callout;
 mod clone;
 mod conditional_router;
 mod dblookup;
@@ -37,6 +38,7 @@ mod sequence;
 mod switch;
 mod throw_error;
 mod transaction;
+mod unsupported;
 mod validate;
 mod variable;
 mod xslt;
@@ -55,12 +57,15 @@ mod uri;
 
 use penstock_compile::{MediatorKind, Registry};
 
+pub use unsupported::UNSUPPORTED;
+
 /// Every mediator there is.
 pub const MEDIATORS: &[MediatorKind] = &[
     aggregate::KIND,
     builder::KIND,
     call::KIND,
     call_template::KIND,
+    callout::KIND,
     clone::KIND,
     conditional_router::KIND,
     dblookup::KIND,
@@ -97,33 +102,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
 ];
 
 /// Mediators of the original that are not built yet.
-pub const KNOWN: &[&str] = &[
-    "annotatedCommand",
-    "bam",
-    "bean",
-    "cache",
-    "callout",
-    "class",
-    "datamapper",
-    "ejb",
-    "enqueue",
-    "entitlementService",
-    "event",
-    "eventPublisher",
-    "jsontransform",
-    "NTLM",
-    "oauthService",
-    "opa",
-    "pojoCommand",
-    "publishEvent",
-    "router",
-    "rule",
-    "sampler",
-    "smooks",
-    "spring",
-    "throttle",
-    "xquery",
-];
+pub const KNOWN: &[&str] = &["cache", "class", "datamapper", "jsontransform", "opa", "throttle"];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry = Registry {
@@ -131,4 +110,5 @@ pub const REGISTRY: Registry = Registry {
     handlers: handlers::HANDLERS,
     username_token: security::username_token::compile,
     known: KNOWN,
+    unsupported: UNSUPPORTED,
 };

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use penstock_mediators::{KNOWN, MEDIATORS};
+use penstock_compile::Effect;
+use penstock_mediators::{KNOWN, MEDIATORS, UNSUPPORTED};
 use penstock_testkit::pages;
 
 /// Elements that are described on the page of another.
@@ -84,6 +85,19 @@ fn compatibility() -> String {
                 if differs.is_empty() { "supported".to_owned() } else { format!("differs: {}", differs.join(" ")) };
             (kind.name.to_owned(), format!("| `{}` | {status} | [{page}](mediators/{page}.md) |", kind.name))
         })
+        .chain(UNSUPPORTED.iter().map(|element| {
+            let effect = match element.effect {
+                Effect::Refused => "not supported: an error with its place when a configuration is checked",
+                Effect::LeftOut => "left out, with a warning",
+            };
+            let name = element.name.to_owned();
+            let row = format!(
+                "| `{name}` | {effect}. It {}: {}. | [unsupported](mediators/unsupported.md) |",
+                element.what,
+                element.instead.replace('<', "`<").replace('>', ">`")
+            );
+            (name, row)
+        }))
         .chain(KNOWN.iter().map(|name| {
             (
                 (*name).to_owned(),

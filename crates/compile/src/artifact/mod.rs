@@ -2,6 +2,7 @@
 
 mod api;
 mod data_source;
+mod left_out;
 mod local_entry;
 mod proxy;
 pub(crate) mod sequence;
@@ -94,19 +95,6 @@ impl Compilation {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 }
-
-/// Elements that the original deploys and that are not built yet.
-const LATER: [&str; 9] = [
-    "messageStore",
-    "messageProcessor",
-    "task",
-    "inboundEndpoint",
-    "data",
-    "eventSource",
-    "priorityExecutor",
-    "import",
-    "library",
-];
 
 /// Elements that configure the original's runtime and have no meaning here.
 const IGNORED: [&str; 3] = ["registry", "taskManager", "description"];
@@ -255,10 +243,7 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
             artifacts.push(Artifact { kind: "datasource", name, element: root });
             return;
         }
-        other if LATER.contains(&other) => {
-            cx.warn(root.place(), format!("<{other}> is not supported yet; it is left out"));
-            return;
-        }
+        _ if left_out::say(cx, &root) => return,
         other if IGNORED.contains(&other) => return,
         other => {
             cx.error(root.place(), format!("<{other}> is not an artifact Penstock knows"));
