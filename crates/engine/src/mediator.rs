@@ -97,6 +97,8 @@ pub enum Destination {
     Implicit,
     /// A named endpoint looked up now; the fault says when there is none.
     Named(Arc<str>),
+    /// An address that was computed.
+    Address(Arc<str>),
 }
 
 /// Parameters of a running template: `$func:x`, `${params.functionParams.x}`.

@@ -3,9 +3,9 @@
 
 use penstock_message::{Message, Shape, Value};
 
-use crate::endpoint::deliver;
+use crate::endpoint::{self, deliver};
 use crate::exchange::Frame;
-use crate::mediator::{Destination, FunctionScope, Needs, Resume, Sequence};
+use crate::mediator::{Branch, Destination, Fork, FunctionScope, Needs, Resume, Sequence};
 use crate::ports::{Level, LocalFuture};
 use crate::wait::{buffer, buffer_body, pull_more, within_deadline};
 use crate::{Direction, Exchange, Fault, FaultCode, Flow, SequenceId, Side, codes, fork, incoming};
@@ -256,6 +256,11 @@ async fn send(
     if answers && matches!(destination, Destination::Implicit) {
         return respond(exchange).await.map(Some);
     }
+    if receive.is_none()
+        && let Some(members) = endpoint::recipients(exchange, &destination)?
+    {
+        return Box::pin(send_to_each(exchange, members)).await;
+    }
     let one_way = takes_one_way(exchange);
     let reply = transmit(exchange, &destination).await?;
     if one_way {
@@ -269,6 +274,19 @@ async fn send(
         return respond(exchange).await.map(Some);
     }
     Ok(None)
+}
+
+/// A recipient list: every member gets a copy, and every answer goes through the out path, where it may be aggregated.
+async fn send_to_each(exchange: &mut Exchange, members: Vec<Destination>) -> Result<Option<End>, Fault> {
+    if members.is_empty() {
+        return Err(Fault::coded(codes::GROUP_NOT_READY, Side::Us, "the recipient list is empty"));
+    }
+    buffer_body(exchange).await?;
+    let branch = |member| Branch { message: exchange.message.copy(), sequence: None, endpoint: Some(member) };
+    let branches = members.into_iter().map(branch).collect();
+    let work = Fork { branches, parallel: true, join: None, continue_parent: false, id: None };
+    fork::run(exchange, work).await?;
+    Ok(Some(End::Stopped))
 }
 
 /// Leaves everything that runs and starts the out path: `receive`, or the service's out sequence.

@@ -191,22 +191,7 @@ pub fn set_text(exchange: &mut Exchange, text: String) {
 
 /// A second message with the same content, for a branch. Bodies that are still arriving are not shared.
 pub fn copy_of(message: &Message) -> Message {
-    Message {
-        headers: message.headers.clone(),
-        body: message.body.share().unwrap_or_default(),
-        properties: message.properties.clone(),
-        axis2: message.axis2.clone(),
-        axis2_client: message.axis2_client.clone(),
-        operation: message.operation.clone(),
-        variables: message.variables.clone(),
-        method: message.method.clone(),
-        url_postfix: message.url_postfix.clone(),
-        status: message.status,
-        reason: message.reason.clone(),
-        addressing: message.addressing.clone(),
-        client_spoke_soap: message.client_spoke_soap,
-        extension: message.extension.clone(),
-    }
+    message.copy()
 }
 
 /// The payload as a value: JSON when the message is JSON, else its element.

@@ -147,6 +147,26 @@ pub struct Message {
 }
 
 impl Message {
+    /// A second message with the same content, for a branch. Bodies that are still arriving are not shared.
+    pub fn copy(&self) -> Message {
+        Message {
+            headers: self.headers.clone(),
+            body: self.body.share().unwrap_or_default(),
+            properties: self.properties.clone(),
+            axis2: self.axis2.clone(),
+            axis2_client: self.axis2_client.clone(),
+            operation: self.operation.clone(),
+            variables: self.variables.clone(),
+            method: self.method.clone(),
+            url_postfix: self.url_postfix.clone(),
+            status: self.status,
+            reason: self.reason.clone(),
+            addressing: self.addressing.clone(),
+            client_spoke_soap: self.client_spoke_soap,
+            extension: self.extension.clone(),
+        }
+    }
+
     /// The Content-Type header.
     pub fn content_type(&self) -> Option<&str> {
         self.headers.get("Content-Type")

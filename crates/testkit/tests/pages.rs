@@ -1,4 +1,4 @@
-//! Every page of `docs/mediators`, and the one on security, runs and shows what happens; every mediator has one.
+//! Every page of `docs/mediators` and `docs/endpoints`, and the one on security, runs and shows what happens; every mediator has one.
 //! `UPDATE=1` writes what happens into the pages and the compatibility table; `PAGE=name` runs one page only.
 
 use std::fs;
@@ -27,8 +27,8 @@ fn update() -> bool {
 #[test]
 fn pages_show_what_happens() {
     let mut wrong = Vec::new();
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(root().join("docs/mediators")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let inside = |folder: &str| fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = inside("docs/mediators").chain(inside("docs/endpoints")).collect();
     files.push(root().join("docs/security.md"));
     files.sort();
     if let Ok(only) = std::env::var("PAGE") {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use penstock_engine::endpoint::{Format, Leaf, Target};
 use penstock_engine::{Exchange, Fault};
+use penstock_xml::{Document, ParseOptions};
 
 use super::UrlTemplate;
-use crate::{Compiler, Element};
+use crate::{Compiler, Element, Source};
 
 struct Address {
     uri: Uri,
@@ -41,21 +42,38 @@ pub(super) fn compile_wsdl(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Bo
     let inline = el.children().find(|child| child.name() == "definitions");
     if let Some(definitions) = inline {
         definitions.accept_all();
-        let address = definitions
-            .elements("service")
-            .filter(|found| service.is_none_or(|wanted| found.attribute("name") == Some(wanted)))
-            .flat_map(|found| found.elements("port").collect::<Vec<_>>())
-            .filter(|found| port.is_none_or(|wanted| found.attribute("name") == Some(wanted)))
-            .find_map(|found| found.child("address")?.attribute("location"));
-        if let Some(address) = address {
-            return Some(Box::new(Address { uri: Uri::Constant(address.into()), format }));
+        if let Some(address) = address_of(&definitions, service, port) {
+            return Some(Box::new(Address { uri: Uri::Constant(address), format }));
         }
+    }
+    if let Some(address) = uri.and_then(|uri| address_in(cx, uri, service, port)) {
+        return Some(Box::new(Address { uri: Uri::Constant(address), format }));
     }
     // The service's WSDL lives beside the service: its address without the query.
     let uri = uri.map(|uri| super::policy::configured(cx, uri, &el.attribute_place("uri")))?;
     let base = uri.split_once('?').map_or(uri.as_str(), |(base, _)| base).trim_end_matches(".wsdl");
     cx.warn(el.place(), format!("the WSDL at `{uri}` is not fetched; messages go to `{base}`"));
     Some(Box::new(Address { uri: Uri::Constant(base.into()), format }))
+}
+
+/// The address in a WSDL that is a resource of the configuration.
+fn address_in(cx: &Compiler<'_>, uri: &str, service: Option<&str>, port: Option<&str>) -> Option<Arc<str>> {
+    let resources = &cx.program.resources;
+    let resource = resources.get(uri).or_else(|| resources.get(uri.trim_start_matches("file:")))?;
+    let document = Document::parse(resource.bytes.clone(), &ParseOptions::default()).ok()?;
+    let source = Source::new(resource.at.file.clone(), Arc::new(document));
+    address_of(&source.root()?, service, port)
+}
+
+/// The address of a service's port.
+fn address_of(definitions: &Element<'_>, service: Option<&str>, port: Option<&str>) -> Option<Arc<str>> {
+    definitions
+        .elements("service")
+        .filter(|found| service.is_none_or(|wanted| found.attribute("name") == Some(wanted)))
+        .flat_map(|found| found.elements("port").collect::<Vec<_>>())
+        .filter(|found| port.is_none_or(|wanted| found.attribute("name") == Some(wanted)))
+        .find_map(|found| found.child("address")?.attribute("location"))
+        .map(Arc::from)
 }
 
 /// `format` of an address or default endpoint.

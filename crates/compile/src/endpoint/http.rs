@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use penstock_engine::endpoint::{Format, Leaf, Target};
+use penstock_engine::endpoint::{Format, Leaf, Target, TokenSource};
 use penstock_engine::{Exchange, Fault};
 use penstock_message::Method;
 
@@ -18,8 +18,8 @@ struct Http {
     basic: Option<(Text, Text)>,
 }
 
-/// Compiles an http endpoint.
-pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Leaf>> {
+/// Compiles an http endpoint, and where its tokens come from.
+pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<(Box<dyn Leaf>, Option<TokenSource>)> {
     let template = el.required(cx, "uri-template")?;
     let template = super::policy::configured(cx, template, &el.attribute_place("uri-template"));
     let template = UrlTemplate::compile(cx, el, &template, el.attribute_place("uri-template"))?;
@@ -27,6 +27,7 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
         el.attribute("method").filter(|method| !method.is_empty()).map(|method| Method::parse(&method.to_uppercase()));
     el.attribute("statistics");
     let mut basic = None;
+    let mut token = None;
     if let Some(authentication) = el.child("authentication") {
         for kind in authentication.children() {
             match kind.name() {
@@ -38,14 +39,19 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
                     };
                     basic = part("username").zip(part("password"));
                 }
+                "oauth" => token = Some(super::oauth::compile(cx, &kind)?),
                 other => {
                     kind.accept_all();
-                    cx.error(kind.place(), format!("endpoint authentication <{other}> is not supported yet"));
+                    // A backend that is called without what it asks for refuses in a way nobody understands.
+                    cx.error(
+                        kind.place(),
+                        format!("the endpoint authentication <{other}> is none of basicAuth, oauth"),
+                    );
                 }
             }
         }
     }
-    Some(Box::new(Http { template, method, basic }))
+    Some((Box::new(Http { template, method, basic }), token))
 }
 
 impl Leaf for Http {

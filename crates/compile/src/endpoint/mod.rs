@@ -2,17 +2,19 @@
 
 mod address;
 mod expand;
+mod group;
 mod http;
+mod oauth;
 mod policy;
 mod template;
 
 pub(crate) use policy::configured;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
-use penstock_engine::endpoint::{Endpoint, EndpointKind, EndpointPolicy, EndpointState, Leaf, Target};
+use penstock_engine::endpoint::{Computed, Endpoint, EndpointKind, EndpointPolicy, EndpointState, Leaf, Target};
 use penstock_engine::{Destination, EndpointId, Exchange, Fault, Place, Resource, codes};
+use penstock_message::{Scope, Value};
 
 use crate::{Compiler, Element};
 
@@ -105,36 +107,45 @@ pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Endpoint> {
     let at = el.place();
     let mut policy = EndpointPolicy::default();
     let mut kind = None;
+    let session = el.child("session");
     for child in el.children() {
         let found = match child.name() {
             "address" => leaf(address::compile(cx, &child), &child, &mut policy, cx),
-            "http" => leaf(http::compile(cx, &child), &child, &mut policy, cx),
+            "http" => {
+                let (http, token) = http::compile(cx, &child)?;
+                let kind = leaf(Some(http), &child, &mut policy, cx);
+                policy.token = token;
+                kind
+            }
             "default" => leaf(Some(Box::new(ImplicitLeaf::read(&child, cx)) as Box<dyn Leaf>), &child, &mut policy, cx),
             "wsdl" => leaf(address::compile_wsdl(cx, &child), &child, &mut policy, cx),
-            "failover" => {
-                let dynamic = child.flag("dynamic", true);
-                child.attribute("buildMessage");
-                Some(EndpointKind::Failover { members: members(cx, &child), dynamic })
+            "failover" => Some(group::failover(cx, &child)),
+            "loadbalance" => Some(group::load_balance(cx, &child, session.as_ref())),
+            "recipientlist" => Some(group::recipients(cx, &child)),
+            "endpoint" => {
+                // A definition that is wrapped once more.
+                let inner = compile(cx, &child)?;
+                policy = inner.policy;
+                Some(inner.kind)
             }
-            "loadbalance" => {
-                let failover = child.flag("failover", true);
-                for known in ["algorithm", "policy", "buildMessage"] {
-                    child.attribute(known);
-                }
-                Some(EndpointKind::LoadBalance { members: members(cx, &child), failover, next: AtomicUsize::new(0) })
-            }
-            "recipientlist" => Some(EndpointKind::Recipients { members: members(cx, &child) }),
-            "session" => {
-                cx.warn(child.place(), "<session> affinity is not supported yet; members take turns");
+            "property" => continue,
+            "session" | "description" | "parameter" => {
                 child.accept_all();
                 continue;
             }
-            "property" | "description" | "parameter" => {
+            "dynamicLoadbalance" => {
+                let handler = child.child("membershipHandler").and_then(|handler| handler.attribute("class"));
+                let handler = handler.unwrap_or("its membership handler").to_owned();
+                cx.error(
+                    child.place(),
+                    format!("<dynamicLoadbalance> needs the Java class `{handler}`, which cannot be run"),
+                );
                 child.accept_all();
-                continue;
+                return None;
             }
-            "dynamicLoadbalance" | "class" => {
-                cx.error(child.place(), format!("endpoint <{}> is not supported yet", child.name()));
+            "class" => {
+                let class = child.attribute("name").unwrap_or_default().to_owned();
+                cx.error(child.place(), format!("the endpoint is the Java class `{class}`, which cannot be run"));
                 child.accept_all();
                 return None;
             }
@@ -151,8 +162,50 @@ pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Endpoint> {
         cx.error(el.place(), "<endpoint> says no address: it needs <address>, <http>, <default> or a group");
         return None;
     };
+    if let Some(prepare) = properties(cx, el) {
+        policy.prepare = Some(prepare);
+    }
     el.finish(cx);
     Some(Endpoint { name: name.map(Arc::from), at, kind, policy, state: EndpointState::default() })
+}
+
+/// The endpoint's own properties, which a message gets before it is sent.
+fn properties(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Computed<()>> {
+    let mut set: Vec<(Scope, Arc<str>, crate::expression::Text)> = Vec::new();
+    for property in el.elements("property") {
+        let Some(name) = property.required(cx, "name") else { continue };
+        let scope = property.attribute("scope").unwrap_or_default();
+        let scope = if scope.is_empty() { Some(Scope::Default) } else { Scope::parse(scope) };
+        let Some(scope) = scope else {
+            cx.error(property.attribute_place("scope"), "the scope is none of default, axis2, axis2-client, transport");
+            continue;
+        };
+        let text = match (property.attribute("value"), property.attribute("expression")) {
+            (Some(value), _) => {
+                let value = configured(cx, value, &property.attribute_place("value"));
+                crate::expression::Text::compile(cx, &property, &value, property.value_place("value"))
+            }
+            (None, Some(expression)) => {
+                crate::Expression::compile(cx, &property, expression, property.value_place("expression"))
+                    .map(crate::expression::Text::Computed)
+            }
+            (None, None) => None,
+        };
+        property.finish(cx);
+        if let Some(text) = text {
+            set.push((scope, name.into(), text));
+        }
+    }
+    if set.is_empty() {
+        return None;
+    }
+    Some(Box::new(move |exchange: &mut Exchange| {
+        for (scope, name, text) in &set {
+            let value = text.text(exchange)?;
+            exchange.set_property(*scope, name, Value::String(value));
+        }
+        Ok(())
+    }))
 }
 
 fn leaf(
@@ -163,21 +216,6 @@ fn leaf(
 ) -> Option<EndpointKind> {
     *policy = policy::read(cx, el);
     leaf.map(EndpointKind::Leaf)
-}
-
-fn members(cx: &mut Compiler<'_>, group: &Element<'_>) -> Vec<Destination> {
-    let mut found = Vec::new();
-    for member in group.elements("endpoint") {
-        found.push(destination(cx, &member));
-    }
-    for member in group.elements("member") {
-        member.accept_all();
-        cx.warn(member.place(), "<member> of the application-level kind is not supported yet; use <endpoint>");
-    }
-    if found.is_empty() {
-        cx.error(group.place(), format!("<{}> has no <endpoint>", group.name()));
-    }
-    found
 }
 
 /// `<default>`: the message's own `To`.

@@ -1,5 +1,6 @@
 //! `<endpoint template="…">`: an endpoint template with its parameters put in.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::endpoint::Endpoint;
@@ -14,7 +15,7 @@ pub(super) fn instantiate(
     template: &str,
     name: Option<&str>,
 ) -> Option<Endpoint> {
-    let Some(source) = cx.endpoint_templates.get(template).cloned() else {
+    let Some(source) = cx.endpoint_templates.get(template).cloned().or_else(|| in_registry(cx, template)) else {
         cx.unknown(NameKind::EndpointTemplate, template, el.attribute_place("template"));
         return None;
     };
@@ -56,10 +57,20 @@ pub(super) fn instantiate(
     Some(endpoint)
 }
 
+/// A template that is a registry resource, by its key.
+fn in_registry(cx: &Compiler<'_>, key: &str) -> Option<Rc<Source>> {
+    let resource = cx.program.resources.get(key)?;
+    let document = Document::parse(resource.bytes.clone(), &ParseOptions::default()).ok()?;
+    let source = Source::new(resource.at.file.clone(), Arc::new(document));
+    (source.root()?.name() == "template").then(|| Rc::new(source))
+}
+
 fn definition_of(source: &Source, template: &str) -> Option<Vec<u8>> {
     let root = source.root()?;
-    let candidates: Vec<Element<'_>> =
-        if root.name() == "definitions" { root.elements("template").collect() } else { vec![root] };
-    let found = candidates.into_iter().find(|candidate| candidate.attribute("name") == Some(template))?;
+    let found = if root.name() == "definitions" {
+        root.elements("template").find(|candidate| candidate.attribute("name") == Some(template))?
+    } else {
+        root
+    };
     Some(found.child("endpoint")?.to_xml())
 }

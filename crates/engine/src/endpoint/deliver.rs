@@ -1,11 +1,11 @@
 //! Sending a message to an endpoint: readiness, groups, timeouts, and what a failure does to state.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use penstock_message::{Form, Message, SoapVersion};
 
-use super::{Endpoint, EndpointKind, Format, Leaf, Target, TimeoutAction, TimeoutDuration};
+use super::{Endpoint, EndpointKind, Format, Leaf, Sessions, Target, TimeoutAction, TimeoutDuration, TokenSource};
 use crate::mediator::Destination;
 use crate::ports::{LocalFuture, SendOptions};
 use crate::{Direction, Exchange, Fault, Side, codes, outgoing, wait};
@@ -26,6 +26,7 @@ pub(crate) fn deliver<'a>(
         }
         let endpoint = match destination {
             Destination::Implicit => return Box::pin(implicit(exchange)).await,
+            Destination::Address(url) => return Box::pin(to_address(exchange, url.clone())).await,
             Destination::Endpoint(id) => exchange.program().endpoint(*id).clone(),
             Destination::Named(name) => match exchange.program().endpoint_names.get(&**name) {
                 Some(id) => exchange.program().endpoint(*id).clone(),
@@ -42,13 +43,20 @@ pub(crate) fn deliver<'a>(
                 deliver(exchange, &target, depth + 1).await
             }
             EndpointKind::Failover { members, dynamic: _ } => {
-                Box::pin(deliver_group(exchange, &endpoint, members, 0, true, depth)).await
+                Box::pin(deliver_group(exchange, &endpoint, members, 0, true, depth)).await.map(|(reply, _)| reply)
             }
-            EndpointKind::LoadBalance { members, failover, next } => {
+            EndpointKind::LoadBalance { members, failover, next, sessions: None } => {
                 let first = next.fetch_add(1, Ordering::Relaxed);
-                Box::pin(deliver_group(exchange, &endpoint, members, first, *failover, depth)).await
+                let sent = Box::pin(deliver_group(exchange, &endpoint, members, first, *failover, depth)).await;
+                sent.map(|(reply, _)| reply)
             }
-            EndpointKind::Recipients { members } => Box::pin(deliver_all(exchange, members, depth)).await,
+            EndpointKind::LoadBalance { members, failover, next, sessions: Some(sessions) } => {
+                Box::pin(deliver_in_session(exchange, &endpoint, members, *failover, next, sessions, depth)).await
+            }
+            EndpointKind::Recipients { .. } => {
+                let members = recipients(exchange, destination)?.unwrap_or_default();
+                Box::pin(deliver_all(exchange, &members, depth)).await
+            }
             EndpointKind::Managed(delivery) => {
                 exchange.sent = true;
                 delivery.deliver(exchange).await.map(Box::new)
@@ -65,7 +73,7 @@ async fn deliver_group(
     first: usize,
     failover: bool,
     depth: usize,
-) -> Result<Box<Message>, Fault> {
+) -> Result<(Box<Message>, usize), Fault> {
     if members.is_empty() {
         return Err(Fault::coded(
             codes::GROUP_NOT_READY,
@@ -82,11 +90,12 @@ async fn deliver_group(
     }
     let mut last = None;
     for step in 0..members.len() {
-        let member = &members[(first + step) % members.len()];
+        let index = (first.wrapping_add(step)) % members.len();
+        let member = &members[index];
         match deliver(exchange, member, depth + 1).await {
             Ok(reply) => {
                 group.state.succeeded();
-                return Ok(reply);
+                return Ok((reply, index));
             }
             Err(fault) => {
                 let skipped = matches!(fault.number(), Some(codes::ENDPOINT_NOT_READY | codes::GROUP_NOT_READY));
@@ -103,6 +112,51 @@ async fn deliver_group(
         Some((fault, false)) => Err(fault),
         _ => Err(not_ready(group, codes::GROUP_NOT_READY)),
     }
+}
+
+/// A client that has a session goes to its member and to no other; any other client takes its turn.
+async fn deliver_in_session(
+    exchange: &mut Exchange,
+    group: &Endpoint,
+    members: &[Destination],
+    failover: bool,
+    next: &AtomicUsize,
+    sessions: &Sessions,
+    depth: usize,
+) -> Result<Box<Message>, Fault> {
+    if sessions.reads_body() {
+        wait::buffer_body(exchange).await?;
+    }
+    let asked = sessions.asked(exchange);
+    let bound = sessions.member(&asked);
+    let first = bound.unwrap_or_else(|| next.fetch_add(1, Ordering::Relaxed));
+    let (mut reply, member) =
+        deliver_group(exchange, group, members, first, failover && bound.is_none(), depth).await?;
+    if sessions.reads_body() {
+        wait::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await?;
+    }
+    sessions.answered(exchange, &mut reply, asked, member);
+    Ok(reply)
+}
+
+/// The members of a recipient list, when the destination is one.
+pub(crate) fn recipients(
+    exchange: &mut Exchange,
+    destination: &Destination,
+) -> Result<Option<Vec<Destination>>, Fault> {
+    let program = exchange.program().clone();
+    let id = match destination {
+        Destination::Endpoint(id) => Some(*id),
+        Destination::Named(name) => program.endpoint_names.get(name).copied(),
+        Destination::Implicit | Destination::Address(_) => None,
+    };
+    let Some(id) = id else { return Ok(None) };
+    let EndpointKind::Recipients { members, computed } = &program.endpoint(id).kind else { return Ok(None) };
+    let mut all = members.clone();
+    if let Some(computed) = computed {
+        all.extend(computed(exchange)?);
+    }
+    Ok(Some(all))
 }
 
 fn retries_on(exchange: &Exchange, member: &Destination, fault: &Fault) -> bool {
@@ -135,15 +189,18 @@ fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
     fault
 }
 
+/// To an address that was computed.
+async fn to_address(exchange: &mut Exchange, url: Arc<str>) -> Result<Box<Message>, Fault> {
+    let target = Target { url, method: None, format: Format::Same, append_postfix: false, headers: Vec::new() };
+    let timeout = exchange.program().limits.endpoint_timeout;
+    transmit(exchange, target, timeout).await
+}
+
 /// A `send` or `call` without an endpoint: to the message's own `To`.
 async fn implicit(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
     match to {
-        Some(url) if url.contains("://") && exchange.direction == Direction::Request => {
-            let target = Target { url, method: None, format: Format::Same, append_postfix: false, headers: Vec::new() };
-            let timeout = exchange.program().limits.endpoint_timeout;
-            transmit(exchange, target, timeout).await
-        }
+        Some(url) if url.contains("://") && exchange.direction == Direction::Request => to_address(exchange, url).await,
         _ => Err(Fault::new(
             "the message has no address to be sent to: no endpoint is given and `To` is not an absolute URL",
         )),
@@ -158,13 +215,20 @@ async fn deliver_leaf(
     if !endpoint.state.is_ready() {
         return Err(not_ready(endpoint, codes::ENDPOINT_NOT_READY));
     }
+    if let Some(prepare) = &endpoint.policy.prepare {
+        prepare(exchange)?;
+    }
     let target = leaf.target(exchange)?;
     let timeout = match &endpoint.policy.timeout {
         None => exchange.program().limits.endpoint_timeout,
         Some(TimeoutDuration::Fixed(timeout)) => *timeout,
         Some(TimeoutDuration::Computed(compute)) => compute(exchange)?,
     };
-    match transmit(exchange, target, timeout).await {
+    let sent = match &endpoint.policy.token {
+        None => transmit(exchange, target, timeout).await,
+        Some(source) => Box::pin(transmit_with_token(exchange, source, target, timeout)).await,
+    };
+    match sent {
         Ok(reply) => {
             endpoint.state.succeeded();
             Ok(reply)
@@ -189,6 +253,29 @@ async fn deliver_leaf(
             Err(fault)
         }
     }
+}
+
+/// Sends with a token; a backend that does not take it gets the request once more, with a new one.
+async fn transmit_with_token(
+    exchange: &mut Exchange,
+    source: &TokenSource,
+    target: Target,
+    timeout: std::time::Duration,
+) -> Result<Box<Message>, Fault> {
+    // A body that streamed away could not be sent again.
+    wait::buffer_body(exchange).await?;
+    let with = |token: &str| {
+        let mut target = target.clone();
+        target.headers.push(("Authorization".into(), format!("Bearer {token}").into()));
+        target
+    };
+    let token = source.token(exchange, None).await?;
+    let reply = transmit(exchange, with(&token), timeout).await?;
+    if reply.status != 401 {
+        return Ok(reply);
+    }
+    let token = source.token(exchange, Some(&token)).await?;
+    transmit(exchange, with(&token), timeout).await
 }
 
 async fn transmit(

@@ -1,7 +1,9 @@
 //! Endpoints: where messages are sent, and how failures of a backend are remembered.
 
 mod deliver;
+mod session;
 mod state;
+mod token;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -13,8 +15,10 @@ use crate::mediator::Destination;
 use crate::ports::LocalFuture;
 use crate::{EndpointId, Exchange, Fault, Place};
 
-pub(crate) use deliver::deliver;
+pub(crate) use deliver::{deliver, recipients};
+pub use session::{SessionKind, Sessions};
 pub use state::{EndpointState, Suspension, TimeoutAction};
+pub use token::{TokenRequest, TokenSource};
 
 /// An endpoint of a program.
 pub struct Endpoint {
@@ -52,11 +56,15 @@ pub enum EndpointKind {
         failover: bool,
         /// The next member's index.
         next: AtomicUsize,
+        /// Clients that stay with a member.
+        sessions: Option<Sessions>,
     },
     /// Sends a copy to every member; the first answer is the answer.
     Recipients {
         /// The members.
         members: Vec<Destination>,
+        /// More members, known per message.
+        computed: Option<Computed<Vec<Destination>>>,
     },
     /// Another endpoint, by a key that is known now or computed per message.
     Indirect(Computed<Destination>),
@@ -122,6 +130,10 @@ pub struct EndpointPolicy {
     pub retry_disabled_codes: Vec<u32>,
     /// `retryConfig/enabledErrorCodes`: when not empty, only these do.
     pub retry_enabled_codes: Vec<u32>,
+    /// Sets the endpoint's own properties on a message before it is sent.
+    pub prepare: Option<Computed<()>>,
+    /// Where the token comes from that goes with every request.
+    pub token: Option<TokenSource>,
 }
 
 /// A timeout that is known or computed per message, in milliseconds.

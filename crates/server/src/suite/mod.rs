@@ -320,7 +320,7 @@ fn redirect(program: &mut Program, mocks: &[Mock]) {
         // Nobody else holds the endpoints of a program that was not yet served.
         let Some(endpoint) = Arc::get_mut(slot) else { continue };
         let Endpoint { kind, .. } = endpoint;
-        let unresolved = EndpointKind::Recipients { members: Vec::new() };
+        let unresolved = EndpointKind::Recipients { members: Vec::new(), computed: None };
         *kind = match std::mem::replace(kind, unresolved) {
             EndpointKind::Leaf(leaf) => EndpointKind::Leaf(Box::new(Redirected::new(leaf, mock))),
             other => other,
