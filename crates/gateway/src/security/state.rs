@@ -9,10 +9,14 @@ use std::time::Instant;
 
 use super::{AccessList, KeyRing, SecurityConfig, Signer, Verifier};
 
+/// Reads or makes the gateway's key.
+type SignerSource = Box<dyn Fn() -> Option<Signer> + Send + Sync>;
+
 /// See the module.
 #[derive(Default)]
 pub struct SecurityState {
     signer: OnceLock<Arc<Signer>>,
+    signer_source: OnceLock<SignerSource>,
     rings: Mutex<HashMap<Arc<str>, Arc<KeyRing>>>,
     verifier: Mutex<Option<(usize, Arc<Verifier>)>>,
     revoked: RwLock<Arc<HashSet<String>>>,
@@ -36,9 +40,17 @@ impl SecurityState {
         let _ = self.signer.set(Arc::new(signer));
     }
 
+    /// Says where the key comes from when it is needed first.
+    pub fn set_signer_source(&self, source: impl Fn() -> Option<Signer> + Send + Sync + 'static) {
+        let _ = self.signer_source.set(Box::new(source));
+    }
+
     /// The gateway's key; one for this process only when none was given.
     pub fn signer(&self) -> &Arc<Signer> {
         self.signer.get_or_init(|| {
+            if let Some(signer) = self.signer_source.get().and_then(|source| source()) {
+                return Arc::new(signer);
+            }
             let (signer, _) = Signer::generate().expect("a system without random numbers cannot serve TLS either");
             Arc::new(signer)
         })

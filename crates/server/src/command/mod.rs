@@ -5,6 +5,7 @@ mod example;
 mod failure;
 mod run;
 mod test;
+mod token;
 mod xpath;
 mod xslt;
 
@@ -56,6 +57,7 @@ fn dispatch(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("run", matches)) => run::run(matches),
         Some(("check", matches)) => check::run(matches),
         Some(("test", matches)) => test::run(matches),
+        Some(("token", matches)) => token::run(matches),
         Some(("xslt", matches)) => xslt::run(matches),
         Some(("xpath", matches)) => xpath::run(matches),
         Some(("example", matches)) => example::run(matches),
@@ -88,6 +90,7 @@ fn command() -> Command {
         .subcommand(check::command())
         .subcommand(test::command())
         .subcommand(example::command())
+        .subcommand(token::command())
         .subcommand(xslt::command())
         .subcommand(xpath::command())
         .subcommand(Command::new("echo").about("The backend of the published tests: answers with what it was sent"))

@@ -125,7 +125,7 @@ pub(super) fn file_settings(given: Option<PathBuf>, surroundings: &config::Surro
     }
 }
 
-fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
+pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
     let cannot = |cause| Failure::from(crate::load::LoadError { path: file.to_owned(), cause });
     let text = std::fs::read_to_string(file).map_err(cannot)?;
     let lookup = |name: &str| surroundings.variables.get(name).cloned();

@@ -289,11 +289,11 @@ fn log_level(settings: &mut Settings, value: &Value) -> Result<(), String> {
 }
 
 fn all(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
-    let (first, second): (&[Key], &[Key]) = match dialect {
-        Dialect::Penstock => (PENSTOCK, super::gateway::KEYS),
-        Dialect::MicroIntegrator => (MICRO_INTEGRATOR, &[]),
+    let tables: &[&'static [Key]] = match dialect {
+        Dialect::Penstock => &[PENSTOCK, super::gateway::KEYS, super::security::KEYS],
+        Dialect::MicroIntegrator => &[MICRO_INTEGRATOR],
     };
-    first.iter().chain(second)
+    tables.iter().flat_map(|table| table.iter())
 }
 
 /// The key of a path.
@@ -315,6 +315,14 @@ pub(super) enum MapTable {
     AdapterUsers,
     /// Hosts of deployment environments.
     VirtualHosts,
+    /// Names and passwords of those who may call APIs.
+    GatewayUsers,
+    /// Names and passwords of those who get development tokens.
+    TestUsers,
+    /// Whose tokens count.
+    Issuers,
+    /// Who subscribed to what.
+    Applications,
     /// Flags of the mapping between JSON and XML.
     Flags,
     /// The same in a file of the original, which has more than are known here.
@@ -340,6 +348,10 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
             ("databases.", MapTable::Databases),
             ("adapter.users.", MapTable::AdapterUsers),
             ("gateway.vhosts.", MapTable::VirtualHosts),
+            ("gateway.users.", MapTable::GatewayUsers),
+            ("gateway.test_users.", MapTable::TestUsers),
+            ("gateway.issuers.", MapTable::Issuers),
+            ("gateway.applications.", MapTable::Applications),
         ],
         Dialect::MicroIntegrator => {
             &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
@@ -369,6 +381,12 @@ impl Map {
                 super::gateway::vhost(settings, &self.name, value);
                 Ok(true)
             }
+            MapTable::GatewayUsers | MapTable::TestUsers => {
+                super::security::user(settings, &self.name, value, self.table == MapTable::TestUsers);
+                Ok(true)
+            }
+            MapTable::Issuers => super::security::issuer(settings, &self.name, value),
+            MapTable::Applications => super::security::application(settings, &self.name, value),
             MapTable::Databases => super::databases::set(settings, &self.name, value),
             MapTable::Flags | MapTable::OriginalFlags => {
                 let options = &mut settings.conversion.mapping;

@@ -10,6 +10,7 @@ mod environment;
 mod gateway;
 mod keys;
 pub mod properties;
+mod security;
 mod settings;
 mod substitute;
 mod value;
@@ -25,6 +26,7 @@ use toml::de::{DeTable, DeValue};
 pub use environment::{Surroundings, surroundings};
 pub use gateway::{Adapter, Opening};
 pub use keys::Dialect;
+pub use security::read_signing_key;
 pub use settings::{AccessTarget, Keystore, LogFormat, Settings};
 
 use value::Value;
@@ -150,7 +152,8 @@ impl Reader<'_> {
             }
             return;
         }
-        let Some(text) = self.value(value) else {
+        let found = if let DeValue::Array(_) = value.get_ref() { self.list(value) } else { self.value(value) };
+        let Some(text) = found else {
             return self.error(value.span().start, format!("`{path}` must be a text, a number or true or false"));
         };
         match map.set(&mut self.configuration.settings, &text) {

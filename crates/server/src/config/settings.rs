@@ -13,6 +13,8 @@ use penstock_transports::sql::Mapping;
 
 use super::{Adapter, Opening};
 
+use super::security::SecuritySettings;
+
 /// The original's offset when nothing is said.
 const OFFSET: u16 = 10;
 const HTTP_PORT: u16 = 8280;
@@ -86,6 +88,8 @@ pub struct Settings {
     pub gateway_opening: Opening,
     /// How APIs are deployed over HTTPS.
     pub adapter: Adapter,
+    /// Keys, revoked tokens and applications of managed APIs.
+    pub security: SecuritySettings,
     /// What managed APIs keep across reloads.
     pub gateway_state: Arc<GatewayState>,
 }
@@ -160,6 +164,7 @@ impl Default for Settings {
             gateway: Arc::default(),
             gateway_opening: Opening::default(),
             adapter: Adapter::default(),
+            security: SecuritySettings::default(),
             gateway_state: Arc::default(),
         }
     }
@@ -197,7 +202,7 @@ impl Settings {
 
     /// What does not go together.
     pub(super) fn check(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
+        let mut mistakes = super::security::check(self);
         if let Some(keystore) = &self.keystore
             && keystore.file.as_os_str().is_empty()
         {

@@ -13,6 +13,7 @@ mod metrics;
 mod ports;
 mod process;
 mod reload;
+mod security;
 mod state;
 mod worker;
 
@@ -34,6 +35,7 @@ use crate::config::{Settings, Surroundings};
 use crate::log::Logs;
 pub use banner::write as say;
 use ports::Ports;
+pub use security::kept_key;
 use state::State;
 
 /// What is to be served and how.
@@ -81,6 +83,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         logs.flush();
         return Err(Failure::input("not started: the artifacts have errors, and `--strict` allows none"));
     }
+    let revoked = security::prepare(&settings, &logs.log)?;
     let ports = Ports::bind(&settings)?;
     let served = ports.served();
     let environment = Arc::new(Environment {
@@ -137,7 +140,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         &format!("{signal}: requests that are running get {} s", settings.timeouts.drain.as_secs()),
     );
     state.drain();
-    drop(watcher);
+    drop((watcher, revoked));
     trigger.stop();
     end::join(threads, settings.timeouts.drain);
     drop(admin);

@@ -194,7 +194,8 @@ fn server_tls(settings: &Settings) -> Result<TlsServer, Failure> {
         Some(keystore) => identity(keystore)?,
     };
     let file = settings.keystore.as_ref().map_or(Path::new("the certificate"), |keystore| &keystore.file);
-    TlsServer::new(&identity, &ClientCertificates::default(), settings.http2).map_err(|error| refused(file, &error))
+    let asked = ClientCertificates::Any(settings.gateway_state.security.wants_certificates());
+    TlsServer::new(&identity, &asked, settings.http2).map_err(|error| refused(file, &error))
 }
 
 fn identity(keystore: &Keystore) -> Result<Identity, Failure> {

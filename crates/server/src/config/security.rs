@@ -1,0 +1,353 @@
+//! The keys that say who may call managed APIs, and what the gateway signs with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use penstock_catalog::{Application, Subscription, SubscriptionState};
+use penstock_gateway::GatewayConfig;
+use penstock_gateway::security::{
+    BackendJwt, Encoding, Issuer, PublicKey, Secret, SecurityConfig, Signer, TrustedKey, User,
+};
+use penstock_transports::http::tls::Identity;
+
+use super::keys::{FLAG, Key, NUMBER, TEXT, TIME};
+use super::settings::{Keystore, Settings};
+use super::value::Value;
+
+/// What of it lies in files or belongs to the catalog.
+#[derive(Debug, Clone, Default)]
+pub struct SecuritySettings {
+    /// The key the gateway signs with; made and kept in the state folder when absent.
+    pub signing_key: Option<Keystore>,
+    /// Ids of tokens that count no longer, one a line.
+    pub revoked: Option<PathBuf>,
+    /// Who may subscribe.
+    pub applications: Vec<Application>,
+    /// Who did.
+    pub subscriptions: Vec<Subscription>,
+}
+
+/// The keys.
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "gateway.own_issuer",
+        kind: TEXT,
+        set: |settings, value| Ok(of(settings).own_issuer = value.text().into()),
+    },
+    Key {
+        name: "gateway.authorization_header",
+        kind: TEXT,
+        set: |settings, value| Ok(of(settings).authorization_header = value.text().into()),
+    },
+    Key {
+        name: "gateway.internal_key_header",
+        kind: TEXT,
+        set: |settings, value| Ok(of(settings).internal_key_header = value.text().into()),
+    },
+    Key {
+        name: "gateway.certificate_header",
+        kind: TEXT,
+        set: |settings, value| Ok(of(settings).certificate_header = Some(value.text().into())),
+    },
+    Key {
+        name: "gateway.forward_credentials",
+        kind: FLAG,
+        set: |settings, value| Ok(of(settings).forward_credentials = value.flag()?),
+    },
+    Key {
+        name: "gateway.clock_skew",
+        kind: TIME,
+        set: |settings, value| Ok(of(settings).clock_skew = value.duration("s")?),
+    },
+    Key {
+        name: "gateway.system_host",
+        kind: TEXT,
+        set: |settings, value| Ok(of(settings).system_host = value.text().into()),
+    },
+    Key {
+        name: "gateway.explain_key",
+        kind: TEXT,
+        set: |settings, value| {
+            if value.text().len() < EXPLAIN_KEY_MIN {
+                return Err(format!("must have {EXPLAIN_KEY_MIN} characters or more"));
+            }
+            of(settings).explain_key = Some(Secret::new(value.text()));
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.jwks_limit",
+        kind: NUMBER,
+        set: |settings, value| Ok(of(settings).jwks_rate.0 = value.number("a whole number")?),
+    },
+    Key {
+        name: "gateway.jwks_window",
+        kind: TIME,
+        set: |settings, value| Ok(of(settings).jwks_rate.1 = value.duration("s")?),
+    },
+    Key {
+        name: "gateway.backend_jwt.enabled",
+        kind: FLAG,
+        set: |settings, value| match value.flag()? {
+            true => {
+                backend_jwt(settings);
+                Ok(())
+            }
+            false => Err("must be `true`; without the table there is no such token".to_owned()),
+        },
+    },
+    Key {
+        name: "gateway.backend_jwt.header",
+        kind: TEXT,
+        set: |settings, value| Ok(backend_jwt(settings).header = value.text().into()),
+    },
+    Key {
+        name: "gateway.backend_jwt.ttl",
+        kind: TIME,
+        set: |settings, value| Ok(backend_jwt(settings).ttl = value.duration("s")?),
+    },
+    Key {
+        name: "gateway.backend_jwt.dialect",
+        kind: TEXT,
+        set: |settings, value| Ok(backend_jwt(settings).dialect = value.text().into()),
+    },
+    Key {
+        name: "gateway.backend_jwt.encoding",
+        kind: TEXT,
+        set: |settings, value| {
+            backend_jwt(settings).encoding = match value.text() {
+                "base64" => Encoding::Base64,
+                "base64url" => Encoding::Base64Url,
+                other => return Err(format!("must be `base64` or `base64url`, not `{other}`")),
+            };
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.signing_key",
+        kind: TEXT,
+        set: |settings, value| Ok(signing_key(settings).file = PathBuf::from(value.text())),
+    },
+    Key {
+        name: "gateway.signing_key_password",
+        kind: TEXT,
+        set: |settings, value| Ok(signing_key(settings).password = value.0.clone()),
+    },
+    Key {
+        name: "gateway.signing_key_alias",
+        kind: TEXT,
+        set: |settings, value| Ok(signing_key(settings).alias = Some(value.0.clone())),
+    },
+    Key {
+        name: "gateway.revoked",
+        kind: TEXT,
+        set: |settings, value| Ok(settings.security.revoked = Some(PathBuf::from(value.text()))),
+    },
+];
+
+/// A secret that can be guessed is none.
+const EXPLAIN_KEY_MIN: usize = 16;
+
+fn of(settings: &mut Settings) -> &mut SecurityConfig {
+    let gateway: &mut GatewayConfig = Arc::make_mut(&mut settings.gateway);
+    &mut gateway.security
+}
+
+fn backend_jwt(settings: &mut Settings) -> &mut BackendJwt {
+    of(settings).backend_jwt.get_or_insert_default()
+}
+
+fn signing_key(settings: &mut Settings) -> &mut Keystore {
+    settings.security.signing_key.get_or_insert_default()
+}
+
+/// `[gateway.users]` and `[gateway.test_users]`.
+pub(super) fn user(settings: &mut Settings, name: &str, value: &Value, for_tests: bool) {
+    let user = User { name: name.into(), password: Secret::new(value.0.as_str()) };
+    let security = of(settings);
+    if for_tests { security.test_key_users.push(user) } else { security.users.push(user) }
+}
+
+/// `[gateway.issuers.NAME]`: one key of it, as `NAME.key`; whether there is such a key.
+pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Result<bool, String> {
+    const MAPPING: &str = ".claim_mapping.";
+    let (name, key, theirs) = match path.split_once(MAPPING) {
+        Some((name, theirs)) => (name, "claim_mapping", theirs),
+        None => match path.rsplit_once('.') {
+            Some((name, key)) => (name, key, ""),
+            None => return Err("must be a table with `issuer` and keys".to_owned()),
+        },
+    };
+    let issuers = &mut of(settings).issuers;
+    let known = issuers.iter().position(|issuer| *issuer.name == *name).unwrap_or_else(|| {
+        issuers.push(Issuer { name: name.into(), ..Issuer::default() });
+        issuers.len() - 1
+    });
+    let Some(issuer) = issuers.get_mut(known) else { return Ok(false) };
+    match key {
+        "issuer" => issuer.issuer = value.text().into(),
+        "jwks_url" if value.text().starts_with("https://") || value.text().starts_with("http://") => {
+            issuer.jwks_url = Some(value.text().into());
+        }
+        "jwks_url" => return Err(format!("must begin with `https://` or `http://`, not `{}`", value.text())),
+        "certificate" => {
+            for file in value.list() {
+                let bytes = std::fs::read(&*file).map_err(|error| format!("`{file}`: {error}"))?;
+                let key = PublicKey::parse(&bytes).map_err(|why| format!("`{file}`: {why}"))?;
+                issuer.keys.push(TrustedKey { kid: None, key });
+            }
+        }
+        "validate_subscription" => issuer.validate_subscription = value.flag()?,
+        "consumer_key_claim" => issuer.consumer_key_claim = value.text().into(),
+        "scopes_claim" => issuer.scopes_claim = value.text().into(),
+        "audiences" => issuer.audiences = value.list(),
+        "claim_mapping" => issuer.claim_mapping.push((theirs.into(), value.text().into())),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// `[gateway.applications.NAME]`: one key of it, as `NAME.key`; whether there is such a key.
+pub(super) fn application(settings: &mut Settings, path: &str, value: &Value) -> Result<bool, String> {
+    let Some((name, key)) = path.rsplit_once('.') else {
+        return Err("must be a table with `keys` and `subscriptions`".to_owned());
+    };
+    let security = &mut settings.security;
+    let known = security.applications.iter().position(|application| *application.name == *name).unwrap_or_else(|| {
+        security.applications.push(Application { id: name.into(), name: name.into(), ..Application::default() });
+        security.applications.len() - 1
+    });
+    let Some(application) = security.applications.get_mut(known) else { return Ok(false) };
+    match key {
+        "keys" => application.keys.extend(value.list().into_iter().map(|key| (key, true))),
+        "sandbox_keys" => application.keys.extend(value.list().into_iter().map(|key| (key, false))),
+        "owner" => application.owner = value.text().into(),
+        "plan" => application.tier = value.text().into(),
+        "subscriptions" => {
+            for entry in value.list() {
+                security.subscriptions.push(subscription(name, &entry)?);
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// `API:VERSION`, then perhaps the plan, then perhaps the state.
+fn subscription(application: &str, entry: &str) -> Result<Subscription, String> {
+    let mut parts = entry.split(':').map(str::trim);
+    let mut part = || parts.next().unwrap_or_default();
+    let (api, version, plan, state) = (part(), part(), part(), part());
+    if api.is_empty() || version.is_empty() {
+        return Err(format!("must be `API:VERSION`, `API:VERSION:PLAN` or `API:VERSION:PLAN:STATE`, not `{entry}`"));
+    }
+    let state = match state {
+        "" | "UNBLOCKED" => SubscriptionState::Unblocked,
+        "BLOCKED" => SubscriptionState::Blocked,
+        "PROD_ONLY_BLOCKED" => SubscriptionState::ProductionBlocked,
+        "ON_HOLD" => SubscriptionState::OnHold,
+        "REJECTED" => SubscriptionState::Rejected,
+        other => {
+            return Err(format!(
+                "has the state `{other}`; a subscription is UNBLOCKED, BLOCKED, PROD_ONLY_BLOCKED, ON_HOLD or REJECTED"
+            ));
+        }
+    };
+    Ok(Subscription {
+        application: application.into(),
+        api: api.into(),
+        version: version.into(),
+        tier: plan.into(),
+        state,
+    })
+}
+
+/// What does not go together.
+pub(super) fn check(settings: &Settings) -> Vec<String> {
+    let mut mistakes = Vec::new();
+    for issuer in &settings.gateway.security.issuers {
+        let name = &issuer.name;
+        if issuer.issuer.is_empty() {
+            mistakes.push(format!("`gateway.issuers.{name}` has no `issuer`, the value of `iss` in its tokens"));
+        }
+        if issuer.keys.is_empty() && issuer.jwks_url.is_none() {
+            mistakes.push(format!("`gateway.issuers.{name}` has neither `jwks_url` nor `certificate`"));
+        }
+    }
+    if settings.security.signing_key.as_ref().is_some_and(|key| key.file.as_os_str().is_empty()) {
+        mistakes
+            .push("the password or alias of a signing key is given, and no file (`gateway.signing_key`)".to_owned());
+    }
+    mistakes
+}
+
+/// Reads the key the gateway signs with: PEM, or a keystore.
+pub fn read_signing_key(key: &Keystore) -> Result<Signer, String> {
+    let shown = key.file.display();
+    let bytes = std::fs::read(&key.file).map_err(|error| format!("`{shown}`: {error}"))?;
+    let refused = |why: &dyn std::fmt::Display| format!("`{shown}`: {why}");
+    if bytes.windows(10).any(|window| window == b"-----BEGIN") {
+        return Signer::from_pem(&bytes).map_err(|error| refused(&error));
+    }
+    let identity = Identity::from_keystore(&bytes, &key.password, key.key_password.as_deref(), key.alias.as_deref());
+    Signer::from_der(identity.map_err(|error| refused(&error))?.key_der()).map_err(|error| refused(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Dialect, read};
+    use super::*;
+
+    fn read_text(text: &str) -> (Settings, Vec<String>) {
+        let found = read("penstock.toml", text, Dialect::Penstock, &|_| None);
+        (found.settings, found.diagnostics.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn issuers_applications_and_users_are_read() {
+        let (settings, diagnostics) = read_text(
+            "[gateway]\nclock_skew = 3\nexplain_key = '0123456789abcdef'\njwks_limit = 7\n\
+             [gateway.backend_jwt]\nenabled = true\nencoding = 'base64url'\n\
+             [gateway.users]\nanna = 's'\n[gateway.test_users]\ndev = 'd'\n\
+             [gateway.issuers.'Resident KM']\nissuer = 'https://idp/oauth2'\njwks_url = 'https://idp/jwks'\n\
+             audiences = ['a', 'b']\nvalidate_subscription = true\n\
+             [gateway.issuers.'Resident KM'.claim_mapping]\n'http://x.org/role' = 'role'\n\
+             [gateway.applications.app]\nkeys = ['k1']\nsandbox_keys = ['k2']\nplan = 'Gold'\n\
+             subscriptions = ['pets:1.0.0:Gold', 'cats:2:Bronze:BLOCKED', 'dogs:1']\n",
+        );
+        assert_eq!(diagnostics, [""; 0]);
+        let security = &settings.gateway.security;
+        let issuer = &security.issuers[0];
+        assert_eq!((&*issuer.name, &*issuer.issuer), ("Resident KM", "https://idp/oauth2"));
+        assert_eq!((issuer.audiences.len(), issuer.validate_subscription), (2, true));
+        assert_eq!(issuer.claim_mapping, [("http://x.org/role".into(), "role".into())]);
+        assert_eq!((security.users.len(), security.test_key_users.len(), security.jwks_rate.0), (1, 1, 7));
+        assert_eq!(security.backend_jwt.as_ref().map(|told| told.encoding), Some(Encoding::Base64Url));
+        let application = &settings.security.applications[0];
+        assert_eq!(application.keys, [("k1".into(), true), ("k2".into(), false)]);
+        let states: Vec<_> = settings.security.subscriptions.iter().map(|one| (&*one.api, one.state)).collect();
+        let blocked = SubscriptionState::Blocked;
+        let unblocked = SubscriptionState::Unblocked;
+        assert_eq!(states, [("pets", unblocked), ("cats", blocked), ("dogs", unblocked)]);
+    }
+
+    #[test]
+    fn mistakes_are_said_where_they_stand() {
+        let (_, diagnostics) = read_text(
+            "[gateway]\nexplain_key = 'short'\n[gateway.issuers.a]\njwks_url = 'ftp://x'\nkey = 1\n\
+             certificate = 'nowhere.pem'\n[gateway.applications.b]\nsubscriptions = ['x']\n",
+        );
+        let all = diagnostics.join("\n");
+        for part in [
+            "penstock.toml:2:15: error: `gateway.explain_key` must have 16 characters or more",
+            "penstock.toml:4:12: error: `gateway.issuers.a.jwks_url`: must begin with `https://` or `http://`, not `ftp://x`",
+            "unknown key `gateway.issuers.a.key`",
+            "`nowhere.pem`: No such file",
+            "must be `API:VERSION`",
+            "`gateway.issuers.a` has no `issuer`",
+            "`gateway.issuers.a` has neither `jwks_url` nor `certificate`",
+        ] {
+            assert!(all.contains(part), "{part} is not in\n{all}");
+        }
+    }
+}
