@@ -14,6 +14,9 @@ use crate::import::document;
 /// The longest text a parameter may be. A policy's parameters become configuration, not payload.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
+/// Parameters by name.
+pub(crate) type Values = Vec<(Arc<str>, Arc<str>)>;
+
 /// A policy with its parameters.
 #[derive(Debug)]
 pub(crate) enum Resolved {
@@ -28,7 +31,7 @@ pub(crate) enum Resolved {
 pub(crate) struct Sequence {
     pub(crate) template: Arc<str>,
     pub(crate) file: Arc<str>,
-    pub(crate) values: Vec<(Arc<str>, Arc<str>)>,
+    pub(crate) values: Values,
 }
 
 /// Finds out what a policy is. The error says why it cannot be used.
@@ -74,7 +77,7 @@ fn resolve_builtin(one: &PolicyUse) -> Result<Resolved, String> {
 
 /// The parameters of a use, completed by defaults and checked against what the definition asks of them. Parameters that
 /// no attribute declares are kept: templates may name them.
-fn values(attributes: &[PolicyAttribute], one: &PolicyUse) -> Result<Vec<(Arc<str>, Arc<str>)>, String> {
+fn values(attributes: &[PolicyAttribute], one: &PolicyUse) -> Result<Values, String> {
     let mut values = one.parameters.clone();
     for attribute in attributes {
         let name = &attribute.name;

@@ -1,16 +1,19 @@
 //! The fault flow of operation policies: they see an empty message and may make the answer, or add fields to ours.
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
-use penstock_message::{Body, Headers};
+use penstock_message::{Body, Headers, Value};
 
-use crate::CallContext;
-use crate::error::row;
+use crate::error::{Told, told};
+use crate::{CallContext, ErrorStyle};
 
 /// Sets the request aside, so that what policies make is theirs alone.
-pub(super) struct BeginFault;
+pub(super) struct BeginFault {
+    pub(super) style: ErrorStyle,
+}
 
 /// Answers: with the body the policies made, or with our own and the fields they set.
 pub(super) struct EndFault {
+    pub(super) style: ErrorStyle,
     pub(super) answer: Box<dyn Mediator>,
 }
 
@@ -25,18 +28,29 @@ impl Mediator for BeginFault {
         if let Some(context) = exchange.extension::<CallContext>() {
             *context.set_aside.borrow_mut() = Some(headers);
         }
+        // What the client would be told, and not what the log says: that may name backends.
+        let told = current(exchange, self.style);
+        let properties = &mut exchange.message.properties;
+        properties.set("ERROR_CODE", Value::Integer(i64::from(told.code)));
+        properties.set("ERROR_MESSAGE", Value::string(told.message));
+        properties.set("ERROR_DETAIL", Value::string(told.description));
         Ok(Flow::Next)
     }
 }
 
+fn current(exchange: &Exchange, style: ErrorStyle) -> Told {
+    let unknown = Fault::new("a fault that nobody named");
+    told(exchange.current_fault().unwrap_or(&unknown), style)
+}
+
 impl Mediator for EndFault {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let code = exchange.current_fault().and_then(Fault::number).unwrap_or(500);
+        let status = current(exchange, self.style).status;
         let message = &mut exchange.message;
         let explicit = message.axis2.get("HTTP_SC").and_then(|value| value.to_text().trim().parse::<u16>().ok());
         let explicit = explicit.or(Some(message.status).filter(|status| *status != 0));
         if !message.body.is_empty() {
-            message.status = explicit.unwrap_or(row(code).status);
+            message.status = explicit.unwrap_or(status);
             return Ok(Flow::Respond);
         }
         let made = std::mem::take(&mut message.headers);

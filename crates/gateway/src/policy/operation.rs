@@ -88,23 +88,22 @@ pub(crate) fn fault_sequence(
     if policies.is_empty() {
         return None;
     }
-    let at = place(&site.operation.at);
+    let (style, at) = (gateway.config.error_style, place(&site.operation.at));
     let step = |mediator, kind| Step { mediator, kind, at: at.clone() };
-    let mut steps = vec![step(Box::new(BeginFault), "error")];
+    let mut steps = vec![step(Box::new(BeginFault { style }), "error")];
     steps.extend(policies);
-    steps.push(step(Box::new(EndFault { answer: answer() }), "error"));
+    steps.push(step(Box::new(EndFault { style, answer: answer() }), "error"));
     Some(cx.add_sequence(steps))
 }
 
 /// The interceptor services that policies of a site name: for requests, for answers. The last of each counts.
 pub(crate) fn interceptors(site: &Site) -> (Option<Interceptor>, Option<Interceptor>) {
     let of = |stage: Stage| {
-        let resolved = stage.uses(site).into_iter().filter_map(|one| resolve(one, ErrorStyle::ChoreoConnect).ok());
-        let interceptors = resolved.filter_map(|resolved| match resolved {
-            Resolved::Action(call) => action::interceptor(&call).ok().flatten(),
-            Resolved::Synapse(_) => None,
-        });
-        interceptors.last()
+        let mut uses = stage.uses(site).into_iter().rev();
+        uses.find_map(|one| match resolve(one, ErrorStyle::ChoreoConnect) {
+            Ok(Resolved::Action(call)) => action::interceptor(&call).ok().flatten(),
+            _ => None,
+        })
     };
     (of(Stage::Request), of(Stage::Response))
 }

@@ -28,25 +28,39 @@ pub(crate) struct Call {
 pub(crate) struct Work {
     pub(crate) kind: &'static str,
     pub(crate) mediator: Box<dyn Mediator>,
-    /// When it runs among its neighbours: lower comes first.
-    rank: u8,
+    rank: Rank,
+}
+
+/// When a policy runs among its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// A sequence: nothing passes it.
+    Fixed,
+    /// An action that touches no query.
+    Plain,
+    LeavesQuery,
+    AddsQuery,
 }
 
 impl Work {
-    pub(super) fn new(kind: &'static str, mediator: Box<dyn Mediator>) -> Work {
-        Work { kind, mediator, rank: 0 }
+    /// A sequence.
+    pub(super) fn sequence(mediator: Box<dyn Mediator>) -> Work {
+        Work { kind: "sequence", mediator, rank: Rank::Fixed }
     }
 
-    fn ranked(mut self, rank: u8) -> Work {
-        self.rank = rank;
-        self
+    fn action(kind: &'static str, mediator: Box<dyn Mediator>) -> Work {
+        Work { kind, mediator, rank: Rank::Plain }
+    }
+
+    fn ranked(self, rank: Rank) -> Work {
+        Work { rank, ..self }
     }
 }
 
 /// Puts neighbouring actions in the order in which the original does them: the path, what leaves the query, what comes
 /// to it. So a parameter that a policy adds stays, also when a later one discards the client's.
 pub(super) fn order(works: &mut [(Work, &PolicyUse)]) {
-    for run in works.chunk_by_mut(|(left, _), (right, _)| left.rank > 0 && right.rank > 0) {
+    for run in works.chunk_by_mut(|(left, _), (right, _)| left.rank > Rank::Fixed && right.rank > Rank::Fixed) {
         run.sort_by_key(|(work, _)| work.rank);
     }
 }
@@ -91,39 +105,39 @@ pub(super) fn compile(gateway: &Gateway, site: &Arc<Site>, stage: Stage, call: &
                 return Err(Problem::Skip("`headerValue` holds a control character".into()));
             }
             let mediator = header::Set { name: call.field("headerName")?, value: value.into() };
-            Ok(Some(Work::new("SET_HEADER", Box::new(mediator))))
+            Ok(Some(Work::action("SET_HEADER", Box::new(mediator))))
         }
         "REMOVE_HEADER" => {
-            Ok(Some(Work::new("REMOVE_HEADER", Box::new(header::Remove { name: call.field("headerName")? }))))
+            Ok(Some(Work::action("REMOVE_HEADER", Box::new(header::Remove { name: call.field("headerName")? }))))
         }
         "RENAME_HEADER" => {
             let (from, to) = (call.field("currentHeaderName")?, call.field("updatedHeaderName")?);
-            Ok(Some(Work::new("RENAME_HEADER", Box::new(header::Rename { from, to }))))
+            Ok(Some(Work::action("RENAME_HEADER", Box::new(header::Rename { from, to }))))
         }
         "ADD_QUERY" => {
             let mediator = query::Add::new(call.required("queryParamName")?, call.required("queryParamValue")?);
-            of_requests(Work::new("ADD_QUERY", Box::new(mediator)).ranked(3))
+            of_requests(Work::action("ADD_QUERY", Box::new(mediator)).ranked(Rank::AddsQuery))
         }
         "REMOVE_QUERY" => {
             let mediator = query::Remove { name: call.required("queryParamName")?.into() };
-            of_requests(Work::new("REMOVE_QUERY", Box::new(mediator)).ranked(2))
+            of_requests(Work::action("REMOVE_QUERY", Box::new(mediator)).ranked(Rank::LeavesQuery))
         }
         "REWRITE_RESOURCE_METHOD" => {
             let from = call.get("currentMethod").map(|method| Method::parse(&method.to_ascii_uppercase()));
             let to = method(call.required("updatedMethod")?)?;
-            of_requests(Work::new("REWRITE_RESOURCE_METHOD", Box::new(RewriteMethod { from, to })))
+            of_requests(Work::action("REWRITE_RESOURCE_METHOD", Box::new(RewriteMethod { from, to })))
         }
         "REWRITE_RESOURCE_PATH" => {
             let template = call.required("resourcePath")?;
             let keeps_query = call.required("includeQueryParams")?.eq_ignore_ascii_case("true");
             let mediator = path::Rewrite::parse(template, keeps_query, &site.pattern.parameters)?;
-            of_requests(Work::new("REWRITE_RESOURCE_PATH", Box::new(mediator)).ranked(1))
+            of_requests(Work::action("REWRITE_RESOURCE_PATH", Box::new(mediator)))
         }
         "CALL_INTERCEPTOR_SERVICE" => match stage {
             Stage::Fault => Err(Problem::Skip("an interceptor service is not asked in the fault flow".into())),
             Stage::Request | Stage::Response => interceptor(call).map(|_| None),
         },
-        "OPA" => of_requests(Work::new("OPA", opa::compile(gateway, site, call)?)),
+        "OPA" => of_requests(Work::action("OPA", opa::compile(gateway, site, call)?)),
         other => Err(Problem::Skip(format!("the action `{other}` is not supported"))),
     }
 }

@@ -10,7 +10,7 @@ const RESERVED: [&str; 2] = ["x-wso2", "x-envoy"];
 /// Whether a service may change the field. Pseudo fields are no fields here.
 fn is_open(name: &str) -> bool {
     let begins = |prefix: &&str| name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
-    !name.starts_with(':') && !RESERVED.iter().any(|prefix| begins(prefix))
+    !name.starts_with(':') && !RESERVED.iter().any(begins)
 }
 
 /// Remove, then replace, then add.

@@ -149,7 +149,7 @@ fn names(value: Value) -> Result<Vec<String>, &'static str> {
 fn is_name(name: &str) -> bool {
     let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let name = name.strip_prefix(':').unwrap_or(name);
-    !name.is_empty() && name.as_bytes().iter().all(|byte| token(byte))
+    !name.is_empty() && name.as_bytes().iter().all(token)
 }
 
 fn is_value(value: &str) -> bool {

@@ -36,7 +36,7 @@ pub(super) fn compile(
         prepare,
         Step { mediator: Box::new(Enter(mediators)), kind: "sequence", at: place(&one.at) },
     ]);
-    Ok(Some(Work::new("sequence", Box::new(Enter(prepared)))))
+    Ok(Some(Work::sequence(Box::new(Enter(prepared)))))
 }
 
 /// Runs a sequence.
