@@ -32,7 +32,7 @@ pub use context::CallContext;
 pub use error::{GatewayError, codes};
 pub use import::{Import, Imported, Project, ProjectFile};
 pub use observe::TracingConfig;
-pub use policy::limits::{CustomLimit, LimitsConfig};
+pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, parse_denial, parse_plan};
 pub use policy::{POLICIES, PolicyKind, Site};
 pub use state::{GatewayPorts, GatewayState};
 pub use upstream::{HealthCheckConfig, UpstreamCall, UpstreamConfig};

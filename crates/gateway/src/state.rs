@@ -9,7 +9,7 @@ use penstock_catalog::Plan;
 use penstock_engine::ports::Outbound;
 
 use crate::observe::{OperationMetrics, Spans};
-use crate::policy::limits::{Counters, Plans};
+use crate::policy::limits::{Counters, LimitUse, Plans};
 use crate::security::SecurityState;
 use crate::upstream::{Clusters, HealthChecks};
 
@@ -73,8 +73,8 @@ impl GatewayState {
         );
     }
 
-    /// What was used of limits, of those whose key holds `part`: key, amount, milliseconds until it starts anew.
-    pub fn limits_used(&self, part: &str) -> Vec<(String, u64, u64)> {
+    /// What was used of limits whose key holds `part`.
+    pub fn limits_used(&self, part: &str) -> Vec<LimitUse> {
         self.counters.used(part)
     }
 

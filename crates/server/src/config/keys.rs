@@ -29,7 +29,7 @@ pub(super) struct Key {
 pub(super) const NUMBER: &str = "a whole number";
 pub(super) const PORT: &str = "a port";
 pub(super) const TIME: &str = "a time such as `30s`";
-const SIZE: &str = "a size such as `10MiB`";
+pub(super) const SIZE: &str = "a size such as `10MiB`";
 pub(super) const TEXT: &str = "a text in quotes";
 pub(super) const FLAG: &str = "`true` or `false`";
 /// A list; one text stands for a list of it.
@@ -290,7 +290,7 @@ fn log_level(settings: &mut Settings, value: &Value) -> Result<(), String> {
 
 fn all(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
     let tables: &[&'static [Key]] = match dialect {
-        Dialect::Penstock => &[PENSTOCK, super::gateway::KEYS, super::security::KEYS],
+        Dialect::Penstock => &[PENSTOCK, super::gateway::KEYS, super::security::KEYS, super::traffic::KEYS],
         Dialect::MicroIntegrator => &[MICRO_INTEGRATOR],
     };
     tables.iter().flat_map(|table| table.iter())
@@ -323,6 +323,10 @@ pub(super) enum MapTable {
     Issuers,
     /// Who subscribed to what.
     Applications,
+    /// Limits by level and name.
+    Plans,
+    /// Limits with keys of their own.
+    CustomLimits,
     /// Flags of the mapping between JSON and XML.
     Flags,
     /// The same in a file of the original, which has more than are known here.
@@ -352,6 +356,8 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
             ("gateway.test_users.", MapTable::TestUsers),
             ("gateway.issuers.", MapTable::Issuers),
             ("gateway.applications.", MapTable::Applications),
+            ("gateway.plans.", MapTable::Plans),
+            ("gateway.custom_limits.", MapTable::CustomLimits),
         ],
         Dialect::MicroIntegrator => {
             &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
@@ -381,6 +387,8 @@ impl Map {
                 super::gateway::vhost(settings, &self.name, value);
                 Ok(true)
             }
+            MapTable::Plans => super::traffic::plan(settings, &self.name, value),
+            MapTable::CustomLimits => super::traffic::custom(settings, &self.name, value),
             MapTable::GatewayUsers | MapTable::TestUsers => {
                 super::security::user(settings, &self.name, value, self.table == MapTable::TestUsers);
                 Ok(true)

@@ -13,6 +13,7 @@ pub mod properties;
 mod security;
 mod settings;
 mod substitute;
+mod traffic;
 mod value;
 
 use std::path::Path;

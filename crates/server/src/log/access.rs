@@ -2,26 +2,41 @@
 
 use std::time::SystemTime;
 
+use penstock_gateway::CallContext;
 use penstock_transports::http::{AccessEntry, AccessLog};
 
-use super::Writer;
 use super::date::Moment;
+use super::{Writer, gateway_access};
+use crate::config::LogFormat;
 
 /// Notes finished requests. One per core.
 pub struct Access {
     writer: Writer,
+    format: LogFormat,
+    /// Whether there are managed APIs, whose lines say more.
+    managed: bool,
 }
 
 impl Access {
-    /// Writes to a writer.
-    pub fn new(writer: Writer) -> Access {
-        Access { writer }
+    /// Writes to a writer. `managed` says whether there may be requests to managed APIs, whose lines say more.
+    pub fn new(writer: Writer, format: LogFormat, managed: bool) -> Access {
+        Access { writer, format, managed }
     }
 }
 
 impl AccessLog for Access {
     fn record(&self, entry: &AccessEntry<'_>) {
-        self.writer.line(line(entry, SystemTime::now()));
+        let now = SystemTime::now();
+        let call = entry.extension.and_then(|extension| extension.downcast_ref::<CallContext>());
+        self.writer.line(match (call, self.format) {
+            (None, _) => line(entry, now),
+            (Some(call), LogFormat::Text) => gateway_access::line(entry, call, now),
+            (Some(call), LogFormat::Json) => gateway_access::json(entry, call, now),
+        });
+    }
+
+    fn wants_headers(&self) -> bool {
+        self.managed
     }
 }
 
@@ -63,6 +78,7 @@ mod tests {
             body_bytes: None,
             took: Duration::from_millis(3),
             complete: true,
+            request_headers: None,
             extension: None,
         };
         let now = UNIX_EPOCH + Duration::from_secs(20_778 * 86_400);

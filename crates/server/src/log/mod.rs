@@ -7,6 +7,7 @@
 
 mod access;
 mod date;
+mod gateway_access;
 mod layout;
 mod writer;
 

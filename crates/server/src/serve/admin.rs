@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use penstock_engine::ports::{LocalFuture, Request, Service};
 use penstock_message::{Body, Headers, Message, Method};
-use penstock_transports::http::{HttpListener, PerCore, Shutdown, ShutdownTrigger, shutdown};
+use penstock_transports::http::tls::TlsClient;
+use penstock_transports::http::{HttpListener, HttpSender, PerCore, SenderConfig, Shutdown, ShutdownTrigger, shutdown};
 use tokio::task::LocalSet;
 
 use super::state::State;
 use super::{metrics, process};
 use crate::command::Failure;
+
+/// Limits shown at once; there may be one for every user.
+const LIMITS_SHOWN_MAX: usize = 1000;
 
 /// Serves probes and metrics as long as it is held.
 pub(super) struct Admin {
@@ -18,20 +22,24 @@ pub(super) struct Admin {
 }
 
 /// Starts the thread.
-pub(super) fn start(listener: HttpListener, state: Arc<State>) -> Result<Admin, Failure> {
+pub(super) fn start(listener: HttpListener, tls: Arc<TlsClient>, state: Arc<State>) -> Result<Admin, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
     process::mark_start();
     let (trigger, stop) = shutdown();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
-    let run = move || LocalSet::new().block_on(&runtime, serve(listener, state, stop));
+    let run = move || LocalSet::new().block_on(&runtime, serve(listener, tls, state, stop));
     std::thread::Builder::new().name("admin".to_owned()).spawn(run).map_err(cannot)?;
     Ok(Admin { _trigger: trigger })
 }
 
-async fn serve(listener: HttpListener, state: Arc<State>, stop: Shutdown) {
+async fn serve(listener: HttpListener, tls: Arc<TlsClient>, state: Arc<State>, stop: Shutdown) {
     let log = state.log.clone();
+    let core = PerCore::start();
+    let outbound = Rc::new(HttpSender::new(&core, SenderConfig { tls, ..SenderConfig::default() }));
+    let gateway = state.gateway_state().clone();
+    tokio::task::spawn_local(async move { gateway.run_background(outbound).await });
     let service: Rc<dyn Service> = Rc::new(Probes { state });
-    if let Err(cause) = listener.serve(PerCore::start(), service, None, stop).await {
+    if let Err(cause) = listener.serve(core, service, None, stop).await {
         log.say(penstock_engine::ports::Level::Error, "Server", &format!("probes and metrics ended: {cause}"));
     }
 }
@@ -59,8 +67,26 @@ impl Probes {
             "/metric-service/metrics" | "/metrics" => {
                 reply(200, "text/plain; version=0.0.4; charset=utf-8", metrics::page(&self.state, &process::read()))
             }
+            "/gateway/limits" => self.limits(line.query().unwrap_or_default()),
             _ => reply(404, "text/plain; charset=UTF-8", "try /healthz, /liveness or /metric-service/metrics\n"),
         }
+    }
+
+    /// What was used of limits: `?key=` shows those whose key holds a text.
+    fn limits(&self, query: &str) -> Message {
+        let wanted = query.split('&').find_map(|pair| pair.strip_prefix("key=")).unwrap_or_default();
+        let used = self.state.gateway_state().limits_used(wanted);
+        let limits: Vec<serde_json::Value> = used
+            .into_iter()
+            .take(LIMITS_SHOWN_MAX)
+            .map(|one| {
+                let left = one.limit.saturating_sub(one.used);
+                serde_json::json!({
+                    "key": one.key, "limit": one.limit, "used": one.used, "left": left, "reset_ms": one.reset_ms
+                })
+            })
+            .collect();
+        reply(200, "application/json", serde_json::json!({ "limits": limits }).to_string())
     }
 
     fn readiness(&self) -> Message {

@@ -34,6 +34,7 @@ pub(super) fn page(state: &State, process: &Process) -> String {
     page.server(state, &services);
     page.transport(&http, in_flight);
     page.process(process);
+    state.gateway_state().write_metrics(&mut page.0);
     let dropped = state.log.dropped() as f64;
     page.single(
         "penstock_log_lines_dropped_total",

@@ -127,7 +127,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         threads.push(worker::start(index, listeners, shared)?);
     }
     // Probes outlive the workers: while the server drains they say so.
-    let admin = admin::start(admin, state.clone())?;
+    let admin = admin::start(admin, tls_client.clone(), state.clone())?;
     tell(&banner.text(started.elapsed()));
     if let Some(epilogue) = epilogue {
         tell(&epilogue(&served));

@@ -221,6 +221,8 @@ fn client_tls(settings: &Settings) -> Result<TlsClient, Failure> {
         trust.extra_roots = read_certificates(&bytes, &settings.trust_password)
             .map_err(|error| Failure::environment(format!("`{}`: {error}", file.display())))?;
     }
+    // As the originals do: whoever asks among the backends is shown the server's own certificate.
+    trust.identity = settings.keystore.as_ref().map(identity).transpose()?;
     Ok(TlsClient::new(trust))
 }
 

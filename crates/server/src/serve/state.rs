@@ -133,7 +133,12 @@ impl State {
         Ok(Some(ports))
     }
 
-    /// The ports of managed APIs that are open.
+    /// What managed APIs keep across deployments.
+    pub fn gateway_state(&self) -> &Arc<GatewayState> {
+        &self.gateway_state
+    }
+
+    /// The ports of managed APIs, when they are open.
     pub fn gateway_ports(&self) -> Option<GatewayPorts> {
         self.gateway_state.ports.get().copied()
     }

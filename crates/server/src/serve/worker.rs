@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::state::{CoreCounters, State};
 use crate::command::Failure;
-use crate::config::Settings;
+use crate::config::{Opening, Settings};
 use crate::log::{Access, Log, Writer};
 
 /// What a worker gets from the others.
@@ -60,7 +60,10 @@ async fn work(listeners: Vec<HttpListener>, shared: Shared) {
     let core = Core::new(sender, log.clone(), environment, metrics, current);
     core.set_databases(databases);
     let service: Rc<dyn Service> = Dispatcher::new(core);
-    let access: Option<Rc<dyn AccessLog>> = access.map(|writer| Rc::new(Access::new(writer)) as Rc<dyn AccessLog>);
+    let access: Option<Rc<dyn AccessLog>> = access.map(|writer| {
+        let managed = settings.gateway_opening != Opening::Never;
+        Rc::new(Access::new(writer, settings.log_format, managed)) as Rc<dyn AccessLog>
+    });
     let mut serving = tokio::task::JoinSet::new();
     for listener in listeners {
         serving.spawn_local(listener.serve(per_core.clone(), service.clone(), access.clone(), stop.clone()));

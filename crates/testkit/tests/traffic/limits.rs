@@ -63,7 +63,7 @@ fn a_limit_is_exact_and_says_what_is_left() {
     }
     assert_eq!(backend.received().len(), 3);
     let used = gateway.state().limits_used("api:/a:1.0.0");
-    assert_eq!((used.len(), used[0].1), (1, 3));
+    assert_eq!((used.len(), used[0].used, used[0].limit), (1, 3, 3));
     assert_eq!(gateway.state().reset_limits("/a"), 1);
     assert_eq!(client.get("/a/x", &[]).status, 204);
 }
@@ -126,7 +126,7 @@ fn bursts_and_the_backends_own_limit_have_their_codes() {
     assert_eq!(client.get("/a/x", &[]).status, 204);
     assert_eq!(code(&client.get("/a/x", &[])), (429, "900807".into()));
     // What the burst refused is not taken from the plan.
-    assert_eq!(gateway.state().limits_used("api:/a:1.0.0:requests")[0].1, 1);
+    assert_eq!(gateway.state().limits_used("api:/a:1.0.0:requests")[0].used, 1);
     let codes: Vec<_> = (0..5).map(|_| code(&client.get("/b/x", &[]))).collect();
     let refused = codes.iter().filter(|code| **code == (503, "900801".to_owned())).count();
     // Five requests may fall into two seconds.

@@ -18,6 +18,19 @@ const CACHED_FOR: Duration = Duration::from_secs(30);
 /// What separates the parts of a key; no name holds it.
 pub(super) const SEPARATOR: char = '\u{1f}';
 
+/// What was used of a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitUse {
+    /// What is counted: `subscription:7:/pets:1.0.0`, with the unit and the seconds of the window at its end.
+    pub key: String,
+    /// How much.
+    pub used: u64,
+    /// Of how much.
+    pub limit: u64,
+    /// When it starts anew.
+    pub reset_ms: u64,
+}
+
 /// All counters.
 #[derive(Debug)]
 pub(crate) struct Counters {
@@ -89,15 +102,17 @@ impl Counters {
         all.retain(|_, counter| Arc::strong_count(counter) > 1 || counter.used(now).0 > 0);
     }
 
-    /// What was used, by key as people write it: key, amount, milliseconds until it starts anew.
-    pub(crate) fn used(&self, part: &str) -> Vec<(String, u64, u64)> {
+    /// What was used of limits whose key holds `part`.
+    pub(crate) fn used(&self, part: &str) -> Vec<LimitUse> {
         let now = self.millis(Instant::now());
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = all.iter().map(|(key, counter)| (key.replace(SEPARATOR, ":"), counter.used(now)));
-        let wanted = shown.filter(|(key, (used, _))| *used > 0 && key.contains(part));
-        let mut used: Vec<_> = wanted.map(|(key, (used, reset))| (key, used, reset)).collect();
-        used.sort();
-        used
+        let uses = all.iter().map(|(key, counter)| {
+            let (used, reset_ms) = counter.used(now);
+            LimitUse { key: key.replace(SEPARATOR, ":"), used, limit: counter.limit(), reset_ms }
+        });
+        let mut found: Vec<_> = uses.filter(|one| one.used > 0 && one.key.contains(part)).collect();
+        found.sort_by(|left, right| left.key.cmp(&right.key));
+        found
     }
 
     /// Starts counters anew; says how many.
@@ -137,7 +152,7 @@ mod tests {
         });
         assert_eq!(granted, 1000);
         let used = counters.used("a:b");
-        assert_eq!((used.len(), used[0].1), (1, 1000));
+        assert_eq!((used.len(), used[0].used, used[0].limit), (1, 1000, 1000));
         assert_eq!(counters.used("c"), []);
         counters.sweep();
         assert_eq!(counters.used("").len(), 1, "it still counts");

@@ -10,6 +10,7 @@ mod condition;
 mod config;
 mod counters;
 mod custom;
+mod parse;
 mod plans;
 mod window;
 
@@ -32,6 +33,8 @@ pub(crate) use bytes::Metered;
 pub(crate) use condition::{Conditions, client_ip};
 pub use config::{CustomLimit, LimitsConfig};
 pub(crate) use counters::Counters;
+pub use counters::LimitUse;
+pub use parse::{parse_custom, parse_denial, parse_plan};
 pub(crate) use plans::Plans;
 
 use counters::SEPARATOR;

@@ -22,6 +22,8 @@ pub(crate) struct Counter {
     /// When the first window began, in milliseconds of the state's clock.
     began_ms: u64,
     window_ms: u64,
+    /// What it was asked for last, for those who want to know how much is left.
+    limit: AtomicU64,
 }
 
 /// What became of an attempt to use something.
@@ -38,7 +40,7 @@ pub(super) struct Taken {
 impl Counter {
     /// A counter whose first window begins now.
     pub(super) fn new(window_ms: u64, now_ms: u64) -> Counter {
-        Counter { word: AtomicU64::new(0), began_ms: now_ms, window_ms: window_ms.max(1) }
+        Counter { word: AtomicU64::new(0), began_ms: now_ms, window_ms: window_ms.max(1), limit: AtomicU64::new(0) }
     }
 
     /// Takes one of `limit`.
@@ -50,6 +52,9 @@ impl Counter {
     /// many there are is known too late to refuse them.
     pub(super) fn add(&self, amount: u64, limit: u64, now_ms: u64) -> Taken {
         let limit = limit.min(AMOUNT_MAX);
+        if self.limit.load(Ordering::Relaxed) != limit {
+            self.limit.store(limit, Ordering::Relaxed);
+        }
         let (window, reset_ms) = self.window(now_ms);
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -94,6 +99,11 @@ impl Counter {
         let (window, reset_ms) = self.window(now_ms);
         let word = self.word.load(Ordering::Relaxed);
         (if word >> AMOUNT_BITS == window { word & AMOUNT_MAX } else { 0 }, reset_ms)
+    }
+
+    /// What it was asked for last.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// The number of the current window and what is left of it.

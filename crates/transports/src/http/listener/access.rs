@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use penstock_message::RequestLine;
+use penstock_message::{Headers, RequestLine};
 
 /// One finished exchange.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct AccessEntry<'a> {
     pub took: Duration,
     /// Whether the reply reached the socket completely.
     pub complete: bool,
+    /// The fields of the request, when [`AccessLog::wants_headers`].
+    pub request_headers: Option<&'a Headers>,
     /// What the maker of the answer noted for the log.
     pub extension: Option<&'a Rc<dyn Any>>,
 }
@@ -32,4 +34,9 @@ pub struct AccessEntry<'a> {
 pub trait AccessLog {
     /// Writes one.
     fn record(&self, entry: &AccessEntry<'_>);
+
+    /// Whether entries shall have the fields of their requests, which must be kept for it.
+    fn wants_headers(&self) -> bool {
+        false
+    }
 }

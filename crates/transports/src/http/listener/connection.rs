@@ -152,6 +152,8 @@ impl Connection {
         let wants_keep = if is_http10 { facts.keep_alive && !facts.close } else { !facts.close };
         let request = self.request(head);
         let client = request.client.clone();
+        let asked = self.shared.access.as_ref().filter(|access| access.wants_headers());
+        let request_headers = asked.map(|_| request.message.headers.clone());
         let is_head = client.line.method == Method::Head;
         let message = self.shared.service.answer(request).await;
 
@@ -184,6 +186,7 @@ impl Connection {
                 },
                 took: start.elapsed(),
                 complete: outcome.is_ok(),
+                request_headers: request_headers.as_ref(),
                 extension: extension.as_ref(),
             });
         }

@@ -137,6 +137,8 @@ impl Stream {
         let failure = Rc::new(Cell::new(None));
         let request = self.request(request, &failure);
         let client = request.client.clone();
+        let asked = self.shared.access.as_ref().filter(|access| access.wants_headers());
+        let request_headers = asked.map(|_| request.message.headers.clone());
         let message = self.shared.service.answer(request).await;
         let mut message = match failure.take() {
             Some(status) if message.status >= 400 => Message { status, ..Message::default() },
@@ -156,6 +158,7 @@ impl Stream {
                 body_bytes: length,
                 took: start.elapsed(),
                 complete: outcome.is_ok(),
+                request_headers: request_headers.as_ref(),
                 extension: extension.as_ref(),
             });
         }
