@@ -83,7 +83,7 @@ impl Default for GatewayConfig {
             error_style: ErrorStyle::default(),
             soap_errors: false,
             compat: false,
-            cors: Cors::default(),
+            cors: crate::policy::usual_cors(),
             vhosts: Vec::new(),
             default_vhost: String::new(),
             route_timeout: Duration::from_secs(60),

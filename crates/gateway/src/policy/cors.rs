@@ -17,6 +17,27 @@ use crate::policy::{PolicyKind, Site};
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "cors", request: Some(compile), response: None };
 
+/// What the originals do unless they are told otherwise: scripts of every site may call.
+pub(crate) fn usual() -> Rules {
+    let list = |values: &[&str]| values.iter().map(|value| (*value).into()).collect();
+    Rules {
+        enabled: true,
+        origins: list(&["*"]),
+        methods: list(&["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"]),
+        headers: list(&[
+            "authorization",
+            "Access-Control-Allow-Origin",
+            "Content-Type",
+            "SOAPAction",
+            "apikey",
+            "testKey",
+            "Internal-Key",
+        ]),
+        expose_headers: Vec::new(),
+        credentials: false,
+    }
+}
+
 /// Lets scripts of other sites in.
 struct Cors {
     origins: Vec<Arc<str>>,

@@ -42,6 +42,7 @@ use crate::router::PathPattern;
 
 pub(crate) use answer_error::AnswerError;
 pub(crate) use answer_options::AnswerOptions;
+pub(crate) use cors::usual as usual_cors;
 pub(crate) use authenticate::basic_credentials;
 pub(crate) use refuse::Refuse;
 pub(crate) use respond::Respond;
