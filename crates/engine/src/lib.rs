@@ -29,6 +29,7 @@ mod program;
 mod properties;
 pub mod route;
 mod run;
+mod secrets;
 mod serve;
 mod wait;
 
@@ -43,4 +44,5 @@ pub use mediator::{
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter};
+pub use secrets::Secrets;
 pub use serve::Dispatcher;

@@ -193,6 +193,8 @@ pub struct Environment {
     pub system: std::sync::RwLock<std::collections::HashMap<String, String>>,
     /// Names and passwords that UsernameToken and basic authentication accept.
     pub users: std::collections::HashMap<String, String>,
+    /// Secrets by alias.
+    pub secrets: crate::Secrets,
     /// The host name and ports of the listeners, for rewritten WSDL addresses.
     pub host: String,
     /// The port of the HTTP listener.

@@ -53,7 +53,7 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointPolicy {
 
 fn read_timeout(cx: &mut Compiler<'_>, timeout: &Element<'_>, policy: &mut EndpointPolicy) {
     if let Some(duration) = timeout.child("duration") {
-        let text = duration.text();
+        let text = configured(cx, &duration.text(), &duration.place());
         if let Ok(milliseconds) = text.parse::<u64>() {
             if milliseconds > 0 {
                 policy.timeout = Some(TimeoutDuration::Fixed(Duration::from_millis(milliseconds)));
@@ -91,7 +91,7 @@ fn millis(number: f64) -> Duration {
 
 fn number(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Option<f64> {
     let child = el.child(name)?;
-    let text = child.text();
+    let text = configured(cx, &child.text(), &child.place());
     if text.is_empty() {
         return None;
     }
@@ -107,7 +107,8 @@ fn number(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Option
 fn codes(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Vec<u32> {
     let Some(child) = el.child(name) else { return Vec::new() };
     let mut found = Vec::new();
-    for word in child.text().split(',').map(str::trim).filter(|word| !word.is_empty()) {
+    let text = configured(cx, &child.text(), &child.place());
+    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         match word.parse() {
             Ok(code) => found.push(code),
             // Artifacts write `-1` for none; no fault has such a code.

@@ -31,10 +31,34 @@ pub(super) fn call(
             text(String::from_utf8_lossy(&decoded).into_owned())
         }
         ("url-encode", 1..=2) => text(url_encode(&argument(0))),
-        ("vault-lookup", 1) => return Err(failure("wso2:vault-lookup", "secrets by alias are not supported yet")),
+        ("vault-lookup", 1..=3) => text(vault_lookup(exchange, argument, count)?),
         ("hmac-generate" | "encrypt" | "decrypt", _) => return Err(failure(name, "it is not supported yet")),
         _ => return Err(XPathError::new("XPST0017", format!("unknown function `{name}` with {count} arguments"))),
     })
+}
+
+/// `wso2:vault-lookup('alias'[, 'VAULT|ENV|FILE|DOCKER'[, …]])`; with other arguments it is HashiCorp's.
+fn vault_lookup(
+    exchange: &mut Exchange,
+    argument: &dyn Fn(usize) -> String,
+    count: usize,
+) -> Result<String, XPathError> {
+    let alias = argument(0);
+    let kind = if count > 1 { argument(1) } else { "VAULT".to_owned() };
+    let environment = &exchange.core().environment;
+    match kind.to_ascii_uppercase().as_str() {
+        "ENV" => environment
+            .variables
+            .get(&alias)
+            .cloned()
+            .ok_or_else(|| failure("wso2:vault-lookup", &format!("the environment variable `{alias}` is not set"))),
+        "VAULT" | "FILE" | "DOCKER" => environment
+            .secrets
+            .get(&alias)
+            .map(ToString::to_string)
+            .ok_or_else(|| failure("wso2:vault-lookup", &format!("the table `[secrets]` has no `{alias}`"))),
+        _ => Err(failure("hashicorp:vault-lookup", super::NO_HASHICORP)),
+    }
 }
 
 fn failure(name: &str, why: &str) -> XPathError {

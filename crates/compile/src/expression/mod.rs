@@ -21,6 +21,9 @@ use synapse::SynapseExpression;
 
 use crate::{Compiler, Element};
 
+/// What is said about secrets of HashiCorp Vault.
+const NO_HASHICORP: &str = "HashiCorp Vault is not asked; give the secret an alias in the table `[secrets]`";
+
 /// A compiled expression and where it was written.
 pub struct Expression {
     /// The text as it was written.

@@ -117,8 +117,13 @@ impl Scope for ExchangeScope<'_> {
         }
     }
 
-    fn secret(&mut self, _vault: Vault, _path: &[String]) -> Result<String, EvaluationError> {
-        Err(EvaluationError::new("secrets are not supported yet"))
+    fn secret(&mut self, vault: Vault, path: &[String]) -> Result<String, EvaluationError> {
+        let alias = match (vault, path) {
+            (Vault::Wso2, [alias]) => alias,
+            _ => return Err(EvaluationError::new(super::NO_HASHICORP)),
+        };
+        let secret = self.exchange.core().environment.secrets.get(alias).map(ToString::to_string);
+        secret.ok_or_else(|| EvaluationError::new(format!("the table `[secrets]` has no `{alias}`")))
     }
 
     fn now_ms(&mut self) -> i64 {

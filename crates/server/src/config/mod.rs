@@ -10,6 +10,7 @@ mod environment;
 mod gateway;
 mod keys;
 pub mod properties;
+mod secrets;
 mod security;
 mod settings;
 mod substitute;
@@ -64,6 +65,7 @@ pub fn read(file: &str, text: &str, dialect: Dialect, lookup: &dyn Fn(&str) -> O
             reader.error(at, format!("not valid TOML: {}", error.message()));
         }
         Ok(table) => {
+            reader.secrets(table.get_ref(), dialect);
             reader.table("", table.get_ref(), dialect);
             reader.say_what_is_ignored();
             let mistakes = reader.configuration.settings.check();
@@ -113,7 +115,30 @@ impl Reader<'_> {
         }
     }
 
+    /// Secrets are read before everything else: other values refer to them.
+    fn secrets(&mut self, table: &DeTable<'_>, dialect: Dialect) {
+        let Some(DeValue::Table(secrets)) = table.get("secrets").map(Spanned::get_ref) else { return };
+        let folder = Path::new(&*self.file).parent().unwrap_or(Path::new("")).to_owned();
+        for (alias, value) in secrets {
+            let Some(text) = self.value(value) else {
+                self.error(value.span().start, format!("`secrets.{}` must be a text", alias.get_ref()));
+                continue;
+            };
+            match secrets::resolve(text.text(), dialect, &folder, self.lookup) {
+                Ok(secret) => self.configuration.settings.secrets.set(alias.get_ref().as_ref(), secret),
+                // An artifact may never ask for it, so the original starts too.
+                Err(why) if dialect == Dialect::MicroIntegrator => {
+                    self.note(Severity::Warning, value.span().start, format!("`secrets.{}` {why}", alias.get_ref()));
+                }
+                Err(why) => self.error(value.span().start, format!("`secrets.{}`: {why}", alias.get_ref())),
+            }
+        }
+    }
+
     fn entry(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>, dialect: Dialect) {
+        if path == "secrets" {
+            return;
+        }
         if let Some(key) = keys::find(path, dialect) {
             let found = if key.kind == keys::LIST { self.list(value) } else { self.value(value) };
             match found {
@@ -215,7 +240,7 @@ impl Reader<'_> {
             DeValue::Boolean(flag) => flag.to_string(),
             _ => return None,
         };
-        match substitute::replace(&text, self.lookup) {
+        match substitute::replace(&text, self.lookup, &self.configuration.settings.secrets) {
             Ok(text) => Some(Value(text)),
             Err(message) => {
                 self.error(value.span().start, message);

@@ -82,6 +82,8 @@ pub struct Settings {
     pub watch: bool,
     /// Whether faulty artifacts make the server not ready.
     pub strict_ready: bool,
+    /// Secrets by alias.
+    pub secrets: penstock_engine::Secrets,
     /// How managed APIs are served.
     pub gateway: Arc<GatewayConfig>,
     /// Whether the ports of managed APIs are open.
@@ -161,6 +163,7 @@ impl Default for Settings {
             databases: Mapping::default(),
             watch: true,
             strict_ready: false,
+            secrets: penstock_engine::Secrets::default(),
             gateway: Arc::default(),
             gateway_opening: Opening::default(),
             adapter: Adapter::default(),

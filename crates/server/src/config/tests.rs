@@ -144,3 +144,16 @@ fn every_key_is_documented() {
         }
     }
 }
+
+#[test]
+fn secrets_are_read_before_what_refers_to_them() {
+    let text =
+        "[tls]\nkeystore = 'k.p12'\npassword = '$secret{keys}'\n[secrets]\nkeys = 'env:PORT'\nother = 'env:NONE'\n";
+    let found = configuration(Dialect::Penstock, text);
+    assert_eq!(said(&found), ["x.toml:6:9: error: `secrets.other`: the environment variable `NONE` is not set"]);
+    assert_eq!(found.settings.keystore.map(|keystore| keystore.password).as_deref(), Some("8123"));
+    let text = "[secrets]\nplain = '[word]'\nsecret = 'kLJ8=='\n";
+    let found = configuration(Dialect::MicroIntegrator, text);
+    assert!(said(&found)[0].starts_with("x.toml:3:10: warning: `secrets.secret` is encrypted"), "{:?}", said(&found));
+    assert_eq!(found.settings.secrets.get("plain").map(|value| &**value), Some("word"));
+}

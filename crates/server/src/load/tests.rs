@@ -48,6 +48,8 @@ fn summary(loaded: &Loaded, root: &Path) -> Vec<String> {
         InputKind::Resource { key, media_type, .. } => {
             format!("{} = {key} {}", input.file.replace(&root, ""), media_type.as_deref().unwrap_or("-"))
         }
+        InputKind::Operation { connector } => format!("{} operation of {connector}", input.file.replace(&root, "")),
+        InputKind::UnusableConnector { connector, reason } => format!("{connector}: {reason}"),
         InputKind::Api { project, path } => format!("{} {path}", project.replace(&root, "")),
     });
     inputs.chain(loaded.notes.iter().map(|note| note.to_string().replace(&root, ""))).collect()
@@ -124,7 +126,7 @@ fn an_archive_that_points_outside_is_refused() {
     check(
         &folder,
         "a.car",
-        &["a.car:1:1: error: the archive is refused: the entry `A_1.0.0/../../x` points outside it"],
+        &["a.car:1:1: error: not a Carbon application: the archive is refused: the entry `A_1.0.0/../../x` points outside it"],
     );
 }
 

@@ -91,6 +91,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         file: surroundings.file.clone(),
         system: std::sync::RwLock::default(),
         users: settings.users.iter().cloned().collect(),
+        secrets: settings.secrets.clone(),
         host: settings.hostname.clone(),
         http_port: served.http,
         https_port: served.https.unwrap_or_default(),

@@ -192,7 +192,7 @@ mod tests {
         let mut headers = Headers::new();
         headers.set("X-Key", "k");
         let none = Headers::new();
-        let text = |message: Message| (message.status, String::from_utf8_lossy(message.body.available()).into_owned());
+        let text = |message: Message| (message.status, String::from_utf8_lossy(&message.body.available()).into_owned());
         for (method, target, headers, body, expected) in [
             ("GET", "/shop/orders?page=2&open=1", &none, "", Some((200, "open"))),
             ("GET", "/shop/orders", &none, "", None),

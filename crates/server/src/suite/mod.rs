@@ -141,6 +141,7 @@ impl Runner<'_> {
             variables: self.options.surroundings.variables.clone(),
             file: self.options.surroundings.file.clone(),
             users: self.options.settings.users.iter().cloned().collect(),
+            secrets: self.options.settings.secrets.clone(),
             host: "localhost".into(),
             http_port: 8290,
             https_port: 8253,
