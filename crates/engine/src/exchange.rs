@@ -12,7 +12,7 @@ use crate::database::Transactions;
 use crate::mediator::{FunctionScope, Kinship, SequenceId};
 use crate::ports::Client;
 use crate::route::Entry;
-use crate::{Fault, Program};
+use crate::{Fault, Program, Trace};
 
 /// Which way a message travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct Exchange {
     pub reply_headers: Vec<(Arc<str>, Arc<str>)>,
     /// What the router of a managed API noted for the mediators of its operation.
     pub extension: Option<Rc<dyn std::any::Any>>,
+    /// What it ran so far, while somebody who may wants to know. Branches have none.
+    pub trace: Option<Rc<Trace>>,
     /// Transactions over databases. A branch has none of its parent's: it may run beside it.
     pub transactions: Transactions,
     /// Client side of the exchange, shared by all branches.
@@ -121,6 +123,7 @@ impl Exchange {
             ancestry: Vec::new(),
             reply_headers: Vec::new(),
             extension: None,
+            trace: None,
             transactions: Transactions::default(),
             reply: Rc::default(),
             loaded,
@@ -149,6 +152,13 @@ impl Exchange {
     /// What the router noted, when it is of that type.
     pub fn extension<T: 'static>(&self) -> Option<Rc<T>> {
         self.extension.clone()?.downcast().ok()
+    }
+
+    /// Says something to whoever wants to know what becomes of this exchange; nothing is made when nobody does.
+    pub fn explain(&self, name: &'static str, text: impl FnOnce() -> String) {
+        if let Some(trace) = &self.trace {
+            trace.note(name, text());
+        }
     }
 
     /// The body as an envelope.
@@ -207,6 +217,7 @@ impl Exchange {
             ancestry,
             reply_headers: self.reply_headers.clone(),
             extension: self.extension.clone(),
+            trace: None,
             transactions: Transactions::default(),
             reply: self.reply.clone(),
             loaded: self.loaded.clone(),

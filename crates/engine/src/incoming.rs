@@ -67,6 +67,9 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     for (name, value) in &exchange.reply_headers {
         headers.set(name, value.as_bytes());
     }
+    if let Some(trace) = &exchange.trace {
+        headers.set("x-penstock-explain", trace.to_json());
+    }
     let message = &mut exchange.message;
     let status = match explicit {
         Some(status @ 100..=999) => status,

@@ -31,6 +31,7 @@ pub mod route;
 mod run;
 mod secrets;
 mod serve;
+mod trace;
 mod wait;
 
 pub use crate::core::{Core, Current, Loaded};
@@ -46,3 +47,4 @@ pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter};
 pub use secrets::Secrets;
 pub use serve::Dispatcher;
+pub use trace::Trace;

@@ -43,6 +43,9 @@ async fn drive(exchange: &mut Exchange) -> End {
         };
         frame.next += 1;
         exchange.steps += 1;
+        if let Some(trace) = &exchange.trace {
+            trace.begin(step.kind);
+        }
         let outcome = if exchange.steps > program.limits.steps_max {
             Err(Fault::new(format!("more than {} mediators ran for one message", program.limits.steps_max)))
         } else if step.mediator.needs() == Needs::Whole
@@ -54,10 +57,13 @@ async fn drive(exchange: &mut Exchange) -> End {
             step.mediator.run(exchange)
         };
         let outcome = match outcome {
-            Ok(Flow::Next) => continue,
+            Ok(Flow::Next) => Ok(None),
             Ok(flow) => act(exchange, flow).await,
             Err(fault) => Err(fault),
         };
+        if let Some(trace) = &exchange.trace {
+            trace.end(outcome.as_ref().err());
+        }
         match outcome {
             Ok(None) => {}
             Ok(Some(end)) => return end,

@@ -702,3 +702,37 @@ fn the_system_host_gives_tokens_to_those_it_knows() {
     assert_eq!(ask(&mut client, &format!("Bearer {scoped}")).status, 204);
     assert_eq!(client.get("/testkey", &[]).status, 405);
 }
+
+#[test]
+fn explanations_are_for_those_who_have_the_key() {
+    let backend = Backend::echo();
+    let key = "an explanation key";
+    let setup = Setup::of([pets(&backend)]).configured(|config| config.security.explain_key = Some(Secret::new(key)));
+    let gateway = TestGateway::start(setup);
+    let mut client = gateway.client();
+    let name = "x-penstock-explain";
+    let bearer = gateway.bearer(&json!({"sub": "anna@example.com"}));
+    for headers in [&[][..], &[(name, "another key here")], &[(name, "")]] {
+        let mut all = vec![("Authorization", bearer.as_str())];
+        all.extend_from_slice(headers);
+        let reply = client.get("/pets/pet/2", &all);
+        assert_eq!((reply.status, reply.header(name)), (204, None));
+        assert_eq!(backend.last().header(name), None);
+    }
+    let explained = |reply: &Reply| -> Value { serde_json::from_str(reply.header(name).unwrap()).unwrap() };
+    let reply = client.get("/pets/pet/2", &[("Authorization", &bearer), (name, key)]);
+    let told = explained(&reply);
+    assert_eq!(told["route"], "GET /pets/pet/{id} of pets:1.0.0");
+    let steps: Vec<&str> = told["steps"].as_array().unwrap().iter().map(|step| step[0].as_str().unwrap()).collect();
+    for step in ["authenticate", "subscription", "upstream"] {
+        assert!(steps.contains(&step), "{step} is not in {steps:?}");
+    }
+    assert!(told["total_us"].as_f64().unwrap() > 0.0);
+    let text = told.to_string();
+    assert!(!text.contains("anna") && !text.contains(&bearer[..20]) && !text.contains(key), "{text}");
+
+    let told = explained(&client.get("/pets/pet/2", &[("Authorization", "Bearer a.b.c"), (name, key)]));
+    assert_eq!(told["refused"], "900901: the header of the token cannot be decoded");
+    let told = explained(&client.get("/nowhere", &[(name, key)]));
+    assert_eq!((&told["route"], &told["refused"]), (&json!("none"), &json!("404: Not Found")));
+}

@@ -81,3 +81,64 @@ fn runtime_error(number: u32) -> &'static str {
         _ => "Error while sending or receiving the message",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::TABLE;
+    use super::*;
+    use crate::error::GatewayError;
+
+    /// Code, status in the style of Choreo Connect, and in that of API Manager.
+    #[rustfmt::skip]
+    const STATUSES: &[(u32, u16, u16)] = &[
+        (404, 404, 404), (405, 405, 405), (700700, 503, 503), (900422, 422, 422),
+        (900800, 429, 429), (900801, 503, 503), (900802, 429, 429), (900803, 429, 429), (900804, 429, 429),
+        (900805, 403, 403), (900806, 429, 429), (900807, 429, 429), (900820, 400, 400), (900821, 400, 400),
+        (900870, 400, 400), (900871, 501, 501),
+        (900900, 401, 500), (900901, 401, 401), (900902, 401, 401), (900903, 401, 401), (900904, 401, 401),
+        (900905, 401, 401), (900906, 404, 403), (900907, 401, 401), (900908, 403, 403), (900909, 403, 401),
+        (900910, 403, 403), (900911, 500, 500), (900914, 403, 403),
+        (901100, 500, 500), (901101, 403, 403), (901102, 500, 500), (901103, 500, 500),
+        (102500, 500, 500), (102503, 503, 503), (102504, 504, 504), (102505, 503, 503), (102506, 500, 500),
+        (102507, 500, 500), (102508, 503, 503), (102509, 503, 503), (102510, 503, 503), (102511, 503, 503),
+        (102512, 400, 400), (102513, 500, 500), (102514, 500, 500), (102515, 500, 500), (102516, 500, 500),
+        (103500, 500, 500), (103501, 500, 500),
+    ];
+
+    #[test]
+    fn every_code_has_its_status_in_either_style() {
+        for (code, choreo_connect, api_manager) in STATUSES {
+            let fault = GatewayError::new(*code).into();
+            let styles = [ErrorStyle::ChoreoConnect, ErrorStyle::ApiManager].map(|style| told(&fault, style));
+            let [first, second] = &styles;
+            assert_eq!((first.code, second.code), (*code, *code));
+            assert_eq!((first.status, second.status), (*choreo_connect, *api_manager), "{code}");
+            assert!(!first.message.is_empty() && !first.description.is_empty(), "{code}");
+        }
+        let listed: Vec<u32> = STATUSES.iter().map(|(code, ..)| *code).collect();
+        let rows: Vec<u32> = TABLE.iter().map(|row| row.code).collect();
+        assert!(rows.iter().all(|code| listed.contains(code)) && rows.len() == listed.len(), "{rows:?}");
+    }
+
+    #[test]
+    fn faults_of_the_engine_have_the_routers_codes_or_api_managers_own() {
+        for (number, side, code, status) in [
+            (engine::CONNECTION_FAILED, Side::Backend, 102503, 503),
+            (engine::CONNECT_TIMEOUT, Side::Backend, 102503, 503),
+            (engine::CONNECTION_TIMED_OUT, Side::Backend, 102504, 504),
+            (engine::CONNECTION_CLOSED, Side::Backend, 102510, 503),
+            (engine::SENDER_IO_RECEIVING, Side::Backend, 102509, 503),
+            (engine::PROTOCOL_VIOLATION, Side::Backend, 102515, 500),
+            (engine::ENDPOINT_NOT_READY, Side::Backend, 102508, 503),
+            (engine::MESSAGE_PARSING, Side::Client, 102514, 500),
+            (engine::MESSAGE_PARSING, Side::Backend, 102515, 500),
+        ] {
+            let fault = Fault::coded(number, side, "x");
+            let router = told(&fault, ErrorStyle::ChoreoConnect);
+            assert_eq!((router.code, router.status, router.maker), (code, status, Maker::Router), "{number}");
+            let synapse = told(&fault, ErrorStyle::ApiManager);
+            assert_eq!((synapse.code, synapse.message), (number, "Runtime Error"));
+        }
+        assert_eq!(told(&Fault::new("secret of ours"), ErrorStyle::ChoreoConnect).description, "Internal Server Error");
+    }
+}

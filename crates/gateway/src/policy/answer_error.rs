@@ -30,6 +30,10 @@ impl Mediator for AnswerError {
         let style = self.config.error_style;
         let unknown = Fault::new("a fault that nobody named");
         let told = told(exchange.current_fault().unwrap_or(&unknown), style);
+        exchange.explain("refused", || {
+            let reason = exchange.current_fault().map_or("", |fault| &fault.message);
+            format!("{}: {reason}", told.code)
+        });
         let form = self.form(exchange);
         let (content_type, body) = match (form, style) {
             (Form::Soap11, _) => ("text/xml", soap11(&told)),

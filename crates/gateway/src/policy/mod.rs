@@ -15,6 +15,7 @@ mod builtin;
 mod cors;
 mod definition;
 mod deny;
+mod explain;
 pub(crate) mod facts;
 mod fault_flow;
 mod gotemplate;
@@ -42,8 +43,9 @@ use crate::router::PathPattern;
 
 pub(crate) use answer_error::AnswerError;
 pub(crate) use answer_options::AnswerOptions;
-pub(crate) use cors::usual as usual_cors;
 pub(crate) use authenticate::basic_credentials;
+pub(crate) use cors::usual as usual_cors;
+pub(crate) use explain::mediator as explain_step;
 pub(crate) use refuse::Refuse;
 pub(crate) use respond::Respond;
 
@@ -77,6 +79,7 @@ pub struct PolicyKind {
 
 /// All policies, in the order of the request flow.
 pub const POLICIES: &[PolicyKind] = &[
+    explain::KIND,
     crate::observe::TRACE,
     cors::KIND,
     availability::KIND,

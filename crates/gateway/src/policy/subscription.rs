@@ -36,7 +36,8 @@ impl Mediator for Subscribed {
         let credential = context.credential.borrow();
         let Some(token) = credential.as_ref() else { return Ok(Flow::Next) };
         let mut caller = context.caller.borrow_mut();
-        match self.in_catalog(token, &context.site, &mut caller) {
+        let in_catalog = self.in_catalog(token, &context.site, &mut caller);
+        match in_catalog {
             InCatalog::Found(state) => match refusal(state, caller.sandbox) {
                 None => Ok(Flow::Next),
                 Some((code, reason)) => Err(GatewayError::new(code).because(reason).into()),

@@ -18,7 +18,7 @@ use penstock_message::Message;
 use crate::config::GatewayConfig;
 use crate::context::CallContext;
 use crate::error::{GatewayError, codes};
-use crate::policy::{AnswerError, Refuse, Site};
+use crate::policy::{AnswerError, Refuse, Site, explain_step};
 use crate::state::GatewayState;
 use crate::system::System;
 
@@ -100,9 +100,10 @@ impl ApiRouter {
         let mut refusing = |code| {
             let step = |mediator, kind| Step { mediator, kind, at: Default::default() };
             let refuse = step(Box::new(Refuse(GatewayError::new(code))), "route");
+            let explain = explain_step(&config).map(|mediator| step(mediator, "explain"));
             let answer = step(Box::new(AnswerError { config: config.clone() }), "error");
             Arc::new(Operation {
-                in_sequence: Some(cx.add_sequence(vec![refuse])),
+                in_sequence: Some(cx.add_sequence(explain.into_iter().chain([refuse]).collect())),
                 fault_sequence: Some(cx.add_sequence(vec![answer])),
                 ..Operation::default()
             })

@@ -32,37 +32,58 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.own_issuer",
         kind: TEXT,
-        set: |settings, value| Ok(of(settings).own_issuer = value.text().into()),
+        set: |settings, value| {
+            of(settings).own_issuer = value.text().into();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.authorization_header",
         kind: TEXT,
-        set: |settings, value| Ok(of(settings).authorization_header = value.text().into()),
+        set: |settings, value| {
+            of(settings).authorization_header = value.text().into();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.internal_key_header",
         kind: TEXT,
-        set: |settings, value| Ok(of(settings).internal_key_header = value.text().into()),
+        set: |settings, value| {
+            of(settings).internal_key_header = value.text().into();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.certificate_header",
         kind: TEXT,
-        set: |settings, value| Ok(of(settings).certificate_header = Some(value.text().into())),
+        set: |settings, value| {
+            of(settings).certificate_header = Some(value.text().into());
+            Ok(())
+        },
     },
     Key {
         name: "gateway.forward_credentials",
         kind: FLAG,
-        set: |settings, value| Ok(of(settings).forward_credentials = value.flag()?),
+        set: |settings, value| {
+            of(settings).forward_credentials = value.flag()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.clock_skew",
         kind: TIME,
-        set: |settings, value| Ok(of(settings).clock_skew = value.duration("s")?),
+        set: |settings, value| {
+            of(settings).clock_skew = value.duration("s")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.system_host",
         kind: TEXT,
-        set: |settings, value| Ok(of(settings).system_host = value.text().into()),
+        set: |settings, value| {
+            of(settings).system_host = value.text().into();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.explain_key",
@@ -78,12 +99,18 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.jwks_limit",
         kind: NUMBER,
-        set: |settings, value| Ok(of(settings).jwks_rate.0 = value.number("a whole number")?),
+        set: |settings, value| {
+            of(settings).jwks_rate.0 = value.number("a whole number")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.jwks_window",
         kind: TIME,
-        set: |settings, value| Ok(of(settings).jwks_rate.1 = value.duration("s")?),
+        set: |settings, value| {
+            of(settings).jwks_rate.1 = value.duration("s")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.backend_jwt.enabled",
@@ -99,17 +126,26 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.backend_jwt.header",
         kind: TEXT,
-        set: |settings, value| Ok(backend_jwt(settings).header = value.text().into()),
+        set: |settings, value| {
+            backend_jwt(settings).header = value.text().into();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.backend_jwt.ttl",
         kind: TIME,
-        set: |settings, value| Ok(backend_jwt(settings).ttl = value.duration("s")?),
+        set: |settings, value| {
+            backend_jwt(settings).ttl = value.duration("s")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.backend_jwt.dialect",
         kind: TEXT,
-        set: |settings, value| Ok(backend_jwt(settings).dialect = value.text().into()),
+        set: |settings, value| {
+            backend_jwt(settings).dialect = value.text().into();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.backend_jwt.encoding",
@@ -126,22 +162,34 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.signing_key",
         kind: TEXT,
-        set: |settings, value| Ok(signing_key(settings).file = PathBuf::from(value.text())),
+        set: |settings, value| {
+            signing_key(settings).file = PathBuf::from(value.text());
+            Ok(())
+        },
     },
     Key {
         name: "gateway.signing_key_password",
         kind: TEXT,
-        set: |settings, value| Ok(signing_key(settings).password = value.0.clone()),
+        set: |settings, value| {
+            signing_key(settings).password = value.0.clone();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.signing_key_alias",
         kind: TEXT,
-        set: |settings, value| Ok(signing_key(settings).alias = Some(value.0.clone())),
+        set: |settings, value| {
+            signing_key(settings).alias = Some(value.0.clone());
+            Ok(())
+        },
     },
     Key {
         name: "gateway.revoked",
         kind: TEXT,
-        set: |settings, value| Ok(settings.security.revoked = Some(PathBuf::from(value.text()))),
+        set: |settings, value| {
+            settings.security.revoked = Some(PathBuf::from(value.text()));
+            Ok(())
+        },
     },
 ];
 

@@ -187,6 +187,11 @@ fn admit(
             slot.subscription_tier = tier;
         }
     }
+    exchange.explain("caller", || {
+        let caller = context.caller.borrow();
+        let kind = if caller.sandbox { "sandbox" } else { "production" };
+        format!("{} for {kind}, application `{}`", caller.token_type, caller.application_name)
+    });
     *context.credential.borrow_mut() = token;
     if !rules.config.security.forward_credentials {
         match sent_in {

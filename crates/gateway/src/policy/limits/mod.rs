@@ -332,8 +332,13 @@ impl Mediator for Limits {
         };
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
             refusal.told.refuse(exchange);
+            exchange.explain("limits", || format!("refused with {}: {:?}", refusal.code, refusal.told));
             return Err(GatewayError::new(refusal.code).into());
         }
+        exchange.explain("limits", || {
+            let counted = asking.taken.len() + asking.metered.len();
+            asking.tightest.map_or(format!("{counted} counted"), |told| format!("{counted} counted, tightest {told:?}"))
+        });
         let Asking { tightest, metered, .. } = asking;
         if let Some(told) = tightest.filter(|_| self.tells) {
             told.tell(exchange);
