@@ -130,10 +130,15 @@ impl Resources {
     }
 
     /// The entry of a key as artifacts write it: `name`, `gov:path`, `conf:path`, `resources:path`,
-    /// with or without a slash after the colon.
+    /// with or without a slash after the colon, or `/_system/governance/path` and `/_system/config/path`.
     pub fn get(&self, key: &str) -> Option<&Arc<Resource>> {
         if let Some(found) = self.entries.get(key) {
             return Some(found);
+        }
+        for (root, scheme) in [("/_system/governance/", "gov"), ("/_system/config/", "conf")] {
+            if let Some(path) = key.strip_prefix(root) {
+                return self.entries.get(format!("{scheme}:{path}").as_str());
+            }
         }
         let (scheme, path) = key.split_once(':')?;
         let scheme = match scheme {

@@ -35,19 +35,28 @@ pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         at: el.place(),
         ..Api::default()
     };
-    el.attribute("protocol");
+    let secure = match el.attribute("transports").or_else(|| el.attribute("protocol")) {
+        Some("http") => Some(false),
+        Some("https") => Some(true),
+        _ => None,
+    };
     if let Some(path) = el.attribute("publishSwagger") {
         api.swagger = cx.program.resources.get(path).map(|resource| resource.text().into());
     }
     for resource in el.elements("resource") {
-        if let Some(resource) = build_resource(cx, &resource) {
+        if let Some(mut resource) = build_resource(cx, &resource) {
+            resource.secure = resource.secure.or(secure);
             api.resources.push(resource);
         }
     }
     handlers(cx, el, &mut api);
-    if let Some(cors) = el.child("cors") {
-        cors.accept_all();
-        cx.warn(cors.place(), "<cors> is not supported yet; the CORS handler is");
+    if let Some(cors) = el.child("cors").filter(|cors| cors.flag("enabled", true)) {
+        // The element says what the handler's properties say.
+        let kind = cx.registry.handlers.iter().find(|kind| kind.class.ends_with(".CORSRequestHandler"));
+        if let Some(mediator) = kind.and_then(|kind| (kind.compile)(&cors, cx)) {
+            api.handlers.insert(0, cx.sequence_of_one(mediator, "cors", cors.place()));
+        }
+        cors.finish(cx);
     }
     el.finish(cx);
     if cx.errors_so_far() == errors {

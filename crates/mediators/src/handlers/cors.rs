@@ -25,22 +25,36 @@ pub(super) fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn
     };
     for property in el.elements("property") {
         let (Some(name), Some(value)) = (property.required(cx, "name"), property.attribute("value")) else { continue };
-        match name {
-            "allowedOrigins" | "allowOrigins" => {
-                cors.origins = value
-                    .split(',')
-                    .map(|origin| origin.trim().to_owned())
-                    .filter(|origin| !origin.is_empty())
-                    .collect();
-            }
-            "allowedMethods" | "allowMethods" => cors.methods = value.into(),
-            "allowHeaders" | "allowedHeaders" => cors.headers = value.into(),
-            "allowCredentials" => cors.credentials = value.trim().eq_ignore_ascii_case("true"),
-            "maxAge" => cors.max_age = Some(value.trim().into()),
-            other => cx.warn(property.place(), format!("the CORS handler does not know the property `{other}`")),
+        if !cors.set(name, value) {
+            cx.warn(property.place(), format!("the CORS handler does not know the property `{name}`"));
+        }
+    }
+    // `<cors>` of an API says the same in elements of its own.
+    for child in el.children().filter(|child| el.name() == "cors" && child.name() != "property") {
+        if !cors.set(child.name(), &child.text()) {
+            cx.warn(child.place(), format!("<cors> does not know the element <{}>", child.name()));
         }
     }
     Some(Box::new(cors))
+}
+
+impl Cors {
+    /// Sets a property, however its name is written: `allowedOrigins`, `allow-origins`.
+    fn set(&mut self, name: &str, value: &str) -> bool {
+        let plain = name.replace(['-', '_'], "").to_ascii_lowercase().replace("allowed", "allow");
+        match plain.strip_prefix("accesscontrol").unwrap_or(&plain) {
+            "alloworigins" | "alloworigin" => {
+                let origins = value.split(',').map(|origin| origin.trim().to_owned());
+                self.origins = origins.filter(|origin| !origin.is_empty()).collect();
+            }
+            "allowmethods" => self.methods = value.into(),
+            "allowheaders" => self.headers = value.into(),
+            "allowcredentials" => self.credentials = value.trim().eq_ignore_ascii_case("true"),
+            "maxage" => self.max_age = Some(value.trim().into()),
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl Cors {
