@@ -8,6 +8,7 @@ use penstock_compile::{ArtifactStatus, CompileOptions, Diagnostic, Severity, com
 use penstock_engine::Program;
 use penstock_gateway::Gateway;
 
+use crate::adapter::store::{self, Kept};
 use crate::config::Settings;
 use crate::load::{self, LoadError, Loaded};
 
@@ -46,8 +47,23 @@ impl Built {
 
 /// Loads and compiles everything under the paths.
 pub fn build(paths: &[PathBuf], options: &BuildOptions, settings: &Settings) -> Result<Built, LoadError> {
+    let state = &settings.adapter.state;
+    let kept = match settings.adapter.enabled {
+        true => store::read(state).map_err(|cause| LoadError { path: state.clone(), cause })?,
+        false => Vec::new(),
+    };
+    build_with(paths, &kept, options, settings)
+}
+
+/// Loads and compiles everything under the paths, and these deployed APIs.
+pub fn build_with(
+    paths: &[PathBuf],
+    kept: &[Kept],
+    options: &BuildOptions,
+    settings: &Settings,
+) -> Result<Built, LoadError> {
     let started = Instant::now();
-    Ok(compile(load::load(paths)?, options, settings, started))
+    Ok(compile(load::load_with(paths, kept)?, options, settings, started))
 }
 
 /// Compiles what was loaded.

@@ -4,8 +4,9 @@
 //! business, what an artifact means the compiler's.
 //!
 //! Start reading at `command/` (what can be typed), then `load/` (paths to inputs), `build.rs` (inputs to a program) and
-//! `serve/` (threads, ports, reload, the end); `suite/` runs unit tests.
+//! `serve/` (threads, ports, reload, the end); `adapter/` deploys APIs; `suite/` runs unit tests.
 
+mod adapter;
 mod allocator;
 mod build;
 mod command;

@@ -20,10 +20,25 @@ pub trait Router: Send + Sync {
     /// has the client's headers and an unread body; the router may note what it found in it.
     fn route(&self, client: &Client, message: &mut Message) -> Option<Routed>;
 
-    /// Name and address of every service, for whoever lists what is served.
-    fn services(&self) -> Vec<(String, String)> {
+    /// Every service at every address, for whoever lists what is served.
+    fn services(&self) -> Vec<ServiceSummary> {
         Vec::new()
     }
+}
+
+/// A service at one of its addresses.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServiceSummary {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it speaks: `HTTP`, `SOAP`.
+    pub kind: &'static str,
+    /// Where it is served.
+    pub path: String,
+    /// The hosts it is served on; none means every one.
+    pub hosts: Vec<Arc<str>>,
 }
 
 /// What a router found.

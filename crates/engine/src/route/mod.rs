@@ -11,7 +11,7 @@ use crate::mediator::{Destination, SequenceId};
 use crate::{Place, Program};
 
 pub use api::{Api, ApiMatch, Pattern, Resource, ResourceMatch, Version};
-pub use managed::{Finished, Observer, Operation, Routed, Router};
+pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceSummary};
 pub(crate) use template::decode;
 pub use template::{UriTemplate, UriTemplateError};
 

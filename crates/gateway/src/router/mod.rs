@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use penstock_catalog::ApiKind;
 use penstock_compile::Compiler;
 use penstock_engine::Step;
 use penstock_engine::ports::Client;
-use penstock_engine::route::{Operation, Routed, Router};
+use penstock_engine::route::{Operation, Routed, Router, ServiceSummary};
 use penstock_message::Message;
 
 use crate::config::GatewayConfig;
@@ -227,15 +228,20 @@ impl Router for ApiRouter {
         Some(Routed { operation: operation.clone(), extension })
     }
 
-    fn services(&self) -> Vec<(String, String)> {
-        let all = self.bases.values().flatten();
+    fn services(&self) -> Vec<ServiceSummary> {
         let one = |served: &Served| {
             let api = &served.base.targets.first()?.site.api;
+            let kind = match api.kind {
+                ApiKind::Http => "HTTP",
+                ApiKind::Soap => "SOAP",
+                ApiKind::GraphQl => "GRAPHQL",
+                ApiKind::WebSocket => "WS",
+            };
             let path = if served.base.path.is_empty() { "/" } else { &served.base.path };
-            let hosts = if served.base.hosts.is_empty() { "" } else { " on " };
-            Some((format!("{}:{}", api.name, api.version), format!("{path}{hosts}{}", served.base.hosts.join(", "))))
+            let (name, version) = (api.name.to_string(), api.version.to_string());
+            Some(ServiceSummary { name, version, kind, path: path.to_owned(), hosts: served.base.hosts.clone() })
         };
-        let mut services: Vec<_> = all.filter_map(one).collect();
+        let mut services: Vec<_> = self.bases.values().flatten().filter_map(one).collect();
         services.sort();
         services
     }

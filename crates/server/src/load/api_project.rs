@@ -82,6 +82,13 @@ impl Loader {
         }
     }
 
+    /// Loads an archive that must be a project.
+    pub(super) fn kept(&mut self, name: &str, bytes: Bytes) {
+        if !self.zipped_project(name.to_owned(), bytes) {
+            self.error(name, "not an API project: the archive has no `api.yaml`");
+        }
+    }
+
     /// Loads a project from an archive; whether it is one, or is broken and that was said.
     pub(super) fn zipped_project(&mut self, name: String, bytes: Bytes) -> bool {
         let mut archive = match Archive::open(name.clone(), bytes) {

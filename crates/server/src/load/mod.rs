@@ -24,6 +24,7 @@ use bytes::Bytes;
 use penstock_compile::{Diagnostic, Input, InputKind, Severity};
 use penstock_engine::Place;
 
+use crate::adapter::store::Kept;
 pub use sniff::{is_clutter_folder, is_editors, root_element};
 
 /// A single artifact or resource larger than this is a mistake: configuration is text that people write.
@@ -68,6 +69,18 @@ impl std::error::Error for LoadError {}
 /// Reads everything under the paths. Fails only when a given path itself cannot be read; whatever is wrong below is a
 /// note.
 pub fn load(paths: &[PathBuf]) -> Result<Loaded, LoadError> {
+    load_with(paths, &[])
+}
+
+/// Reads an archive of an API project.
+pub fn archive(name: &str, bytes: Bytes) -> Loaded {
+    let mut loader = Loader::default();
+    loader.kept(name, bytes);
+    loader.finish()
+}
+
+/// Reads everything under the paths, and deployed APIs.
+pub fn load_with(paths: &[PathBuf], kept: &[Kept]) -> Result<Loaded, LoadError> {
     let mut loader = Loader::default();
     for path in paths {
         let failed = |cause| LoadError { path: path.clone(), cause };
@@ -79,6 +92,9 @@ pub fn load(paths: &[PathBuf]) -> Result<Loaded, LoadError> {
             std::fs::File::open(path).map_err(failed)?;
             loader.given_file(path);
         }
+    }
+    for archive in kept {
+        loader.kept(&archive.file.display().to_string(), archive.bytes.clone());
     }
     Ok(loader.finish())
 }

@@ -126,7 +126,9 @@ fn an_archive_that_points_outside_is_refused() {
     check(
         &folder,
         "a.car",
-        &["a.car:1:1: error: not a Carbon application: the archive is refused: the entry `A_1.0.0/../../x` points outside it"],
+        &[
+            "a.car:1:1: error: not a Carbon application: the archive is refused: the entry `A_1.0.0/../../x` points outside it",
+        ],
     );
 }
 

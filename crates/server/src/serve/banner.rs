@@ -73,6 +73,12 @@ impl Banner {
         let _ = writeln!(self.ports, "  APIs     http://{host}:{}{https}{shared}", open.http);
     }
 
+    /// Adds the port of the adapter.
+    pub(super) fn add_adapter(&mut self, port: u16, settings: &Settings) {
+        let (host, state) = (&settings.hostname, settings.adapter.state.display());
+        let _ = writeln!(self.ports, "  adapter  https://{host}:{port}/api/mgw/adapter/0.1   keeps APIs in {state}");
+    }
+
     /// The text, with the time from the start of the process until now.
     pub(super) fn text(&self, elapsed: Duration) -> String {
         let (total, compiled) = (millis(elapsed), millis(self.compiled));
@@ -90,8 +96,10 @@ fn millis(time: Duration) -> String {
 
 fn services(text: &mut String, built: &Built) {
     let mut lines: Vec<String> = Vec::new();
-    for (name, address) in built.program.routes.router.iter().flat_map(|router| router.services()) {
-        lines.push(format!("  managed  {name:<30} {address}"));
+    for service in built.program.routes.router.iter().flat_map(|router| router.services()) {
+        let name = format!("{}:{}", service.name, service.version);
+        let hosts = if service.hosts.is_empty() { "" } else { "  on " };
+        lines.push(format!("  managed  {name:<30} {}{hosts}{}", service.path, service.hosts.join(", ")));
     }
     for api in built.program.routes.apis() {
         lines.push(format!("  api      {:<30} {}", api.name, api.context));

@@ -15,10 +15,11 @@ mod process;
 mod reload;
 mod security;
 mod state;
+pub mod swap;
 mod worker;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use penstock_compile::Severity;
@@ -29,6 +30,7 @@ use penstock_transports::http::shutdown;
 use penstock_transports::sql::Sql;
 use tokio::sync::mpsc::unbounded_channel;
 
+use crate::adapter::{self, Deployer};
 use crate::build::{BuildOptions, Built};
 use crate::command::Failure;
 use crate::config::{Settings, Surroundings};
@@ -36,7 +38,7 @@ use crate::log::Logs;
 pub use banner::write as say;
 use ports::Ports;
 pub use security::kept_key;
-use state::State;
+pub use state::State;
 
 /// What is to be served and how.
 pub struct Plan {
@@ -109,7 +111,10 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         state.open_gateway()?;
     }
     banner.add_gateway(state.gateway_ports(), &settings);
-    let Ports { workers, admin, tls_client, .. } = ports;
+    if let Some(listener) = &ports.adapter {
+        banner.add_adapter(listener.local_addr().port(), &settings);
+    }
+    let Ports { workers, admin, adapter, tls_client, .. } = ports;
     let databases: Arc<dyn Databases> = Arc::new(Sql::new(settings.databases.clone(), tls_client.clone()));
     let mut threads = Vec::new();
     for (index, (listeners, more)) in workers.into_iter().zip(receivers).enumerate() {
@@ -133,7 +138,16 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     if let Some(epilogue) = epilogue {
         tell(&epilogue(&served));
     }
-    let watcher = settings.watch.then(|| reload::start(paths, build, settings.clone(), state.clone())).flatten();
+    let turn = Arc::new(Mutex::new(()));
+    let adapter = match adapter {
+        Some(listener) => {
+            let (paths, options) = (paths.clone(), build.clone());
+            let (settings, state, turn) = (settings.clone(), state.clone(), turn.clone());
+            Some(adapter::start(listener, Deployer { paths, options, settings, state, turn })?)
+        }
+        None => None,
+    };
+    let watcher = settings.watch.then(|| reload::start(paths, build, settings.clone(), state.clone(), turn)).flatten();
     let signal = end::wait_for_signal()?;
     logs.log.say(
         Level::Info,
@@ -141,7 +155,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         &format!("{signal}: requests that are running get {} s", settings.timeouts.drain.as_secs()),
     );
     state.drain();
-    drop((watcher, revoked));
+    drop((watcher, revoked, adapter));
     trigger.stop();
     end::join(threads, settings.timeouts.drain);
     drop(admin);

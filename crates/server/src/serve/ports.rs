@@ -20,6 +20,8 @@ pub(super) struct Ports {
     pub(super) workers: Vec<Vec<HttpListener>>,
     /// Probes and metrics.
     pub(super) admin: HttpListener,
+    /// Where APIs are deployed, when they may be.
+    pub(super) adapter: Option<HttpListener>,
     /// TLS towards backends.
     pub(super) tls_client: Arc<TlsClient>,
     /// Whether the certificate was made on the spot.
@@ -76,11 +78,11 @@ impl Ports {
     /// Binds all of them.
     pub(super) fn bind(settings: &Settings) -> Result<Ports, Failure> {
         let tls_client = Arc::new(client_tls(settings)?);
-        let server_tls = if settings.https { Some(Arc::new(server_tls(settings)?)) } else { None };
+        let tls = if settings.https { Some(Arc::new(server_tls(settings)?)) } else { None };
         let count = settings.worker_count();
         let plain = listener_config(settings, count, None);
         let mut http = Spread::new(settings.host, settings.http_port(), plain, "listener.http_port", settings)?;
-        let mut https = match &server_tls {
+        let mut https = match &tls {
             Some(tls) => {
                 let config = listener_config(settings, count, Some(tls.clone()));
                 Some(Spread::new(settings.host, settings.https_port(), config, "listener.https_port", settings)?)
@@ -90,6 +92,15 @@ impl Ports {
         let admin_config = ListenerConfig { http2: false, connections_max: 1_000, ..plain_config(settings) };
         let admin =
             Spread::new(settings.admin_host, settings.admin_port(), admin_config, "admin.port", settings)?.next()?;
+        let adapter = match settings.adapter.enabled {
+            true => {
+                let tls = Some(Arc::new(server_tls(settings)?));
+                let config = ListenerConfig { http2: false, connections_max: 1_000, tls, ..plain_config(settings) };
+                let (host, port) = (settings.adapter.host, settings.adapter.port);
+                Some(Spread::new(host, port, config, "adapter.port", settings)?.next()?)
+            }
+            false => None,
+        };
         let mut workers = Vec::with_capacity(count);
         for _ in 0..count {
             let mut listeners = vec![http.next()?];
@@ -100,10 +111,11 @@ impl Ports {
         }
         let port = |spread: &Spread<'_>| spread.address.port();
         let (http_port, https_port) = (port(&http), https.as_ref().map(port));
-        let gateway = Opener { settings: settings.clone(), tls: server_tls, http: http_port, https: https_port };
+        let gateway = Opener { settings: settings.clone(), tls, http: http_port, https: https_port };
         Ok(Ports {
             workers,
             admin,
+            adapter,
             tls_client,
             self_signed: settings.https && settings.keystore.is_none(),
             http: http_port,
@@ -154,7 +166,7 @@ impl<'s> Spread<'s> {
                 let (port, key) = (self.address.port(), self.key);
                 let other = self.settings.offset.saturating_add(100);
                 // The offset moves integrations; managed APIs have the ports of the other product.
-                let offset = if key.starts_with("gateway.") {
+                let offset = if key.starts_with("gateway.") || key == "adapter.port" {
                     String::new()
                 } else {
                     format!(", or start with `--offset {other}`")

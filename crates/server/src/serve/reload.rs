@@ -5,16 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use penstock_compile::{Diagnostic, Severity};
+use penstock_compile::Severity;
 use penstock_engine::ports::Level;
 
 use super::state::State;
-use crate::build::{self, BuildOptions, Built};
+use super::swap;
+use crate::build::{self, BuildOptions};
 use crate::config::{self, Settings};
 use crate::load::{is_clutter_folder, is_editors};
 
@@ -41,13 +42,14 @@ pub(super) fn start(
     options: BuildOptions,
     settings: Settings,
     state: Arc<State>,
+    turn: Arc<Mutex<()>>,
 ) -> Option<Watcher> {
     if paths.is_empty() {
         return None;
     }
     let (alive, gone) = sync_channel(0);
     let known = Snapshot::of(&paths);
-    let mut reload = Reload { paths, options, settings, state, known };
+    let mut reload = Reload { paths, options, settings, state, turn, known };
     let watch = move || {
         let mut wait = LOOK_EVERY;
         while gone.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
@@ -64,6 +66,8 @@ struct Reload {
     options: BuildOptions,
     settings: Settings,
     state: Arc<State>,
+    /// Held by whoever changes what is served.
+    turn: Arc<Mutex<()>>,
     known: Snapshot,
 }
 
@@ -92,6 +96,8 @@ impl Reload {
     }
 
     fn take_over(&mut self, what: &str) {
+        let turn = self.turn.clone();
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.options.configurables = config::surroundings(&self.paths).configurables();
         let log = self.state.log.clone();
         let refuse = |reason: &str| {
@@ -107,40 +113,14 @@ impl Reload {
             log.say(level, "Reload", &diagnostic.to_string());
         }
         let running = self.state.artifacts();
-        let new_errors = built.diagnostics.iter().filter(|diagnostic| is_new(diagnostic, &running.errors)).count();
+        let new_errors =
+            built.diagnostics.iter().filter(|diagnostic| swap::is_new(diagnostic, &running.errors)).count();
         if new_errors > 0 {
             let noun = if new_errors == 1 { "error" } else { "errors" };
             return refuse(&format!("the change has {new_errors} new {noun}"));
         }
-        let Built { program, diagnostics, artifacts, took } = built;
-        let good = artifacts.iter().filter(|artifact| artifact.good).count();
-        self.state.current.swap(Arc::new(program));
-        let there_is_one = artifacts.iter().any(|artifact| artifact.good && artifact.kind == "managed-api");
-        self.state.replace(artifacts, diagnostics);
-        if self.settings.opens_gateway(there_is_one) {
-            match self.state.open_gateway() {
-                Ok(None) => {}
-                Ok(Some(ports)) => {
-                    let (http, https) = (ports.http, ports.https);
-                    let text =
-                        format!("the first managed API: the ports {http} (HTTP) and {https} (HTTPS) are open now");
-                    log.say(Level::Info, "Reload", &text);
-                }
-                Err(failure) => log.say(Level::Error, "Reload", &format!("managed APIs are not served: {failure}")),
-            }
-        }
-        log.say(
-            Level::Info,
-            "Reload",
-            &format!("{what}: {good} artifacts are served now ({:.1} ms)", took.as_secs_f64() * 1e3),
-        );
+        swap::swap(&self.state, &self.settings, built, "Reload", what);
     }
-}
-
-/// Whether an error was not there before. A line number may move without the mistake being another.
-fn is_new(diagnostic: &Diagnostic, before: &[Diagnostic]) -> bool {
-    diagnostic.severity == Severity::Error
-        && !before.iter().any(|old| old.at.file == diagnostic.at.file && old.message == diagnostic.message)
 }
 
 /// What is remembered of a file to see that it changed.
@@ -243,16 +223,5 @@ mod tests {
         let third = Snapshot::of(&paths);
         assert_eq!(third.difference(&second), format!("{} is new and 1 more", folder.join(".env").display()));
         std::fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn an_error_that_only_moved_is_not_new() {
-        let error = |line, message: &str| Diagnostic {
-            severity: Severity::Error,
-            at: penstock_engine::Place { file: "a.xml".into(), line, column: 1 },
-            message: message.into(),
-        };
-        assert!(!is_new(&error(7, "x"), &[error(3, "x")]));
-        assert!(is_new(&error(3, "y"), &[error(3, "x")]));
     }
 }

@@ -1,0 +1,276 @@
+//! The REST API: `/api/mgw/adapter/0.1`.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use bytes::Bytes;
+use penstock_compile::Diagnostic;
+use penstock_engine::ports::{LocalFuture, Request, Service};
+use penstock_message::{Body, Form, Headers, Message, Method};
+use serde_json::{Value, json};
+
+use super::deploy::{Deployer, Refused, Wanted};
+use super::multipart;
+use super::tokens::Tokens;
+
+const BASE: &str = "/api/mgw/adapter/0.1";
+
+/// The largest archive; definitions, policies and certificates together are rarely a megabyte.
+const ARCHIVE_BYTES_MAX: usize = 64 << 20;
+
+/// Errors of one project that an answer tells.
+const ERRORS_MAX: usize = 100;
+
+/// Answers requests.
+pub(super) struct Routes {
+    deployer: Arc<Deployer>,
+    tokens: Tokens,
+}
+
+impl Service for Routes {
+    fn answer<'a>(&'a self, request: Request) -> LocalFuture<'a, Message> {
+        Box::pin(self.reply(request))
+    }
+}
+
+impl Routes {
+    pub(super) fn new(deployer: Arc<Deployer>) -> Routes {
+        let tokens = Tokens::new(deployer.settings.adapter.token_lifetime);
+        Routes { deployer, tokens }
+    }
+
+    async fn reply(&self, request: Request) -> Message {
+        let Request { client, mut message } = request;
+        let Some(path) = client.line.path().strip_prefix(BASE) else {
+            return error(404, "Not Found", "no such resource");
+        };
+        let query = Query::read(client.line.query().unwrap_or_default());
+        match (path.trim_end_matches('/'), &client.line.method) {
+            ("/oauth2/token", Method::Post) => match body(&mut message, 64 * 1024).await {
+                Some(bytes) => self.token(&message, &bytes),
+                None => error(413, "Payload Too Large", "credentials are shorter"),
+            },
+            ("/apis", _) if !self.admits(&message) => unauthorized(),
+            ("/apis", Method::Get) => self.list(&query),
+            ("/apis", Method::Post) => match body(&mut message, ARCHIVE_BYTES_MAX).await {
+                Some(bytes) => self.deploy(&message, &bytes, &query),
+                None => {
+                    let limit = format!("an archive is at most {} MiB", ARCHIVE_BYTES_MAX >> 20);
+                    error(413, "Payload Too Large", &limit)
+                }
+            },
+            ("/apis", Method::Delete) => self.undeploy(&query),
+            ("/apis" | "/oauth2/token", _) => {
+                error(405, "Method Not Allowed", "GET, POST and DELETE of /apis, POST of /oauth2/token")
+            }
+            _ => error(404, "Not Found", "no such resource"),
+        }
+    }
+
+    /// Whether somebody who may deploy calls.
+    fn admits(&self, message: &Message) -> bool {
+        let Some(authorization) = message.headers.get("authorization") else { return false };
+        match authorization.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => self.tokens.knows(token.trim()),
+            _ => basic(authorization).is_some_and(|(name, password)| self.is_user(&name, &password)),
+        }
+    }
+
+    fn is_user(&self, name: &str, password: &str) -> bool {
+        let users = &self.deployer.settings.adapter.users;
+        // Every entry is compared, and all of each, so that time tells nothing.
+        users.iter().fold(false, |found, (known, secret)| found | (same(known, name) & same(secret, password)))
+    }
+
+    fn token(&self, message: &Message, bytes: &[u8]) -> Message {
+        let credentials = match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) => {
+                let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+                text("username").zip(text("password"))
+            }
+            Err(_) => None,
+        };
+        let credentials = credentials.or_else(|| message.headers.get("authorization").and_then(basic));
+        match credentials {
+            Some((name, password)) if self.is_user(&name, &password) => match self.tokens.issue() {
+                Some(token) => reply(200, &json!({"accessToken": token})),
+                None => error(500, "Internal Server Error", "the system has no random numbers"),
+            },
+            _ => unauthorized(),
+        }
+    }
+
+    fn list(&self, query: &Query) -> Message {
+        let kind = query.get("query").and_then(|filter| filter.strip_prefix("type:").map(str::to_owned));
+        let mut apis: Vec<Value> = Vec::new();
+        for service in self.deployer.services() {
+            if kind.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case(service.kind)) {
+                continue;
+            }
+            let hosts = if service.hosts.is_empty() { vec!["*".into()] } else { service.hosts };
+            for host in hosts {
+                apis.push(json!({
+                    "apiName": service.name,
+                    "version": service.version,
+                    "apiType": service.kind,
+                    "context": service.path,
+                    "vhost": *host,
+                    "gateway-envs": self.environments(&host),
+                }));
+            }
+        }
+        let total = apis.len();
+        if let Some(limit) = query.get("limit").and_then(|limit| limit.parse().ok()) {
+            apis.truncate(limit);
+        }
+        reply(200, &json!({"total": total, "count": apis.len(), "list": apis}))
+    }
+
+    /// The deployment environments of a host.
+    fn environments(&self, host: &str) -> Vec<&str> {
+        let config = &self.deployer.settings.gateway;
+        let named = config.vhosts.iter().filter(|(_, known)| known == host).map(|(name, _)| name.as_str());
+        let mut names: Vec<&str> = named.collect();
+        if names.is_empty() && (host == "*" || host == config.default_vhost) {
+            names.push("Default");
+        }
+        names
+    }
+
+    fn deploy(&self, message: &Message, bytes: &Bytes, query: &Query) -> Message {
+        let content_type = message.headers.get("content-type").unwrap_or_default();
+        let file = match multipart::file(content_type, bytes, "file") {
+            Ok(file) => file,
+            Err(reason) => return error(400, "Bad Request", reason),
+        };
+        // The name of the parameter is misspelt in the published examples.
+        let replace = ["override", "overwride"].iter().any(|name| query.get(name).is_some_and(|value| value == "true"));
+        match self.deployer.deploy(file, replace) {
+            Ok(name) => reply(200, &json!({"action": "deployed", "info": name})),
+            Err(refused) => self.refusal(refused),
+        }
+    }
+
+    fn undeploy(&self, query: &Query) -> Message {
+        let (Some(name), Some(version)) = (query.get("apiName"), query.get("version")) else {
+            return error(400, "Bad Request", "`apiName` and `version` are needed");
+        };
+        let mut hosts: Vec<String> = query.get("vhost").into_iter().collect();
+        let vhosts = &self.deployer.settings.gateway.vhosts;
+        for environment in query.get("environments").unwrap_or_default().split(':').filter(|name| !name.is_empty()) {
+            hosts.extend(vhosts.iter().filter(|(known, _)| known == environment).map(|(_, host)| host.clone()));
+        }
+        match self.deployer.undeploy(&Wanted { name, version, hosts }) {
+            Ok(name) => reply(200, &json!({"action": "deleted", "info": name})),
+            Err(refused) => self.refusal(refused),
+        }
+    }
+
+    fn refusal(&self, refused: Refused) -> Message {
+        match refused {
+            Refused::Broken(diagnostics) => broken(&diagnostics),
+            Refused::Exists(name) => {
+                error(409, "Conflict", &format!("{name} is deployed already; `override=true` replaces it"))
+            }
+            Refused::Unknown => error(404, "Not Found", "no such API"),
+            Refused::Given => error(409, "Conflict", "the API is served from files that were given to the server"),
+            Refused::Environment(why) => {
+                let text = format!("nothing was changed: {why}");
+                self.deployer.log().say(penstock_engine::ports::Level::Error, "Adapter", &text);
+                error(500, "Internal Server Error", &text)
+            }
+        }
+    }
+}
+
+/// The whole body; `None` when it is larger, or does not arrive.
+async fn body(message: &mut Message, bytes_max: usize) -> Option<Bytes> {
+    std::future::poll_fn(|cx| message.body.poll_pull(cx, usize::MAX, bytes_max)).await.ok()?;
+    match message.body.take() {
+        Form::Bytes(bytes) => Some(bytes),
+        Form::Empty => Some(Bytes::new()),
+        _ => None,
+    }
+}
+
+fn basic(authorization: &str) -> Option<(String, String)> {
+    let (scheme, encoded) = authorization.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim()).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    text.split_once(':').map(|(name, password)| (name.to_owned(), password.to_owned()))
+}
+
+fn same(left: &str, right: &str) -> bool {
+    let difference = left.bytes().zip(right.bytes()).fold(0, |sum, (left, right)| sum | (left ^ right));
+    (difference == 0) & (left.len() == right.len())
+}
+
+fn unauthorized() -> Message {
+    let mut message = error(401, "Unauthorized", "credentials of a user who may deploy, or a token of /oauth2/token");
+    message.headers.set("WWW-Authenticate", "Basic realm=\"adapter\", Bearer");
+    message
+}
+
+fn broken(diagnostics: &[Diagnostic]) -> Message {
+    let errors: Vec<Value> = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == penstock_compile::Severity::Error)
+        .take(ERRORS_MAX)
+        .map(|diagnostic| json!({"code": "400", "message": diagnostic.to_string()}))
+        .collect();
+    let description = errors.first().and_then(|error| error["message"].as_str()).unwrap_or("the project has errors");
+    reply(
+        400,
+        &json!({"code": 400, "message": "Bad Request", "description": description, "moreInfo": "", "error": errors}),
+    )
+}
+
+fn error(status: u16, message: &str, description: &str) -> Message {
+    reply(status, &json!({"code": status, "message": message, "description": description, "moreInfo": "", "error": []}))
+}
+
+fn reply(status: u16, body: &Value) -> Message {
+    let mut headers = Headers::new();
+    headers.set("Content-Type", "application/json");
+    Message { headers, body: Body::bytes(body.to_string()), status, ..Message::default() }
+}
+
+/// The parameters of a query.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn read(query: &str) -> Query {
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        Query(
+            pairs
+                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+                .map(|(name, value)| (decoded(name), decoded(value)))
+                .collect(),
+        )
+    }
+
+    fn get(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push(if *first == b'+' { b' ' } else { *first });
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
