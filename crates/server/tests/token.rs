@@ -58,3 +58,35 @@ fn many_tokens_go_to_a_file_and_mistakes_are_said() {
     let wrong = penstock(&folder.0, &["token", "--key", "nowhere.pem"]);
     assert_eq!(wrong.status, 3);
 }
+
+/// Fenced blocks of the page of a kind.
+fn blocks(kind: &str) -> Vec<String> {
+    let page = include_str!("../../../docs/gateway/security.md");
+    let fence = format!("```{kind}\n");
+    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_page_shows_configuration_that_is_understood() {
+    let folder = Folder::new("security-page");
+    folder.write("pets.yaml", DEFINITION);
+    let blocks = blocks("toml");
+    assert!(blocks.len() >= 6, "{}", blocks.len());
+    for (index, block) in blocks.iter().enumerate() {
+        let text = block.replace("$env{", "$").replace('}', "");
+        folder.write("page.toml", &text);
+        let checked = penstock(&folder.0, &["check", "pets.yaml", "--config", "page.toml"]);
+        assert_eq!(checked.status, 0, "block {index}: {}{}\n{text}", checked.stdout, checked.stderr);
+    }
+}
+
+#[test]
+fn the_page_shows_commands_that_run() {
+    let folder = Folder::new("security-commands");
+    for line in blocks("console").iter().flat_map(|block| block.lines()) {
+        let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+        let ran = penstock(&folder.0, &words);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
+    }
+    assert!(folder.0.join("tokens.csv").is_file());
+}
