@@ -5,9 +5,13 @@
 //! [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` in Cargo.toml, seeds in `seeds/`.
 
 pub mod body;
+pub mod freemarker;
 pub mod http1;
+pub mod interceptor;
 pub mod json_mapping;
+pub mod json_schema;
 pub mod jsonpath;
+pub mod policy_template;
 pub mod stylesheet;
 pub mod synapse;
 pub mod token;
@@ -29,9 +33,13 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "body", check: body::body, dictionary: body::DICTIONARY },
+    Target { name: "freemarker", check: freemarker::template, dictionary: freemarker::DICTIONARY },
     Target { name: "http1", check: http1::http1, dictionary: http1::DICTIONARY },
+    Target { name: "interceptor", check: interceptor::reply, dictionary: interceptor::DICTIONARY },
     Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },
+    Target { name: "json_schema", check: json_schema::schema, dictionary: json_schema::DICTIONARY },
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
+    Target { name: "policy_template", check: policy_template::template, dictionary: policy_template::DICTIONARY },
     Target { name: "stylesheet", check: stylesheet::stylesheet, dictionary: stylesheet::DICTIONARY },
     Target { name: "synapse", check: synapse::expression, dictionary: synapse::DICTIONARY },
     Target { name: "token", check: token::token, dictionary: token::DICTIONARY },

@@ -18,6 +18,8 @@ pub struct Format {
     pub length_hint: usize,
     /// Whether it is a whole SOAP envelope.
     pub is_envelope: bool,
+    /// The format is a FreeMarker template; there are no parts then.
+    pub template: Option<penstock_freemarker::Template>,
 }
 
 /// A part of a format.
@@ -42,15 +44,16 @@ pub enum Piece {
         /// It stands inside a tag.
         attribute: bool,
     },
-    /// `${…}` of a FreeMarker template: text, as it is.
-    Plain(Expression),
 }
 
 impl Format {
     /// Whether an expression looks at the body.
     pub fn reads_body(&self) -> bool {
+        if let Some(template) = &self.template {
+            return template.mentions("payload");
+        }
         let expressions = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Expression { expression, .. } | Piece::Plain(expression) => Some(expression),
+            Piece::Expression { expression, .. } => Some(expression),
             Piece::Text(_) | Piece::Argument { .. } => None,
         });
         template::needs_of(expressions) != Needs::Nothing
@@ -67,12 +70,22 @@ pub fn compile(
 ) -> Option<Format> {
     let at = el.place();
     let (text, is_envelope) = text_of(el, cx, media)?;
-    let mut cutter =
-        Cutter { cx, el, at, media, freemarker, arguments, pieces: Vec::new(), in_tag: false, in_string: false };
+    let length_hint = text.len() + 64;
+    if freemarker {
+        el.accept_all();
+        return match penstock_freemarker::Template::parse(&text) {
+            Ok(template) => Some(Format { pieces: Vec::new(), length_hint, is_envelope, template: Some(template) }),
+            Err(error) => {
+                cx.error(at, format!("the template is not valid: {error}"));
+                None
+            }
+        };
+    }
+    let mut cutter = Cutter { cx, el, at, media, arguments, pieces: Vec::new(), in_tag: false, in_string: false };
     cutter.cut(&text)?;
     let pieces = cutter.pieces;
     el.accept_all();
-    Some(Format { pieces, length_hint: text.len() + 64, is_envelope })
+    Some(Format { pieces, length_hint, is_envelope, template: None })
 }
 
 /// The text of the format, and whether it is an envelope.
@@ -159,7 +172,6 @@ struct Cutter<'a, 'e, 'r> {
     el: &'a Element<'e>,
     at: Place,
     media: Media,
-    freemarker: bool,
     arguments: usize,
     pieces: Vec<Piece>,
     in_tag: bool,
@@ -169,13 +181,8 @@ struct Cutter<'a, 'e, 'r> {
 
 impl Cutter<'_, '_, '_> {
     fn cut(&mut self, text: &str) -> Option<()> {
-        if self.freemarker && (text.contains("<#") || text.contains("&lt;#") || text.contains("[#")) {
-            self.cx.error(self.at.clone(), "FreeMarker directives (`<#…>`) are not supported yet; `${…}` is");
-            return None;
-        }
         for piece in pieces(text) {
             match piece {
-                template::Piece::Text(part) if self.freemarker => self.text(part),
                 template::Piece::Text(part) => self.arguments(part),
                 template::Piece::Expression(part) => self.expression(part)?,
             }
@@ -229,26 +236,10 @@ impl Cutter<'_, '_, '_> {
 
     fn expression(&mut self, text: &str) -> Option<()> {
         let text = if self.media == Media::Xml { unescape(text) } else { text.to_owned() };
-        if self.freemarker {
-            let translated = freemarker(&text);
-            self.pieces.push(Piece::Plain(Expression::compile(self.cx, self.el, &translated, self.at.clone())?));
-            return Some(());
-        }
         let expression = Expression::compile(self.cx, self.el, &text, self.at.clone())?;
         self.pieces.push(Piece::Expression { expression, quoted: self.in_string, attribute: self.in_tag });
         Some(())
     }
-}
-
-/// The names of a FreeMarker template in the language of expressions.
-fn freemarker(text: &str) -> String {
-    let inner = text.trim_start_matches("${").trim_end_matches('}').trim();
-    for (prefix, scope) in [("ctx.", "props.synapse."), ("axis2.", "props.axis2."), ("trp.", "headers.")] {
-        if let Some(name) = inner.strip_prefix(prefix) {
-            return format!("${{{scope}{name}}}");
-        }
-    }
-    format!("${{{inner}}}")
 }
 
 /// Takes back what the serializer escaped.
@@ -267,14 +258,5 @@ mod tests {
                 .unwrap();
         let a = document.descendants(Document::ROOT).find(|node| document.local_name(*node) == "a").unwrap();
         assert_eq!(serialized(&document, a), ("<a x=\"1\"><b> t </b></a>".to_owned(), false));
-    }
-
-    #[test]
-    fn freemarker_names_become_expressions() {
-        for (text, expected) in
-            [("${ctx.id}", "${props.synapse.id}"), ("${payload.a}", "${payload.a}"), ("${trp.Host}", "${headers.Host}")]
-        {
-            assert_eq!(freemarker(text), expected);
-        }
     }
 }

@@ -1,8 +1,10 @@
-//! `<payloadFactory>`: builds a new body from a format with `$1` arguments and `${…}` expressions.
+//! `<payloadFactory>`: builds a new body from a format with `$1` arguments and `${…}` expressions, or from a
+//! FreeMarker template.
 
 mod argument;
 mod format;
 mod insert;
+mod model;
 
 use std::sync::Arc;
 
@@ -64,6 +66,9 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 
 impl PayloadFactory {
     fn build(&self, exchange: &mut Exchange) -> Result<String, Fault> {
+        if let Some(template) = &self.format.template {
+            return model::render(template, &self.arguments, self.media, exchange);
+        }
         let mut values: Vec<Option<Arc<argument::Given>>> = vec![None; self.arguments.len()];
         let mut out = String::with_capacity(self.format.length_hint);
         let mut text_end = 0;
@@ -91,7 +96,6 @@ impl PayloadFactory {
                     let path = expression.text.contains("xpath(");
                     insert::expression(&mut out, value.as_ref(), path, (self.media, *quoted, *attribute))?;
                 }
-                Piece::Plain(expression) => out.push_str(&expression.text(exchange)?),
             }
         }
         Ok(out)

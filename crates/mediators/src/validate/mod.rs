@@ -125,7 +125,11 @@ impl Validate {
             Some(Value::Boolean(flag)) => Arc::new(Json::Bool(flag)),
             Some(other) => {
                 let text = other.to_text();
-                let read = if text.trim().is_empty() { Ok(Json::Object(serde_json::Map::new())) } else { serde_json::from_str(&text) };
+                let read = if text.trim().is_empty() {
+                    Ok(Json::Object(serde_json::Map::new()))
+                } else {
+                    serde_json::from_str(&text)
+                };
                 Arc::new(read.unwrap_or_else(|_| Json::String(text.into_owned())))
             }
         })

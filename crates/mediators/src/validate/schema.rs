@@ -106,10 +106,8 @@ fn compile_json(key: &str, resource: &penstock_engine::Resource) -> Schema {
 }
 
 fn compile_xml(resources: &Resources, keys: &[Arc<str>], locations: &Locations) -> Schema {
-    let sources: Vec<Source> = keys
-        .iter()
-        .filter_map(|key| Some(Source::new(&**key, resources.get(key)?.bytes.clone())))
-        .collect();
+    let sources: Vec<Source> =
+        keys.iter().filter_map(|key| Some(Source::new(&**key, resources.get(key)?.bytes.clone()))).collect();
     let notes = |errors: &[penstock_xsd::SchemaError]| -> Vec<Note> {
         errors
             .iter()
