@@ -326,3 +326,22 @@ fn other_apis_are_untouched() {
     assert!(started.elapsed() < Duration::from_secs(2));
     assert_eq!(thread.join().unwrap(), 200);
 }
+
+/// A service is told who calls, and is not asked about calls that security refused.
+#[test]
+fn a_service_knows_who_calls() {
+    let (service, backend) = (service(json!({}), json!({})), Backend::echo());
+    let mut api = penstock_testkit::gateway::secured_api("/store", &backend.url(), &["POST /echo/{id}"]);
+    Arc::get_mut(&mut api.operations[0]).unwrap().request_interceptor = asking(&service, &[InvocationContext]);
+    let gateway = TestGateway::start(Setup::of([api]));
+    let mut client = gateway.client();
+    assert_eq!(client.request("POST", "/store/echo/1", &[], b"x").status, 401);
+    assert!(service.received().is_empty());
+    let bearer = gateway.bearer(&json!({ "keytype": "PRODUCTION" }));
+    let reply = client.request("POST", "/store/echo/1", &[("Authorization", &bearer)], b"x");
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let who = service.last().json()["invocationContext"]["authenticationContext"].clone();
+    let token = bearer.strip_prefix("Bearer ").unwrap();
+    assert_eq!(who, json!({ "tokenType": "JWT", "token": token, "keyType": "PRODUCTION" }));
+    assert!(!gateway.log().contains(token));
+}

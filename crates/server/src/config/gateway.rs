@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use penstock_gateway::{ErrorStyle, GatewayConfig};
 
-use super::keys::{FLAG, Key, LIST, PORT, TEXT, TIME};
+use super::keys::{FLAG, Key, LIST, PORT, SIZE, TEXT, TIME};
 use super::settings::Settings;
 use super::value::Value;
 
@@ -138,6 +138,25 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.cors.credentials",
         kind: FLAG,
         set: |settings, value| Ok(of(settings).cors.credentials = value.flag()?),
+    },
+    Key {
+        name: "gateway.interceptors.timeout",
+        kind: TIME,
+        set: |settings, value| Ok(of(settings).interceptors.timeout = value.duration("s")?),
+    },
+    Key {
+        name: "gateway.interceptors.passthrough_on_error",
+        kind: FLAG,
+        set: |settings, value| Ok(of(settings).interceptors.passthrough_on_error = value.flag()?),
+    },
+    Key {
+        name: "gateway.interceptors.reply_size",
+        kind: SIZE,
+        set: |settings, value| {
+            let bytes = usize::try_from(value.bytes()?).map_err(|_| "is too large".to_owned())?;
+            of(settings).interceptors.reply_bytes_max = bytes;
+            Ok(())
+        },
     },
     Key { name: "adapter.enabled", kind: FLAG, set: |settings, value| Ok(settings.adapter.enabled = value.flag()?) },
     Key {

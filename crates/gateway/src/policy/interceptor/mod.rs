@@ -15,9 +15,11 @@ use bytes::Bytes;
 use penstock_catalog::{Interceptor, InterceptorPart};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
+use penstock_message::{Headers, Message};
 
 use self::describe::Includes;
 use self::outcome::{after_request, after_response};
+use self::reply::Decision;
 use super::ask::{Service, origin, trust_of};
 use crate::policy::{PolicyKind, Site, operation};
 use crate::{CallContext, Gateway, GatewayConfig, place};
@@ -179,4 +181,20 @@ impl Mediator for InterceptResponse {
     fn needs(&self) -> Needs {
         if self.asked.includes.response_body { Needs::Whole } else { Needs::Nothing }
     }
+}
+
+/// What an answer makes of a message with these fields.
+pub(super) fn read_reply(reply: &[u8], headers: Headers, compat: bool) -> Result<Message, String> {
+    let decision = Decision::parse(reply, compat)?;
+    if decision.direct_respond {
+        return Ok(apply::direct_answer(decision, compat));
+    }
+    let mut message = Message { headers, ..Message::default() };
+    apply::headers(&mut message.headers, &decision);
+    if let Some(body) = &decision.body {
+        apply::body(&mut message, body);
+    }
+    message.status = decision.response_code.unwrap_or_default();
+    message.url_postfix = decision.path_to_rewrite.map(Arc::from);
+    Ok(message)
 }

@@ -2,6 +2,8 @@
 
 mod render;
 
+pub(super) use render::fill;
+
 use std::sync::Arc;
 
 use penstock_catalog::PolicyUse;
@@ -23,7 +25,7 @@ pub(super) fn compile(
     sequence: &Sequence,
     cx: &mut Compiler<'_>,
 ) -> Result<Option<Work>, Problem> {
-    let text = render::fill(&sequence.template, &sequence.values)
+    let text = fill(&sequence.template, &sequence.values)
         .map_err(|error| Problem::Refuse(format!("{}:{error}", sequence.file)))?;
     if let Some(call) = render::opa_call(&text, one) {
         return action::compile(gateway, site, Stage::Request, &call);

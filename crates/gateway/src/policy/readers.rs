@@ -1,0 +1,24 @@
+//! The readers of foreign text in this folder as plain functions, for fuzz targets and tools.
+
+use std::sync::Arc;
+
+use penstock_message::{Headers, Message};
+
+use super::interceptor::read_reply;
+use super::{gotemplate, synapse};
+
+/// What an interceptor service's answer makes of a message with these fields: the changed message, or the answer the
+/// service gives itself. The error says what in it cannot be used.
+pub fn interceptor_reply(reply: &[u8], headers: Headers, compat: bool) -> Result<Message, String> {
+    read_reply(reply, headers, compat)
+}
+
+/// Fills a template of actions (`.gotmpl`).
+pub fn action_template(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, String> {
+    gotemplate::render(template, values).map_err(|error| error.to_string())
+}
+
+/// Fills a template of a sequence (`.j2`).
+pub fn sequence_template(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, String> {
+    synapse::fill(template, values).map_err(|error| error.to_string())
+}
