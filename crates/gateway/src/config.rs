@@ -5,6 +5,7 @@ use std::time::Duration;
 use penstock_catalog::Cors;
 
 use crate::observe::TracingConfig;
+use crate::policy::CompressionConfig;
 use crate::policy::limits::LimitsConfig;
 use crate::security::SecurityConfig;
 use crate::upstream::UpstreamConfig;
@@ -36,6 +37,10 @@ pub struct GatewayConfig {
     pub upstream: UpstreamConfig,
     /// Limits by name, and who is refused.
     pub limits: LimitsConfig,
+    /// How answers are compressed.
+    pub compression: CompressionConfig,
+    /// The largest body of a request; the listener's own limit when absent.
+    pub request_bytes_max: Option<u64>,
     /// Where spans go.
     pub tracing: TracingConfig,
     /// How interceptor services are treated.
@@ -90,6 +95,8 @@ impl Default for GatewayConfig {
             security: SecurityConfig::default(),
             upstream: UpstreamConfig::default(),
             limits: LimitsConfig::default(),
+            compression: CompressionConfig::default(),
+            request_bytes_max: None,
             tracing: TracingConfig::default(),
             interceptors: InterceptorConfig::default(),
         }

@@ -1,6 +1,6 @@
 //! What the policies of one request know of it and tell each other.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub struct CallContext {
     pub(crate) trace: Trace,
     /// Limits in bytes that it was counted under.
     pub(crate) metered: RefCell<Vec<Metered>>,
+    /// Whether the client takes gzip.
+    pub(crate) takes_gzip: Cell<bool>,
     /// What interceptor services of both flows share.
     pub(crate) interception: RefCell<Interception>,
     /// The request's header fields while policies of the fault flow run.
@@ -74,6 +76,7 @@ impl CallContext {
             upstream: UpstreamCall::default(),
             trace: Trace::default(),
             metered: RefCell::default(),
+            takes_gzip: Cell::default(),
             interception: RefCell::default(),
             set_aside: RefCell::default(),
         }

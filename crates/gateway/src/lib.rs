@@ -33,7 +33,7 @@ pub use error::{GatewayError, codes};
 pub use import::{Import, Imported, Project, ProjectFile};
 pub use observe::TracingConfig;
 pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, parse_denial, parse_plan};
-pub use policy::{POLICIES, PolicyKind, Site};
+pub use policy::{CompressionConfig, POLICIES, PolicyKind, Site, readers};
 pub use state::{GatewayPorts, GatewayState};
 pub use upstream::{HealthCheckConfig, UpstreamCall, UpstreamConfig};
 

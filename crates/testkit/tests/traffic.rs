@@ -4,10 +4,16 @@
 
 #[path = "traffic/backends.rs"]
 mod backends;
+#[path = "traffic/bodies.rs"]
+mod bodies;
 #[path = "traffic/browsers.rs"]
 mod browsers;
+#[path = "traffic/callers.rs"]
+mod callers;
 #[path = "traffic/limits.rs"]
 mod limits;
+#[path = "traffic/watched.rs"]
+mod watched;
 
 use std::sync::Arc;
 

@@ -11,7 +11,9 @@ mod ask;
 mod authenticate;
 mod availability;
 mod backend_jwt;
+mod body_limit;
 mod builtin;
+mod compress;
 mod cors;
 mod definition;
 mod deny;
@@ -26,6 +28,7 @@ pub(crate) mod limits;
 mod mock;
 mod opa;
 pub(crate) mod operation;
+pub mod readers;
 mod refuse;
 mod respond;
 mod scopes;
@@ -44,6 +47,7 @@ use crate::router::PathPattern;
 pub(crate) use answer_error::AnswerError;
 pub(crate) use answer_options::AnswerOptions;
 pub(crate) use authenticate::basic_credentials;
+pub use compress::CompressionConfig;
 pub(crate) use cors::usual as usual_cors;
 pub(crate) use explain::mediator as explain_step;
 pub(crate) use refuse::Refuse;
@@ -81,6 +85,7 @@ pub struct PolicyKind {
 pub const POLICIES: &[PolicyKind] = &[
     explain::KIND,
     crate::observe::TRACE,
+    compress::KIND,
     cors::KIND,
     availability::KIND,
     authenticate::KIND,
@@ -89,6 +94,7 @@ pub const POLICIES: &[PolicyKind] = &[
     deny::KIND,
     key_type::KIND,
     limits::KIND,
+    body_limit::KIND,
     backend_jwt::KIND,
     operation::KIND,
     interceptor::KIND,

@@ -54,6 +54,26 @@ pub(super) const KEYS: &[Key] = &[
         set: |settings, value| Ok(of(settings).limits.tell_what_is_left = value.flag()?),
     },
     Key {
+        name: "gateway.request_body",
+        kind: SIZE,
+        set: |settings, value| Ok(of(settings).request_bytes_max = Some(value.bytes()?)),
+    },
+    Key {
+        name: "gateway.compression.enabled",
+        kind: FLAG,
+        set: |settings, value| Ok(of(settings).compression.enabled = value.flag()?),
+    },
+    Key {
+        name: "gateway.compression.min",
+        kind: SIZE,
+        set: |settings, value| Ok(of(settings).compression.bytes_min = value.bytes()?),
+    },
+    Key {
+        name: "gateway.compression.types",
+        kind: LIST,
+        set: |settings, value| Ok(of(settings).compression.types = value.list()),
+    },
+    Key {
         name: "gateway.tracing.endpoint",
         kind: TEXT,
         set: |settings, value| {

@@ -1,0 +1,91 @@
+//! The largest body a request may have: beyond it 413, before the backend hears of it where the length is announced.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
+
+use crate::Gateway;
+use crate::policy::{PolicyKind, Site};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "body-limit", request: Some(compile), response: None };
+
+/// Refuses larger bodies.
+struct BodyLimit(u64);
+
+fn compile(gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    gateway.config.request_bytes_max.map(|limit| Box::new(BodyLimit(limit)) as Box<dyn Mediator>)
+}
+
+impl Mediator for BodyLimit {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let size = match exchange.message.body.form() {
+            Form::Bytes(bytes) => SizeHint::Exact(bytes.len() as u64),
+            Form::Stream { head, rest } => match rest.size_hint() {
+                SizeHint::Exact(size) => SizeHint::Exact(size.saturating_add(head.len() as u64)),
+                SizeHint::Unknown => SizeHint::Unknown,
+            },
+            _ => return Ok(Flow::Next),
+        };
+        match size {
+            SizeHint::Exact(size) if size <= self.0 => Ok(Flow::Next),
+            SizeHint::Exact(_) => {
+                let mut headers = Headers::new();
+                headers.set("content-type", "application/json");
+                let text = format!("The body is larger than {} bytes.", self.0);
+                let body = serde_json::json!({ "code": "413", "message": "Payload Too Large", "description": text });
+                let body = Body::bytes(body.to_string());
+                exchange.message = Message { headers, body, status: 413, ..Message::default() };
+                Ok(Flow::Respond)
+            }
+            SizeHint::Unknown => {
+                if let Form::Stream { head, rest } = exchange.message.body.take() {
+                    let left = self.0.saturating_sub(head.len() as u64);
+                    let rest = Box::new(Bounded { rest, left, limit: self.0 });
+                    exchange.message.body.set(Form::Stream { head, rest });
+                }
+                Ok(Flow::Next)
+            }
+        }
+    }
+}
+
+/// A body of unknown length that ends with an error when it becomes too large.
+struct Bounded {
+    rest: Box<dyn BodyStream>,
+    left: u64,
+    limit: u64,
+}
+
+impl BodyStream for Bounded {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let chunk = self.rest.poll_chunk(cx);
+        if let Poll::Ready(Some(Ok(bytes))) = &chunk {
+            match self.left.checked_sub(bytes.len() as u64) {
+                Some(left) => self.left = left,
+                None => {
+                    let limit_bytes = usize::try_from(self.limit).unwrap_or(usize::MAX);
+                    return Poll::Ready(Some(Err(BodyError::TooLarge { limit_bytes })));
+                }
+            }
+        }
+        chunk
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.rest.size_hint()
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        self.rest.trailers()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
