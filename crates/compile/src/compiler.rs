@@ -19,6 +19,8 @@ pub struct CompileOptions {
     pub strict: bool,
     /// Values for `$SYSTEM:NAME` and `$FILE:NAME` in attributes of endpoints and for `${configs.NAME}`.
     pub configurables: HashMap<String, String>,
+    /// WebAssembly modules that stand for classes, by the names of the classes.
+    pub modules: HashMap<String, bytes::Bytes>,
 }
 
 /// What kind of thing a name stands for.

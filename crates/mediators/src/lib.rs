@@ -11,6 +11,7 @@ mod builder;
 mod call;
 mod call_template;
 mod callout;
+mod class;
 mod clone;
 mod conditional_router;
 mod dblookup;
@@ -66,6 +67,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
     call::KIND,
     call_template::KIND,
     callout::KIND,
+    class::KIND,
     clone::KIND,
     conditional_router::KIND,
     dblookup::KIND,
@@ -102,7 +104,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
 ];
 
 /// Mediators of the original that are not built yet.
-pub const KNOWN: &[&str] = &["cache", "class", "datamapper", "jsontransform", "opa", "throttle"];
+pub const KNOWN: &[&str] = &["cache", "datamapper", "jsontransform", "opa", "throttle"];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry = Registry {

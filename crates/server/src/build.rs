@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use penstock_compile::{ArtifactStatus, CompileOptions, Diagnostic, Severity, compile_with};
-use penstock_engine::Program;
+use penstock_engine::{Place, Program};
 use penstock_gateway::Gateway;
 
 use crate::adapter::store::{self, Kept};
@@ -68,7 +69,12 @@ pub fn build_with(
 
 /// Compiles what was loaded.
 pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, started: Instant) -> Built {
-    let compile_options = CompileOptions { strict: options.strict, configurables: options.configurables.clone() };
+    let mut unreadable = Vec::new();
+    let compile_options = CompileOptions {
+        strict: options.strict,
+        configurables: options.configurables.clone(),
+        modules: modules(settings, &mut unreadable),
+    };
     let gateway = Gateway { config: settings.gateway.clone(), state: settings.gateway_state.clone() };
     let compilation = compile_with(&loaded.inputs, &penstock_mediators::REGISTRY, &compile_options, &[&gateway]);
     let mut program = compilation.program;
@@ -77,6 +83,7 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
     let databases = remarks_on_databases(&program, settings, options.strict);
     let mut diagnostics = loaded.notes;
     diagnostics.extend(databases);
+    diagnostics.extend(unreadable);
     diagnostics.extend(compilation.diagnostics);
     diagnostics.sort_by(|left, right| {
         let key = |diagnostic: &Diagnostic| (diagnostic.at.file.clone(), diagnostic.at.line, diagnostic.at.column);
@@ -84,6 +91,22 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
     });
     diagnostics.dedup();
     Built { program, diagnostics, artifacts: compilation.artifacts, took: started.elapsed() }
+}
+
+/// Reads the WebAssembly modules that stand for classes.
+fn modules(settings: &Settings, unreadable: &mut Vec<Diagnostic>) -> HashMap<String, Bytes> {
+    let mut modules = HashMap::new();
+    for (class, file) in &settings.classes {
+        match std::fs::read(file) {
+            Ok(bytes) => drop(modules.insert(class.clone(), Bytes::from(bytes))),
+            Err(error) => {
+                let at = Place { file: shown(file).into(), line: 1, column: 1 };
+                let message = format!("the module of the class `{class}` cannot be read: {error}");
+                unreadable.push(Diagnostic { severity: Severity::Error, at, message });
+            }
+        }
+    }
+    modules
 }
 
 /// What there is to say about databases that are not what the configuration calls them, once for each.

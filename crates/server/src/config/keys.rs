@@ -333,6 +333,8 @@ pub(super) enum MapTable {
     OriginalFlags,
     /// Which database a data source is.
     Databases,
+    /// Modules that stand for classes.
+    Classes,
 }
 
 /// An entry of such a table.
@@ -350,6 +352,7 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
             ("users.", MapTable::Users),
             ("mediation.", MapTable::Flags),
             ("databases.", MapTable::Databases),
+            ("classes.", MapTable::Classes),
             ("adapter.users.", MapTable::AdapterUsers),
             ("gateway.vhosts.", MapTable::VirtualHosts),
             ("gateway.users.", MapTable::GatewayUsers),
@@ -395,6 +398,10 @@ impl Map {
             }
             MapTable::Issuers => super::security::issuer(settings, &self.name, value),
             MapTable::Applications => super::security::application(settings, &self.name, value),
+            MapTable::Classes => {
+                settings.classes.push((self.name.clone(), PathBuf::from(value.text())));
+                Ok(true)
+            }
             MapTable::Databases => super::databases::set(settings, &self.name, value),
             MapTable::Flags | MapTable::OriginalFlags => {
                 let options = &mut settings.conversion.mapping;

@@ -76,6 +76,8 @@ pub struct Settings {
     pub access_log: Option<AccessTarget>,
     /// Names and passwords for UsernameToken and basic authentication.
     pub users: Vec<(String, String)>,
+    /// WebAssembly modules that stand for classes: the name of the class, and the file.
+    pub classes: Vec<(String, PathBuf)>,
     /// Which database a data source is.
     pub databases: Mapping,
     /// Whether files are watched and taken over when they change.
@@ -160,6 +162,7 @@ impl Default for Settings {
             log_file: None,
             access_log: None,
             users: Vec::new(),
+            classes: Vec::new(),
             databases: Mapping::default(),
             watch: true,
             strict_ready: false,

@@ -1,7 +1,7 @@
 //! A configuration that runs in this process, with a scripted backend.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -87,7 +87,7 @@ impl Flow {
     /// Compiles the configurations of a section.
     pub fn new(blocks: &[Block]) -> Flow {
         let inputs: Vec<Input> = blocks.iter().filter_map(input).collect();
-        let options = CompileOptions::default();
+        let options = CompileOptions { modules: modules(blocks), ..CompileOptions::default() };
         let Compilation { program, diagnostics, artifacts } = compile(&inputs, &REGISTRY, &options);
         let errors = artifacts.iter().any(|artifact| !artifact.good)
             || diagnostics.iter().any(|diagnostic| diagnostic.severity == penstock_compile::Severity::Error);
@@ -162,6 +162,17 @@ impl Flow {
         let received = backend.received.take();
         Ok(Outcome { response, received, log })
     }
+}
+
+/// The modules of a section, by the classes they stand for.
+fn modules(blocks: &[Block]) -> HashMap<String, bytes::Bytes> {
+    let module = |block: &Block| {
+        let class = block.info.strip_prefix("wat ")?.trim().to_owned();
+        // What is not WebAssembly is handed over as it is: the compiler says so, at the element that names the class.
+        let bytes = wat::parse_str(&block.text).unwrap_or_else(|_| block.text.clone().into_bytes());
+        Some((class, bytes.into()))
+    };
+    blocks.iter().filter_map(module).collect()
 }
 
 fn input(block: &Block) -> Option<Input> {

@@ -7,6 +7,8 @@ pub enum Kind {
     Mediators,
     /// Artifacts.
     Configuration,
+    /// A WebAssembly module that stands for a class.
+    Module,
     /// A request.
     Request,
     /// What the backend answers.
@@ -26,6 +28,7 @@ pub enum Kind {
 impl Kind {
     fn of(info: &str) -> Kind {
         match info.trim() {
+            info if info.starts_with("wat ") => Kind::Module,
             "xml mediators" => Kind::Mediators,
             "xml configuration" => Kind::Configuration,
             "http request" => Kind::Request,
@@ -44,6 +47,8 @@ impl Kind {
 pub struct Block {
     /// What it is.
     pub kind: Kind,
+    /// What stands after the opening fence.
+    pub info: String,
     /// What stands in it, without the last line break.
     pub text: String,
     /// The line of its opening fence, 1-based.
@@ -58,14 +63,15 @@ pub struct Block {
 pub fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut section = 0;
-    let mut open: Option<(Kind, usize)> = None;
+    let mut open: Option<(&str, usize)> = None;
     let lines: Vec<&str> = page.lines().collect();
     for (index, line) in lines.iter().enumerate() {
         match (open, line.strip_prefix("```")) {
-            (None, Some(info)) => open = Some((Kind::of(info), index)),
-            (Some((kind, start)), Some("")) => {
+            (None, Some(info)) => open = Some((info, index)),
+            (Some((info, start)), Some("")) => {
                 let text = lines[start + 1..index].join("\n");
-                blocks.push(Block { kind, text, line: start + 1, section, lines: start + 1..index });
+                let (kind, info) = (Kind::of(info), info.trim().to_owned());
+                blocks.push(Block { kind, info, text, line: start + 1, section, lines: start + 1..index });
                 open = None;
             }
             (None, None) if line.starts_with('#') => section += 1,
