@@ -118,6 +118,25 @@ fn backends_are_verified_unless_the_user_says_otherwise() {
 }
 
 #[test]
+fn a_certificate_that_is_trusted_itself_may_be_that_of_an_authority() {
+    run(async {
+        let made = |name: &str| {
+            let mut parameters = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+            parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+            let key = rcgen::KeyPair::generate().unwrap();
+            let certificate = parameters.self_signed(&key).unwrap();
+            Identity::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap()
+        };
+        for (name, expected) in [("127.0.0.1", Ok("GET /a h []".to_owned())), ("other", Err(Some(101_503)))] {
+            let identity = made(name);
+            let server = https(&identity, &ClientCertificates::None);
+            assert_eq!(fetch(&server, trusting(&identity)).await, expected, "{name}");
+            assert_eq!(fetch(&server, trusting(&made(name))).await, Err(Some(101_503)), "another one of that name");
+        }
+    });
+}
+
+#[test]
 fn clients_show_who_they_are_where_it_is_required() {
     run(async {
         let identity = self_signed();
