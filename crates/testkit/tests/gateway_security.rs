@@ -190,9 +190,10 @@ fn published_keys_are_fetched_once_and_again_when_a_key_is_new() {
     let backend = Backend::echo();
     let (first, stranger) = (Arc::new(signer()), signer());
     let published = first.clone();
-    let keys = Backend::start(move |_| Answer::json(&published.jwks()));
+    let keys = Backend::start_tls(move |_| Answer::json(&published.jwks()), None);
     let setup = Setup::of([pets(&backend)])
-        .configured(|config| config.security.issuers = vec![jwks_issuer("idp", &keys.url())]);
+        .configured(|config| config.security.issuers = vec![jwks_issuer("idp", &keys.url())])
+        .trusting(&keys);
     let gateway = TestGateway::start(setup);
     let mut client = gateway.client();
     let claims = json!({"iss": "https://idp"});

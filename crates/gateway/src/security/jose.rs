@@ -2,13 +2,19 @@
 //! signature was checked.
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 
 use super::Algorithm;
 
 /// Tokens larger than this are refused unread: four times what the fullest real ones take.
 pub const TOKEN_BYTES_MAX: usize = 32 * 1024;
+
+/// RFC 7515 §2 leaves padding out; tokens of API Manager have it.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// A header names an algorithm and a key; more than this is not one.
 const HEADER_BYTES_MAX: usize = 4 * 1024;
@@ -85,7 +91,7 @@ impl<'t> Jws<'t> {
         }
         let kid = header.get("kid").and_then(Value::as_str).map(str::to_owned);
         let claims = object(payload).ok_or(Malformed::Payload)?;
-        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| Malformed::Signature)?;
+        let signature = BASE64.decode(signature).map_err(|_| Malformed::Signature)?;
         if signature.is_empty() {
             return Err(Malformed::Signature);
         }
@@ -94,7 +100,7 @@ impl<'t> Jws<'t> {
 }
 
 fn object(part: &str) -> Option<Map<String, Value>> {
-    let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
+    let bytes = BASE64.decode(part).ok()?;
     match serde_json::from_slice(&bytes).ok()? {
         Value::Object(object) => Some(object),
         _ => None,
@@ -103,6 +109,8 @@ fn object(part: &str) -> Option<Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
+    use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
+
     use super::*;
 
     fn token(header: &str, payload: &str, signature: &str) -> String {
@@ -145,5 +153,8 @@ mod tests {
         assert_eq!((jws.algorithm, jws.kid.as_deref(), jws.signature), (Algorithm::Es256, Some("k"), vec![0, 1]));
         assert_eq!(jws.claims["sub"], "anna");
         assert_eq!(jws.signed, text.rsplit_once('.').unwrap().0);
+        let padded = [&b"{\"alg\":\"ES256\"}"[..], b"{\"a\":1}", b"x"].map(|part| URL_SAFE.encode(part)).join(".");
+        assert!(padded.ends_with("=="));
+        assert_eq!(Jws::parse(&padded).unwrap().signature, b"x");
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::config::Issuer;
 use super::state::ForBackend;
-use crate::context::Caller;
+use crate::context::{Caller, nothing};
 use crate::error::{GatewayError, codes};
 
 /// What a token is used as.
@@ -121,8 +121,11 @@ impl Verified {
         if !kind.accepts(text("token_type")) {
             return Err(Refusal::invalid("the token is of another type than the place it was sent in"));
         }
-        let Some(expires) = seconds(&claims, "exp") else {
-            return Err(Refusal::invalid("the token does not say when it ends"));
+        let expires = match seconds(&claims, "exp") {
+            Some(expires) => expires,
+            // Keys may be made without an end; they end by being revoked.
+            None if kind != Kind::Jwt && !claims.contains_key("exp") => u64::MAX,
+            None => return Err(Refusal::invalid("the token does not say when it ends")),
         };
         let audiences = texts(claims.get("aud"), false);
         if !issuer.audiences.is_empty() && !audiences.iter().any(|audience| issuer.audiences.contains(audience)) {
@@ -130,7 +133,7 @@ impl Verified {
         }
         let application = claims.get("application");
         let of_application = |name: &str| -> Arc<str> {
-            application.and_then(|application| application.get(name)).map(plain).unwrap_or_default()
+            application.and_then(|application| application.get(name)).map_or_else(nothing, plain)
         };
         let consumer_key = text(&issuer.consumer_key_claim).or_else(|| text("client_id"));
         let key_type = text("keytype");
@@ -143,12 +146,12 @@ impl Verified {
             token,
             sandbox: key_type.is_some_and(|kind| kind.eq_ignore_ascii_case("SANDBOX")),
             key_type_known: key_type.is_some(),
-            subject: text("sub").unwrap_or_default().into(),
+            subject: text("sub").map_or_else(nothing, Arc::from),
             consumer_key: consumer_key.map_or_else(|| application_id.clone(), Arc::from),
             application_name: of_application("name"),
             application_tier: of_application("tier"),
             application_id,
-            subscription_tier: Arc::default(),
+            subscription_tier: nothing(),
             claims: None,
         };
         let list = |name: &str| {
@@ -204,7 +207,7 @@ fn texts(value: Option<&Value>, split: bool) -> Vec<Arc<str>> {
 fn plain(value: &Value) -> Arc<str> {
     match value {
         Value::String(text) => text.as_str().into(),
-        Value::Null => Arc::default(),
+        Value::Null => nothing(),
         other => other.to_string().into(),
     }
 }

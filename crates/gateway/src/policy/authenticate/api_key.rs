@@ -41,16 +41,16 @@ pub(super) fn places(api: &Api, requirements: &[Requirement]) -> Vec<KeyPlace> {
 }
 
 /// Looks for a key.
-pub(super) fn attempt(
-    rules: &Authenticate,
+pub(super) fn attempt<'r>(
+    rules: &'r Authenticate,
     exchange: &mut Exchange,
     _context: &CallContext,
     may_fetch: bool,
-) -> Attempt {
+) -> Attempt<'r> {
     for place in &rules.api_key {
         let (text, sent_in) = match place {
-            KeyPlace::Header(name) => (exchange.message.headers.get(name), SentIn::Header(name.clone())),
-            KeyPlace::Query(name) => (query_value(exchange.client.line.query(), name), SentIn::Query(name.clone())),
+            KeyPlace::Header(name) => (exchange.message.headers.get(name), SentIn::Header(name)),
+            KeyPlace::Query(name) => (query_value(exchange.client.line.query(), name), SentIn::Query(name)),
         };
         let Some(text) = text.map(str::trim) else { continue };
         let attempt = rules.verify(exchange, Kind::ApiKey, text, may_fetch, sent_in);

@@ -9,12 +9,12 @@ use crate::context::{CallContext, Caller};
 use crate::security::{Refusal, knows};
 
 /// Looks for them.
-pub(super) fn attempt(
-    rules: &Authenticate,
+pub(super) fn attempt<'r>(
+    rules: &'r Authenticate,
     exchange: &mut Exchange,
     _context: &CallContext,
     _may_fetch: bool,
-) -> Attempt {
+) -> Attempt<'r> {
     if !rules.basic {
         return Attempt::Absent;
     }
@@ -25,7 +25,7 @@ pub(super) fn attempt(
         return Attempt::Refused(Refusal::invalid("name or password is wrong"));
     }
     let caller = Caller { token_type: "Basic", subject: user.into(), ..Caller::default() };
-    Attempt::Accepted(Accepted { caller: Some(caller), token: None, sent_in: SentIn::Header(name.clone()) })
+    Attempt::Accepted(Accepted { caller: Some(caller), token: None, sent_in: SentIn::Header(name) })
 }
 
 /// Name and password of `Basic …` (RFC 7617).

@@ -101,11 +101,11 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
 }
 
 /// What became of one kind of credential.
-enum Attempt {
+enum Attempt<'r> {
     /// None was sent.
     Absent,
     /// It holds.
-    Accepted(Accepted),
+    Accepted(Accepted<'r>),
     /// It does not.
     Refused(Refusal),
     /// Keys must be fetched first.
@@ -113,18 +113,24 @@ enum Attempt {
 }
 
 /// A credential that holds.
-struct Accepted {
+struct Accepted<'r> {
     caller: Option<Caller>,
     token: Option<Rc<Verified>>,
     /// What must not go on to the backend.
-    sent_in: SentIn,
+    sent_in: SentIn<'r>,
 }
 
-/// Where a credential was sent.
-enum SentIn {
-    Header(Arc<str>),
-    Query(Arc<str>),
+/// Where a credential was sent. Borrowed: counting a name that all cores share would cost more than the rest.
+enum SentIn<'r> {
+    Header(&'r str),
+    Query(&'r str),
 }
+
+/// Looks for one kind of credential.
+type Look = for<'r> fn(&'r Authenticate, &mut Exchange, &CallContext, bool) -> Attempt<'r>;
+
+/// All kinds, in the order they are looked for.
+const KINDS: [Look; 4] = [internal_key, bearer, api_key::attempt, basic::attempt];
 
 impl Mediator for Step {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
@@ -143,7 +149,7 @@ fn look(rules: &Arc<Authenticate>, exchange: &mut Exchange, may_fetch: bool) -> 
         },
     };
     let mut refusal = None;
-    for kind in [internal_key, bearer, api_key::attempt, basic::attempt] {
+    for kind in KINDS {
         match kind(rules, exchange, &context, may_fetch) {
             Attempt::Absent => {}
             Attempt::Refused(why) => refusal = refusal.or(Some(why)),
@@ -173,7 +179,7 @@ fn admit(
     rules: &Authenticate,
     exchange: &mut Exchange,
     context: &CallContext,
-    accepted: Accepted,
+    accepted: Accepted<'_>,
     by_certificate: bool,
 ) -> Result<Flow, Fault> {
     let Accepted { caller, token, sent_in } = accepted;
@@ -195,8 +201,8 @@ fn admit(
     *context.credential.borrow_mut() = token;
     if !rules.config.security.forward_credentials {
         match sent_in {
-            SentIn::Header(name) => drop(exchange.message.headers.remove(&name)),
-            SentIn::Query(name) => api_key::remove_from_query(exchange, context, &name),
+            SentIn::Header(name) => drop(exchange.message.headers.remove(name)),
+            SentIn::Query(name) => api_key::remove_from_query(exchange, context, name),
         }
     }
     Ok(Flow::Next)
@@ -221,7 +227,14 @@ impl Authenticate {
     }
 
     /// Checks a token, and looks after its issuer's keys once in a while.
-    fn verify(&self, exchange: &Exchange, kind: Kind, text: &str, may_fetch: bool, sent_in: SentIn) -> Attempt {
+    fn verify<'r>(
+        &'r self,
+        exchange: &Exchange,
+        kind: Kind,
+        text: &str,
+        may_fetch: bool,
+        sent_in: SentIn<'r>,
+    ) -> Attempt<'r> {
         match self.verifier.verify(kind, text, may_fetch) {
             Outcome::Valid(token) => Attempt::Accepted(Accepted { caller: None, token: Some(token), sent_in }),
             Outcome::First(token) => {
@@ -238,16 +251,21 @@ impl Authenticate {
 }
 
 /// The key of a publisher's test console, which every secured operation takes.
-fn internal_key(rules: &Authenticate, exchange: &mut Exchange, _context: &CallContext, may_fetch: bool) -> Attempt {
+fn internal_key<'r>(
+    rules: &'r Authenticate,
+    exchange: &mut Exchange,
+    _context: &CallContext,
+    may_fetch: bool,
+) -> Attempt<'r> {
     let name = &rules.config.security.internal_key_header;
     match exchange.message.headers.get(name) {
         None => Attempt::Absent,
-        Some(text) => rules.verify(exchange, Kind::Internal, text.trim(), may_fetch, SentIn::Header(name.clone())),
+        Some(text) => rules.verify(exchange, Kind::Internal, text.trim(), may_fetch, SentIn::Header(name)),
     }
 }
 
 /// An access token.
-fn bearer(rules: &Authenticate, exchange: &mut Exchange, context: &CallContext, may_fetch: bool) -> Attempt {
+fn bearer<'r>(rules: &'r Authenticate, exchange: &mut Exchange, context: &CallContext, may_fetch: bool) -> Attempt<'r> {
     if !rules.jwt {
         return Attempt::Absent;
     }
@@ -262,7 +280,7 @@ fn bearer(rules: &Authenticate, exchange: &mut Exchange, context: &CallContext, 
     if text.contains(char::is_whitespace) || text.bytes().filter(|byte| *byte == b'.').count() != 2 {
         return Attempt::Refused(Refusal::invalid("what follows `Bearer` is not one token of three parts"));
     }
-    let attempt = rules.verify(exchange, Kind::Jwt, text, may_fetch, SentIn::Header(name.clone()));
+    let attempt = rules.verify(exchange, Kind::Jwt, text, may_fetch, SentIn::Header(name));
     let audiences = &context.site.api.audiences;
     if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
         && !audiences.is_empty()
