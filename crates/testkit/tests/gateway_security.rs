@@ -737,3 +737,66 @@ fn explanations_are_for_those_who_have_the_key() {
     let told = explained(&client.get("/nowhere", &[(name, key)]));
     assert_eq!((&told["route"], &told["refused"]), (&json!("none"), &json!("404: Not Found")));
 }
+
+#[test]
+fn projects_and_definitions_say_who_may_call() {
+    let backend = Backend::echo();
+    let app = ClientIdentity::new("app");
+    let descriptor = format!(
+        "type: api\nversion: v4.3.0\ndata:\n  name: Shop\n  context: /shop\n  version: 1.0.0\n  lifeCycleStatus: PUBLISHED\n  \
+         securityScheme: [oauth2, api_key, mutualssl]\n  apiKeyHeader: X-Shop-Key\n  authorizationHeader: X-Shop-Token\n  \
+         endpointConfig:\n    endpoint_type: http\n    production_endpoints: {{url: '{}'}}\n  operations:\n  \
+         - {{target: /orders, verb: GET, authType: Application & Application User, scopes: [read]}}\n  \
+         - {{target: /open, verb: GET, authType: None}}\n",
+        backend.url()
+    );
+    let definition = "openapi: 3.0.1\ninfo: {title: Shop, version: 1.0.0}\npaths:\n  /orders: {get: {responses: {'200': \
+        {description: ok}}}}\n  /open: {get: {x-auth-type: None, responses: {'200': {description: ok}}}}\n";
+    let certificates =
+        "type: client_certificates\nversion: v4.3.0\ndata:\n- {alias: app, certificate: app.crt, tierName: Gold}\n";
+    let mut setup = Setup::project(&[
+        ("api.yaml", &descriptor),
+        ("Definitions/swagger.yaml", definition),
+        ("Client-certificates/client_certificates.yaml", certificates),
+        ("Client-certificates/app.crt", &app.pem),
+    ]);
+    let bare = format!(
+        "openapi: 3.0.1\ninfo: {{title: Bare, version: '2'}}\nx-wso2-basePath: /bare\n\
+         x-wso2-production-endpoints: {{urls: ['{}']}}\nsecurity: [{{key: []}}]\ncomponents: {{securitySchemes: \
+         {{key: {{type: apiKey, in: header, name: X-Bare}}}}}}\npaths:\n  /x: {{get: {{responses: {{'200': {{description: ok}}}}}}}}\n  \
+         /free: {{get: {{x-wso2-disable-security: true, responses: {{'200': {{description: ok}}}}}}}}\n",
+        backend.url()
+    );
+    setup.inputs.push(penstock_compile::Input {
+        file: "bare.yaml".into(),
+        bytes: bare.into_bytes().into(),
+        kind: penstock_compile::InputKind::Api { project: "bare.yaml".into(), path: String::new() },
+    });
+    let gateway = TestGateway::start(setup);
+    let key = |name: &str, version: &str| {
+        let subscribed = json!([{"name": name, "version": version}]);
+        gateway.token(&json!({"token_type": "apiKey", "subscribedAPIs": subscribed}))
+    };
+    let (shop_key, bare_key) = (key("Shop", "1.0.0"), key("Bare", "2"));
+    let (may, may_not) = (gateway.bearer(&json!({"scope": "read"})), gateway.bearer(&json!({})));
+    let mut plain = gateway.tls_client();
+    let mut certified = gateway.certified_client(&app);
+    for (path, header, status) in [
+        ("/shop/1.0.0/orders", ("X-Shop-Token", may.as_str()), 204),
+        ("/shop/1.0.0/orders", ("X-Shop-Token", &may_not), 403),
+        ("/shop/1.0.0/orders", ("Authorization", &may), 401),
+        ("/shop/1.0.0/orders", ("x-shop-key", &shop_key), 204),
+        ("/shop/1.0.0/orders", ("x-shop-key", &bare_key), 403),
+        ("/shop/1.0.0/orders", ("apikey", &shop_key), 401),
+        ("/shop/1.0.0/open", ("X-Nothing", "x"), 204),
+        ("/bare/x", ("X-Bare", &bare_key), 204),
+        ("/bare/x", ("Authorization", &may), 401),
+        ("/bare/free", ("X-Nothing", "x"), 204),
+    ] {
+        let reply = plain.get(path, &[header]);
+        assert_eq!(reply.status, status, "{path} {}: {}", header.0, reply.text());
+    }
+    assert_eq!(plain.get("/shop/1.0.0/orders", &[]).status, 401);
+    assert_eq!(certified.get("/shop/1.0.0/orders", &[]).status, 204);
+    assert_eq!(certified.get("/bare/x", &[]).status, 401);
+}
