@@ -48,6 +48,9 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
+/// Room that is made for a body because its length was announced. A peer that announces more has to send it.
+const RESERVED_MAX: usize = 1 << 20;
+
 /// The forms a body can have.
 pub enum Form {
     /// No body.
@@ -263,7 +266,14 @@ impl Body {
                     Some(all) => all.extend_from_slice(&chunk),
                     None if head.is_empty() => *head = chunk,
                     None => {
-                        let mut all = BytesMut::with_capacity((head.len() + chunk.len()) * 2);
+                        let here = head.len() + chunk.len();
+                        let to_come = match rest.size_hint() {
+                            SizeHint::Exact(size) => {
+                                usize::try_from(size).map_or(RESERVED_MAX, |size| size.min(RESERVED_MAX))
+                            }
+                            SizeHint::Unknown => here,
+                        };
+                        let mut all = BytesMut::with_capacity(here + to_come);
                         all.extend_from_slice(head);
                         all.extend_from_slice(&chunk);
                         collected = Some(all);

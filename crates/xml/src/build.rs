@@ -5,9 +5,11 @@ mod copy;
 use bytes::Bytes;
 
 use crate::error::XmlError;
-use crate::names::{NAME_EMPTY, NAME_XML, NAMESPACE_NONE, NAMESPACE_XML, Names, PREFIX_NONE, PREFIX_XML};
+use crate::names::{
+    NAME_EMPTY, NAME_XML, NAMESPACE_NONE, NAMESPACE_XML, Names, PREFIX_NONE, PREFIX_XML, XML_NAMESPACE, lexicon,
+};
 use crate::options::ParseOptions;
-use crate::text::{OWNED, StrRef, Strings};
+use crate::text::{OWNED, Strings};
 use crate::tree::{Document, NO_OFFSET, Node, NodeKind};
 
 /// A prefix that is bound to nothing.
@@ -50,14 +52,14 @@ impl TreeBuilder {
         let mut strings = Strings::default();
         // Room for the two strings every document has, and a few short ones.
         strings.owned.reserve(128);
-        let names = Names::new(&mut strings);
+        let names = lexicon::names();
+        let xml = strings.push(XML_NAMESPACE);
         let mut list = Vec::with_capacity(nodes.max(2));
         list.push(Node::new(NodeKind::Document, NAME_EMPTY, 0, NO_OFFSET, 0));
-        let xml = names.namespaces[NAMESPACE_XML as usize];
         list.push(Node::new(NodeKind::Namespace, NAME_XML, 0, xml.start, xml.len));
-        let mut bindings = Vec::with_capacity(8);
-        bindings.push(NAMESPACE_NONE);
-        bindings.push(NAMESPACE_XML);
+        let mut bindings = vec![UNBOUND; names.prefix_count()];
+        bindings[PREFIX_NONE as usize] = NAMESPACE_NONE;
+        bindings[PREFIX_XML as usize] = NAMESPACE_XML;
         let document = Document { nodes: list, strings, names, places: Vec::new(), base_uri: None, doctype: None };
         let mut open = Vec::with_capacity(16);
         open.push(Open { node: 0, undo: 0 });
@@ -80,38 +82,24 @@ impl TreeBuilder {
     }
 
     pub(crate) fn prefix_id(&mut self, prefix: &str) -> u32 {
-        let Document { names, strings, .. } = &mut self.document;
-        if let Some(id) = names.find_prefix(strings, prefix) {
-            return id;
-        }
-        let stored = strings.push(prefix);
-        self.prefix_id_stored(stored)
-    }
-
-    pub(crate) fn prefix_id_stored(&mut self, prefix: StrRef) -> u32 {
-        let id = self.document.names.intern_prefix(&self.document.strings, prefix);
-        if self.bindings.len() <= id as usize {
-            self.bindings.resize(id as usize + 1, UNBOUND);
-        }
+        let id = Names::intern_prefix(&mut self.document.names, prefix);
+        self.make_room_for(id);
         id
     }
 
-    pub(crate) fn namespace_id(&mut self, namespace: &str) -> u32 {
-        let Document { names, strings, .. } = &mut self.document;
-        if let Some(id) = names.find_namespace(strings, namespace) {
-            return id;
+    /// A prefix may be newer than the bindings.
+    pub(crate) fn make_room_for(&mut self, prefix: u32) {
+        if self.bindings.len() <= prefix as usize {
+            self.bindings.resize(prefix as usize + 1, UNBOUND);
         }
-        let stored = strings.push(namespace);
-        names.intern_namespace(strings, stored)
+    }
+
+    pub(crate) fn namespace_id(&mut self, namespace: &str) -> u32 {
+        Names::intern_namespace(&mut self.document.names, namespace)
     }
 
     fn qname_id(&mut self, prefix: u32, namespace: u32, local: &str) -> u32 {
-        let Document { names, strings, .. } = &mut self.document;
-        if let Some(id) = names.find_qname(strings, prefix, namespace, local) {
-            return id;
-        }
-        let stored = strings.push(local);
-        names.intern_qname(strings, prefix, namespace, stored)
+        Names::intern_qname(&mut self.document.names, prefix, namespace, local)
     }
 
     /// Opens an element. The declaration of its prefix is added when it is not in scope.
@@ -143,10 +131,9 @@ impl TreeBuilder {
     /// Adds a namespace node to the open element, before its attributes.
     fn push_declaration(&mut self, prefix: u32, namespace: u32) {
         self.bind(prefix, namespace);
-        let names = &mut self.document.names;
-        let prefix_text = names.prefixes[prefix as usize];
-        let name = names.intern_qname(&self.document.strings, PREFIX_NONE, NAMESPACE_NONE, prefix_text);
-        let uri = self.document.names.namespaces[namespace as usize];
+        let Document { names, strings, .. } = &mut self.document;
+        let name = Names::intern_declaration(names, prefix);
+        let uri = strings.push(names.namespace(namespace));
         let parent = self.current();
         let node = Node::new(NodeKind::Namespace, name, parent, uri.start, uri.len);
         let nodes = &mut self.document.nodes;
@@ -326,6 +313,7 @@ impl TreeBuilder {
         }
         let end = self.document.nodes.len() as u32;
         self.document.nodes[0].end = end;
+        lexicon::learn(&self.document.names);
         self.document
     }
 }

@@ -40,7 +40,7 @@ pub use doctype::{Doctype, UnparsedEntity};
 pub use encoding::Encoding;
 pub use error::{Position, XmlError, XmlErrorKind};
 pub use limits::Limits;
-pub use names::{Name, NameId, XML_NAMESPACE, XMLNS_NAMESPACE};
+pub use names::{Name, NameId, NameTable, XML_NAMESPACE, XMLNS_NAMESPACE};
 pub use options::{DoctypePolicy, ExternalPolicy, ParseOptions, Resolver, StripSpace};
 pub use reader::{Attribute, Event, RawName, RawText, Reader, State as ReaderState, Token};
 pub use tree::{Document, NodeId, NodeKind};

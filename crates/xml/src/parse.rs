@@ -14,7 +14,8 @@ use crate::doctype::Doctype;
 use crate::dtd::Entity;
 use crate::entity::decode_text;
 use crate::error::{Position, XmlError, XmlErrorKind};
-use crate::names::{NAME_EMPTY, NAMESPACE_NONE, NAMESPACE_XML, PREFIX_NONE, PREFIX_XML};
+use crate::names::lexicon::{Lexicon, Resolved};
+use crate::names::{NAME_EMPTY, NAMESPACE_NONE, NAMESPACE_XML, Names, PREFIX_NONE, PREFIX_XML};
 use crate::options::ParseOptions;
 use crate::reader::{NameToken, Reader, Token};
 use crate::text::{OWNED, StrRef};
@@ -53,8 +54,11 @@ pub(crate) fn append(builder: &mut TreeBuilder, source: Bytes, options: &ParseOp
     let mut reader = Reader::over(&text, options);
     reader.check_all()?;
     let outer = Outer::hide(builder);
-    let mut parse = Parse::new(builder, options, outer.default_bound);
+    let lexicon = Lexicon::take(&builder.document.names, reader.state.seen.identity);
+    let mut parse = Parse::new(builder, options, outer.default_bound, lexicon);
     let result = parse.run(&mut reader, base);
+    let Parse { lexicon, .. } = parse;
+    lexicon.keep(&builder.document.names);
     outer.restore(builder);
     result.map_err(|error| *error)
 }
@@ -108,24 +112,17 @@ struct Parse<'p> {
     /// Whether `xml:space` was seen anywhere.
     space_seen: bool,
     /// What names were resolved to, by the number the reader gives them.
-    resolved: [Resolved; RESOLVED],
-}
-
-/// Names of which the resolution is kept at hand.
-const RESOLVED: usize = 64;
-
-#[derive(Clone, Copy)]
-struct Resolved {
-    number: u32,
-    prefix: u32,
-    namespace: u32,
-    id: u32,
+    lexicon: Lexicon,
 }
 
 impl<'p> Parse<'p> {
-    fn new(builder: &'p mut TreeBuilder, options: &'p ParseOptions, default_bound: bool) -> Parse<'p> {
+    fn new(
+        builder: &'p mut TreeBuilder,
+        options: &'p ParseOptions,
+        default_bound: bool,
+        lexicon: Lexicon,
+    ) -> Parse<'p> {
         let undeclare_at = if default_bound { builder.open.len() } else { 0 };
-        let nothing = Resolved { number: 0, prefix: PREFIX_NONE, namespace: UNBOUND, id: NAME_EMPTY };
         Parse {
             builder,
             options,
@@ -134,7 +131,7 @@ impl<'p> Parse<'p> {
             undeclare_at,
             careful: default_bound,
             space_seen: false,
-            resolved: [nothing; RESOLVED],
+            lexicon,
         }
     }
 
@@ -168,7 +165,7 @@ impl<'p> Parse<'p> {
         if self.careful || !reader.state.attributes.is_empty() {
             self.start_with_attributes(reader, base, name)?;
         } else {
-            let id = self.resolve(reader, base, name, false)?;
+            let id = self.resolve(reader, name, false)?;
             self.builder.open_element(id, offset(base, name.start - 1));
         }
         self.check_size(reader)
@@ -184,9 +181,9 @@ impl<'p> Parse<'p> {
             }
             Token::Instruction => {
                 let target = reader.state.name;
-                let local = StrRef { start: base + target.start, len: target.len };
-                let document = &mut self.builder.document;
-                let id = document.names.intern_qname(&document.strings, PREFIX_NONE, NAMESPACE_NONE, local);
+                let local = reader.piece(target.start, target.start + target.len);
+                let names = &mut self.builder.document.names;
+                let id = Names::intern_qname(names, PREFIX_NONE, NAMESPACE_NONE, local);
                 self.leaf(reader, base, NodeKind::ProcessingInstruction, id);
                 self.check_size(reader)
             }
@@ -212,36 +209,24 @@ impl<'p> Parse<'p> {
 
     /// The qualified name for a name in the input.
     #[inline]
-    fn resolve(
-        &mut self,
-        reader: &Reader<'_>,
-        base: u32,
-        name: NameToken,
-        is_attribute: bool,
-    ) -> Result<u32, Box<XmlError>> {
-        let known = &self.resolved[name.number as usize % RESOLVED];
+    fn resolve(&mut self, reader: &Reader<'_>, name: NameToken, is_attribute: bool) -> Result<u32, Box<XmlError>> {
+        let known = *self.lexicon.resolved(name.number);
         let in_none = is_attribute && name.colon == 0;
         let bound = if in_none { NAMESPACE_NONE } else { self.builder.bindings[known.prefix as usize] };
         if known.number == name.number && known.namespace == bound {
             return Ok(known.id);
         }
-        self.resolve_new(reader, base, name, in_none)
+        self.resolve_new(reader, name, in_none)
     }
 
     #[cold]
-    fn resolve_new(
-        &mut self,
-        reader: &Reader<'_>,
-        base: u32,
-        name: NameToken,
-        in_none: bool,
-    ) -> Result<u32, Box<XmlError>> {
-        let document = &mut self.builder.document;
+    fn resolve_new(&mut self, reader: &Reader<'_>, name: NameToken, in_none: bool) -> Result<u32, Box<XmlError>> {
+        let names = &mut self.builder.document.names;
         let text = reader.piece(name.start, name.start + name.len);
-        let skipped = if name.colon == 0 { 0 } else { name.colon + 1 };
+        let skipped = if name.colon == 0 { 0 } else { name.colon as usize + 1 };
         let prefix = match name.colon as usize {
             0 => PREFIX_NONE,
-            colon => match document.names.find_prefix(&document.strings, &text[..colon]) {
+            colon => match names.find_prefix(&text[..colon]) {
                 Some(prefix) => prefix,
                 None => return Err(undeclared(reader, name)),
             },
@@ -251,11 +236,9 @@ impl<'p> Parse<'p> {
         if namespace == UNBOUND {
             return Err(undeclared(reader, name));
         }
-        let stored = StrRef { start: base + name.start + skipped, len: name.len - skipped };
-        let id = document.names.intern_qname(&document.strings, prefix, namespace, stored);
+        let id = Names::intern_qname(names, prefix, namespace, &text[skipped..]);
         if name.number != 0 {
-            let number = name.number;
-            self.resolved[number as usize % RESOLVED] = Resolved { number, prefix, namespace, id };
+            *self.lexicon.resolved(name.number) = Resolved { number: name.number, prefix, namespace, id };
         }
         Ok(id)
     }

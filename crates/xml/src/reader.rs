@@ -116,6 +116,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn fragment(text: &'a str, dtd: Option<Arc<Dtd>>, options: &ParseOptions) -> Reader<'a> {
         let mut state = State::new(options, false);
         state.fragment = true;
+        state.seen = SeenNames::starting_at(1);
         state.stage = Stage::Content;
         state.dtd = dtd;
         let contents = Contents::of(text.as_bytes());
@@ -349,7 +350,7 @@ impl State {
             name: NameToken::default(),
             content: (0, 0),
             failure: Cell::new(None),
-            seen: SeenNames::new(),
+            seen: SeenNames::kept(),
             stage: Stage::Start,
             fragment: false,
             open: Vec::with_capacity(16),

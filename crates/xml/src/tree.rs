@@ -5,14 +5,16 @@
 //! elements) the end of its subtree, every axis follows without further links.
 
 mod axes;
+mod naming;
 mod place;
+mod values;
 
-use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::doctype::Doctype;
 use crate::error::XmlError;
-use crate::names::{Name, NameId, Names};
+use crate::names::{NameId, Names};
 use crate::options::ParseOptions;
 use crate::text::{StrRef, Strings};
 
@@ -105,7 +107,8 @@ impl Node {
 pub struct Document {
     pub(crate) nodes: Vec<Node>,
     pub(crate) strings: Strings,
-    pub(crate) names: Names,
+    /// Shared with other documents of the thread, see `names::lexicon`.
+    pub(crate) names: Arc<Names>,
     /// Where nodes with an owned value stood in the source, by node.
     pub(crate) places: Vec<(u32, u32)>,
     pub(crate) base_uri: Option<Box<str>>,
@@ -290,60 +293,6 @@ impl Document {
         Ancestors { document: self, next: self.parent(id) }
     }
 
-    #[inline]
-    fn resolve_name(&self, index: u32) -> Name<'_> {
-        let name = &self.names.qnames[index as usize];
-        Name {
-            prefix: self.strings.get(self.names.prefixes[name.prefix as usize]),
-            local: self.strings.get(name.local),
-            namespace: self.strings.get(self.names.namespaces[name.namespace as usize]),
-        }
-    }
-
-    /// The name: of an element or attribute; of a processing instruction its target; of a namespace node the prefix
-    /// it binds (as the local part). Others have the empty name.
-    #[inline]
-    pub fn name(&self, id: NodeId) -> Name<'_> {
-        self.resolve_name(self.node(id).name())
-    }
-
-    /// The local part of [`Document::name`].
-    #[inline]
-    pub fn local_name(&self, id: NodeId) -> &str {
-        self.strings.get(self.names.qnames[self.node(id).name() as usize].local)
-    }
-
-    /// The namespace of the name, empty when it is in none.
-    #[inline]
-    pub fn namespace(&self, id: NodeId) -> &str {
-        let name = &self.names.qnames[self.node(id).name() as usize];
-        self.strings.get(self.names.namespaces[name.namespace as usize])
-    }
-
-    /// The prefix of the name, empty when it has none.
-    #[inline]
-    pub fn prefix(&self, id: NodeId) -> &str {
-        let name = &self.names.qnames[self.node(id).name() as usize];
-        self.strings.get(self.names.prefixes[name.prefix as usize])
-    }
-
-    /// The expanded name as a number: the fastest thing to compare.
-    #[inline]
-    pub fn name_id(&self, id: NodeId) -> NameId {
-        NameId(self.names.qnames[self.node(id).name() as usize].canonical)
-    }
-
-    /// The parts of an expanded name. Its prefix is that of the first node which had it.
-    pub fn name_of(&self, name: NameId) -> Name<'_> {
-        self.resolve_name(name.0)
-    }
-
-    /// Finds an expanded name; nothing when no node of this document has it.
-    pub fn find_name(&self, namespace: &str, local: &str) -> Option<NameId> {
-        let namespace = self.names.find_namespace(&self.strings, namespace)?;
-        self.names.find_expanded(&self.strings, namespace, local).map(NameId)
-    }
-
     /// The attribute node with this name.
     pub fn attribute_node(&self, element: NodeId, namespace: &str, local: &str) -> Option<NodeId> {
         self.attributes(element).find(|&attribute| {
@@ -355,75 +304,6 @@ impl Document {
     /// The value of the attribute with this name.
     pub fn attribute(&self, element: NodeId, namespace: &str, local: &str) -> Option<&str> {
         self.attribute_node(element, namespace, local).map(|attribute| self.text(attribute))
-    }
-
-    /// The node's own text: of text, attributes, comments and processing instructions; of a namespace node the
-    /// namespace. Elements and documents have none; see [`Document::string_value`].
-    #[inline]
-    pub fn text(&self, id: NodeId) -> &str {
-        let node = self.node(id);
-        match node.kind() {
-            NodeKind::Element | NodeKind::Document => "",
-            _ => self.strings.get(node.value()),
-        }
-    }
-
-    /// The string value of XPath: the text of all descendants for elements and documents. Copies only when there
-    /// are several pieces.
-    pub fn string_value(&self, id: NodeId) -> Cow<'_, str> {
-        let node = self.node(id);
-        if !matches!(node.kind(), NodeKind::Element | NodeKind::Document) {
-            return Cow::Borrowed(self.strings.get(node.value()));
-        }
-        let mut texts = self.text_descendants(id);
-        let Some(first) = texts.next() else { return Cow::Borrowed("") };
-        let Some(second) = texts.next() else { return Cow::Borrowed(first) };
-        let mut all = String::with_capacity(first.len() + second.len());
-        all.push_str(first);
-        all.push_str(second);
-        texts.for_each(|text| all.push_str(text));
-        Cow::Owned(all)
-    }
-
-    /// The text nodes below a node, as strings, in document order.
-    pub fn text_descendants(&self, id: NodeId) -> impl Iterator<Item = &str> {
-        let (first, end) = self.content(id);
-        self.nodes[first as usize..(end.max(first)) as usize]
-            .iter()
-            .filter(|node| node.kind() == NodeKind::Text)
-            .map(|node| self.strings.get(node.value()))
-    }
-
-    /// The namespace nodes in scope at an element, the one of the prefix `xml` included: each prefix once, nearest
-    /// declaration first, undeclared defaults left out. A node that is inherited keeps the element it is written on
-    /// as its parent.
-    pub fn in_scope_namespaces(&self, element: NodeId) -> InScopeNamespaces<'_> {
-        InScopeNamespaces {
-            document: self,
-            element,
-            at: Some(element),
-            declarations: self.namespace_declarations(element),
-        }
-    }
-
-    /// The namespace a prefix is bound to at an element; the empty prefix asks for the default namespace.
-    pub fn lookup_namespace(&self, element: NodeId, prefix: &str) -> Option<&str> {
-        if prefix == "xml" {
-            return Some(crate::names::XML_NAMESPACE);
-        }
-        let mut at = Some(element);
-        while let Some(id) = at {
-            if let Some(found) = self.namespace_declarations(id).find(|&node| self.local_name(node) == prefix) {
-                return Some(self.text(found)).filter(|namespace| !namespace.is_empty());
-            }
-            at = self.parent(id);
-        }
-        None
-    }
-
-    /// A prefix bound to a namespace at an element, the nearest one; the empty string is the default namespace.
-    pub fn lookup_prefix(&self, element: NodeId, namespace: &str) -> Option<&str> {
-        self.in_scope_namespaces(element).find(|&node| self.text(node) == namespace).map(|node| self.local_name(node))
     }
 
     /// The source text as it was read: decoded to UTF-8, otherwise untouched. Empty for a tree that was built.

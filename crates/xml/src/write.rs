@@ -70,14 +70,13 @@ impl Writer<'_> {
 
     #[inline]
     fn name(&mut self, name: u32) {
-        let document = self.document;
-        let name = &document.names.qnames[name as usize];
-        if name.prefix != PREFIX_NONE {
-            let prefix = document.names.prefixes[name.prefix as usize];
-            self.out.extend_from_slice(document.strings.get(prefix).as_bytes());
+        let names = &self.document.names;
+        let prefix = names.qnames[name as usize].prefix;
+        if prefix != PREFIX_NONE {
+            self.out.extend_from_slice(names.prefix(prefix).as_bytes());
             self.out.push(b':');
         }
-        self.out.extend_from_slice(document.strings.get(name.local).as_bytes());
+        self.out.extend_from_slice(names.local(name).as_bytes());
     }
 
     fn element(&mut self, node: &Node, index: usize, outermost: bool) {
@@ -124,7 +123,7 @@ impl Writer<'_> {
     }
 
     fn declaration(&mut self, node: &Node) {
-        let prefix = self.document.strings.get(self.document.names.qnames[node.name() as usize].local);
+        let prefix = self.document.names.local(node.name());
         self.out.extend_from_slice(b" xmlns");
         if !prefix.is_empty() {
             self.out.push(b':');

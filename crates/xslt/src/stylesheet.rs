@@ -199,12 +199,19 @@ impl Stylesheet {
             messages: options.messages,
         };
         let start = Node { document: root.document, id: start };
-        let run = Run::new(&self.program, &session, &run_options, Some(start));
+        let mut run = Run::new(&self.program, &session, &run_options, Some(start));
+        let table = session.document(root.document).name_table();
+        memory.names = std::mem::take(&mut memory.names).filter(|(known, _)| *known == table);
+        if let Some((_, symbols)) = &mut memory.names {
+            run.know(std::mem::take(symbols));
+        }
         let mut machine = Machine::new(&run, sink);
         machine.reuse(memory);
         machine.start(start, mode, template).map_err(|failure| *failure)?;
         machine.release(memory);
-        Ok(machine.into_sink())
+        let sink = machine.into_sink();
+        memory.names = run.known().map(|symbols| (table, symbols));
+        Ok(sink)
     }
 
     /// The document to run on and the node to begin with. A subtree becomes a document of its own unless nothing in

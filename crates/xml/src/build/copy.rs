@@ -136,13 +136,12 @@ impl<'c> Copy<'c> {
         if known != UNKNOWN {
             return known;
         }
-        let from = self.from;
-        let name = &from.names.qnames[old as usize];
-        let prefix = from.strings.get(from.names.prefixes[name.prefix as usize]);
-        let namespace = from.strings.get(from.names.namespaces[name.namespace as usize]);
-        let namespace = self.to.namespace_id(namespace);
-        let prefix = if namespace == NAMESPACE_NONE { PREFIX_NONE } else { self.to.prefix_id(prefix) };
-        let new = self.to.qname_id(prefix, namespace, from.strings.get(name.local));
+        let names = &self.from.names;
+        let name = &names.qnames[old as usize];
+        let namespace = self.to.namespace_id(names.namespace(name.namespace));
+        let prefix =
+            if namespace == NAMESPACE_NONE { PREFIX_NONE } else { self.to.prefix_id(names.prefix(name.prefix)) };
+        let new = self.to.qname_id(prefix, namespace, names.local(old));
         self.names[old as usize] = new;
         new
     }

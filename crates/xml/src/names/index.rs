@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
 /// An open-addressing table of indices; what they stand for lives elsewhere.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Index {
     /// The upper half is the hash, the lower the index plus one; zero is free. The length is a power of two or zero.
     slots: Vec<u64>,

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use super::{Parse, offset, undeclared};
+use crate::build::UNBOUND;
 use crate::dtd::{AttributeKind, AttributeRule};
 use crate::error::{XmlError, XmlErrorKind};
-use crate::names::{NAME_EMPTY, NAMESPACE_NONE, PREFIX_NONE, PREFIX_XML, XML_NAMESPACE, XMLNS_NAMESPACE};
+use crate::names::{NAME_EMPTY, Names, PREFIX_XML, XML_NAMESPACE, XMLNS_NAMESPACE};
 use crate::reader::{NameToken, RawAttribute, Reader, declares_namespace};
 use crate::text::StrRef;
-use crate::tree::{Node, NodeKind};
+use crate::tree::{Document, Node, NodeKind};
 
 /// From this many attributes on, duplicates are looked for by sorting.
 const PAIRWISE_MAX: usize = 12;
@@ -41,7 +42,7 @@ impl Parse<'_> {
         if self.undeclare_at == self.builder.open.len() - 1 && self.undeclare_at > 0 {
             self.undeclare_default();
         }
-        let id = self.resolve(reader, base, name, false)?;
+        let id = self.resolve(reader, name, false)?;
         let tag = Node::new(NodeKind::Element, id, 0, 0, 0).tag;
         self.builder.document.nodes[element as usize].tag = tag;
         let first = self.builder.document.nodes.len();
@@ -88,14 +89,16 @@ impl Parse<'_> {
 
     /// Binds a prefix on the open element and adds the namespace node.
     fn bind(&mut self, reader: &Reader<'_>, prefix: StrRef, uri: StrRef, at: u32) -> Result<(), Box<XmlError>> {
-        let document = &mut self.builder.document;
+        let document = &self.builder.document;
         let (prefix_text, uri_text) = (document.strings.get(prefix), document.strings.get(uri));
         if let Some(message) = wrong_declaration(prefix_text, uri_text) {
             return Err(Box::new(reader.error(XmlErrorKind::Namespace, at as usize, &message)));
         }
-        let namespace = document.names.intern_namespace(&document.strings, uri);
-        let name = document.names.intern_qname(&document.strings, PREFIX_NONE, NAMESPACE_NONE, prefix);
-        let prefix = self.builder.prefix_id_stored(prefix);
+        let Document { names, strings, .. } = &mut self.builder.document;
+        let namespace = Names::intern_namespace(names, strings.get(uri));
+        let prefix = Names::intern_prefix(names, strings.get(prefix));
+        let name = Names::intern_declaration(names, prefix);
+        self.builder.make_room_for(prefix);
         if prefix != PREFIX_XML {
             self.builder.bind(prefix, namespace);
         }
@@ -121,7 +124,7 @@ impl Parse<'_> {
         attribute: &RawAttribute,
         rules: &[AttributeRule],
     ) -> Result<(), Box<XmlError>> {
-        let id = self.resolve(reader, base, attribute.name, true)?;
+        let id = self.resolve(reader, attribute.name, true)?;
         let mut value = self.value(reader, base, attribute)?;
         let mut verbatim = attribute.verbatim;
         let written = reader.piece(attribute.name.start, attribute.name.start + attribute.name.len);
@@ -208,11 +211,12 @@ impl Parse<'_> {
                 "xml" => Cow::Borrowed(XML_NAMESPACE),
                 prefix => {
                     let document = &self.builder.document;
-                    let bound = document.names.find_prefix(&document.strings, prefix);
-                    let bound = bound.map(|prefix| self.builder.bindings[prefix as usize]);
-                    match bound.and_then(|namespace| document.names.namespaces.get(namespace as usize)) {
-                        Some(&uri) => Cow::Owned(document.strings.get(uri).to_owned()),
-                        None => return Err(undeclared(reader, NameToken { colon: 0, ..element })),
+                    let bound = document.names.find_prefix(prefix);
+                    match bound.map(|prefix| self.builder.bindings[prefix as usize]) {
+                        Some(namespace) if namespace != UNBOUND => {
+                            Cow::Owned(document.names.namespace(namespace).to_owned())
+                        }
+                        _ => return Err(undeclared(reader, NameToken { colon: 0, ..element })),
                     }
                 }
             };

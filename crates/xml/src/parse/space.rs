@@ -40,8 +40,8 @@ fn preserves_space(document: &Document, element: u32) -> bool {
             .iter()
             .take_while(|node| node.parent == at && matches!(node.kind(), NodeKind::Attribute | NodeKind::Namespace));
         let found = attributes.find(|node| {
-            let name = &document.names.qnames[node.name() as usize];
-            name.namespace == NAMESPACE_XML && document.strings.get(name.local) == "space"
+            let names = &document.names;
+            names.qnames[node.name() as usize].namespace == NAMESPACE_XML && names.local(node.name()) == "space"
         });
         if let Some(node) = found {
             return document.strings.get(node.value()) == "preserve";

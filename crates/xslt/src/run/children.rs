@@ -31,7 +31,7 @@ pub(super) struct ChildCache {
 const NO_SYMBOL: u32 = u32::MAX;
 
 impl ChildCache {
-    /// Forgets the document but keeps the memory.
+    /// Forgets the names but keeps the memory.
     pub fn reset(&mut self) {
         self.symbols.clear();
     }

@@ -80,7 +80,7 @@ pub(crate) struct Run<'a> {
     pub(super) dispatch: RefCell<Vec<(u32, u32, Rc<DispatchTable>)>>,
     /// Names of the program in each document, for documents beyond the first.
     names: RefCell<HashMap<u32, Rc<[Cell<Symbol>]>>>,
-    first_names: OnceCell<Box<[Cell<Symbol>]>>,
+    first_names: OnceCell<Symbols>,
     pub(super) group: RefCell<Option<Rc<super::group::Group>>>,
     pub(super) regex_groups: RefCell<Option<Rc<[String]>>>,
     pub(super) depth: Cell<usize>,
@@ -93,8 +93,11 @@ pub(crate) struct Run<'a> {
     pub(super) passing: RefCell<Option<Failure>>,
 }
 
+/// By symbol of the program: the name in a document.
+pub(crate) type Symbols = Box<[Cell<Symbol>]>;
+
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Symbol {
+pub(crate) enum Symbol {
     Unknown,
     Absent,
     Found(NameId),
@@ -128,6 +131,17 @@ impl<'a> Run<'a> {
             now: OnceCell::new(),
             passing: RefCell::new(None),
         }
+    }
+
+    /// Takes over what an earlier run found out about a document with the same names as the first one here.
+    pub fn know(&self, symbols: Symbols) {
+        // Nobody has asked for a name yet.
+        let _ = self.first_names.set(symbols);
+    }
+
+    /// Hands on what was found out about the names of the first document.
+    pub fn known(&mut self) -> Option<Symbols> {
+        self.first_names.take()
     }
 
     /// Where something was written.

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use penstock_xml::NodeKind;
+use penstock_xml::{NameTable, NodeKind};
 use penstock_xpath::{DynamicContext, Item, ItemRef, Node, Sequence, Session, XPathError};
 
-use super::context::as_node;
+use super::context::{Symbols, as_node};
 use super::sink::{Sink, TextSink};
 use super::source::Source;
 use super::{Outcome, Run};
@@ -62,6 +62,8 @@ pub(super) enum Frame<'a> {
 /// What a machine allocates for itself and the next one can use again.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
+    /// The names of the source document, and what the program's names are among them.
+    pub names: Option<(NameTable, Symbols)>,
     children: super::children::ChildCache,
     variables: Vec<Sequence>,
 }
@@ -122,7 +124,9 @@ impl<'a, 'o> Machine<'a, 'o> {
     /// Takes over the memory of an earlier run.
     pub fn reuse(&mut self, memory: &mut Memory) {
         self.children = std::mem::take(&mut memory.children);
-        self.children.reset();
+        if memory.names.is_none() {
+            self.children.reset();
+        }
         self.variables = std::mem::take(&mut memory.variables);
     }
 
