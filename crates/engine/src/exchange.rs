@@ -56,6 +56,8 @@ pub struct Exchange {
     pub ancestry: Vec<Kinship>,
     /// Fields that go on the answer whatever becomes of it (`Access-Control-Allow-Origin`).
     pub reply_headers: Vec<(Arc<str>, Arc<str>)>,
+    /// What is given back when the exchange and all its branches are over, by name: a place in a throttle.
+    pub held: Rc<std::cell::RefCell<Vec<(Arc<str>, Box<dyn std::any::Any>)>>>,
     /// What the router of a managed API noted for the mediators of its operation.
     pub extension: Option<Rc<dyn std::any::Any>>,
     /// What it ran so far, while somebody who may wants to know. Branches have none.
@@ -122,6 +124,7 @@ impl Exchange {
             kinship: None,
             ancestry: Vec::new(),
             reply_headers: Vec::new(),
+            held: Rc::default(),
             extension: None,
             trace: None,
             transactions: Transactions::default(),
@@ -216,6 +219,7 @@ impl Exchange {
             kinship: kinship.or_else(|| self.kinship.clone()),
             ancestry,
             reply_headers: self.reply_headers.clone(),
+            held: self.held.clone(),
             extension: self.extension.clone(),
             trace: None,
             transactions: Transactions::default(),

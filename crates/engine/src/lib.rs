@@ -31,6 +31,7 @@ pub mod route;
 mod run;
 mod secrets;
 mod serve;
+mod shared;
 mod trace;
 mod wait;
 
@@ -38,6 +39,7 @@ pub use crate::core::{Core, Current, Loaded};
 pub use alone::{Alone, run_alone};
 pub use exchange::{Direction, Exchange, ReplyCell};
 pub use family::Family;
+pub use shared::Shared;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
 pub use mediator::{
     Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Mediator, Needs, Resume, Sequence,

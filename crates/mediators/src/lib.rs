@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod builder;
+mod cache;
 mod call;
 mod call_template;
 mod callout;
@@ -25,6 +26,7 @@ mod header;
 mod in_out;
 mod iterate;
 mod later;
+mod jsontransform;
 mod log;
 mod loopback;
 mod makefault;
@@ -32,16 +34,19 @@ mod payload_factory;
 mod property;
 mod respond;
 mod rewrite;
+mod router;
 mod scatter_gather;
 mod script;
 mod send;
 mod sequence;
 mod switch;
+mod throttle;
 mod throw_error;
 mod transaction;
 mod unsupported;
 mod validate;
 mod variable;
+mod xquery;
 mod xslt;
 
 mod condition;
@@ -64,6 +69,7 @@ pub use unsupported::UNSUPPORTED;
 pub const MEDIATORS: &[MediatorKind] = &[
     aggregate::KIND,
     builder::KIND,
+    cache::KIND,
     call::KIND,
     call_template::KIND,
     callout::KIND,
@@ -82,6 +88,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
     iterate::KIND,
     later::STORE,
     later::DATA_SERVICE_CALL,
+    jsontransform::KIND,
     log::KIND,
     loopback::KIND,
     makefault::KIND,
@@ -90,21 +97,24 @@ pub const MEDIATORS: &[MediatorKind] = &[
     property::GROUP,
     respond::KIND,
     rewrite::KIND,
+    router::KIND,
     scatter_gather::KIND,
     script::KIND,
     send::KIND,
     sequence::KIND,
     switch::KIND,
+    throttle::KIND,
     throw_error::KIND,
     transaction::KIND,
     validate::KIND,
     variable::KIND,
+    xquery::KIND,
     xslt::KIND,
     xslt::FAST,
 ];
 
 /// Mediators of the original that are not built yet.
-pub const KNOWN: &[&str] = &["cache", "datamapper", "jsontransform", "opa", "throttle"];
+pub const KNOWN: &[&str] = &["datamapper", "opa"];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry = Registry {
