@@ -345,3 +345,35 @@ fn a_service_knows_who_calls() {
     assert_eq!(who, json!({ "tokenType": "JWT", "token": token, "keyType": "PRODUCTION" }));
     assert!(!gateway.log().contains(token));
 }
+
+/// In a definition the innermost interceptor counts, for each method by itself.
+#[test]
+fn the_innermost_definition_counts() {
+    let mark =
+        |name: &'static str| Backend::start(move |_| Answer::json(&json!({ "headersToAdd": { "x-asked": name } })));
+    let (of_api, of_path, of_operation) = (mark("api"), mark("path"), mark("operation"));
+    let backend = Backend::echo();
+    let says = |service: &Backend| {
+        format!("x-wso2-request-interceptor: {{ serviceURL: \"{}\", includes: [request_headers] }}", service.url())
+    };
+    let definition = format!(
+        "openapi: 3.0.1\ninfo: {{ title: Levels, version: 1.0.0 }}\nx-wso2-basePath: /levels\nx-wso2-disable-security: true\n\
+         x-wso2-production-endpoints: {{ urls: [\"{}\"] }}\n{}\npaths:\n  /a:\n    get: {{ responses: {{}} }}\n  /b:\n    {}\n    \
+         get: {{ responses: {{}} }}\n    post:\n      {}\n      responses: {{}}\n",
+        backend.url(),
+        says(&of_api),
+        says(&of_path),
+        says(&of_operation)
+    );
+    let input = penstock_compile::Input {
+        file: "levels.yaml".into(),
+        bytes: definition.into_bytes().into(),
+        kind: penstock_compile::InputKind::Api { project: "levels.yaml".into(), path: String::new() },
+    };
+    let gateway = TestGateway::start(Setup { inputs: vec![input], ..Setup::of([]) });
+    for (method, path, expected) in [("GET", "/a", "api"), ("GET", "/b", "path"), ("POST", "/b", "operation")] {
+        let reply = gateway.client().request(method, &format!("/levels{path}"), &[], b"");
+        assert_eq!(reply.status, 204, "{}", reply.text());
+        assert_eq!(backend.last().header("x-asked"), Some(expected), "{method} {path}");
+    }
+}

@@ -13,10 +13,8 @@ use penstock_message::{Body, Form, Headers, Message, Method};
 
 /// A service that is asked by POST with JSON.
 pub(crate) struct Service {
-    /// The absolute address.
+    /// The absolute address, its port always written: so it is in the `Host` field that the sender takes from it.
     pub url: Arc<str>,
-    /// Host and port, both always written.
-    pub authority: Arc<str>,
     /// For the whole answer.
     pub timeout: Duration,
     /// Whom to trust, when the service speaks TLS.
@@ -47,7 +45,6 @@ impl Service {
     /// Prepares a question. It ends with the exchange's deadline at the latest.
     pub(crate) fn ask(&self, exchange: &Exchange, body: Bytes) -> Question {
         let mut headers = Headers::new();
-        headers.append("Host", &*self.authority);
         headers.append("content-type", "application/json");
         headers.append("accept", "application/json");
         for (name, value) in &self.headers {
@@ -92,7 +89,7 @@ impl Question {
 }
 
 /// Scheme, host and port of an address, its path left out; `None` when it is none.
-pub(crate) fn origin(address: &str) -> Option<(String, String)> {
+pub(crate) fn origin(address: &str) -> Option<String> {
     let (scheme, rest) = address.trim().split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let port = match scheme.as_str() {
@@ -105,8 +102,7 @@ pub(crate) fn origin(address: &str) -> Option<(String, String)> {
     let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty() && !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
     });
-    let authority = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
-    Some((format!("{scheme}://{authority}"), authority))
+    Some(if has_port { format!("{scheme}://{authority}") } else { format!("{scheme}://{authority}:{port}") })
 }
 
 /// Whom to trust when a service of an API is asked: the certificates its project brings for them.
@@ -124,16 +120,15 @@ mod tests {
     #[test]
     fn an_origin_has_a_port_and_no_path() {
         for (address, expected) in [
-            ("http://h:9081/x", Some(("http://h:9081", "h:9081"))),
-            ("https://h", Some(("https://h:443", "h:443"))),
-            ("HTTP://u:p@h/x?y", Some(("http://h:80", "h:80"))),
-            ("http://[::1]:8/", Some(("http://[::1]:8", "[::1]:8"))),
+            ("http://h:9081/x", Some("http://h:9081")),
+            ("https://h", Some("https://h:443")),
+            ("HTTP://u:p@h/x?y", Some("http://h:80")),
+            ("http://[::1]:8/", Some("http://[::1]:8")),
             ("ftp://h", None),
             ("h:80", None),
             ("http://", None),
         ] {
-            let expected = expected.map(|(origin, authority)| (origin.to_owned(), authority.to_owned()));
-            assert_eq!(origin(address), expected, "{address}");
+            assert_eq!(origin(address).as_deref(), expected, "{address}");
         }
     }
 }

@@ -37,10 +37,11 @@ struct AskAgent {
 /// Compiles the action.
 pub(super) fn compile(_gateway: &Gateway, site: &Arc<Site>, call: &Call) -> Result<Box<dyn Mediator>, Problem> {
     let server = call.required("serverURL")?.trim_end_matches('/');
-    let Some((_, authority)) = origin(server) else {
+    let Some(origin) = origin(server) else {
         return Err(Problem::Skip(format!("`serverURL` is `{server}`, not an http or https URL")));
     };
-    let mut url = format!("{server}/{}", call.required("policy")?);
+    let path = server.splitn(4, '/').nth(3).map_or_else(String::new, |path| format!("/{path}"));
+    let mut url = format!("{origin}{path}/{}", call.required("policy")?);
     if let Some(rule) = call.get("rule") {
         url = format!("{url}/{rule}");
     }
@@ -63,7 +64,6 @@ pub(super) fn compile(_gateway: &Gateway, site: &Arc<Site>, call: &Call) -> Resu
     Ok(Box::new(AskAgent {
         service: Arc::new(Service {
             url: url.into(),
-            authority: authority.into(),
             timeout: seconds.filter(|timeout| !timeout.is_zero()).unwrap_or(TIMEOUT),
             tls,
             headers: key.map(|key| ("Authorization".into(), format!("Bearer {key}").into())).into_iter().collect(),

@@ -100,7 +100,7 @@ fn asked(
     handler: &str,
     cx: &mut Compiler<'_>,
 ) -> Option<Arc<Asked>> {
-    let Some((origin, authority)) = origin(&interceptor.service_url) else {
+    let Some(origin) = origin(&interceptor.service_url) else {
         let message =
             format!("the interceptor's `serviceURL` `{}` is not an http or https URL", interceptor.service_url);
         cx.error(place(&interceptor.at), message);
@@ -111,7 +111,6 @@ fn asked(
     Some(Arc::new(Asked {
         service: Service {
             url: format!("{origin}/api/v1/{handler}").into(),
-            authority: authority.into(),
             timeout: timeout.max(SHORTEST),
             tls: trust_of(&site.api),
             headers: Vec::new(),
