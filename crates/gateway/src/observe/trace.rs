@@ -105,7 +105,7 @@ pub(super) fn finished(state: &GatewayState, context: &CallContext, finished: &F
             took,
             failed: upstream.flag().is_some(),
             attributes: vec![
-                ("server.address", upstream.host().unwrap_or_default()),
+                ("server.address", upstream.host().unwrap_or_default().into()),
                 ("url.path", upstream.path().unwrap_or_default().split('?').next().unwrap_or_default().into()),
                 ("http.request.resend_count", upstream.attempts().saturating_sub(1).to_string().into()),
             ],

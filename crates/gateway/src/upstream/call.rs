@@ -8,9 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct UpstreamCall {
     named: RefCell<Option<Arc<str>>>,
-    /// Host and port of the backend that was asked last.
-    host: RefCell<Option<Arc<str>>>,
-    /// The whole address, and where path and query begin in it.
+    /// The whole address that was asked last, and where path and query begin in it.
     url: RefCell<Option<(Arc<str>, usize)>>,
     took: Cell<Option<Duration>>,
     attempts: Cell<u32>,
@@ -29,8 +27,12 @@ impl UpstreamCall {
     }
 
     /// Host and port of the backend that was asked last.
-    pub fn host(&self) -> Option<Arc<str>> {
-        self.host.borrow().clone()
+    pub fn host(&self) -> Option<String> {
+        let url = self.url.borrow();
+        let (url, path_at) = url.as_ref()?;
+        let (_, authority) = url.get(..*path_at)?.split_once("://")?;
+        // What may stand before the host is nobody's business.
+        Some(authority.rsplit('@').next().unwrap_or_default().to_owned())
     }
 
     /// Path and query as the backend got them.
@@ -55,9 +57,8 @@ impl UpstreamCall {
         self.flag.get()
     }
 
-    pub(super) fn sending(&self, host: &Arc<str>, url: &Arc<str>, path_at: usize) {
+    pub(super) fn sending(&self, url: &Arc<str>, path_at: usize) {
         self.attempts.set(self.attempts.get() + 1);
-        *self.host.borrow_mut() = Some(host.clone());
         *self.url.borrow_mut() = Some((url.clone(), path_at));
     }
 

@@ -45,8 +45,8 @@ pub(crate) struct Host {
     pub(super) origin_bytes: usize,
     /// The query of its address.
     pub(super) query: Option<Box<str>>,
-    /// Host and port, for logs.
-    pub(super) authority: Arc<str>,
+    /// Host and port.
+    authority: Box<str>,
     /// Whether it is up, when it has others beside it.
     pub(super) health: Option<Arc<Health>>,
 }

@@ -70,13 +70,14 @@ impl Upstreams {
         let mut repeated = 0;
         // Held while a repetition is under way.
         let mut _right = None;
+        let mut left = deadline.saturating_duration_since(started);
         let outcome = loop {
             let Some(index) = backends.pick(&asked) else { break Err(unreachable()) };
             let body = match &kept {
                 Some(body) => body.share().unwrap_or_default(),
                 None => std::mem::take(&mut exchange.message.body),
             };
-            let outcome = self.send(exchange, &context, backends, index, body, deadline).await;
+            let outcome = self.send(exchange, &context, backends, index, body, left).await;
             let Some(pause) = self.again(backends, &outcome, &mut asked, index, &mut repeated, kept.is_some()) else {
                 break outcome;
             };
@@ -92,6 +93,7 @@ impl Upstreams {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
+            left = deadline.saturating_duration_since(Instant::now());
         };
         context.upstream.ended(started.elapsed(), outcome.as_ref().err().map(flag_of));
         let mut reply = outcome?;
@@ -108,11 +110,11 @@ impl Upstreams {
         backends: &Backends,
         index: usize,
         body: Body,
-        deadline: Instant,
+        left: Duration,
     ) -> Result<Message, Fault> {
         let host = &backends.hosts[index];
         let url = request::url(host, request::rest(exchange, &self.site));
-        context.upstream.sending(&host.authority, &url, host.origin_bytes);
+        context.upstream.sending(&url, host.origin_bytes);
         let mut headers = request::headers(&exchange.message.headers, backends);
         if let Some(field) = context.trace.field() {
             headers.set("traceparent", field);
@@ -124,7 +126,7 @@ impl Upstreams {
             options: SendOptions {
                 tls: backends.tls.clone(),
                 http2: backends.http2,
-                ..SendOptions::within(deadline.saturating_duration_since(Instant::now()))
+                ..SendOptions::within(left)
             },
         };
         let outcome = exchange.core().outbound.send(outgoing).await;

@@ -76,7 +76,7 @@ pub(super) async fn body(exchange: &mut Exchange, keep_bytes_max: Option<usize>)
     {
         poll_fn(|cx| body.poll_pull(cx, keep_bytes_max, usize::MAX)).await?;
     }
-    Ok(body.share())
+    Ok(keep_bytes_max.and_then(|_| body.share()))
 }
 
 /// Gives the body the form that its media type asks for.

@@ -96,7 +96,7 @@ impl Facts {
             user_agent: field("User-Agent"),
             request_id: field("X-Request-Id"),
             authority: field("Host"),
-            upstream: call.upstream.host().map(|host| host.to_string()),
+            upstream: call.upstream.host(),
         }
     }
 }

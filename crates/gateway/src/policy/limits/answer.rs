@@ -1,7 +1,6 @@
 //! What clients are told about limits.
 
 use std::sync::Arc;
-use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use penstock_engine::{Exchange, clock};
@@ -21,25 +20,31 @@ struct Names {
     retry_after: Arc<str>,
 }
 
-static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
-    standard: ["RateLimit-Limit".into(), "RateLimit-Remaining".into(), "RateLimit-Reset".into()],
-    common: ["X-RateLimit-Limit".into(), "X-RateLimit-Remaining".into(), "X-RateLimit-Reset".into()],
-    retry_after: "Retry-After".into(),
-});
+thread_local! {
+    // Of the core, for the count of an `Arc` is a place where cores meet.
+    static NAMES: Names = Names {
+        standard: ["RateLimit-Limit".into(), "RateLimit-Remaining".into(), "RateLimit-Reset".into()],
+        common: ["X-RateLimit-Limit".into(), "X-RateLimit-Remaining".into(), "X-RateLimit-Reset".into()],
+        retry_after: "Retry-After".into(),
+    };
+}
 
 impl Told {
     /// How much is left.
     pub(super) fn tell(&self, exchange: &mut Exchange) {
-        self.put(exchange, &NAMES.standard);
+        NAMES.with(|names| self.put(exchange, &names.standard));
     }
 
     /// That nothing is left, and when to come again.
     pub(super) fn refuse(&self, exchange: &mut Exchange) {
-        self.put(exchange, &NAMES.standard);
-        self.put(exchange, &NAMES.common);
+        let retry_after = NAMES.with(|names| {
+            self.put(exchange, &names.standard);
+            self.put(exchange, &names.common);
+            names.retry_after.clone()
+        });
         // The next full second: whoever comes at that time is not refused again.
         let again = SystemTime::now() + Duration::from_millis(self.reset_ms + 999);
-        exchange.reply_headers.push((NAMES.retry_after.clone(), http_date(again).into()));
+        exchange.reply_headers.push((retry_after, http_date(again).into()));
     }
 
     fn put(&self, exchange: &mut Exchange, names: &[Arc<str>; 3]) {
