@@ -159,7 +159,10 @@ fn protocol_of(protocol: &Element<'_>, cx: &mut Compiler<'_>, cache: &mut Cache)
         match Regex::new(&format!("^(?:{codes})$")) {
             Ok(regex) => cache.codes = regex,
             Err(error) => {
-                cx.error(protocol.place(), format!("the regular expression `{codes}` is not valid: {error}"));
+                // The last line says what is wrong, those before it draw a picture.
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                cx.error(protocol.place(), format!("the regular expression `{codes}` is not valid: {why}"));
                 return None;
             }
         }
