@@ -4,6 +4,7 @@
 //! A target is a function of bytes that panics when a property does not hold. To add one: a module here, a row in
 //! [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` in Cargo.toml, seeds in `seeds/`.
 
+pub mod api_project;
 pub mod body;
 pub mod freemarker;
 pub mod http1;
@@ -32,6 +33,7 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "api_project", check: api_project::import, dictionary: api_project::DICTIONARY },
     Target { name: "body", check: body::body, dictionary: body::DICTIONARY },
     Target { name: "freemarker", check: freemarker::template, dictionary: freemarker::DICTIONARY },
     Target { name: "http1", check: http1::http1, dictionary: http1::DICTIONARY },
