@@ -505,3 +505,34 @@ fn the_mediation_scenario_runs() {
     gateway.client().request("POST", "/shop/x", &[("content-type", "application/json")], body);
     assert_eq!(backend.last().json(), json!({ "payload": "abc", "size": "3" }));
 }
+
+/// A claim of the token lets requests through, or keeps them out.
+#[test]
+fn a_claim_decides() {
+    let backend = Backend::start(show);
+    for (parameters, claims, status) in [
+        (vec![("accessVerificationClaimValue", "gold")], json!({ "plan": "gold" }), 200),
+        (vec![("accessVerificationClaimValue", "gold")], json!({ "plan": "iron" }), 403),
+        (vec![("accessVerificationClaimValue", "gold")], json!({}), 403),
+        (vec![("accessVerificationClaimValue", "gold")], json!({ "plan": ["iron", "gold"] }), 200),
+        (vec![("accessVerificationClaimValueRegex", "g.*")], json!({ "plan": "green" }), 200),
+        (
+            vec![("accessVerificationClaimValue", "gold"), ("shouldAllowValidation", "false")],
+            json!({ "plan": "gold" }),
+            403,
+        ),
+        (
+            vec![("accessVerificationClaimValue", "gold"), ("shouldAllowValidation", "false")],
+            json!({ "plan": "iron" }),
+            200,
+        ),
+    ] {
+        let parameters = [vec![("accessVerificationClaim", "plan")], parameters].concat();
+        let mut api =
+            open_api(&backend, &["GET /a"], request(vec![using("jwtClaimBasedAccessValidator", &parameters)]));
+        Arc::get_mut(&mut api.operations[0]).unwrap().secured = true;
+        let gateway = TestGateway::start(Setup::of([api]));
+        let reply = gateway.client().get("/shop/a", &[("authorization", &gateway.bearer(&claims))]);
+        assert_eq!(reply.status, status, "{claims} {parameters:?} {}", reply.text());
+    }
+}

@@ -114,6 +114,24 @@ static BUILTINS: &[Builtin] = &[
         ),
     },
     Builtin {
+        names: &["jwtClaimBasedAccessValidator"],
+        attributes: &[
+            required("accessVerificationClaim"),
+            optional("accessVerificationClaimValue"),
+            optional("accessVerificationClaimValueRegex"),
+            or("shouldAllowValidation", "true"),
+        ],
+        work: Work::Action(
+            "VALIDATE_CLAIM",
+            &[
+                ("claim", "accessVerificationClaim"),
+                ("value", "accessVerificationClaimValue"),
+                ("pattern", "accessVerificationClaimValueRegex"),
+                ("allow", "shouldAllowValidation"),
+            ],
+        ),
+    },
+    Builtin {
         names: &["opaPolicy"],
         attributes: &[
             required("serverUrl"),

@@ -1,5 +1,6 @@
 //! Actions of Choreo Connect: small changes of a request or an answer, one mediator each.
 
+mod claim;
 mod header;
 mod path;
 mod query;
@@ -137,6 +138,7 @@ pub(super) fn compile(gateway: &Gateway, site: &Arc<Site>, stage: Stage, call: &
             Stage::Fault => Err(Problem::Skip("an interceptor service is not asked in the fault flow".into())),
             Stage::Request | Stage::Response => interceptor(call).map(|_| None),
         },
+        "VALIDATE_CLAIM" => of_requests(Work::action("VALIDATE_CLAIM", Box::new(claim::Validate::compile(call)?))),
         "OPA" => of_requests(Work::action("OPA", opa::compile(gateway, site, call)?)),
         other => Err(Problem::Skip(format!("the action `{other}` is not supported"))),
     }
