@@ -40,12 +40,15 @@ pub(crate) struct Counters {
     all: Mutex<HashMap<Box<str>, Arc<Counter>>>,
 }
 
+/// A counter in the cache of a core. Requests share it by the `Rc`, for the count of an `Arc` is a place where cores meet.
+#[derive(Debug)]
+pub(super) struct AtHand(pub(super) Arc<Counter>);
+
 #[derive(Default)]
 struct Cache {
     id: u64,
     since: Option<Instant>,
-    /// In an `Rc` of the core, for the count of an `Arc` is a place where cores meet.
-    counters: HashMap<Box<str>, Rc<Arc<Counter>>>,
+    counters: HashMap<Box<str>, Rc<AtHand>>,
 }
 
 thread_local! {
@@ -77,7 +80,7 @@ impl Counters {
     }
 
     /// The counter of a key, from this core's cache.
-    pub(super) fn at_hand(&self, key: &str, window: Duration, now: Instant) -> Rc<Arc<Counter>> {
+    pub(super) fn at_hand(&self, key: &str, window: Duration, now: Instant) -> Rc<AtHand> {
         CACHE.with_borrow_mut(|cache| {
             let stale = cache.since.is_none_or(|since| now.saturating_duration_since(since) > CACHED_FOR);
             if cache.id != self.id || stale || cache.counters.len() > CACHED_MAX {
@@ -88,7 +91,7 @@ impl Counters {
             if let Some(counter) = cache.counters.get(key) {
                 return counter.clone();
             }
-            let counter = Rc::new(self.get(key, window, now));
+            let counter = Rc::new(AtHand(self.get(key, window, now)));
             cache.counters.insert(key.into(), counter.clone());
             counter
         })
@@ -143,7 +146,7 @@ mod tests {
             let threads: Vec<_> = (0..4)
                 .map(|_| {
                     scope.spawn(|| {
-                        let take = |_: &i32| counters.at_hand("a\u{1f}b", MINUTE, now).take(1000, 5).granted;
+                        let take = |_: &i32| counters.at_hand("a\u{1f}b", MINUTE, now).0.take(1000, 5).granted;
                         (0..900).filter(take).count() as u64
                     })
                 })

@@ -37,7 +37,7 @@ pub use counters::LimitUse;
 pub use parse::{parse_custom, parse_denial, parse_plan};
 pub(crate) use plans::Plans;
 
-use counters::SEPARATOR;
+use counters::{AtHand, SEPARATOR};
 use custom::Custom;
 use plans::Ready;
 use window::{Counter, Taken};
@@ -249,14 +249,14 @@ struct Refusal {
 /// A counter, held as cheaply as it can be.
 enum Held<'a> {
     Fixed(&'a Arc<Counter>),
-    AtHand(Rc<Arc<Counter>>),
+    AtHand(Rc<AtHand>),
 }
 
 impl Held<'_> {
     fn counter(&self) -> &Arc<Counter> {
         match self {
             Held::Fixed(counter) => counter,
-            Held::AtHand(counter) => counter,
+            Held::AtHand(at_hand) => &at_hand.0,
         }
     }
 }
