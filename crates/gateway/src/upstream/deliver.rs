@@ -123,11 +123,7 @@ impl Upstreams {
             url,
             method: exchange.message.method.clone(),
             message: Message { headers, body, ..Message::default() },
-            options: SendOptions {
-                tls: backends.tls.clone(),
-                http2: backends.http2,
-                ..SendOptions::within(left)
-            },
+            options: SendOptions { tls: backends.tls.clone(), http2: backends.http2, ..SendOptions::within(left) },
         };
         let outcome = exchange.core().outbound.send(outgoing).await;
         if let Some(health) = &host.health {
