@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::{AccessList, KeyRing, SecurityConfig, Signer, Verifier};
+use super::{AccessList, KeyRing, Signer, Verifier};
+use crate::GatewayConfig;
 
 /// Reads or makes the gateway's key.
 type SignerSource = Box<dyn Fn() -> Option<Signer> + Send + Sync>;
@@ -15,10 +16,11 @@ type SignerSource = Box<dyn Fn() -> Option<Signer> + Send + Sync>;
 /// See the module.
 #[derive(Default)]
 pub struct SecurityState {
+    id: Id,
     signer: OnceLock<Arc<Signer>>,
     signer_source: OnceLock<SignerSource>,
     rings: Mutex<HashMap<Arc<str>, Arc<KeyRing>>>,
-    verifier: Mutex<Option<(usize, Arc<Verifier>)>>,
+    verifier: Mutex<Option<(Arc<GatewayConfig>, Arc<Verifier>)>>,
     revoked: RwLock<Arc<HashSet<String>>>,
     revocations: AtomicU64,
     access: RwLock<Arc<AccessList>>,
@@ -32,6 +34,16 @@ pub struct SecurityState {
 
 /// When a token for backends ends, in seconds since 1970, and the token.
 pub(crate) type ForBackend = (u64, Arc<str>);
+
+/// Which state it is: tests run several in one process.
+struct Id(u64);
+
+impl Default for Id {
+    fn default() -> Id {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Id(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 impl SecurityState {
     /// Gives the gateway its key, once, before it serves.
@@ -87,11 +99,10 @@ impl SecurityState {
     /// Looks something up in applications and subscriptions, without a lock unless they changed since this core looked.
     pub(crate) fn with_access<T>(&self, look: impl FnOnce(&AccessList) -> T) -> T {
         thread_local! {
-            static SEEN: RefCell<(usize, u64, Arc<AccessList>)> = RefCell::default();
+            static SEEN: RefCell<(u64, u64, Arc<AccessList>)> = RefCell::default();
         }
         let number = self.accesses.load(Ordering::Acquire);
-        // Which state it is: tests run several in one process.
-        let me = std::ptr::from_ref(self).addr();
+        let me = self.id.0;
         SEEN.with_borrow_mut(|seen| {
             if (seen.0, seen.1) != (me, number) {
                 *seen = (me, number, self.access.read().unwrap_or_else(PoisonError::into_inner).clone());
@@ -107,15 +118,13 @@ impl SecurityState {
     }
 
     /// The one verifier of a configuration.
-    pub(crate) fn verifier(self: &Arc<Self>, config: &Arc<crate::GatewayConfig>) -> Arc<Verifier> {
-        let address = Arc::as_ptr(config).addr();
-        let security: &SecurityConfig = &config.security;
+    pub(crate) fn verifier(self: &Arc<Self>, config: &Arc<GatewayConfig>) -> Arc<Verifier> {
         let mut slot = self.verifier.lock().unwrap_or_else(PoisonError::into_inner);
         match &*slot {
-            Some((known, verifier)) if *known == address => verifier.clone(),
+            Some((known, verifier)) if Arc::ptr_eq(known, config) => verifier.clone(),
             _ => {
-                let verifier = Arc::new(Verifier::new(security, self.clone()));
-                *slot = Some((address, verifier.clone()));
+                let verifier = Arc::new(Verifier::new(&config.security, self.clone()));
+                *slot = Some((config.clone(), verifier.clone()));
                 verifier
             }
         }
