@@ -7,9 +7,28 @@ use penstock_transports::http::http1::{ChunkDecoder, ChunkError, ChunkStep, Fiel
 
 /// What matters to these parsers.
 pub const DICTIONARY: &[&str] = &[
-    "\r\n", "\n", "\r", "\0", " ", "\t", ":", ";", "\r\n\r\n", "GET ", "POST ", " HTTP/1.1", " HTTP/1.0", "HTTP/1.1 200 OK",
-    "Host: h", "Content-Length: 3", "Transfer-Encoding: chunked", "Connection: close, x", "Expect: 100-continue", "http://h/",
-    "0\r\n", "ffffffffffffffff",
+    "\r\n",
+    "\n",
+    "\r",
+    "\0",
+    " ",
+    "\t",
+    ":",
+    ";",
+    "\r\n\r\n",
+    "GET ",
+    "POST ",
+    " HTTP/1.1",
+    " HTTP/1.0",
+    "HTTP/1.1 200 OK",
+    "Host: h",
+    "Content-Length: 3",
+    "Transfer-Encoding: chunked",
+    "Connection: close, x",
+    "Expect: 100-continue",
+    "http://h/",
+    "0\r\n",
+    "ffffffffffffffff",
 ];
 
 /// Checks the properties for one input: a head, a reply head and a chunked body at once.

@@ -39,7 +39,8 @@ pub const DICTIONARY: &[&str] = &[
     "\"/>",
 ];
 
-const SOURCE: &str = "<doc a=\"1\"><item n=\"1\">one<b/></item><!--c--><?p d?><item n=\"2\">two</item>\n<p:x xmlns:p=\"urn:p\"/></doc>";
+const SOURCE: &str =
+    "<doc a=\"1\"><item n=\"1\">one<b/></item><!--c--><?p d?><item n=\"2\">two</item>\n<p:x xmlns:p=\"urn:p\"/></doc>";
 
 /// Little enough that an input which never ends is over at once.
 const LIMITS: Limits = Limits {

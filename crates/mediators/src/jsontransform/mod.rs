@@ -41,7 +41,10 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         let value = property.required(cx, "value")?.trim();
         match Options::default().set(name, value) {
             Ok(true) => properties.push((name.to_owned(), value.to_owned())),
-            Ok(false) => cx.warn(property.attribute_place("name"), format!("`{name}` is no switch of the mapping and has no effect")),
+            Ok(false) => cx.warn(
+                property.attribute_place("name"),
+                format!("`{name}` is no switch of the mapping and has no effect"),
+            ),
             Err(why) => cx.error(property.attribute_place("value"), why),
         }
         property.finish(cx);

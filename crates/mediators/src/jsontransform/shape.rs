@@ -96,7 +96,9 @@ fn constrained(value: Json, schema: &Json) -> Result<Json, String> {
         return Ok(value);
     }
     // Numbers of constraints are often written in quotes, which the original accepts.
-    for keyword in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"] {
+    for keyword in
+        ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"]
+    {
         if let Some(Json::String(text)) = own.get(keyword)
             && let Ok(number) = serde_json::from_str::<Json>(text)
         {
@@ -124,7 +126,9 @@ fn array(value: Json, schema: &Json, depth: usize) -> Result<Json, String> {
     };
     let fail = |items: &[Json], keyword: &str| {
         let shown = Json::Array(items.to_vec());
-        Err(format!("Error occurs while validating the structure of array : {shown}. Array violated the {keyword} constraint"))
+        Err(format!(
+            "Error occurs while validating the structure of array : {shown}. Array violated the {keyword} constraint"
+        ))
     };
     if count(schema, "minItems").is_some_and(|min| items.len() < min) {
         return fail(&items, "minItems");
@@ -163,13 +167,19 @@ fn object(value: Json, schema: &Json, depth: usize) -> Result<Json, String> {
         && required.iter().filter_map(Json::as_str).any(|name| !members.contains_key(name))
     {
         let shown = Json::Object(members);
-        return Err(format!("Input object : {shown} does not contains all the elements required in the schema : {schema}"));
+        return Err(format!(
+            "Input object : {shown} does not contains all the elements required in the schema : {schema}"
+        ));
     }
     if let Some(min) = count(schema, "minProperties").filter(|min| members.len() < *min) {
-        return Err(format!("Object violates the minimum number of properties constraint. Input object has less number of properties than allowed minimum {min}"));
+        return Err(format!(
+            "Object violates the minimum number of properties constraint. Input object has less number of properties than allowed minimum {min}"
+        ));
     }
     if let Some(max) = count(schema, "maxProperties").filter(|max| members.len() > *max) {
-        return Err(format!("Object violates the maximum number of properties constraint. Input object has higher number of properties than allowed maximum {max}"));
+        return Err(format!(
+            "Object violates the maximum number of properties constraint. Input object has higher number of properties than allowed maximum {max}"
+        ));
     }
     let none = Map::new();
     let named = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
@@ -180,10 +190,13 @@ fn object(value: Json, schema: &Json, depth: usize) -> Result<Json, String> {
     }
     let additional = schema.get("additionalProperties");
     let is_named = |name: &str| named.contains_key(name) || patterns.iter().any(|(regex, _)| regex.is_match(name));
-    let forbidden = matches!(additional, Some(Json::Bool(false))) || matches!(additional, Some(Json::String(text)) if text == "false");
+    let forbidden = matches!(additional, Some(Json::Bool(false)))
+        || matches!(additional, Some(Json::String(text)) if text == "false");
     if forbidden && members.keys().any(|name| !is_named(name)) {
         let shown = Json::Object(members);
-        return Err(format!("Input object {shown} has additional properties than schema {schema} and additional properties are not allowed"));
+        return Err(format!(
+            "Input object {shown} has additional properties than schema {schema} and additional properties are not allowed"
+        ));
     }
     for (name, value) in &mut members {
         let matching = patterns.iter().filter(|(regex, _)| regex.is_match(name)).map(|(_, schema)| *schema);
@@ -208,11 +221,33 @@ mod tests {
             (r#"{"type": "string"}"#, "12", Ok("\"12\"")),
             (r#"{"type": "boolean"}"#, r#""true""#, Ok("true")),
             (r#"{"type": "array", "items": {"type": "integer"}}"#, r#""7""#, Ok("[7]")),
-            (r#"{"type": "array", "items": [{"type": "string"}], "additionalItems": {"type": "number"}}"#, r#"[1, "2"]"#, Ok(r#"["1",2]"#)),
-            (r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}, "b": {}}}"#, r#"{"a": 1, "b": "2", "c": "3"}"#, Ok(r#"{"a":["1"],"b":"2","c":"3"}"#)),
-            (r#"{"type": "object", "patternProperties": {"^n": {"type": "number"}}, "additionalProperties": {"type": "string"}}"#, r#"{"n1": "1", "x": 2}"#, Ok(r#"{"n1":1,"x":"2"}"#)),
-            (r#"{"type": "object", "required": ["a"]}"#, "{}", Err(r#"Input object : {} does not contains all the elements required in the schema : {"type":"object","required":["a"]}"#)),
-            (r#"{"type": "integer", "minimum": "5"}"#, "\"4\"", Err("numeric instance is lower than the required minimum (minimum: 5, found: 4)")),
+            (
+                r#"{"type": "array", "items": [{"type": "string"}], "additionalItems": {"type": "number"}}"#,
+                r#"[1, "2"]"#,
+                Ok(r#"["1",2]"#),
+            ),
+            (
+                r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}, "b": {}}}"#,
+                r#"{"a": 1, "b": "2", "c": "3"}"#,
+                Ok(r#"{"a":["1"],"b":"2","c":"3"}"#),
+            ),
+            (
+                r#"{"type": "object", "patternProperties": {"^n": {"type": "number"}}, "additionalProperties": {"type": "string"}}"#,
+                r#"{"n1": "1", "x": 2}"#,
+                Ok(r#"{"n1":1,"x":"2"}"#),
+            ),
+            (
+                r#"{"type": "object", "required": ["a"]}"#,
+                "{}",
+                Err(
+                    r#"Input object : {} does not contains all the elements required in the schema : {"type":"object","required":["a"]}"#,
+                ),
+            ),
+            (
+                r#"{"type": "integer", "minimum": "5"}"#,
+                "\"4\"",
+                Err("numeric instance is lower than the required minimum (minimum: 5, found: 4)"),
+            ),
             (r#"{"properties": {}}"#, "{}", Err("the JSON schema names no type")),
             ("true", "\"x\"", Ok("\"x\"")),
         ] {

@@ -79,7 +79,6 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             return None;
         }
     }
-    static NUMBERS: AtomicU64 = AtomicU64::new(0);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     Some(Box::new(Script { number, library, entry, at: el.place() }))
 }
@@ -104,6 +103,29 @@ fn is_identifier(name: &str) -> bool {
     let fits = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
     name.starts_with(|first: char| !first.is_ascii_digit()) && !name.is_empty() && name.chars().all(fits)
 }
+
+/// JavaScript that another mediator brings along, in the same sandbox.
+pub(crate) struct Embedded(Script);
+
+impl Embedded {
+    /// `library` is evaluated once for each core, `entry` is the body of a function of `mc` that runs for
+    /// each message. `Err` says what is wrong with the text.
+    pub(crate) fn new(library: Vec<Arc<str>>, entry: &str, at: Place) -> Result<Embedded, String> {
+        for text in library.iter().map(|text| &**text).chain([entry]) {
+            sandbox::check(text)?;
+        }
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Ok(Embedded(Script { number, library, entry: Entry::Inline(entry.into()), at }))
+    }
+
+    /// Runs it on the exchange's message.
+    pub(crate) fn run(&self, exchange: &mut Exchange) -> Result<(), String> {
+        sandbox::run(&self.0, exchange)
+    }
+}
+
+/// Scripts are kept by their number.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl Mediator for Script {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {

@@ -31,7 +31,8 @@ struct Place(Arc<Places>);
 
 impl Places {
     fn take(self: &Arc<Places>, limit: i64) -> Option<Place> {
-        let taken = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| (taken < limit).then_some(taken + 1));
+        let taken =
+            self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| (taken < limit).then_some(taken + 1));
         taken.ok().map(|_| Place(self.clone()))
     }
 }
@@ -106,7 +107,10 @@ fn rules_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Rules {
                     source.root().map(|root| Policy::read(&root))
                 }
                 Err(error) => {
-                    cx.warn(resource.at.clone(), format!("the throttle policy `{key}` is not well-formed XML: {error}"));
+                    cx.warn(
+                        resource.at.clone(),
+                        format!("the throttle policy `{key}` is not well-formed XML: {error}"),
+                    );
                     return Rules::Missing(key.into());
                 }
             }

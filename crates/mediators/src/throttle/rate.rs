@@ -62,7 +62,10 @@ mod tests {
     #[test]
     fn a_unit_of_time_begins_with_its_first_request() {
         let rate = Rate::new(2, Duration::from_millis(100), Duration::ZERO);
-        check(&rate, &[(0, true), (10, true), (20, false), (99, false), (100, true), (150, true), (199, false), (200, true)]);
+        check(
+            &rate,
+            &[(0, true), (10, true), (20, false), (99, false), (100, true), (150, true), (199, false), (200, true)],
+        );
     }
 
     #[test]
