@@ -17,7 +17,6 @@ mod clone;
 mod conditional_router;
 mod dblookup;
 mod dbreport;
-mod datamapper;
 mod drop;
 mod enrich;
 mod filter;
@@ -26,8 +25,8 @@ mod handlers;
 mod header;
 mod in_out;
 mod iterate;
-mod later;
 mod jsontransform;
+mod later;
 mod log;
 mod loopback;
 mod makefault;
@@ -79,7 +78,6 @@ pub const MEDIATORS: &[MediatorKind] = &[
     conditional_router::KIND,
     dblookup::KIND,
     dbreport::KIND,
-    datamapper::KIND,
     drop::KIND,
     enrich::KIND,
     filter::KIND,
@@ -116,7 +114,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
 ];
 
 /// Mediators of the original that are not built yet.
-pub const KNOWN: &[&str] = &["opa"];
+pub const KNOWN: &[&str] = &["datamapper", "opa"];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry = Registry {

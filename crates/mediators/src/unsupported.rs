@@ -47,14 +47,8 @@ pub const UNSUPPORTED: &[Unsupported] = &[
         "sends an event to a monitor of the maker",
         "requests are counted on the metrics port",
     ),
-    refused("router", "chooses targets by expressions", "use <switch>, <filter> or <conditionalRouter>"),
     refused("rule", "runs rules of Drools, an engine in Java", "use <switch>, <filter> or <script>"),
     refused("sampler", "keeps messages back to a rate, in queues of Java", "use <throttle>"),
     refused("smooks", "transforms with Smooks, an engine in Java", "use <xslt>, <payloadFactory> or <script>"),
     refused("spring", "runs a bean of a Spring container, which is Java", JAVA),
-    refused(
-        "xquery",
-        "transforms with XQuery, and there is no engine for it yet",
-        "use <xslt>, <payloadFactory> or <script>",
-    ),
 ];

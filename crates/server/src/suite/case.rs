@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use penstock_engine::database::Databases;
 use penstock_engine::ports::{Environment, Level, LogSink, Outbound, Record, Request, Service};
 use penstock_engine::route::Entry;
 use penstock_engine::{Core, Current, Dispatcher, Exchange, Metrics, run_alone};
@@ -79,6 +80,8 @@ pub struct Bench {
     pub mocks: Rc<Vec<Mock>>,
     /// The surroundings.
     pub environment: Arc<Environment>,
+    /// The databases of the configuration; what stands in for others lasts as long as the suite.
+    pub databases: Arc<dyn Databases>,
 }
 
 /// What assertions look at.
@@ -103,6 +106,7 @@ pub async fn run(case: &Case, bench: &Bench) -> CaseReport {
         Arc::new(Metrics::default()),
         bench.current.clone(),
     );
+    core.set_databases(bench.databases.clone());
     let service: Rc<dyn Service> = Dispatcher::new(core.clone());
     outbound.serve_own(&service);
     let mut outcome = match &bench.tested {

@@ -25,6 +25,7 @@ use penstock_compile::{Diagnostic, Input, InputKind, Severity};
 use penstock_engine::endpoint::{Endpoint, EndpointKind};
 use penstock_engine::ports::Environment;
 use penstock_engine::{Current, Program};
+use penstock_transports::sql::Sql;
 
 use crate::build::{self, BuildOptions, Built};
 use crate::config::{Settings, Surroundings};
@@ -132,6 +133,7 @@ impl Runner<'_> {
             tested,
             mocks: Rc::new(mocks),
             environment: Arc::new(self.environment()),
+            databases: Arc::new(Sql::new(self.options.settings.databases.clone(), Arc::default())),
         };
         self.cases(suite, &bench);
     }
