@@ -20,7 +20,7 @@ pub(crate) fn answer(exchange: &mut Exchange, fault: &Fault) -> Message {
         Speech::Soap11 => (
             "text/xml; charset=UTF-8",
             format!(
-                "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><soapenv:Fault>\
+                "<?xml version='1.0' encoding='UTF-8'?><soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><soapenv:Fault>\
                  <faultcode>soapenv:Server</faultcode><faultstring>{}</faultstring><detail><code>{}</code></detail>\
                  </soapenv:Fault></soapenv:Body></soapenv:Envelope>",
                 escape(text),
@@ -30,7 +30,7 @@ pub(crate) fn answer(exchange: &mut Exchange, fault: &Fault) -> Message {
         Speech::Soap12 => (
             "application/soap+xml; charset=UTF-8",
             format!(
-                "<soapenv:Envelope xmlns:soapenv=\"http://www.w3.org/2003/05/soap-envelope\"><soapenv:Body><soapenv:Fault>\
+                "<?xml version='1.0' encoding='UTF-8'?><soapenv:Envelope xmlns:soapenv=\"http://www.w3.org/2003/05/soap-envelope\"><soapenv:Body><soapenv:Fault>\
                  <soapenv:Code><soapenv:Value>soapenv:Receiver</soapenv:Value></soapenv:Code><soapenv:Reason>\
                  <soapenv:Text xml:lang=\"en\">{}</soapenv:Text></soapenv:Reason><soapenv:Detail><code>{}</code></soapenv:Detail>\
                  </soapenv:Fault></soapenv:Body></soapenv:Envelope>",

@@ -125,6 +125,7 @@ fn to_utf8(exchange: &mut Exchange) {
 
 fn wrapped(payload: &[u8], soap: SoapVersion, header: Option<&Envelope>) -> Vec<u8> {
     let mut out = Vec::with_capacity(payload.len() + 256);
+    out.extend_from_slice(penstock_message::SOAP_DECLARATION);
     out.extend_from_slice(format!("<{SOAP_PREFIX}:Envelope xmlns:{SOAP_PREFIX}=\"{}\">", soap.namespace()).as_bytes());
     if let Some((envelope, header)) = header.and_then(|envelope| Some((envelope, envelope.header?))) {
         penstock_xml::write_to(&mut out, &envelope.document, header, &penstock_xml::WriteOptions::default());

@@ -17,7 +17,7 @@ mod stream;
 mod value;
 
 pub use body::{Body, BodyError, Form};
-pub use convert::{Conversion, Output, RawXml, Shape, write_fragment};
+pub use convert::{Conversion, Output, RawXml, SOAP_DECLARATION, Shape, write_fragment};
 pub use envelope::{Envelope, SoapVersion};
 pub use headers::{HeaderBlock, Headers};
 pub use media::MediaType;

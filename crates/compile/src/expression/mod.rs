@@ -284,6 +284,11 @@ impl InlineText {
         }
     }
 
+    /// The same as a part of a text of JSON, which stands in a string of it or not.
+    pub fn placed(self, in_string: bool) -> InlineText {
+        InlineText { template: self.template.placed(in_string), ..self }
+    }
+
     /// The text for a message. What fails becomes nothing, with a line in the log.
     pub fn text(&self, exchange: &mut Exchange) -> String {
         let options = exchange.program().conversion.mapping.clone();

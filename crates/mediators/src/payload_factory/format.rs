@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use penstock_compile::{Compiler, Element, Expression, NameKind};
+use penstock_compile::expression::synapse::Escape;
+use penstock_compile::{Compiler, Element, Expression, InlineText, NameKind};
 use penstock_engine::{Needs, Place};
 use penstock_xml::{Document, NodeId, NodeKind, WriteOptions};
 
@@ -35,6 +36,8 @@ pub enum Piece {
         /// It stands inside a tag.
         attribute: bool,
     },
+    /// `${…}` whose value is escaped for what the format is: between tags, in a string of JSON.
+    Inline(InlineText),
     /// `${…}`.
     Expression {
         /// What.
@@ -54,9 +57,10 @@ impl Format {
         }
         let expressions = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Expression { expression, .. } => Some(expression),
-            Piece::Text(_) | Piece::Argument { .. } => None,
+            Piece::Text(_) | Piece::Argument { .. } | Piece::Inline(_) => None,
         });
-        template::needs_of(expressions) != Needs::Nothing
+        let reads = |piece: &Piece| matches!(piece, Piece::Inline(text) if text.needs() != Needs::Nothing);
+        template::needs_of(expressions) != Needs::Nothing || self.pieces.iter().any(reads)
     }
 }
 
@@ -236,6 +240,18 @@ impl Cutter<'_, '_, '_> {
 
     fn expression(&mut self, text: &str) -> Option<()> {
         let text = if self.media == Media::Xml { unescape(text) } else { text.to_owned() };
+        let escape = match self.media {
+            // Nodes of a path stand for their text here, see `insert::expression`.
+            _ if text.contains("xpath(") => None,
+            Media::Json if self.in_string => Some(Escape::Json),
+            Media::Xml if !self.in_tag => Some(Escape::Xml),
+            _ => None,
+        };
+        if let Some(escape) = escape {
+            let inline = InlineText::compile(self.cx, self.el, &text, escape, self.at.clone())?;
+            self.pieces.push(Piece::Inline(inline.placed(self.in_string)));
+            return Some(());
+        }
         let expression = Expression::compile(self.cx, self.el, &text, self.at.clone())?;
         self.pieces.push(Piece::Expression { expression, quoted: self.in_string, attribute: self.in_tag });
         Some(())

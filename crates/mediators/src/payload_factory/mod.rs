@@ -91,6 +91,7 @@ impl PayloadFactory {
                     };
                     insert::argument(&mut out, &given, self.media, *quoted, *attribute);
                 }
+                Piece::Inline(text) => out.push_str(&text.text(exchange)),
                 Piece::Expression { expression, quoted, attribute } => {
                     let value = expression.value(exchange)?;
                     let path = expression.text.contains("xpath(");

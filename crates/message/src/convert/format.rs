@@ -258,13 +258,21 @@ fn write_xml(
     Ok(output)
 }
 
+/// What the original writes before every envelope, and before no other XML.
+pub const SOAP_DECLARATION: &[u8] = b"<?xml version='1.0' encoding='UTF-8'?>";
+
 /// The envelope itself, in a version of SOAP.
 fn whole(envelope: &Envelope, version: SoapVersion) -> Vec<u8> {
-    if envelope.soap.namespace() == version.namespace() {
-        return to_vec(&envelope.document, envelope.envelope, &WriteOptions::default());
-    }
-    let converted = soap::convert(envelope, version);
-    to_vec(&converted, Document::ROOT, &WriteOptions::default())
+    let converted;
+    let (document, node) = if envelope.soap.namespace() == version.namespace() {
+        (&*envelope.document, envelope.envelope)
+    } else {
+        converted = soap::convert(envelope, version);
+        (&converted, Document::ROOT)
+    };
+    let mut out = SOAP_DECLARATION.to_vec();
+    penstock_xml::write_to(&mut out, document, node, &WriteOptions::default());
+    out
 }
 
 /// The payload as text: without its element when that only stands for text.

@@ -16,7 +16,7 @@ mod tests;
 use penstock_json::mapping;
 use penstock_xml::Limits;
 
-pub use format::write_fragment;
+pub use format::{SOAP_DECLARATION, write_fragment};
 pub use peek::RawXml;
 
 use crate::Form;

@@ -64,6 +64,16 @@ impl Template {
         Ok(Template { parts })
     }
 
+    /// The same as a part of a text of JSON; `in_string` says whether the part stands in a string of it.
+    pub fn placed(mut self, in_string: bool) -> Template {
+        for part in &mut self.parts {
+            if let Part::Expression { quoted, .. } = part {
+                *quoted ^= in_string;
+            }
+        }
+        self
+    }
+
     /// Whether a text contains an expression at all.
     pub fn is_one(text: &str) -> bool {
         text.contains("${")
