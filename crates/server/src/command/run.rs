@@ -129,7 +129,7 @@ pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Res
     let cannot = |cause| Failure::from(crate::load::LoadError { path: file.to_owned(), cause });
     let text = std::fs::read_to_string(file).map_err(cannot)?;
     let lookup = |name: &str| surroundings.variables.get(name).cloned();
-    let found = config::read(&file.display().to_string(), &text, config::dialect_of(file), &lookup);
+    let found = config::read(&file.display().to_string(), &text, config::dialect_of(file, &text), &lookup);
     for diagnostic in &found.diagnostics {
         serve::say(&format!("{diagnostic}\n"));
     }

@@ -12,6 +12,8 @@ use super::value::Value;
 pub enum Dialect {
     /// `penstock.toml`. A key that is not known is an error.
     Penstock,
+    /// `config.toml` of Choreo Connect, by the same rule.
+    ChoreoConnect,
     /// `deployment.toml` of Micro Integrator. A key that has no meaning here is ignored and listed.
     MicroIntegrator,
 }
@@ -292,6 +294,8 @@ fn all(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
     let tables: &[&'static [Key]] = match dialect {
         Dialect::Penstock => &[PENSTOCK, super::gateway::KEYS, super::security::KEYS, super::traffic::KEYS],
         Dialect::MicroIntegrator => &[MICRO_INTEGRATOR],
+        // Its keys are ours under other names.
+        Dialect::ChoreoConnect => &[],
     };
     tables.iter().flat_map(|table| table.iter())
 }
@@ -365,6 +369,7 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
         Dialect::MicroIntegrator => {
             &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
         }
+        Dialect::ChoreoConnect => &[],
     };
     tables.iter().find_map(|(prefix, table)| {
         let name = path.strip_prefix(prefix)?;

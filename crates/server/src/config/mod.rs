@@ -5,6 +5,7 @@
 //!
 //! Start reading at [`Settings`] and [`read`].
 
+mod choreo_connect;
 mod databases;
 mod environment;
 mod gateway;
@@ -49,8 +50,11 @@ impl Configuration {
     }
 }
 
-/// The dialect of a file, by its name.
-pub fn dialect_of(path: &Path) -> Dialect {
+/// The dialect of a file, by what is in it and by its name.
+pub fn dialect_of(path: &Path, text: &str) -> Dialect {
+    if choreo_connect::is_one(text) {
+        return Dialect::ChoreoConnect;
+    }
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     if name.contains("deployment") { Dialect::MicroIntegrator } else { Dialect::Penstock }
 }
@@ -136,6 +140,9 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>, dialect: Dialect) {
+        if dialect == Dialect::ChoreoConnect {
+            return self.entry_of_choreo_connect(path, offset, value);
+        }
         if path == "secrets" {
             return;
         }
@@ -161,10 +168,59 @@ impl Reader<'_> {
             }
             (DeValue::Table(table), _) => self.table(path, table, dialect),
             (_, Dialect::MicroIntegrator) => self.ignored.push((offset, path.to_owned())),
-            (_, Dialect::Penstock) => {
+            (_, Dialect::Penstock | Dialect::ChoreoConnect) => {
                 let hint = meant(path, dialect).map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
                 self.error(offset, format!("unknown key `{path}`{hint}"));
             }
+        }
+    }
+
+    /// A key of Choreo Connect, under the name it has here.
+    fn entry_of_choreo_connect(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>) {
+        if let Some(ours) = choreo_connect::ours(path) {
+            match self.list(value) {
+                Some(text) if choreo_connect::says_nothing(ours, &text) => {}
+                Some(text) => self.set(ours, value.span().start, &text),
+                None => self.error(value.span().start, format!("`{path}` must be a single value or a list")),
+            }
+            return;
+        }
+        match value.get_ref() {
+            DeValue::Table(table) => self.table(path, table, Dialect::ChoreoConnect),
+            DeValue::Array(tables) => {
+                for item in tables.iter() {
+                    let DeValue::Table(table) = item.get_ref() else {
+                        self.ignored.push((offset, path.to_owned()));
+                        break;
+                    };
+                    let mut entries = Vec::new();
+                    for (name, value) in table {
+                        if let Some(text) = self.list(value) {
+                            entries.push((name.get_ref().to_string(), text));
+                        }
+                    }
+                    match choreo_connect::table(path, &entries) {
+                        Some(found) => found.iter().for_each(|(ours, text)| self.set(ours, item.span().start, text)),
+                        None => self.ignored.push((offset, path.to_owned())),
+                    }
+                }
+            }
+            _ => self.ignored.push((offset, path.to_owned())),
+        }
+    }
+
+    /// Sets a key of ours that another dialect has under another name.
+    fn set(&mut self, ours: &str, offset: usize, text: &Value) {
+        let settings = &mut self.configuration.settings;
+        let outcome = match keys::find(ours, Dialect::Penstock) {
+            Some(key) => (key.set)(settings, text),
+            None => match keys::map_entry(ours, Dialect::Penstock) {
+                Some(map) => map.set(settings, text).map(drop),
+                None => Err("is not known".to_owned()),
+            },
+        };
+        if let Err(message) = outcome {
+            self.error(offset, format!("`{ours}` {message}"));
         }
     }
 
