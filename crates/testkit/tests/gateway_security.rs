@@ -587,6 +587,7 @@ fn keys_are_for_production_or_for_the_sandbox() {
     let reply = ask(&mut client, &keys[1]);
     refused(&reply, 401, "900901");
     assert_eq!(reply.json()["error_description"], "Sandbox key offered to an API with no sandbox endpoint");
+    assert!(reply.header("www-authenticate").is_some());
 }
 
 #[test]

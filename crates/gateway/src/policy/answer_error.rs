@@ -42,12 +42,29 @@ impl Mediator for AnswerError {
             (Form::Json, ErrorStyle::ApiManager) => ("application/json", api_manager(&told)),
             (Form::Json, ErrorStyle::ChoreoConnect) => ("application/json", choreo_connect(&told)),
         };
+        if told.status == 401 {
+            challenge(exchange, style);
+        }
         let mut headers = Headers::new();
         headers.set("content-type", content_type);
         let (body, status) = (Body::bytes(body), told.status);
         exchange.message = Message { headers, body, status, ..Message::default() };
         Ok(Flow::Respond)
     }
+}
+
+/// RFC 9110 §15.5.2: a 401 says how to do better. What refused the credentials may have said it already.
+fn challenge(exchange: &mut Exchange, style: ErrorStyle) {
+    const NAME: &str = "WWW-Authenticate";
+    if exchange.reply_headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(NAME)) {
+        return;
+    }
+    let realm = match style {
+        ErrorStyle::ChoreoConnect => "Bearer realm=\"Choreo Connect\"",
+        ErrorStyle::ApiManager => "OAuth2 realm=\"WSO2 API Manager\"",
+    };
+    let problem = "error=\"invalid_token\", error_description=\"The provided token is invalid\"";
+    exchange.reply_headers.push((NAME.into(), format!("{realm}, {problem}").into()));
 }
 
 impl AnswerError {
