@@ -1,6 +1,7 @@
 //! What the policies of one request know of it and tell each other.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub struct CallContext {
 }
 
 /// Who calls.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Caller {
     /// `JWT`, `API Key`, `Internal Key`, or empty when nobody asked.
     pub token_type: &'static str,
@@ -71,6 +72,13 @@ pub(crate) fn nothing() -> Arc<str> {
         static NOTHING: Arc<str> = Arc::from("");
     }
     NOTHING.with(Arc::clone)
+}
+
+/// Says who it is and not what proves it.
+impl fmt::Debug for Caller {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Caller({} of application `{}`)", self.token_type, self.application_name)
+    }
 }
 
 impl Default for Caller {

@@ -117,3 +117,43 @@ impl<H: Hasher> Hasher for TailHasher<H> {
         self.0.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::security::config::Issuer;
+    use crate::security::token::Kind;
+
+    fn verified(token: &str, jti: &str) -> Rc<Verified> {
+        let claims = serde_json::json!({"exp": 1, "jti": jti});
+        let claims = claims.as_object().cloned().unwrap_or_default();
+        Rc::new(Verified::read(Kind::Jwt, token.into(), claims, &Issuer::default()).unwrap())
+    }
+
+    #[test]
+    fn what_is_used_stays_and_the_rest_is_forgotten() {
+        let epoch = Epoch { verifier: u64::MAX, revocations: 0, is_revoked: &|_| false };
+        put(epoch, verified("used", "u"));
+        put(epoch, verified("unused", "v"));
+        for number in 0..3 * GENERATION_MAX {
+            put(epoch, verified(&format!("token {number}"), "x"));
+            if number % 1000 == 0 {
+                assert!(get(epoch, "used").is_some(), "{number}");
+            }
+        }
+        assert!(get(epoch, "unused").is_none() && get(epoch, "token 0").is_none());
+        CACHE.with_borrow(|cache| assert!(cache.young.len() + cache.old.len() <= 2 * GENERATION_MAX));
+        // Same end, other beginning: another token.
+        assert!(get(epoch, "xused").is_none());
+    }
+
+    #[test]
+    fn revoked_tokens_and_those_of_another_configuration_are_dropped() {
+        let epoch = Epoch { verifier: u64::MAX - 1, revocations: 0, is_revoked: &|_| false };
+        put(epoch, verified("a", "a"));
+        put(epoch, verified("b", "b"));
+        let later = Epoch { revocations: 1, is_revoked: &|jti| jti == "a", ..epoch };
+        assert!(get(later, "a").is_none() && get(later, "b").is_some());
+        assert!(get(Epoch { verifier: u64::MAX - 2, ..later }, "b").is_none());
+    }
+}
