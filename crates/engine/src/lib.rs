@@ -39,7 +39,6 @@ pub use crate::core::{Core, Current, Loaded};
 pub use alone::{Alone, run_alone};
 pub use exchange::{Direction, Exchange, ReplyCell};
 pub use family::Family;
-pub use shared::Shared;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
 pub use mediator::{
     Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Mediator, Needs, Resume, Sequence,
@@ -49,4 +48,5 @@ pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter};
 pub use secrets::Secrets;
 pub use serve::Dispatcher;
+pub use shared::Shared;
 pub use trace::Trace;

@@ -301,12 +301,28 @@ async fn transmit(
     let outbound = exchange.core.outbound.clone();
     exchange.sent = true;
     let mut reply = Box::new(outbound.send(outgoing).await?);
+    relocate(exchange, &mut reply);
     let strict = exchange.message.properties.is_true("FORCE_ERROR_ON_SOAP_FAULT")
         || exchange.message.axis2.is_true("FORCE_ERROR_ON_SOAP_FAULT");
     if strict {
         Box::pin(refuse_soap_fault(exchange, &mut reply)).await?;
     }
     Ok(reply)
+}
+
+/// The original answers with a `Location` on itself, unless the answer creates something or redirects.
+fn relocate(exchange: &Exchange, reply: &mut Message) {
+    if matches!(reply.status, 201 | 301 | 302 | 303 | 307) {
+        return;
+    }
+    let Some(location) = reply.headers.get("Location") else { return };
+    let path = match location.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => location.trim_start_matches('/'),
+    };
+    let scheme = if exchange.client.line.secure { "https" } else { "http" };
+    let own = format!("{scheme}://{}/{path}", exchange.client.local);
+    reply.headers.set("Location", own);
 }
 
 /// `FORCE_ERROR_ON_SOAP_FAULT`: a SOAP fault from the backend is a fault here.
