@@ -57,7 +57,7 @@ pub struct Exchange {
     /// Fields that go on the answer whatever becomes of it (`Access-Control-Allow-Origin`).
     pub reply_headers: Vec<(Arc<str>, Arc<str>)>,
     /// What is given back when the exchange and all its branches are over, by name: a place in a throttle.
-    pub held: Rc<std::cell::RefCell<Vec<(Arc<str>, Box<dyn std::any::Any>)>>>,
+    pub held: Rc<std::cell::RefCell<Vec<Held>>>,
     /// What the router of a managed API noted for the mediators of its operation.
     pub extension: Option<Rc<dyn std::any::Any>>,
     /// What it ran so far, while somebody who may wants to know. Branches have none.
@@ -80,6 +80,9 @@ pub struct Exchange {
     pub(crate) sent: bool,
     pub(crate) one_way: bool,
 }
+
+/// Something an exchange holds, by name; dropping it gives it back.
+pub type Held = (Arc<str>, Box<dyn std::any::Any>);
 
 /// Where the answer to the client is put; the first one wins.
 #[derive(Default)]

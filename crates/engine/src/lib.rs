@@ -37,7 +37,7 @@ mod wait;
 
 pub use crate::core::{Core, Current, Loaded};
 pub use alone::{Alone, run_alone};
-pub use exchange::{Direction, Exchange, ReplyCell};
+pub use exchange::{Direction, Exchange, Held, ReplyCell};
 pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
 pub use mediator::{

@@ -4,11 +4,13 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+type Entry = Arc<dyn Any + Send + Sync>;
+
 /// Things by kind and name. Mediators take theirs when they are compiled; a lookup for each message
 /// would be a lock on its path.
 #[derive(Default)]
 pub struct Shared {
-    entries: RwLock<HashMap<(TypeId, Arc<str>), Arc<dyn Any + Send + Sync>>>,
+    entries: RwLock<HashMap<(TypeId, Arc<str>), Entry>>,
 }
 
 impl Shared {
