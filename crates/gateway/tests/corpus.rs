@@ -1,8 +1,6 @@
 //! Every definition and descriptor of the corpus loads, or is refused for a reason that is in it. Runs when the corpus
 //! stands beside the workspace, and says so when it does not. `--nocapture` prints the table.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test prints its table and may fail anywhere")]
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -10,7 +10,10 @@ use super::{Import, Project, ProjectFile, hint};
 
 const FOLDER: &str = "Policies";
 
-type Definitions = HashMap<(Arc<str>, Arc<str>), Arc<PolicyDefinition>>;
+/// Name and version.
+type Key = (Arc<str>, Arc<str>);
+
+type Definitions = HashMap<Key, Arc<PolicyDefinition>>;
 
 impl Import<'_> {
     /// Gives every use of a policy its definition, when the project has one.
@@ -52,7 +55,7 @@ impl Import<'_> {
     }
 
     /// A specification: name, version and attributes.
-    fn specification(&mut self, file: &ProjectFile) -> Option<((Arc<str>, Arc<str>), PolicyDefinition)> {
+    fn specification(&mut self, file: &ProjectFile) -> Option<(Key, PolicyDefinition)> {
         let document = match parse(&file.file, &file.bytes) {
             Ok(document) => document,
             Err((at, message)) => {

@@ -1,4 +1,4 @@
-use penstock_catalog::{Api, Operation as Described};
+use penstock_catalog::{Api, Operation as CatalogOperation};
 
 use super::*;
 
@@ -6,14 +6,21 @@ fn site(name: &str, base: &str, method: &str, path: &str) -> Arc<Site> {
     Arc::new(Site {
         api: Arc::new(Api { name: name.into(), base_path: base.into(), ..Api::default() }),
         base_path: base.into(),
-        operation: Arc::new(Described { method: method.into(), path: path.into(), ..Described::default() }),
+        operation: Arc::new(CatalogOperation {
+            method: method.into(),
+            path: path.into(),
+            ..CatalogOperation::default()
+        }),
         pattern: PathPattern::parse(path),
         methods: method.into(),
     })
 }
 
-/// A router of (name, base, hosts, operations), without a compiler: nothing of it is run.
-fn router(apis: &[(&str, &str, &[&str], &[(&str, &str)])]) -> ApiRouter {
+/// Name, base path, hosts, operations.
+type Described<'a> = (&'a str, &'a str, &'a [&'a str], &'a [(&'a str, &'a str)]);
+
+/// A router without a compiler: nothing of it is run.
+fn router(apis: &[Described<'_>]) -> ApiRouter {
     let mut bases: HashMap<Arc<str>, Vec<Served>> = HashMap::new();
     for (name, base, hosts, operations) in apis {
         let target =

@@ -68,8 +68,22 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key { name: "gateway.http_port", kind: PORT, set: |settings, value| Ok(of(settings).http_port = value.port()?) },
-    Key { name: "gateway.https_port", kind: PORT, set: |settings, value| Ok(of(settings).https_port = value.port()?) },
+    Key {
+        name: "gateway.http_port",
+        kind: PORT,
+        set: |settings, value| {
+            of(settings).http_port = value.port()?;
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.https_port",
+        kind: PORT,
+        set: |settings, value| {
+            of(settings).https_port = value.port()?;
+            Ok(())
+        },
+    },
     Key {
         name: "gateway.error_style",
         kind: TEXT,
@@ -85,7 +99,10 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.soap_errors",
         kind: FLAG,
-        set: |settings, value| Ok(of(settings).soap_errors = value.flag()?),
+        set: |settings, value| {
+            of(settings).soap_errors = value.flag()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.compat",
@@ -102,52 +119,82 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.default_vhost",
         kind: TEXT,
-        set: |settings, value| Ok(of(settings).default_vhost = value.text().to_ascii_lowercase()),
+        set: |settings, value| {
+            of(settings).default_vhost = value.text().to_ascii_lowercase();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.route_timeout",
         kind: TIME,
-        set: |settings, value| Ok(of(settings).route_timeout = value.duration("s")?),
+        set: |settings, value| {
+            of(settings).route_timeout = value.duration("s")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.cors.enabled",
         kind: FLAG,
-        set: |settings, value| Ok(of(settings).cors.enabled = value.flag()?),
+        set: |settings, value| {
+            of(settings).cors.enabled = value.flag()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.cors.origins",
         kind: LIST,
-        set: |settings, value| Ok(of(settings).cors.origins = value.list()),
+        set: |settings, value| {
+            of(settings).cors.origins = value.list();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.cors.methods",
         kind: LIST,
-        set: |settings, value| Ok(of(settings).cors.methods = value.list()),
+        set: |settings, value| {
+            of(settings).cors.methods = value.list();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.cors.headers",
         kind: LIST,
-        set: |settings, value| Ok(of(settings).cors.headers = value.list()),
+        set: |settings, value| {
+            of(settings).cors.headers = value.list();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.cors.expose_headers",
         kind: LIST,
-        set: |settings, value| Ok(of(settings).cors.expose_headers = value.list()),
+        set: |settings, value| {
+            of(settings).cors.expose_headers = value.list();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.cors.credentials",
         kind: FLAG,
-        set: |settings, value| Ok(of(settings).cors.credentials = value.flag()?),
+        set: |settings, value| {
+            of(settings).cors.credentials = value.flag()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.interceptors.timeout",
         kind: TIME,
-        set: |settings, value| Ok(of(settings).interceptors.timeout = value.duration("s")?),
+        set: |settings, value| {
+            of(settings).interceptors.timeout = value.duration("s")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.interceptors.passthrough_on_error",
         kind: FLAG,
-        set: |settings, value| Ok(of(settings).interceptors.passthrough_on_error = value.flag()?),
+        set: |settings, value| {
+            of(settings).interceptors.passthrough_on_error = value.flag()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.interceptors.reply_size",
@@ -158,22 +205,45 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key { name: "adapter.enabled", kind: FLAG, set: |settings, value| Ok(settings.adapter.enabled = value.flag()?) },
+    Key {
+        name: "adapter.enabled",
+        kind: FLAG,
+        set: |settings, value| {
+            settings.adapter.enabled = value.flag()?;
+            Ok(())
+        },
+    },
     Key {
         name: "adapter.host",
         kind: TEXT,
-        set: |settings, value| Ok(settings.adapter.host = value.number("an IP address")?),
+        set: |settings, value| {
+            settings.adapter.host = value.number("an IP address")?;
+            Ok(())
+        },
     },
-    Key { name: "adapter.port", kind: PORT, set: |settings, value| Ok(settings.adapter.port = value.port()?) },
+    Key {
+        name: "adapter.port",
+        kind: PORT,
+        set: |settings, value| {
+            settings.adapter.port = value.port()?;
+            Ok(())
+        },
+    },
     Key {
         name: "adapter.state",
         kind: TEXT,
-        set: |settings, value| Ok(settings.adapter.state = PathBuf::from(value.text())),
+        set: |settings, value| {
+            settings.adapter.state = PathBuf::from(value.text());
+            Ok(())
+        },
     },
     Key {
         name: "adapter.token_lifetime",
         kind: TIME,
-        set: |settings, value| Ok(settings.adapter.token_lifetime = value.duration("s")?),
+        set: |settings, value| {
+            settings.adapter.token_lifetime = value.duration("s")?;
+            Ok(())
+        },
     },
 ];
 

@@ -14,64 +14,100 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.retry.count_max",
         kind: NUMBER,
-        set: |settings, value| Ok(of(settings).upstream.retry_count_max = value.number("a whole number")?),
+        set: |settings, value| {
+            of(settings).upstream.retry_count_max = value.number("a whole number")?;
+            Ok(())
+        },
     },
     Key { name: "gateway.retry.statuses", kind: LIST, set: retry_statuses },
     Key {
         name: "gateway.retry.base",
         kind: TIME,
-        set: |settings, value| Ok(of(settings).upstream.retry_base = value.duration("ms")?),
+        set: |settings, value| {
+            of(settings).upstream.retry_base = value.duration("ms")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.retry.body",
         kind: SIZE,
-        set: |settings, value| Ok(of(settings).upstream.replay_bytes_max = value.bytes()? as usize),
+        set: |settings, value| {
+            of(settings).upstream.replay_bytes_max = value.bytes()? as usize;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.health.interval",
         kind: TIME,
-        set: |settings, value| Ok(of(settings).upstream.health.interval = value.duration("s")?),
+        set: |settings, value| {
+            of(settings).upstream.health.interval = value.duration("s")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.health.timeout",
         kind: TIME,
-        set: |settings, value| Ok(of(settings).upstream.health.timeout = value.duration("s")?),
+        set: |settings, value| {
+            of(settings).upstream.health.timeout = value.duration("s")?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.health.unhealthy_after",
         kind: NUMBER,
-        set: |settings, value| Ok(of(settings).upstream.health.unhealthy_after = value.positive()? as u32),
+        set: |settings, value| {
+            of(settings).upstream.health.unhealthy_after = value.positive()? as u32;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.health.healthy_after",
         kind: NUMBER,
-        set: |settings, value| Ok(of(settings).upstream.health.healthy_after = value.positive()? as u32),
+        set: |settings, value| {
+            of(settings).upstream.health.healthy_after = value.positive()? as u32;
+            Ok(())
+        },
     },
     Key { name: "gateway.deny", kind: LIST, set: deny },
     Key {
         name: "gateway.limits.headers",
         kind: FLAG,
-        set: |settings, value| Ok(of(settings).limits.tell_what_is_left = value.flag()?),
+        set: |settings, value| {
+            of(settings).limits.tell_what_is_left = value.flag()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.request_body",
         kind: SIZE,
-        set: |settings, value| Ok(of(settings).request_bytes_max = Some(value.bytes()?)),
+        set: |settings, value| {
+            of(settings).request_bytes_max = Some(value.bytes()?);
+            Ok(())
+        },
     },
     Key {
         name: "gateway.compression.enabled",
         kind: FLAG,
-        set: |settings, value| Ok(of(settings).compression.enabled = value.flag()?),
+        set: |settings, value| {
+            of(settings).compression.enabled = value.flag()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.compression.min",
         kind: SIZE,
-        set: |settings, value| Ok(of(settings).compression.bytes_min = value.bytes()?),
+        set: |settings, value| {
+            of(settings).compression.bytes_min = value.bytes()?;
+            Ok(())
+        },
     },
     Key {
         name: "gateway.compression.types",
         kind: LIST,
-        set: |settings, value| Ok(of(settings).compression.types = value.list()),
+        set: |settings, value| {
+            of(settings).compression.types = value.list();
+            Ok(())
+        },
     },
     Key {
         name: "gateway.tracing.endpoint",
@@ -99,7 +135,10 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.tracing.service",
         kind: TEXT,
-        set: |settings, value| Ok(of(settings).tracing.service = value.text().into()),
+        set: |settings, value| {
+            of(settings).tracing.service = value.text().into();
+            Ok(())
+        },
     },
 ];
 

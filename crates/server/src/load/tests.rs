@@ -232,3 +232,44 @@ fn a_local_entry_may_name_a_file() {
     folder.write("transform/t.xslt", "<x/>");
     check(&folder, "e.xml", &["e.xml", "transform/t.xslt = transform/t.xslt -"]);
 }
+
+#[test]
+fn api_projects_are_folders_archives_and_single_files() {
+    let folder = Folder::new("api-projects");
+    let descriptor = "type: api\ndata: {name: A}\n";
+    folder.write("all/a/api.yaml", descriptor);
+    folder.write("all/a/Definitions/swagger.yaml", "openapi: 3.0.1\n");
+    folder.write("all/a/Endpoint-certificates/interceptors/ca.crt", "x");
+    folder.write("all/a/Docs/notes.md", "for people");
+    folder.write("all/a/api_meta.yaml", "name: A\n");
+    folder.write("all/bare.json", "{\"openapi\": \"3.0.1\"}");
+    folder.write("all/events.yaml", "asyncapi: 2.0.0\n");
+    folder.write("all/other.yaml", "a: 1\n");
+    let entries: [(&str, &[u8]); 3] = [
+        ("B-1.0.0/api.json", b"{\"type\": \"api\"}"),
+        ("B-1.0.0/Image/icon.png", b"x"),
+        ("B-1.0.0/Policies/p_v1.j2", b"<log/>"),
+    ];
+    folder.write("all/b.zip", zip(&entries));
+    check(
+        &folder,
+        "all",
+        &[
+            "all/a Definitions/swagger.yaml",
+            "all/a Endpoint-certificates/interceptors/ca.crt",
+            "all/a api.yaml",
+            "all/b.zip Policies/p_v1.j2",
+            "all/b.zip api.json",
+            "all/bare.json ",
+            "all/events.yaml ",
+            "all/other.yaml:1:1: warning: left out: not an artifact; resources belong into a folder `registry` or `resources` \
+             of a project",
+        ],
+    );
+    folder.write("bad.zip", zip(&[("api.yaml", descriptor.as_bytes()), ("../../x", b"y")]));
+    check(
+        &folder,
+        "bad.zip",
+        &["bad.zip:1:1: error: not an API project: the archive is refused: the entry `../../x` points outside it"],
+    );
+}
