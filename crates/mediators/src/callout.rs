@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind, NameKind};
 use penstock_engine::endpoint::{
-    Endpoint, EndpointKind, EndpointPolicy, EndpointState, Format, Leaf, Target as Address,
+    Endpoint, EndpointKind, EndpointPolicy, EndpointState, Format, Leaf, Suspension, Target as Address,
 };
 use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator, Needs, Resume, Side, codes};
 use penstock_message::{Envelope, Form, MediaType, Message, Scope, Value};
@@ -71,12 +71,14 @@ fn destination(el: &Element<'_>, cx: &mut Compiler<'_>) -> Destination {
             let scheme = url.split(':').next().unwrap_or_default();
             cx.warn(place.clone(), format!("the transport `{scheme}` is not there yet; the call will be a fault"));
         }
-        // Without suspension: the original gives the address an endpoint that never leaves.
+        // The original gives an address an endpoint that is never suspended: its codes are those of no error.
+        let suspension =
+            Suspension { mark_codes: vec![u32::MAX], suspend_codes: vec![u32::MAX], ..Suspension::default() };
         return Destination::Endpoint(cx.add_endpoint(Endpoint {
             name: None,
             at: place,
             kind: EndpointKind::Leaf(Box::new(Service(url.into()))),
-            policy: EndpointPolicy::default(),
+            policy: EndpointPolicy { suspension, ..EndpointPolicy::default() },
             state: EndpointState::default(),
         }));
     }
