@@ -48,6 +48,9 @@ pub struct Fault {
     pub message: Arc<str>,
     /// `ERROR_DETAIL`: more, when there is more.
     pub detail: Option<Arc<str>>,
+    /// Whether it is part of the day's work: a limit that is reached, a path that is not there. Nobody is told at the
+    /// usual level of the log, because whoever sends many such requests would write it.
+    pub quiet: bool,
 }
 
 /// `ERROR_CODE`.
@@ -77,7 +80,15 @@ impl Fault {
 
     /// A fault with a code of the table.
     pub fn coded(code: u32, side: Side, message: impl Into<Arc<str>>) -> Fault {
-        Fault { code: FaultCode::Number(code), side, retry: false, at: None, message: message.into(), detail: None }
+        Fault {
+            code: FaultCode::Number(code),
+            side,
+            retry: false,
+            at: None,
+            message: message.into(),
+            detail: None,
+            quiet: false,
+        }
     }
 
     /// The same, worth another try on another endpoint.

@@ -232,13 +232,17 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
     if fault.side == Side::Backend {
         exchange.message.axis2.set("SENDING_FAULT", Value::Boolean(true));
     }
+    let level = if fault.quiet { Level::Debug } else { Level::Warn };
+    if !exchange.core.log.enabled(level) {
+        return;
+    }
     let code = match &fault.code {
         FaultCode::Number(number) => number.to_string(),
         FaultCode::Word(word) => word.to_string(),
     };
     let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
     let text = format!("ERROR_CODE : {code}, ERROR_MESSAGE : {first_line}{at}");
-    exchange.log(Level::Warn, "FaultHandler", &text);
+    exchange.log(level, "FaultHandler", &text);
 }
 
 /// `OUT_ONLY` holds for one send.

@@ -156,6 +156,7 @@ impl From<GatewayError> for Fault {
         let mut fault = Fault::coded(error.code, Side::Client, error.reason.unwrap_or_else(|| row.message.into()));
         // Without one of its own the style decides over the description when the client is told.
         fault.detail = error.description;
+        fault.quiet = matches!(error.code, codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | 900_800..=900_807);
         fault
     }
 }
