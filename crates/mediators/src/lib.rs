@@ -17,6 +17,7 @@ mod clone;
 mod conditional_router;
 mod dblookup;
 mod dbreport;
+mod datamapper;
 mod drop;
 mod enrich;
 mod filter;
@@ -25,8 +26,8 @@ mod handlers;
 mod header;
 mod in_out;
 mod iterate;
-mod jsontransform;
 mod later;
+mod jsontransform;
 mod log;
 mod loopback;
 mod makefault;
@@ -78,6 +79,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
     conditional_router::KIND,
     dblookup::KIND,
     dbreport::KIND,
+    datamapper::KIND,
     drop::KIND,
     enrich::KIND,
     filter::KIND,
@@ -114,7 +116,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
 ];
 
 /// Mediators of the original that are not built yet.
-pub const KNOWN: &[&str] = &["datamapper", "opa"];
+pub const KNOWN: &[&str] = &["opa"];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry = Registry {
