@@ -2,6 +2,7 @@
 
 mod element;
 mod matcher;
+mod skim;
 
 use std::borrow::Cow;
 
@@ -163,7 +164,7 @@ impl Matcher<'_> {
             if self.is_decided() {
                 return Ok(Pass::Known);
             }
-            match reader.advance()? {
+            match self.next_of_interest(reader)? {
                 token @ (Token::Start | Token::Empty) => {
                     let empty = token == Token::Empty;
                     if !self.start_other(reader, empty)

@@ -181,10 +181,10 @@ impl<'p> Matcher<'p> {
         }
         let parent = self.frames[self.frames.len() - 1];
         let applying = (parent.here | parent.below) & self.plan.child_steps;
-        let number = reader.name_number();
-        let (known, missed) = self.misses[number as usize % MISSES];
-        let hopeless = applying == 0 || (known == number && number != 0 && applying & !missed == 0);
-        if !hopeless || self.context_depth.is_some() || parent.below & self.plan.attribute_steps != 0 {
+        if !self.is_hopeless(reader, applying)
+            || self.context_depth.is_some()
+            || parent.below & self.plan.attribute_steps != 0
+        {
             return false;
         }
         if !empty {
@@ -193,12 +193,42 @@ impl<'p> Matcher<'p> {
         true
     }
 
+    /// Whether the element just started is known to pass none of these steps.
+    #[inline]
+    pub(super) fn is_hopeless(&self, reader: &Reader<'_>, applying: Mask) -> bool {
+        let number = reader.name_number();
+        let (known, missed) = self.misses[number as usize % MISSES];
+        applying == 0 || (known == number && number != 0 && applying & !missed == 0)
+    }
+
     #[inline]
     fn push_frame(&mut self, frame: Frame) {
         self.frames.push(frame);
         if self.plan.counters > 0 {
             self.counters.resize(self.counters.len() + self.plan.counters, 0);
         }
+    }
+
+    /// The steps that apply to the children of the innermost element, and those that apply further inside, when nothing
+    /// but start tags can matter now.
+    #[inline]
+    pub(super) fn steps_to_skim_for(&self) -> Option<(Mask, Mask)> {
+        let Frame { here, below } = self.frames[self.frames.len() - 1];
+        let looks_closer = self.in_text
+            || self.context_depth.is_some()
+            || !self.collectors.is_empty()
+            || (here | below) & self.plan.text_steps != 0
+            || below & self.plan.attribute_steps != 0;
+        if looks_closer {
+            return None;
+        }
+        Some(((here | below) & self.plan.child_steps, below & self.plan.child_steps))
+    }
+
+    /// Opens an element that no step matched.
+    pub(super) fn open_unmatched(&mut self) {
+        let below = self.frames[self.frames.len() - 1].below;
+        self.push_frame(Frame { here: 0, below });
     }
 
     /// Remembers which steps the element just started cannot pass.
