@@ -14,18 +14,7 @@ use penstock_xml::{Document, ParseOptions};
 const PERCENT_MIN: usize = 95;
 
 /// Mediators that are about to be there; what only they keep from compiling counts as compiling.
-const COMING: [&str; 10] = [
-    "cache",
-    "callout",
-    "class",
-    "datamapper",
-    "dblookup",
-    "dbreport",
-    "jsontransform",
-    "throttle",
-    "transaction",
-    "validate",
-];
+const COMING: [&str; 1] = ["datamapper"];
 
 const FOLDERS: [&str; 6] = ["api", "proxy", "sequence", "endpoint", "template", "local-entry"];
 
