@@ -55,7 +55,7 @@ fn the_corpus_loads() {
         return;
     }
     let mut all = Vec::new();
-    for folder in ["openapi", "projects", "api-yaml"] {
+    for folder in ["openapi", "projects", "api-yaml", "rest-specs"] {
         files(&corpus.join(folder), &mut all);
     }
     all.sort();

@@ -103,11 +103,20 @@ impl Routes {
     fn list(&self, query: &Query) -> Message {
         let kind = query.get("query").and_then(|filter| filter.strip_prefix("type:").map(str::to_owned));
         let mut apis: Vec<Value> = Vec::new();
-        for service in self.deployer.services() {
+        let services = self.deployer.services();
+        for service in &services {
+            // As its default version an API is served at a shorter path besides.
+            let is_default = services.iter().any(|other| {
+                (&other.name, &other.version, &other.hosts) == (&service.name, &service.version, &service.hosts)
+                    && other.path.len() > service.path.len()
+            });
+            if is_default {
+                continue;
+            }
             if kind.as_ref().is_some_and(|kind| !kind.eq_ignore_ascii_case(service.kind)) {
                 continue;
             }
-            let hosts = if service.hosts.is_empty() { vec!["*".into()] } else { service.hosts };
+            let hosts = if service.hosts.is_empty() { vec!["*".into()] } else { service.hosts.clone() };
             for host in hosts {
                 apis.push(json!({
                     "apiName": service.name,

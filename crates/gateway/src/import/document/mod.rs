@@ -4,6 +4,7 @@
 
 mod item;
 mod json;
+mod outdent;
 mod yaml;
 
 use std::sync::Arc;
@@ -143,6 +144,7 @@ mod tests {
         check("{a: 1, b: c}", "{a@1:2=1,b@1:8=c}");
         check("a: &x [1]\nb: *x\n", "{a@1:1=[1],b@2:1=[1]}");
         check("\u{feff}a:\n", "{a@1:1=}");
+        check("a:\n  - b: 'x\n    y'\n    c: \"p\n  q\"\nd: 1\n", "{a@1:1=[{b@2:5=\"x y\",c@4:5=\"p q\"}],d@6:1=1}");
     }
 
     #[test]

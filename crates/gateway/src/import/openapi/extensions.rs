@@ -59,7 +59,9 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("x-wso2-scopes", Use::Quiet),
     ("x-wso2-example", Use::Quiet),
     ("x-scopes-bindings", Use::Quiet),
-    ("x-wso2-disable-security-level", Use::Quiet),
+    ("x-wso2-curl", Use::Quiet),
+    ("x-wso2-request", Use::Quiet),
+    ("x-wso2-response", Use::Quiet),
     ("x-mediation-script", Use::Idle("replies that are computed by a script are not supported; give examples")),
     (
         "x-wso2-pass-request-payload-to-enforcer",
