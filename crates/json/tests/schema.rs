@@ -103,6 +103,14 @@ fn circles_end() {
     assert!(!schema.is_valid(&Value::Null));
 }
 
+#[test]
+fn an_identifier_may_be_taken_twice() {
+    // The second part has the name, the first keeps its own anchors.
+    let twice = r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "b", "$dynamicAnchor": "x",
+        "$defs": {"t": {"$id": "b", "$dynamicAnchor": "n", "type": "string"}}, "type": "integer"}"#;
+    check(twice, "1", &[]);
+}
+
 /// Runs when the example integrations are there beside the workspace.
 #[test]
 fn example_schemas_compile() {

@@ -28,6 +28,8 @@ struct Spot<'s> {
 struct Compiler<'s> {
     /// Parts with an identifier, by it.
     resources: HashMap<String, (usize, Spot<'s>)>,
+    /// How many there were, those included whose identifier another one took.
+    resource_count: usize,
     anchors: HashMap<String, Spot<'s>>,
     dynamic_anchors: Vec<(usize, String, Spot<'s>)>,
     recursive_anchors: Vec<(usize, Spot<'s>)>,
@@ -64,6 +66,7 @@ const NAMED: [&str; 6] =
 pub(super) fn compile(schema: &Value) -> Result<JsonSchema, Vec<SchemaError>> {
     let mut compiler = Compiler {
         resources: HashMap::new(),
+        resource_count: 1,
         anchors: HashMap::new(),
         dynamic_anchors: Vec::new(),
         recursive_anchors: Vec::new(),
@@ -80,7 +83,7 @@ pub(super) fn compile(schema: &Value) -> Result<JsonSchema, Vec<SchemaError>> {
     compiler.index(&root, 0);
     compiler.node(&root, 0);
     let mut resources: Vec<Resource> = Vec::new();
-    resources.resize_with(compiler.resources.len(), Resource::default);
+    resources.resize_with(compiler.resource_count, Resource::default);
     for (resource, name, spot) in std::mem::take(&mut compiler.dynamic_anchors) {
         let node = compiler.node(&spot, resource);
         resources[resource].dynamic.push((name, node));
@@ -124,7 +127,8 @@ impl<'s> Compiler<'s> {
                 spot.draft = draft_of(spot.value, spot.draft);
                 spot.base = without_fragment(&uri).to_owned();
                 if !spot.pointer.is_empty() {
-                    resource = self.resources.len();
+                    resource = self.resource_count;
+                    self.resource_count += 1;
                 }
                 self.resources.insert(spot.base.clone(), (resource, spot.clone()));
             }
