@@ -533,3 +533,17 @@ fn a_claim_decides() {
         assert_eq!(reply.status, status, "{claims} {parameters:?} {}", reply.text());
     }
 }
+
+/// What was called, and how, is there for sequences.
+#[test]
+fn sequences_know_the_call() {
+    let sequence = r#"<property name="x-seen" scope="transport" expression="fn:concat(get-property('REST_API_CONTEXT'), ' ',
+        get-property('api.ut.api'), ' ', get-property('api.ut.resource'), ' ', get-property('REST_SUB_REQUEST_PATH'), ' ',
+        get-property('query.param.q'), ' ', get-property('uri.var.id'))"/>
+      <property name="REST_URL_POSTFIX" scope="axis2" expression="fn:concat('/moved', get-property('axis2', 'REST_URL_POSTFIX'))"/>
+      <property name="HTTP_METHOD" scope="axis2" value="PATCH"/>"#;
+    let policies = request(vec![defined(using("look", &[]), None, Some(sequence))]);
+    let reply = get(policies, "GET /a/{id}", "/shop/a/7?q=1");
+    let expected = "PATCH /v2/moved/a/7?q=1 [x-client=c foo=bar x-seen=/shop shop /a/{id} /a/7?q=1 1 7] ";
+    assert_eq!(reply.text(), expected);
+}

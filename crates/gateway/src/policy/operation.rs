@@ -8,12 +8,10 @@ use std::sync::Arc;
 
 use penstock_catalog::{Interceptor, PolicyUse};
 use penstock_compile::Compiler;
-use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, SequenceId, Step};
-use penstock_message::Value;
+use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
 
 use super::action::{self, Work};
 use super::definition::{Resolved, resolve};
-use super::facts;
 use super::fault_flow::{BeginFault, EndFault};
 use super::synapse;
 use crate::policy::{PolicyKind, Site};
@@ -156,21 +154,5 @@ struct Policy {
 impl Mediator for Policy {
     fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
         Ok(Flow::Enter(self.sequence))
-    }
-}
-
-/// Gives the parameters of the path to mediators of Synapse, as its APIs do.
-pub(super) struct PathParameters;
-
-impl Mediator for PathParameters {
-    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let context = CallContext::of(exchange)?;
-        for (name, value) in context.site.pattern.parameters.iter().zip(&context.path_values) {
-            exchange.message.properties.set(format!("uri.var.{name}"), Value::string(value.as_str()));
-        }
-        if exchange.message.url_postfix.is_none() && exchange.direction == Direction::Request {
-            exchange.message.url_postfix = Some(facts::below_now(exchange, &context.site).into());
-        }
-        Ok(Flow::Next)
     }
 }

@@ -1,5 +1,6 @@
 //! Policies written in Synapse XML: a template, filled with parameters and compiled like every sequence.
 
+mod properties;
 mod render;
 
 pub(super) use render::fill;
@@ -10,9 +11,10 @@ use penstock_catalog::PolicyUse;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
 
+use self::properties::Properties;
 use super::action::{self, Work};
 use super::definition::Sequence;
-use super::operation::{PathParameters, Problem, Stage};
+use super::operation::{Problem, Stage};
 use crate::policy::Site;
 use crate::{Gateway, place};
 
@@ -33,7 +35,7 @@ pub(super) fn compile(
     let Some(mediators) = cx.fragment(&sequence.file, &text) else {
         return Err(Problem::Refuse("its sequence has errors".into()));
     };
-    let prepare = Step { mediator: Box::new(PathParameters), kind: "parameters", at: place(&one.at) };
+    let prepare = Step { mediator: Box::new(Properties::of(site)), kind: "parameters", at: place(&one.at) };
     let prepared = cx.add_sequence(vec![
         prepare,
         Step { mediator: Box::new(Enter(mediators)), kind: "sequence", at: place(&one.at) },
