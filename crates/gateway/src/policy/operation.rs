@@ -15,7 +15,7 @@ use super::definition::{Resolved, resolve};
 use super::fault_flow::{BeginFault, EndFault};
 use super::synapse;
 use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, ErrorStyle, Gateway, place};
+use crate::{ErrorStyle, Gateway, place};
 
 /// The kind.
 pub const KIND: PolicyKind =
