@@ -20,7 +20,10 @@ impl Service for Protocol {
             let mut message = request.message;
             let host = message.headers.get("Host").unwrap_or("-").to_owned();
             let length = collect(&mut message.body).await.map_or(0, |bytes| bytes.len());
-            text(200, &format!("{} {} {length} {}", request.client.protocol, request.client.line.target(), host.len() > 1))
+            text(
+                200,
+                &format!("{} {} {length} {}", request.client.protocol, request.client.line.target(), host.len() > 1),
+            )
         })
     }
 }
