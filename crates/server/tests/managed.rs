@@ -8,6 +8,7 @@ use std::io::{Cursor, Read, Write};
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use penstock_engine::ports::{Outbound, Outgoing, SendOptions};
@@ -214,6 +215,24 @@ fn apis_are_deployed_over_https_and_survive_a_restart() {
     assert_eq!(client.request("GET", "/books/1.0.0/items/7", &[], b"").status, 200);
     assert_eq!(https.deploy(BASIC, "", &project("books", backend)).0, 409);
     assert_eq!(https.deploy(BASIC, "?override=true", &project("books", backend)).0, 200);
+
+    // Whoever calls while it is replaced notices nothing.
+    let stop = Arc::new(AtomicBool::new(false));
+    let (port, until) = (port_after(&server, "  APIs     http://localhost:"), stop.clone());
+    let caller = std::thread::spawn(move || {
+        let mut client = Connection::open(port);
+        let mut calls = 0;
+        while !until.load(Ordering::Relaxed) {
+            assert_eq!(client.request("GET", "/books/1.0.0/items/7", &[], b"").status, 200);
+            calls += 1;
+        }
+        calls
+    });
+    for _ in 0..10 {
+        assert_eq!(https.deploy(BASIC, "?override=true", &project("books", backend)).0, 200);
+    }
+    stop.store(true, Ordering::Relaxed);
+    assert!(caller.join().unwrap() > 10);
 
     // A broken one changes nothing and is told why.
     let broken = zip(&[("api.yaml", &descriptor("books", backend).replace("/items/*", "items"))]);
