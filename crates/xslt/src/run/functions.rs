@@ -1,9 +1,10 @@
-//! The functions that XSLT adds to XPath, and the common ones of EXSLT.
+//! The table of the functions that stylesheets have beyond XPath, and those that XSLT itself adds. The ones of EXSLT are
+//! in `exslt`.
 
 use penstock_xml::{Document, NodeKind};
 use penstock_xpath::{Atomic, FunctionRef, HostCall, Item, ItemRef, Node, ResultKind, Sequence, XPathError};
 
-use super::Run;
+use super::{Run, exslt};
 use crate::compile::is_ncname;
 use crate::read::{XSL, syntax};
 
@@ -46,25 +47,31 @@ static FUNCTIONS: &[Entry] = &[
     Entry { namespace: "", name: "regex-group", arguments: 1..=1, result: Text, run: regex_group },
     Entry { namespace: "", name: "unparsed-text", arguments: 1..=2, result: Text, run: unparsed_text },
     Entry { namespace: "", name: "unparsed-text-available", arguments: 1..=2, result: Boolean, run: text_available },
-    Entry { namespace: EXSLT_COMMON, name: "node-set", arguments: 1..=1, result: Any, run: node_set },
-    Entry { namespace: XALAN, name: "nodeset", arguments: 1..=1, result: Any, run: node_set },
-    Entry { namespace: XALAN_OLD, name: "nodeset", arguments: 1..=1, result: Any, run: node_set },
-    Entry { namespace: MSXSL, name: "node-set", arguments: 1..=1, result: Any, run: node_set },
-    Entry { namespace: SAXON, name: "node-set", arguments: 1..=1, result: Any, run: node_set },
-    Entry { namespace: EXSLT_COMMON, name: "object-type", arguments: 1..=1, result: Text, run: object_type },
-    Entry { namespace: EXSLT_STRINGS, name: "concat", arguments: 1..=1, result: Text, run: string_concat },
-    Entry { namespace: EXSLT_STRINGS, name: "tokenize", arguments: 1..=2, result: Any, run: string_tokenize },
-    Entry { namespace: EXSLT_STRINGS, name: "split", arguments: 1..=2, result: Any, run: string_split },
-    Entry { namespace: EXSLT_STRINGS, name: "replace", arguments: 3..=3, result: Text, run: string_replace },
-    Entry { namespace: EXSLT_STRINGS, name: "padding", arguments: 1..=2, result: Text, run: string_padding },
-    Entry { namespace: EXSLT_SETS, name: "distinct", arguments: 1..=1, result: Nodes, run: set_distinct },
-    Entry { namespace: EXSLT_SETS, name: "difference", arguments: 2..=2, result: Nodes, run: set_difference },
-    Entry { namespace: EXSLT_SETS, name: "intersection", arguments: 2..=2, result: Nodes, run: set_intersection },
-    Entry { namespace: EXSLT_SETS, name: "has-same-node", arguments: 2..=2, result: Boolean, run: set_has_same },
-    Entry { namespace: EXSLT_MATH, name: "max", arguments: 1..=1, result: Number, run: math_max },
-    Entry { namespace: EXSLT_MATH, name: "min", arguments: 1..=1, result: Number, run: math_min },
-    Entry { namespace: EXSLT_MATH, name: "abs", arguments: 1..=1, result: Number, run: math_abs },
-    Entry { namespace: EXSLT_DATES, name: "date-time", arguments: 0..=0, result: Text, run: date_time },
+    Entry { namespace: EXSLT_COMMON, name: "node-set", arguments: 1..=1, result: Any, run: exslt::node_set },
+    Entry { namespace: XALAN, name: "nodeset", arguments: 1..=1, result: Any, run: exslt::node_set },
+    Entry { namespace: XALAN_OLD, name: "nodeset", arguments: 1..=1, result: Any, run: exslt::node_set },
+    Entry { namespace: MSXSL, name: "node-set", arguments: 1..=1, result: Any, run: exslt::node_set },
+    Entry { namespace: SAXON, name: "node-set", arguments: 1..=1, result: Any, run: exslt::node_set },
+    Entry { namespace: EXSLT_COMMON, name: "object-type", arguments: 1..=1, result: Text, run: exslt::object_type },
+    Entry { namespace: EXSLT_STRINGS, name: "concat", arguments: 1..=1, result: Text, run: exslt::string_concat },
+    Entry { namespace: EXSLT_STRINGS, name: "tokenize", arguments: 1..=2, result: Any, run: exslt::string_tokenize },
+    Entry { namespace: EXSLT_STRINGS, name: "split", arguments: 1..=2, result: Any, run: exslt::string_split },
+    Entry { namespace: EXSLT_STRINGS, name: "replace", arguments: 3..=3, result: Text, run: exslt::string_replace },
+    Entry { namespace: EXSLT_STRINGS, name: "padding", arguments: 1..=2, result: Text, run: exslt::string_padding },
+    Entry { namespace: EXSLT_SETS, name: "distinct", arguments: 1..=1, result: Nodes, run: exslt::set_distinct },
+    Entry { namespace: EXSLT_SETS, name: "difference", arguments: 2..=2, result: Nodes, run: exslt::set_difference },
+    Entry {
+        namespace: EXSLT_SETS,
+        name: "intersection",
+        arguments: 2..=2,
+        result: Nodes,
+        run: exslt::set_intersection,
+    },
+    Entry { namespace: EXSLT_SETS, name: "has-same-node", arguments: 2..=2, result: Boolean, run: exslt::set_has_same },
+    Entry { namespace: EXSLT_MATH, name: "max", arguments: 1..=1, result: Number, run: exslt::math_max },
+    Entry { namespace: EXSLT_MATH, name: "min", arguments: 1..=1, result: Number, run: exslt::math_min },
+    Entry { namespace: EXSLT_MATH, name: "abs", arguments: 1..=1, result: Number, run: exslt::math_abs },
+    Entry { namespace: EXSLT_DATES, name: "date-time", arguments: 0..=0, result: Text, run: exslt::date_time },
 ];
 
 /// The function of this name, for the XPath compiler.
@@ -91,15 +98,15 @@ pub(super) fn call(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPath
     }
 }
 
-fn text(text: impl AsRef<str>) -> Sequence {
+pub(super) fn text(text: impl AsRef<str>) -> Sequence {
     Sequence::from(Item::Atomic(Atomic::String(text.as_ref().into())))
 }
 
-fn boolean(value: bool) -> Sequence {
+pub(super) fn boolean(value: bool) -> Sequence {
     Sequence::from(Item::Atomic(Atomic::Boolean(value)))
 }
 
-fn number(value: f64) -> Sequence {
+pub(super) fn number(value: f64) -> Sequence {
     Sequence::from(Item::Atomic(Atomic::Double(value)))
 }
 
@@ -107,7 +114,7 @@ fn argument<'c>(call: &HostCall<'c>, index: usize) -> &'c [Sequence] {
     call.arguments.get(index..=index).unwrap_or_default()
 }
 
-fn nodes(call: &HostCall<'_>, index: usize) -> Vec<Node> {
+pub(super) fn nodes(call: &HostCall<'_>, index: usize) -> Vec<Node> {
     argument(call, index).first().and_then(Sequence::nodes).unwrap_or_default()
 }
 
@@ -281,138 +288,4 @@ fn unparsed_text(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathEr
 
 fn text_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
     Ok(boolean(read_text(run, call).is_ok()))
-}
-
-fn node_set(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let value = &call.arguments[0];
-    if value.is_nodes() {
-        return Ok(value.clone());
-    }
-    // A value that is no node becomes a text node.
-    let mut tree = penstock_xml::TreeBuilder::new();
-    tree.text(&call.string(0));
-    let document = std::sync::Arc::new(tree.finish());
-    let child = document.first_child(Document::ROOT);
-    let root = run.session.add(document);
-    Ok(child.map(|id| Sequence::from(Item::Node(Node { document: root.document, id }))).unwrap_or_default())
-}
-
-fn object_type(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    Ok(text(match call.arguments[0].first() {
-        Some(ItemRef::Atomic(Atomic::Boolean(_))) => "boolean",
-        Some(ItemRef::Atomic(atomic)) if atomic.is_numeric() => "number",
-        Some(ItemRef::Atomic(_)) => "string",
-        Some(ItemRef::Node(node)) => {
-            let temporary = run.session.document_of(node).base_uri().is_none() && node.document != 0;
-            if temporary && node.id == Document::ROOT { "RTF" } else { "node-set" }
-        }
-        None => "node-set",
-    }))
-}
-
-fn string_concat(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let parts: Vec<_> = nodes(call, 0).into_iter().map(|node| run.session.string_value(node)).collect();
-    Ok(text(parts.concat()))
-}
-
-/// The nodes that EXSLT's tokenizers return: `<token>` elements.
-fn tokens<'s>(run: &Run<'_>, parts: impl Iterator<Item = &'s str>) -> Sequence {
-    let mut tree = penstock_xml::TreeBuilder::new();
-    for part in parts {
-        tree.start_element("", "token", "");
-        tree.text(part);
-        tree.end_element();
-    }
-    let document = std::sync::Arc::new(tree.finish());
-    let root = run.session.add(document);
-    let tree = run.session.document_of(root);
-    let nodes: Vec<Node> = tree.children(Document::ROOT).map(|id| Node { document: root.document, id }).collect();
-    Sequence::from_nodes(&nodes)
-}
-
-fn string_tokenize(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let input = call.string(0);
-    let delimiters = if call.arguments.len() > 1 { call.string(1) } else { "\t\r\n ".to_owned() };
-    if delimiters.is_empty() {
-        let characters: Vec<String> = input.chars().map(String::from).collect();
-        return Ok(tokens(run, characters.iter().map(String::as_str)));
-    }
-    Ok(tokens(run, input.split(|c| delimiters.contains(c)).filter(|part| !part.is_empty())))
-}
-
-fn string_split(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let input = call.string(0);
-    let separator = if call.arguments.len() > 1 { call.string(1) } else { " ".to_owned() };
-    if separator.is_empty() {
-        let characters: Vec<String> = input.chars().map(String::from).collect();
-        return Ok(tokens(run, characters.iter().map(String::as_str)));
-    }
-    Ok(tokens(run, input.split(&separator)))
-}
-
-fn string_replace(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let (input, from, to) = (call.string(0), call.string(1), call.string(2));
-    Ok(text(if from.is_empty() { input } else { input.replace(&from, &to) }))
-}
-
-/// Padding longer than this is an attack, not a layout.
-const PADDING_MAX: usize = 1 << 20;
-
-fn string_padding(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let length = (call.string(0).parse::<f64>().unwrap_or(0.0).max(0.0) as usize).min(PADDING_MAX);
-    let filler = if call.arguments.len() > 1 { call.string(1) } else { " ".to_owned() };
-    if filler.is_empty() {
-        return Ok(text(""));
-    }
-    Ok(text(filler.chars().cycle().take(length).collect::<String>()))
-}
-
-fn set_distinct(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let mut seen = std::collections::HashSet::new();
-    let kept: Vec<Node> =
-        nodes(call, 0).into_iter().filter(|node| seen.insert(run.session.string_value(*node))).collect();
-    Ok(Sequence::from_nodes(&kept))
-}
-
-fn set_difference(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let other = nodes(call, 1);
-    let kept: Vec<Node> = nodes(call, 0).into_iter().filter(|node| !other.contains(node)).collect();
-    Ok(Sequence::from_nodes(&kept))
-}
-
-fn set_intersection(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let other = nodes(call, 1);
-    let kept: Vec<Node> = nodes(call, 0).into_iter().filter(|node| other.contains(node)).collect();
-    Ok(Sequence::from_nodes(&kept))
-}
-
-fn set_has_same(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let other = nodes(call, 1);
-    Ok(boolean(nodes(call, 0).iter().any(|node| other.contains(node))))
-}
-
-fn numbers(run: &Run<'_>, call: &HostCall<'_>) -> Vec<f64> {
-    let parse = |text: &str| penstock_xpath::value::number::parse(text, true);
-    nodes(call, 0).into_iter().map(|node| parse(&run.session.string_value(node))).collect()
-}
-
-fn math_max(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let numbers = numbers(run, call);
-    let nan = numbers.is_empty() || numbers.iter().any(|value| value.is_nan());
-    Ok(number(if nan { f64::NAN } else { numbers.into_iter().fold(f64::NEG_INFINITY, f64::max) }))
-}
-
-fn math_min(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let numbers = numbers(run, call);
-    let nan = numbers.is_empty() || numbers.iter().any(|value| value.is_nan());
-    Ok(number(if nan { f64::NAN } else { numbers.into_iter().fold(f64::INFINITY, f64::min) }))
-}
-
-fn math_abs(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    Ok(number(penstock_xpath::value::number::parse(&call.string(0), true).abs()))
-}
-
-fn date_time(run: &Run<'_>, _call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let now = penstock_xpath::Host::now(run);
-    Ok(text(penstock_xpath::value::DateTime::from_system_time(now).format_date_time()))
 }

@@ -8,7 +8,8 @@ use penstock_xpath::{Item, ItemRef, Sequence};
 
 use super::Outcome;
 use super::context::as_node;
-use super::machine::{Focus, Frame, Machine};
+use super::frame::{Focus, Frame};
+use super::machine::Machine;
 use super::source::Source;
 use super::values::string_item;
 use crate::program::{GroupBy, Pc};

@@ -1,9 +1,13 @@
 //! Running a program: the machine and what it needs beside the program.
 
 mod apply;
+mod call;
 mod children;
 pub(crate) mod collate;
 mod context;
+mod execute;
+mod exslt;
+mod frame;
 pub(crate) mod functions;
 mod group;
 mod keys;

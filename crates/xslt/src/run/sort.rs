@@ -7,8 +7,9 @@ use penstock_xpath::{Atomic, Item, ItemRef};
 
 use super::Outcome;
 use super::collate::Collation;
+use super::frame::Focus;
 use super::group::Group;
-use super::machine::{Focus, Machine};
+use super::machine::Machine;
 use super::source::Source;
 use crate::program::SortKey;
 
