@@ -27,6 +27,13 @@ pub struct Place {
     pub column: u32,
 }
 
+impl Place {
+    /// Whether it names a file: what a program brings along itself stands in none.
+    pub fn is_known(&self) -> bool {
+        !self.file.is_empty()
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}:{}:{}", self.file, self.line, self.column)

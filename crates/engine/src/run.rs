@@ -68,7 +68,9 @@ async fn drive(exchange: &mut Exchange) -> End {
             Ok(None) => {}
             Ok(Some(end)) => return end,
             Err(mut fault) => {
-                fault.at.get_or_insert_with(|| step.at.clone());
+                if fault.at.is_none() && step.at.is_known() {
+                    fault.at = Some(step.at.clone());
+                }
                 if let Err(fault) = handle(exchange, fault) {
                     return End::Failed(fault);
                 }
