@@ -157,3 +157,28 @@ fn secrets_are_read_before_what_refers_to_them() {
     assert!(said(&found)[0].starts_with("x.toml:3:10: warning: `secrets.secret` is encrypted"), "{:?}", said(&found));
     assert_eq!(found.settings.secrets.get("plain").map(|value| &**value), Some("word"));
 }
+
+#[test]
+fn limits_of_managed_apis_are_read_and_mistakes_named() {
+    let text = "[gateway]\ndeny = [\"ip 10.0.0.0/8 and not user ann\"]\n[gateway.plans]\napi.Small = \"100/1m burst 5/1s\"\n\
+                subscription.Trial = \"10/1m soft\"\n[gateway.custom_limits]\nperAddress = \"$clientIp 600/1m\"\n\
+                [gateway.retry]\nstatuses = [502, 504]\n";
+    let configuration = read("penstock.toml", text, Dialect::Penstock, &|_| None);
+    assert!(!configuration.has_errors(), "{:?}", configuration.diagnostics);
+    let gateway = &configuration.settings.gateway;
+    let limits = &gateway.limits;
+    assert_eq!((limits.plans.len(), limits.denials[0].conditions.len(), limits.custom.len()), (2, 2, 1));
+    assert!(!limits.plans.iter().any(|plan| &*plan.name == "Trial" && plan.stop_on_quota));
+    assert_eq!(gateway.upstream.retry_statuses, [502, 504]);
+    for (text, says) in [
+        ("[gateway.plans]\napi.Small = \"fast\"", "must be an amount"),
+        ("[gateway.plans]\nother.Small = \"1/1m\"", "unknown key"),
+        ("[gateway]\ndeny = [\"colour red\"]", "`colour` is not known"),
+        ("[gateway.retry]\nstatuses = [200]", "from 401 to 598"),
+        ("[gateway.tracing]\nratio = 2", "from 0 to 1"),
+        ("[gateway.tracing]\nendpoint = \"collector:4317\"", "OTLP receiver"),
+    ] {
+        let said = format!("{:?}", read("penstock.toml", text, Dialect::Penstock, &|_| None).diagnostics);
+        assert!(said.contains(says), "{text}: {said}");
+    }
+}
