@@ -43,7 +43,6 @@ fn ask(client: &mut Client, authorization: &str) -> Reply {
 }
 
 #[track_caller]
-
 fn refused(reply: &Reply, status: u16, code: &str) {
     assert_eq!((reply.status, reply.json()["code"].as_str()), (status, Some(code)), "{}", reply.text());
 }
