@@ -2,7 +2,11 @@
 //!
 //! Both ways of evaluating start here: the compiler (`compile/`) and, for the forward-only subset, the stream.
 
+mod children;
+
 use std::sync::Arc;
+
+use children::{for_each_child, for_each_child_mut};
 
 use crate::error::Span;
 use crate::value::{Atomic, AtomicType, QName};
@@ -313,71 +317,4 @@ impl Expr {
         self.span = span;
         for_each_child_mut(&mut self.kind, &mut |child| child.set_span(span));
     }
-}
-
-macro_rules! children {
-    ($kind:expr, $visit:expr, $($reference:tt)+) => {{
-        use ExprKind as K;
-        match $kind {
-            K::Literal(_) | K::Variable(_) | K::ContextItem => {}
-            K::Sequence(many) | K::Call(_, many) | K::Or(many) | K::And(many) | K::Concat(many) | K::Union(many) => {
-                for child in many {
-                    $visit(child);
-                }
-            }
-            K::Path(path) => {
-                if let PathStart::Expr(start) = $($reference)+ path.start {
-                    $visit(start);
-                }
-                for step in $($reference)+ path.steps {
-                    match step {
-                        Step::Axis(axis) => {
-                            for predicate in $($reference)+ axis.predicates {
-                                $visit(predicate);
-                            }
-                        }
-                        Step::Expr(child) => $visit(child),
-                    }
-                }
-            }
-            K::Filter(base, predicates) => {
-                $visit(base);
-                for predicate in predicates {
-                    $visit(predicate);
-                }
-            }
-            K::GeneralComparison(_, a, b)
-            | K::ValueComparison(_, a, b)
-            | K::NodeComparison(_, a, b)
-            | K::Range(a, b)
-            | K::Arithmetic(_, a, b)
-            | K::Intersect(a, b)
-            | K::Except(a, b)
-            | K::Map(a, b)
-            | K::For(_, a, b)
-            | K::Let(_, a, b)
-            | K::Quantified(_, _, a, b) => {
-                $visit(a);
-                $visit(b);
-            }
-            K::If(a, b, c) => {
-                $visit(a);
-                $visit(b);
-                $visit(c);
-            }
-            K::Sign(_, a)
-            | K::InstanceOf(a, _)
-            | K::TreatAs(a, _)
-            | K::CastAs(a, _, _)
-            | K::CastableAs(a, _, _) => $visit(a),
-        }
-    }};
-}
-
-fn for_each_child<'e>(kind: &'e ExprKind, visit: &mut dyn FnMut(&'e Expr)) {
-    children!(kind, visit, &);
-}
-
-fn for_each_child_mut(kind: &mut ExprKind, visit: &mut dyn FnMut(&mut Expr)) {
-    children!(kind, visit, &mut);
 }

@@ -11,6 +11,7 @@
 //! Where to start reading: `plan` is what an expression becomes, `compile` how, `run` how it is answered.
 
 mod compile;
+mod forms;
 mod plan;
 mod run;
 mod scalar;

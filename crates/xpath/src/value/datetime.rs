@@ -1,16 +1,17 @@
 //! Dates and times on the proleptic Gregorian calendar, with or without a time zone.
 
+mod calendar;
+mod lexical;
+
 use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Duration;
-use super::duration::{format_fraction, fraction_nanos};
+use calendar::{MAX_YEAR, civil_from_days, days_from_civil, days_in_month};
+pub(crate) use lexical::format_offset;
 
 /// Stands for "no time zone".
 const NO_ZONE: i16 = i16::MIN;
-
-/// Years further away are refused, so that no arithmetic on dates can overflow.
-const MAX_YEAR: i32 = 999_999;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
@@ -134,84 +135,6 @@ impl DateTime {
         DateTime { year: date.year, month: date.month, day: date.day, ..self }
     }
 
-    /// From the lexical form of `xs:dateTime`.
-    pub fn parse_date_time(text: &str) -> Option<DateTime> {
-        let (date, time) = text.split_once('T')?;
-        let (value, rest) = parse_date_part(date)?;
-        if !rest.is_empty() {
-            return None;
-        }
-        let time = DateTime::parse_time(time)?;
-        let combined = time.on_date(value);
-        // 24:00:00 is midnight of the next day.
-        if is_end_of_day(text.split_once('T')?.1) {
-            return combined.plus(Duration { months: 0, nanos: 0, seconds: 86_400 });
-        }
-        Some(combined)
-    }
-
-    /// From the lexical form of `xs:date`.
-    pub fn parse_date(text: &str) -> Option<DateTime> {
-        let (date, rest) = parse_date_part(text)?;
-        Some(date.with_zone(parse_zone(rest)?))
-    }
-
-    /// From the lexical form of `xs:time`.
-    pub fn parse_time(text: &str) -> Option<DateTime> {
-        let bytes = text.as_bytes();
-        if !text.is_ascii() || bytes.len() < 8 || bytes[2] != b':' || bytes[5] != b':' {
-            return None;
-        }
-        let (hour, minute, second) = (two_digits(&text[..2])?, two_digits(&text[3..5])?, two_digits(&text[6..8])?);
-        let (nanos, rest) = match text[8..].strip_prefix('.') {
-            None => (0, &text[8..]),
-            Some(fraction) => {
-                let length = fraction.find(|c: char| !c.is_ascii_digit()).unwrap_or(fraction.len());
-                (fraction_nanos(&fraction[..length])? as u32, &fraction[length..])
-            }
-        };
-        let end_of_day = hour == 24 && minute == 0 && second == 0 && nanos == 0;
-        if (hour > 23 && !end_of_day) || minute > 59 || second > 59 {
-            return None;
-        }
-        let reference = DateTime::midnight(1972, 12, 31, parse_zone(rest)?);
-        Some(DateTime { hour: hour % 24, minute, second, nanos, ..reference })
-    }
-
-    /// `2026-01-31T08:00:00Z`
-    pub fn format_date_time(self) -> String {
-        format!("{}T{}{}", self.date_digits(), self.time_digits(), self.format_zone())
-    }
-
-    /// `2026-01-31Z`
-    pub fn format_date(self) -> String {
-        format!("{}{}", self.date_digits(), self.format_zone())
-    }
-
-    /// `08:00:00Z`
-    pub fn format_time(self) -> String {
-        format!("{}{}", self.time_digits(), self.format_zone())
-    }
-
-    fn date_digits(self) -> String {
-        let sign = if self.year < 0 { "-" } else { "" };
-        format!("{sign}{:04}-{:02}-{:02}", self.year.unsigned_abs(), self.month, self.day)
-    }
-
-    fn time_digits(self) -> String {
-        let fraction = format_fraction(self.nanos);
-        format!("{:02}:{:02}:{:02}{fraction}", self.hour, self.minute, self.second)
-    }
-
-    /// `Z`, `+02:00` or nothing.
-    pub fn format_zone(self) -> String {
-        match self.zone_minutes() {
-            None => String::new(),
-            Some(0) => "Z".to_string(),
-            Some(minutes) => format_offset(minutes),
-        }
-    }
-
     /// 1 (Monday) to 7 (Sunday).
     pub fn weekday(self) -> u8 {
         ((self.days() + 3).rem_euclid(7) + 1) as u8
@@ -235,105 +158,6 @@ impl DateTime {
         let day = civil_from_days(thursday).map_or(self.day, |(_, _, day)| day);
         (day - 1) / 7 + 1
     }
-}
-
-/// `+02:00`
-pub(crate) fn format_offset(minutes: i16) -> String {
-    let sign = if minutes < 0 { '-' } else { '+' };
-    let size = minutes.unsigned_abs();
-    format!("{sign}{:02}:{:02}", size / 60, size % 60)
-}
-
-fn is_end_of_day(time: &str) -> bool {
-    time.starts_with("24:")
-}
-
-fn two_digits(text: &str) -> Option<u8> {
-    if text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
-}
-
-/// `[-]YYYY-MM-DD` and what follows.
-fn parse_date_part(text: &str) -> Option<(DateTime, &str)> {
-    let negative = text.starts_with('-');
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let digits = unsigned.find('-')?;
-    let (year, rest) = unsigned.split_at(digits);
-    if year.len() < 4 || !year.bytes().all(|b| b.is_ascii_digit()) || (year.len() > 4 && year.starts_with('0')) {
-        return None;
-    }
-    let year: i32 = year.parse().ok().filter(|y| *y <= MAX_YEAR)?;
-    let bytes = rest.as_bytes();
-    if bytes.len() < 6 || bytes[3] != b'-' || !rest.is_char_boundary(6) {
-        return None;
-    }
-    let (month, day) = (two_digits(rest.get(1..3)?)?, two_digits(rest.get(4..6)?)?);
-    let year = if negative { -year } else { year };
-    if !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
-        return None;
-    }
-    Some((DateTime::midnight(year, month, day, None), &rest[6..]))
-}
-
-/// A time zone or nothing; the outer `None` means that the text is neither.
-#[expect(clippy::option_option, reason = "absent and malformed are different answers here")]
-fn parse_zone(text: &str) -> Option<Option<i16>> {
-    match text {
-        "" => return Some(None),
-        "Z" => return Some(Some(0)),
-        _ => {}
-    }
-    let sign = match text.as_bytes()[0] {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return None,
-    };
-    let (hours, minutes) = text[1..].split_once(':')?;
-    let (hours, minutes) = (i16::from(two_digits(hours)?), i16::from(two_digits(minutes)?));
-    if minutes > 59 || hours * 60 + minutes > 14 * 60 {
-        return None;
-    }
-    Some(Some(sign * (hours * 60 + minutes)))
-}
-
-fn is_leap(year: i32) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-/// How long a month is.
-pub(crate) fn days_in_month(year: i32, month: u8) -> u8 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days since 1970-01-01, by counting years from March so that the leap day comes last.
-fn days_from_civil(year: i32, month: u8, day: u8) -> i64 {
-    let year = i64::from(year) - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = (i64::from(month) + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The reverse of [`days_from_civil`]; `None` when the year is out of range.
-fn civil_from_days(days: i64) -> Option<(i32, u8, u8)> {
-    if days.abs() > i64::from(MAX_YEAR) * 366 {
-        return None;
-    }
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u8;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 } as u8;
-    let year = (year_of_era + era * 400 + i64::from(month <= 2)) as i32;
-    (year.abs() <= MAX_YEAR).then_some((year, month, day))
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! The matcher: for each open element the set of steps that apply to its children.
 
+mod predicates;
+mod text;
+
 use penstock_xml::{Reader, XmlError};
 
 use super::super::plan::{Mask, Next, Plan, Predicate, Question, Value, bits};
-use super::super::scalar::{compare, holds};
+use super::super::scalar::compare;
 use super::Pass;
-use super::element::{Named, Tag, TagFacts, VirtualTag};
-
-/// Bytes that predicates may look ahead, beside a multiple of what was read. Elements inside one another with predicates
-/// on their content would otherwise be read once per level.
-const AHEAD_FREE: usize = 256 << 10;
-const AHEAD_FACTOR: usize = 4;
+use super::element::{Named, Tag, VirtualTag};
 
 pub(in super::super) struct Matcher<'p> {
     plan: &'p Plan,
@@ -335,103 +333,6 @@ impl<'p> Matcher<'p> {
             }
         }
         Ok(())
-    }
-
-    /// Whether text that comes now matters.
-    #[inline]
-    pub(super) fn wants_text(&self) -> bool {
-        let frame = self.frames[self.frames.len() - 1];
-        !self.collectors.is_empty() || (frame.here | frame.below) & self.plan.text_steps != 0
-    }
-
-    /// A piece of text.
-    pub(super) fn text(&mut self, piece: &str) {
-        if piece.is_empty() {
-            return;
-        }
-        for collector in &mut self.collectors {
-            collector.text.push_str(piece);
-        }
-        if let Some((_, text)) = &mut self.text_node {
-            text.push_str(piece);
-            return;
-        }
-        let frame = self.frames[self.frames.len() - 1];
-        let steps = (frame.here | frame.below) & self.plan.text_steps;
-        if self.in_text || steps == 0 {
-            return;
-        }
-        self.in_text = true;
-        let mut questions: Mask = 0;
-        bits(steps).for_each(|index| note(self.plan.steps[index].next, &mut 0, &mut questions));
-        let wanted = bits(questions).fold(0, |wanted, question| wanted | Mask::from(self.found(question)) << question);
-        if wanted != 0 {
-            self.text_node = Some((wanted, piece.to_owned()));
-        }
-    }
-
-    /// Something that is no text came: a text node, if one was under way, is complete.
-    #[inline]
-    pub(super) fn end_text(&mut self) {
-        if !self.in_text {
-            return;
-        }
-        self.in_text = false;
-        if let Some((questions, text)) = self.text_node.take() {
-            bits(questions).for_each(|question| self.value_of(question, text.clone()));
-        }
-    }
-
-    fn position(&mut self, comparison: crate::ast::Comparison, number: f64, counter: usize) -> bool {
-        let level = self.counters.len() - self.plan.counters;
-        self.counters[level + counter] += 1;
-        holds(comparison, f64::from(self.counters[level + counter]), number)
-    }
-
-    fn predicates(
-        &mut self,
-        predicates: &'p [Predicate],
-        tag: &Tag<'_, '_>,
-        empty: bool,
-    ) -> Result<Result<bool, Pass>, XmlError> {
-        for predicate in predicates {
-            let passed = match predicate {
-                Predicate::Position { comparison, number, counter } => self.position(*comparison, *number, *counter),
-                Predicate::Condition(plan) => match self.condition(plan, tag, empty)? {
-                    Ok(passed) => passed,
-                    Err(pass) => return Ok(Err(pass)),
-                },
-            };
-            if !passed {
-                return Ok(Ok(false));
-            }
-        }
-        Ok(Ok(true))
-    }
-
-    /// Whether a condition holds for an element; its content is read ahead if the condition asks for it.
-    fn condition(&mut self, plan: &'p Plan, tag: &Tag<'_, '_>, empty: bool) -> Result<Result<bool, Pass>, XmlError> {
-        if plan.questions.is_empty() {
-            return Ok(Ok(plan.scalar.value(&TagFacts { tag, answers: &[] }).boolean()));
-        }
-        let mut inner = Matcher::new(plan, plan.at_context);
-        inner.looked_ahead = self.looked_ahead;
-        let own = (inner.frames[0].here | inner.frames[0].below) & plan.attribute_steps;
-        inner.attributes(own, tag)?;
-        if !empty && !inner.is_decided() {
-            let mut reader = tag.reader.look_ahead();
-            let start = reader.next_offset();
-            let pass = inner.pass(&mut reader)?;
-            self.looked_ahead = inner.looked_ahead + (reader.next_offset() - start);
-            if self.looked_ahead > AHEAD_FREE + AHEAD_FACTOR * start {
-                return Ok(Err(Pass::Unsuitable("its predicates would read it too often")));
-            }
-            if !matches!(pass, Pass::Known | Pass::Ended) {
-                return Ok(Err(pass));
-            }
-        }
-        let answers = inner.finish();
-        Ok(Ok(plan.scalar.value(&TagFacts { tag, answers }).boolean()))
     }
 }
 
