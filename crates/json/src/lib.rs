@@ -5,6 +5,7 @@
 //!
 //! Start reading at [`path::JsonPath`], then [`mapping`] and [`schema::JsonSchema`]; [`text`] reads JSON text.
 
+mod equality;
 pub mod mapping;
 pub mod path;
 pub mod schema;

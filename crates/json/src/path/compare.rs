@@ -5,20 +5,11 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 use super::ast::Operator;
+use crate::equality::equal_by;
 
 /// Equality of JSON values: numbers by value, not by the digits they were written with.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => compare_numbers(left, right) == Some(Ordering::Equal),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(name, value)| right.get(name).is_some_and(|other| equal(value, other)))
-        }
-        _ => left == right,
-    }
+    equal_by(left, right, &|left, right| compare_numbers(left, right) == Some(Ordering::Equal))
 }
 
 /// As [`equal`], and a string equals the number it spells: what the artifacts were written against.

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
+use crate::equality::equal_by;
+
 /// An exact decimal: mantissa times ten to the exponent. Numbers too long for it are compared as doubles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Exact {
@@ -42,8 +44,9 @@ impl Exact {
     }
 }
 
+/// The nearest double: infinite for what no double reaches, which `as_f64` would not say.
 fn double(number: &Number) -> f64 {
-    number.as_f64().unwrap_or(f64::NAN)
+    number.as_f64().or_else(|| number.to_string().parse().ok()).unwrap_or(f64::NAN)
 }
 
 pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
@@ -77,19 +80,9 @@ pub(super) fn is_integer(number: &Number, as_written: bool) -> bool {
     }
 }
 
-/// Whether two values are the same: numbers by value, members in any order.
+/// Whether two values are the same: numbers by value, exactly, members in any order.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => compare(left, right) == Some(Ordering::Equal),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(name, value)| right.get(name).is_some_and(|other| equal(value, other)))
-        }
-        _ => left == right,
-    }
+    equal_by(left, right, &|left, right| compare(left, right) == Some(Ordering::Equal))
 }
 
 #[cfg(test)]
