@@ -2,6 +2,7 @@
 //! those nobody names at the end, so that every mistake is found.
 
 mod attribute;
+mod builtins;
 mod complex;
 mod element;
 mod identity;
@@ -13,14 +14,13 @@ use std::sync::Arc;
 
 use penstock_xml::NodeId;
 
+use crate::SchemaError;
 use crate::load::{ERRORS_MAX, Kind, Loaded, Place, SchemaDocument};
 use crate::model::{
-    AttributeUse, ComplexType, Components, Content, Derivations, ElementDeclaration, ElementId, Namespaces, Particle,
-    Process, SimpleType, Term, Type, TypeId, Types, UNBOUNDED, Variety, Wildcard,
+    AttributeUse, Components, ElementDeclaration, ElementId, Particle, SimpleType, Type, TypeId, Types, Variety,
 };
 use crate::names::{Names, Symbol};
 use crate::simple::{Builtin, WhiteSpace};
-use crate::{SchemaError, XSD};
 
 /// Types derived from types derived from types, and groups inside groups: deeper is a mistake.
 const DEPTH_MAX: usize = 200;
@@ -139,59 +139,6 @@ impl<'l> Builder<'l> {
         builder
     }
 
-    fn add_builtins(&mut self) {
-        let wildcard = Wildcard { namespaces: Namespaces::Any, process: Process::Lax };
-        let any = Particle { min: 0, max: UNBOUNDED, term: Term::Any(Arc::new(wildcard.clone())) };
-        let any_type = ComplexType {
-            label: "anyType".into(),
-            base: None,
-            by_extension: false,
-            is_abstract: false,
-            block: Derivations::default(),
-            attributes: Vec::new(),
-            any_attribute: Some(wildcard),
-            content: Content::Elements(any),
-            mixed: true,
-        };
-        self.any_type = self.add_type(Type::Complex(any_type));
-        let symbol = self.names.intern(XSD, "anyType");
-        self.type_ids.insert(symbol, self.any_type);
-        for builtin in Builtin::ALL {
-            let base = if *builtin == Builtin::AnySimple { self.any_type } else { self.builtins[&builtin.base()] };
-            let simple = SimpleType {
-                label: builtin.name().into(),
-                base: Some(base),
-                variety: Variety::Atomic(*builtin),
-                white_space: builtin.white_space(),
-                facets: Vec::new(),
-            };
-            let id = self.add_type(Type::Simple(simple));
-            self.builtins.insert(*builtin, id);
-            let symbol = self.names.intern(XSD, builtin.name());
-            self.type_ids.insert(symbol, id);
-        }
-        for (name, item) in [("NMTOKENS", Builtin::NmToken), ("IDREFS", Builtin::IdRef), ("ENTITIES", Builtin::Entity)]
-        {
-            let list = SimpleType {
-                label: name.into(),
-                base: Some(self.builtins[&Builtin::AnySimple]),
-                variety: Variety::List(self.builtins[&item]),
-                white_space: WhiteSpace::Collapse,
-                facets: vec![crate::simple::Facet::MinLength(1)],
-            };
-            let id = self.add_type(Type::Simple(list));
-            let symbol = self.names.intern(XSD, name);
-            self.type_ids.insert(symbol, id);
-        }
-        for (name, builtin) in
-            [("lang", Builtin::String), ("space", Builtin::NcName), ("base", Builtin::AnyUri), ("id", Builtin::Id)]
-        {
-            let name = self.names.intern(penstock_xml::XML_NAMESPACE, name);
-            let kind = self.builtins[&builtin];
-            self.attributes.insert(name, AttributeUse { name, kind, required: false, value: None });
-        }
-    }
-
     /// Compiles every global component.
     fn all(&mut self) {
         let mut order: Vec<(Kind, Symbol, Place)> =
@@ -217,29 +164,21 @@ impl<'l> Builder<'l> {
 
     /// Compiles what was named and not yet compiled.
     fn drain(&mut self) {
-        while let Some((id, place, global)) = self.waiting_elements.pop() {
-            let _ = self.build_element(id, place, global);
-        }
-        for index in 0..self.types.len() {
-            if let Slot::Waiting(place, _) = &self.types[index] {
-                let place = *place;
-                let _ = self.ensure(TypeId(index as u32), place);
-            }
-        }
-        if !self.waiting_elements.is_empty() {
-            self.drain_again();
-        }
-    }
-
-    fn drain_again(&mut self) {
         // Types name elements and elements types; each is compiled once, so this comes to an end.
-        while let Some((id, place, global)) = self.waiting_elements.pop() {
-            let _ = self.build_element(id, place, global);
-            for index in 0..self.types.len() {
-                if let Slot::Waiting(place, _) = &self.types[index] {
+        let mut looked_at = 0;
+        loop {
+            while let Some((id, place, global)) = self.waiting_elements.pop() {
+                let _ = self.build_element(id, place, global);
+            }
+            while let Some(slot) = self.types.get(looked_at) {
+                if let Slot::Waiting(place, _) = slot {
                     let place = *place;
-                    let _ = self.ensure(TypeId(index as u32), place);
+                    let _ = self.ensure(TypeId(looked_at as u32), place);
                 }
+                looked_at += 1;
+            }
+            if self.waiting_elements.is_empty() {
+                return;
             }
         }
     }
