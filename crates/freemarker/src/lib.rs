@@ -15,16 +15,21 @@
 //! # Where to start reading
 //!
 //! `scan` cuts a template into text, interpolations and tags, `parse` makes a tree of them,
-//! `expression` reads what stands inside; `render` runs the tree, `builtins` holds what follows a `?`.
+//! `expression` reads what stands inside (its `tokens`); `render` runs the tree with `loops` and `macros`,
+//! `evaluate` and `operators` find values, `builtins` holds what follows a `?`.
 
 mod ast;
 mod builtins;
 mod evaluate;
 mod expression;
+mod loops;
+mod macros;
 mod number;
+mod operators;
 mod parse;
 mod render;
 mod scan;
+mod tokens;
 mod value;
 
 use std::fmt;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::ast::{AssignScope, Expr, List, Macro, Node, Operator};
+use super::ast::{AssignScope, Expr, Node, Operator};
+use super::loops::Loop;
 use super::value::{Data, MacroRef, Model};
 use super::{DEPTH_MAX, OUTPUT_BYTES_MAX, Place, STEPS_MAX, TemplateError, builtins};
 
@@ -41,18 +42,6 @@ pub(super) fn render<'d>(body: &'d [Node], model: &'d Model<'d>) -> Result<Strin
     }
 }
 
-/// A loop that is running.
-pub(super) struct Loop<'d> {
-    pub(super) name: Option<&'d str>,
-    pub(super) value_name: Option<&'d str>,
-    pub(super) item: Data<'d>,
-    pub(super) value: Data<'d>,
-    pub(super) index: usize,
-    pub(super) length: usize,
-    /// Macros that were running when it began: an inner macro does not see it.
-    pub(super) scope: usize,
-}
-
 pub(super) struct Run<'d> {
     pub(super) model: &'d Model<'d>,
     pub(super) out: String,
@@ -61,7 +50,7 @@ pub(super) struct Run<'d> {
     pub(super) scopes: Vec<HashMap<Rc<str>, Data<'d>>>,
     pub(super) loops: Vec<Loop<'d>>,
     /// What `<#nested>` writes, and the names of the values it hands over.
-    bodies: Vec<(&'d [Node], &'d [String])>,
+    pub(super) bodies: Vec<(&'d [Node], &'d [String])>,
     pub(super) depth: usize,
     steps: u64,
 }
@@ -76,7 +65,7 @@ impl<'d> Run<'d> {
         }
     }
 
-    fn nodes(&mut self, nodes: &'d [Node]) -> Outcome<'d, ()> {
+    pub(super) fn nodes(&mut self, nodes: &'d [Node]) -> Outcome<'d, ()> {
         nodes.iter().try_for_each(|node| self.node(node))
     }
 
@@ -173,32 +162,6 @@ impl<'d> Run<'d> {
         }
     }
 
-    /// What the caller of a macro put between its tags.
-    fn nested(&mut self, values: &'d [Expr]) -> Outcome<'d, ()> {
-        let values = values.iter().map(|value| self.evaluate(value)).collect::<Result<Vec<_>, _>>()?;
-        let Some((body, names)) = self.bodies.pop() else { return Ok(()) };
-        // Inside, the caller's own variables count.
-        let scope = self.scopes.pop();
-        let open = self.loops.len();
-        for (name, item) in names.iter().zip(values) {
-            let scope = self.scopes.len();
-            self.loops.push(Loop {
-                name: Some(name),
-                value_name: None,
-                item,
-                value: Data::Missing,
-                index: 0,
-                length: 1,
-                scope,
-            });
-        }
-        let outcome = self.nodes(body);
-        self.loops.truncate(open);
-        self.scopes.extend(scope);
-        self.bodies.push((body, names));
-        outcome
-    }
-
     fn switch(&mut self, on: &'d Expr, cases: &'d [(Option<Expr>, Vec<Node>)]) -> Outcome<'d, ()> {
         let on = self.evaluate(on)?;
         let mut found = None;
@@ -220,80 +183,6 @@ impl<'d> Run<'d> {
         Ok(())
     }
 
-    fn list(&mut self, list: &'d List) -> Outcome<'d, ()> {
-        let of = self.evaluate(&list.of)?;
-        let pairs: Vec<(Data<'d>, Data<'d>)> = match (of.members(), of.items(), &list.name) {
-            (Some(members), _, Some((_, Some(_)))) | (Some(members), _, None) => {
-                members.into_iter().map(|(name, value)| (Data::Text(name), value)).collect()
-            }
-            (_, Some(items), _) => items.into_iter().map(|item| (item, Data::Missing)).collect(),
-            (Some(members), ..) => members.into_iter().map(|(name, _)| (Data::Text(name), Data::Missing)).collect(),
-            (None, None, _) if matches!(of, Data::Missing) => {
-                return Err(Stop::Missing(missing(&list.of)));
-            }
-            _ => return fail(list.of.at, format!("`{}` is {}, which cannot be listed", list.of.describe(), of.kind())),
-        };
-        if pairs.is_empty() {
-            return self.nodes(&list.otherwise);
-        }
-        match &list.name {
-            Some((name, value)) => self.rounds(pairs, Some(name), value.as_deref(), &list.body, list.of.at),
-            None => {
-                // The rounds are run by `<#items>` inside.
-                let items = pairs.into_iter().map(|(name, value)| Data::List(Rc::new(vec![name, value]))).collect();
-                self.loops.push(Loop {
-                    name: None,
-                    value_name: None,
-                    item: Data::List(Rc::new(items)),
-                    value: Data::Missing,
-                    index: 0,
-                    length: 0,
-                    scope: self.scopes.len(),
-                });
-                let outcome = self.nodes(&list.body);
-                self.loops.pop();
-                outcome
-            }
-        }
-    }
-
-    fn items(&mut self, name: &'d str, value: Option<&'d str>, body: &'d [Node], at: Place) -> Outcome<'d, ()> {
-        let pending =
-            self.loops.iter().rev().find(|around| around.name.is_none()).and_then(|around| around.item.items());
-        let Some(pairs) = pending else { return fail(at, "<#items> stands in no <#list> without a variable") };
-        let pairs = pairs.into_iter().filter_map(|pair| {
-            let pair = pair.items()?;
-            Some((pair.first()?.clone(), pair.get(1)?.clone()))
-        });
-        self.rounds(pairs.collect(), Some(name), value, body, at)
-    }
-
-    fn rounds(
-        &mut self,
-        pairs: Vec<(Data<'d>, Data<'d>)>,
-        name: Option<&'d str>,
-        value_name: Option<&'d str>,
-        body: &'d [Node],
-        at: Place,
-    ) -> Outcome<'d, ()> {
-        self.deeper(at)?;
-        let length = pairs.len();
-        for (index, (item, value)) in pairs.into_iter().enumerate() {
-            self.count(at)?;
-            let scope = self.scopes.len();
-            self.loops.push(Loop { name, value_name, item, value, index, length, scope });
-            let outcome = self.nodes(body);
-            self.loops.pop();
-            match outcome {
-                Err(Stop::Break) => break,
-                Ok(()) | Err(Stop::Continue) => {}
-                Err(other) => return Err(other),
-            }
-        }
-        self.depth -= 1;
-        Ok(())
-    }
-
     pub(super) fn deeper(&mut self, at: Place) -> Outcome<'d, ()> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -302,7 +191,7 @@ impl<'d> Run<'d> {
         Ok(())
     }
 
-    fn set(&mut self, scope: AssignScope, name: &str, value: Data<'d>) {
+    pub(super) fn set(&mut self, scope: AssignScope, name: &str, value: Data<'d>) {
         match (scope, self.scopes.last_mut()) {
             (AssignScope::Local, Some(locals)) => drop(locals.insert(name.into(), value)),
             _ => drop(self.globals.insert(name.into(), value)),
@@ -328,60 +217,6 @@ impl<'d> Run<'d> {
         let left = self.variable(name);
         let made = self.combine(operation, &left, &right, value)?;
         self.set(scope, name, made);
-        Ok(())
-    }
-
-    fn call_macro(&mut self, name: &'d Expr, arguments: &'d [(Option<String>, Expr)], at: Place) -> Outcome<'d, ()> {
-        let Data::Macro(MacroRef(called)) = self.evaluate(name)? else {
-            return fail(at, format!("there is no macro `{}`", name.describe()));
-        };
-        let mut given = Vec::with_capacity(arguments.len());
-        for (key, value) in arguments {
-            given.push((key.as_deref(), self.evaluate(value)?));
-        }
-        match self.run_macro(called, given, at) {
-            Err(Stop::Return(_)) => Ok(()),
-            other => other,
-        }
-    }
-
-    pub(super) fn run_macro(
-        &mut self,
-        called: &'d Macro,
-        given: Vec<(Option<&str>, Data<'d>)>,
-        at: Place,
-    ) -> Outcome<'d, ()> {
-        self.deeper(at)?;
-        let mut locals: HashMap<Rc<str>, Data<'d>> = HashMap::new();
-        let mut rest = Vec::new();
-        for (index, (key, value)) in given.into_iter().enumerate() {
-            match (key, called.parameters.get(index)) {
-                (Some(key), _) => drop(locals.insert(key.into(), value)),
-                (None, Some((name, _))) => drop(locals.insert(name.as_str().into(), value)),
-                (None, None) => rest.push(value),
-            }
-        }
-        if let Some(name) = &called.rest {
-            locals.insert(name.as_str().into(), Data::List(Rc::new(rest)));
-        }
-        self.scopes.push(locals);
-        let outcome = self.defaults(called, at).and_then(|()| self.nodes(&called.body));
-        self.scopes.pop();
-        self.depth -= 1;
-        outcome
-    }
-
-    fn defaults(&mut self, called: &'d Macro, at: Place) -> Outcome<'d, ()> {
-        for (name, default) in &called.parameters {
-            if self.scopes.last().is_some_and(|locals| locals.contains_key(name.as_str())) {
-                continue;
-            }
-            let Some(default) = default else {
-                return fail(at, format!("`{}` needs the parameter `{name}`", called.name));
-            };
-            let value = self.evaluate(default)?;
-            self.set(AssignScope::Local, name, value);
-        }
         Ok(())
     }
 }
