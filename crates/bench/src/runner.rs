@@ -1,20 +1,24 @@
 //! Runs a plan: starts what is needed, goes through the matrix, keeps every run.
-use crate::echo::{EchoServer, EchoSpec};
+
+mod matrix;
+mod start;
+
+use crate::echo::EchoServer;
 use crate::error::Error;
 use crate::figures::{Figures, Metric};
-use crate::http::request::Request;
 use crate::load::tally::{FailedExchange, Tally};
-use crate::load::{self, LoadSpec, Moment, Protocol};
+use crate::load::{self, LoadSpec, Moment};
 use crate::observe::machine::load_average;
 use crate::observe::process::CpuTime;
 use crate::observe::watch::Watch;
-use crate::plan::{BodySource, Plan, Scenario, Target};
+use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::terminal;
 use crate::results::{Cell, ResultsDirectory, Run};
-use crate::target::{self, NotRunning, Placeholders, Running};
-use bytes::Bytes;
-use std::path::{Path, PathBuf};
+use crate::target::Running;
+use matrix::describe_cell;
+use start::file_name;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -81,69 +85,6 @@ impl Session<'_> {
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    fn start_backend(&self) -> Result<Option<EchoServer>, Error> {
-        let Some(backend) = &self.plan.backend else { return Ok(None) };
-        let spec = EchoSpec { port: backend.port, tls: backend.tls, ..EchoSpec::default() };
-        EchoServer::start(&spec).map(Some).map_err(|error| {
-            let hint = "choose another with `--backend-port`, or use what runs there with `--no-backend`";
-            Error::Environment(format!("{error}; {hint}"))
-        })
-    }
-
-    fn write_kit(&self, kit: &Path, backend_port: u16) -> Result<(), Error> {
-        let mut substitutions = vec![
-            ("localhost:8688", format!("localhost:{backend_port}")),
-            ("@BACKEND_PORT@", backend_port.to_string()),
-            ("@KIT@", kit.display().to_string()),
-        ];
-        for (target, name) in [("nginx", "@PORT_NGINX@"), ("haproxy", "@PORT_HAPROXY@"), ("envoy", "@PORT_ENVOY@")] {
-            let port = self.plan.targets.iter().find(|other| other.name == target).map_or(0, |target| target.port);
-            substitutions.push((name, port.to_string()));
-        }
-        crate::plan::builtin::write_files(kit, &substitutions)
-    }
-
-    fn start_targets(&self, kit: &Path, backend_port: u16, report: &mut Report) -> Result<Vec<Running>, Error> {
-        let mut running = Vec::new();
-        for target in &self.plan.targets {
-            if self.stopped() {
-                break;
-            }
-            // Gateways of the WSO2 family are moved by an offset from their first port.
-            let offset = i32::from(target.port) - 8280;
-            let placeholders: Placeholders = vec![
-                ("{penstock}", self.penstock.clone()),
-                ("{kit}", kit.display().to_string()),
-                ("{plan}", self.plan_directory.display().to_string()),
-                ("{port}", target.port.to_string()),
-                ("{offset}", offset.to_string()),
-                ("{backend_port}", backend_port.to_string()),
-            ];
-            let log = self.directory.file(&format!("{}.log", file_name(&target.name)));
-            match target::start(target, &placeholders, &log) {
-                Ok(started) => {
-                    report.gateways.push((target.name.clone(), describe(target, &placeholders, &started)));
-                    running.push(started);
-                }
-                Err(NotRunning::NotInstalled(program)) if target.optional => {
-                    report.left_out.push(format!("{}: `{program}` is not installed", target.name));
-                }
-                Err(NotRunning::NotInstalled(program)) => {
-                    let hint = "is it installed, or is its directory missing in PATH?";
-                    return Err(Error::Environment(format!(
-                        "target `{}`: no program `{program}`; {hint}",
-                        target.name
-                    )));
-                }
-                Err(NotRunning::Failed(error)) if target.optional => {
-                    report.left_out.push(format!("{}: {error}", target.name));
-                }
-                Err(NotRunning::Failed(error)) => return Err(error),
-            }
-        }
-        Ok(running)
     }
 
     /// Tries every scenario once on every gateway, so that a mistake shows in a second and not after an hour.
@@ -299,92 +240,4 @@ impl Session<'_> {
         figures.set(Metric::LoadAverage, load_average());
         Ok((outcome.tally, figures))
     }
-
-    fn cells(&self) -> Vec<Cell> {
-        let matrix = &self.plan.matrix;
-        let mut cells = Vec::new();
-        for scenario in &self.plan.scenarios {
-            let own_size = match &scenario.body {
-                BodySource::Generated(_) => None,
-                BodySource::None => Some(vec![0]),
-                BodySource::File(file) => {
-                    let size = std::fs::metadata(self.plan_directory.join(file)).map_or(0, |metadata| metadata.len());
-                    Some(vec![usize::try_from(size).unwrap_or(usize::MAX)])
-                }
-            };
-            for users in &matrix.users {
-                for message_bytes in own_size.as_ref().unwrap_or(&matrix.message_bytes) {
-                    for backend_delay_ms in &matrix.backend_delay_ms {
-                        cells.push(Cell {
-                            scenario: scenario.name.clone(),
-                            users: *users,
-                            message_bytes: *message_bytes,
-                            backend_delay_ms: *backend_delay_ms,
-                        });
-                    }
-                }
-            }
-        }
-        cells
-    }
-
-    fn load_spec(&self, scenario: &Scenario, target: &Running, bytes: usize, users: usize) -> Result<LoadSpec, Error> {
-        let body = match &scenario.body {
-            BodySource::None => Bytes::new(),
-            BodySource::Generated(shape) => shape.generate(bytes)?.into(),
-            BodySource::File(file) => {
-                let path = self.plan_directory.join(file);
-                std::fs::read(&path).map_err(|error| Error::file(&path, &error))?.into()
-            }
-        };
-        let timing = &self.plan.timing;
-        Ok(LoadSpec {
-            request: Request {
-                method: scenario.method.clone(),
-                url: target.url.with_path(&scenario.path),
-                headers: scenario.headers.clone(),
-                body,
-                keep_alive: true,
-            },
-            expect: scenario.expect.clone(),
-            tokens: self.tokens.clone(),
-            users,
-            ramp_up: timing.ramp_up,
-            duration: timing.duration,
-            warm_up: timing.warm_up,
-            requests_per_user_max: None,
-            rate: timing.rate,
-            protocol: if scenario.http2 { Protocol::Http2 { users_per_connection: 1 } } else { Protocol::Http1 },
-            threads: self.threads,
-            connect_timeout: Duration::from_secs(10),
-            response_timeout: timing.response_timeout,
-            jtl: None,
-            stop: self.stop.clone(),
-        })
-    }
-}
-
-/// How a gateway was started, without the paths of this machine: reports are made to be shown around.
-fn describe(target: &Target, placeholders: &Placeholders, running: &Running) -> String {
-    let place = running.url.to_string();
-    if target.start.is_empty() {
-        return place;
-    }
-    let mut line = target.start.join(" ").replace("{kit}", "bench").replace("{penstock}", "penstock");
-    for (name, value) in placeholders.iter().filter(|(name, _)| *name != "{plan}") {
-        line = line.replace(name, value);
-    }
-    format!("`{line}` at {place}")
-}
-
-fn describe_cell(cell: &Cell, round: u32, rounds: u32) -> String {
-    let delay =
-        if cell.backend_delay_ms > 0 { format!(" · {} ms delay", cell.backend_delay_ms) } else { String::new() };
-    let round = if rounds > 1 { format!(" · round {round}") } else { String::new() };
-    format!("{} · {} users · {} B{delay}{round}", cell.scenario, cell.users, cell.message_bytes)
-}
-
-/// A name as part of a file name.
-fn file_name(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }).collect()
 }

@@ -1,12 +1,15 @@
 //! Unmodified JMeter plans of the kind the published tests use: one thread group that sends one HTTP request over and
 //! over. [`JmxPlan::read`] turns a plan into a load; what it does not know is an error that names the line.
+mod assertion;
+mod csv_data_set;
 mod evaluate;
 mod sampler;
 mod tree;
 
 use crate::error::Error;
-use crate::load::expect::{Expect, Field, TextRule};
+use crate::load::expect::Expect;
 use crate::load::{LoadSpec, Protocol};
+use csv_data_set::CsvDataSet;
 pub use evaluate::Properties;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,13 +36,6 @@ struct Scope {
     csv: Option<CsvDataSet>,
     group: Option<Group>,
     samplers: Vec<sampler::Sampler>,
-}
-
-struct CsvDataSet {
-    file: PathBuf,
-    names: Vec<String>,
-    delimiter: char,
-    ignore_first_line: bool,
 }
 
 struct Group {
@@ -130,8 +126,8 @@ fn walk(reading: &Reading<'_>, tree: &Element, scope: &mut Scope) -> Result<(), 
             }
             "HeaderManager" => scope.headers.extend(headers(reading, element)?),
             "HTTPSamplerProxy" => scope.samplers.push(sampler::read(reading, element)?),
-            "ResponseAssertion" => assertion(reading, element, &mut scope.expect)?,
-            "CSVDataSet" => scope.csv = Some(csv_data_set(reading, element)?),
+            "ResponseAssertion" => assertion::read(reading, element, &mut scope.expect)?,
+            "CSVDataSet" => scope.csv = Some(csv_data_set::read(reading, element)?),
             other => {
                 let name = element.attribute("testname").unwrap_or(other);
                 let known = "thread group, HTTP request, HTTP header manager, CSV data set and response assertion are";
@@ -198,96 +194,6 @@ fn headers(reading: &Reading<'_>, element: &Element) -> Result<Vec<(String, Stri
         headers.push((name, value));
     }
     Ok(headers)
-}
-
-// The bits of `Assertion.test_type`, as JMeter numbers them.
-const MATCH: u64 = 1;
-const CONTAINS: u64 = 2;
-const NOT: u64 = 4;
-const EQUALS: u64 = 8;
-const SUBSTRING: u64 = 16;
-const OR: u64 = 32;
-
-fn assertion(reading: &Reading<'_>, element: &Element, expect: &mut Expect) -> Result<(), Error> {
-    let field = match reading.text(element, "Assertion.test_field")?.as_str() {
-        "Assertion.response_data" => Field::Body,
-        "Assertion.response_code" => Field::Status,
-        other => return Err(reading.wrong(element, &format!("an assertion on `{other}` is not supported"))),
-    };
-    let kind = reading.number(element, "Assertion.test_type", SUBSTRING)?;
-    // JMeter's own files misspell the name of the list.
-    let list = element.property("Asserion.test_strings").or_else(|| element.property("Assertion.test_strings"));
-    let patterns = list.map(|list| list.children.as_slice()).unwrap_or_default();
-    if kind & OR != 0 && patterns.len() > 1 {
-        return Err(reading.wrong(element, "an assertion with `Or` is not supported"));
-    }
-    if reading.flag(element, "Assertion.assume_success")? {
-        expect.any_status = true;
-    }
-    for pattern in patterns {
-        let text = reading.evaluated(pattern, &pattern.text)?;
-        let expression = kind & (MATCH | CONTAINS) != 0;
-        if expression && text.contains(['\\', '^', '$', '.', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}']) {
-            return Err(
-                reading.wrong(pattern, &format!("the regular expression `{text}` is not supported; use `Substring`"))
-            );
-        }
-        let equals = kind & (EQUALS | MATCH) != 0;
-        expect.rules.push(TextRule { field, pattern: text, equals, negated: kind & NOT != 0 });
-    }
-    Ok(())
-}
-
-fn csv_data_set(reading: &Reading<'_>, element: &Element) -> Result<CsvDataSet, Error> {
-    if !reading.flag(element, "recycle")? || reading.flag(element, "stopThread")? {
-        return Err(reading.wrong(element, "a CSV data set must start again at its end (recycle, not stop thread)"));
-    }
-    let share = reading.text(element, "shareMode")?;
-    if !matches!(share.as_str(), "" | "shareMode.all" | "shareMode.group") {
-        return Err(
-            reading.wrong(element, &format!("the sharing mode `{share}` is not supported, only all threads is"))
-        );
-    }
-    let delimiter = reading.text(element, "delimiter")?;
-    let delimiter = match delimiter.as_str() {
-        "\\t" => '\t',
-        "" => ',',
-        other => other.chars().next().unwrap_or(','),
-    };
-    let names = reading.text(element, "variableNames")?;
-    Ok(CsvDataSet {
-        file: reading.path(&reading.text(element, "filename")?),
-        names: names.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
-        delimiter,
-        ignore_first_line: reading.flag(element, "ignoreFirstLine")?,
-    })
-}
-
-impl CsvDataSet {
-    /// The values of one column.
-    fn column(&self, variable: &str) -> Result<Vec<String>, Error> {
-        let text = std::fs::read_to_string(&self.file).map_err(|error| Error::file(&self.file, &error))?;
-        let mut lines = text.lines().filter(|line| !line.is_empty());
-        let names = if self.names.is_empty() {
-            let header = lines.next().unwrap_or_default();
-            header.split(self.delimiter).map(|name| name.trim().to_owned()).collect()
-        } else {
-            if self.ignore_first_line {
-                lines.next();
-            }
-            self.names.clone()
-        };
-        let unknown =
-            || Error::Input(format!("no variable `{variable}`; {} has {}", self.file.display(), names.join(", ")));
-        let index = names.iter().position(|name| name == variable).ok_or_else(unknown)?;
-        let value = |line: &str| line.split(self.delimiter).nth(index).unwrap_or_default().trim_matches('"').to_owned();
-        let values: Vec<String> = lines.map(value).collect();
-        if values.is_empty() {
-            Err(Error::Input(format!("{}: the file is empty", self.file.display())))
-        } else {
-            Ok(values)
-        }
-    }
 }
 
 fn finish(
