@@ -6,9 +6,10 @@ mod json;
 mod property;
 mod scope;
 pub mod synapse;
+mod text;
 mod xpath;
 
-use xpath::Reading;
+pub use text::{InlineText, Text, braced, closing_brace};
 
 use std::sync::Arc;
 
@@ -17,7 +18,9 @@ use penstock_json::path::JsonPath;
 use penstock_message::{Scope, Value};
 use penstock_xml::{Document, NodeId};
 
+use scope::{ExchangeScope, Paths};
 use synapse::SynapseExpression;
+use xpath::Reading;
 
 use crate::{Compiler, Element};
 
@@ -39,14 +42,16 @@ enum Kind {
     XPath(xpath::XPathExpression),
     Property(property::PropertyExpression),
     Json(json::JsonExpression),
-    Synapse(SynapseExpression, Vec<(String, String)>),
+    Synapse(SynapseExpression, Paths),
 }
 
 impl Expression {
     /// Compiles a text found on an element, whose namespaces hold. `None` after an error was reported.
     pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<Expression> {
         let kind = if let Some(inner) = synapse_of(text) {
-            Kind::Synapse(compile_synapse(cx, inner, &at)?, el.namespaces())
+            let expression = compile_synapse(cx, inner, &at)?;
+            let paths = Paths::new(el.namespaces(), expression.literal_paths());
+            Kind::Synapse(expression, paths)
         } else if let Some(path) = json::path_of(text) {
             Kind::Json(json::JsonExpression::compile(cx, path, &at)?)
         } else if let Some(property) = property::PropertyExpression::of(text) {
@@ -83,7 +88,7 @@ impl Expression {
             Kind::XPath(expression) => expression.value(exchange),
             Kind::Property(property) => Ok(property.value(exchange)),
             Kind::Json(expression) => expression.value(exchange),
-            Kind::Synapse(expression, namespaces) => Ok(synapse_value(expression, namespaces, exchange)),
+            Kind::Synapse(expression, paths) => Ok(synapse_value(expression, paths, exchange)),
         }
     }
 
@@ -98,8 +103,8 @@ impl Expression {
             Kind::XPath(expression) => expression.text(exchange),
             Kind::Property(property) => Ok(property.text(exchange)),
             Kind::Json(expression) => expression.text(exchange),
-            Kind::Synapse(expression, namespaces) => {
-                Ok(logged(expression, namespaces, exchange, SynapseExpression::evaluate_text))
+            Kind::Synapse(expression, paths) => {
+                Ok(logged(expression, paths, exchange, SynapseExpression::evaluate_text))
             }
         }
     }
@@ -145,8 +150,8 @@ impl Expression {
             Kind::XPath(expression) => expression.truth(exchange),
             Kind::Property(property) => Ok(property.truth(exchange)),
             Kind::Json(expression) => Ok(expression.value(exchange)?.is_some_and(|value| value.is_true())),
-            Kind::Synapse(expression, namespaces) => {
-                Ok(synapse_value(expression, namespaces, exchange).is_some_and(|value| value.is_true()))
+            Kind::Synapse(expression, paths) => {
+                Ok(synapse_value(expression, paths, exchange).is_some_and(|value| value.is_true()))
             }
         }
     }
@@ -199,151 +204,24 @@ fn compile_synapse(cx: &mut Compiler<'_>, inner: &str, at: &Place) -> Option<Syn
     }
 }
 
-fn synapse_value(
-    expression: &SynapseExpression,
-    namespaces: &[(String, String)],
-    exchange: &mut Exchange,
-) -> Option<Value> {
-    logged(expression, namespaces, exchange, SynapseExpression::evaluate)
+fn synapse_value(expression: &SynapseExpression, paths: &Paths, exchange: &mut Exchange) -> Option<Value> {
+    logged(expression, paths, exchange, SynapseExpression::evaluate)
 }
 
 /// Evaluates; a failure is a line in the log and no value, as in the original.
 fn logged<T>(
     expression: &SynapseExpression,
-    namespaces: &[(String, String)],
+    paths: &Paths,
     exchange: &mut Exchange,
     evaluate: fn(&SynapseExpression, &mut dyn synapse::Scope) -> Result<Option<T>, synapse::EvaluationError>,
 ) -> Option<T> {
     use synapse::Scope as _;
-    let mut scope = scope::ExchangeScope { exchange, namespaces };
+    let mut scope = ExchangeScope { exchange, paths };
     match evaluate(expression, &mut scope) {
         Ok(value) => value,
         Err(error) => {
             scope.failed(expression.text(), &error);
             None
         }
-    }
-}
-
-/// A text that is a constant, an expression in braces, or text with `${…}` inside.
-pub enum Text {
-    /// Known at compile time.
-    Constant(Arc<str>),
-    /// Computed per message.
-    Computed(Expression),
-}
-
-impl Text {
-    /// Compiles an attribute that may hold `{expression}`.
-    pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<Text> {
-        match braced(text) {
-            Some(inner) => Some(Text::Computed(Expression::compile(cx, el, inner, at)?)),
-            None => Some(Text::Constant(text.into())),
-        }
-    }
-
-    /// The text for a message.
-    pub fn text(&self, exchange: &mut Exchange) -> Result<Arc<str>, Fault> {
-        match self {
-            Text::Constant(text) => Ok(text.clone()),
-            Text::Computed(expression) => Ok(expression.text(exchange)?.into()),
-        }
-    }
-
-    /// What it does with the body.
-    pub fn needs(&self) -> Needs {
-        match self {
-            Text::Constant(_) => Needs::Nothing,
-            Text::Computed(expression) => expression.needs(),
-        }
-    }
-}
-
-/// Text with `${…}` inside, written for what the text is: JSON and XML escape what is put in.
-pub struct InlineText {
-    template: synapse::Template,
-    namespaces: Vec<(String, String)>,
-    escape: synapse::Escape,
-}
-
-impl InlineText {
-    /// Compiles a text. `None` after an error was reported.
-    pub fn compile(
-        cx: &mut Compiler<'_>,
-        el: &Element<'_>,
-        text: &str,
-        escape: synapse::Escape,
-        at: Place,
-    ) -> Option<InlineText> {
-        match synapse::Template::parse(text) {
-            Ok(template) => Some(InlineText { template, namespaces: el.namespaces(), escape }),
-            Err(error) => {
-                cx.error(at, format!("`{}`: {}", text.get(error.span.clone()).unwrap_or_default(), error.message));
-                None
-            }
-        }
-    }
-
-    /// The same as a part of a text of JSON, which stands in a string of it or not.
-    pub fn placed(self, in_string: bool) -> InlineText {
-        InlineText { template: self.template.placed(in_string), ..self }
-    }
-
-    /// The text for a message. What fails becomes nothing, with a line in the log.
-    pub fn text(&self, exchange: &mut Exchange) -> String {
-        let options = exchange.program().conversion.mapping.clone();
-        let mut scope = scope::ExchangeScope { exchange, namespaces: &self.namespaces };
-        self.template.render(&mut scope, self.escape, &options)
-    }
-
-    /// What it does with the body.
-    pub fn needs(&self) -> Needs {
-        if self.template.reads_payload() { Needs::Whole } else { Needs::Nothing }
-    }
-}
-
-/// What stands between `{` and `}` when that is the whole text. `${…}` stays whole.
-pub fn braced(text: &str) -> Option<&str> {
-    let text = text.trim();
-    if synapse_of(text).is_some() {
-        return Some(text);
-    }
-    text.strip_prefix('{')?.strip_suffix('}')
-}
-
-/// The offset of the brace that closes the one at the start; quoted braces do not count.
-pub fn closing_brace(text: &str) -> Option<usize> {
-    let mut depth = 0;
-    let mut quote = None;
-    for (index, byte) in text.bytes().enumerate() {
-        match (quote, byte) {
-            (Some(open), _) if open == byte => quote = None,
-            (Some(_), _) => {}
-            (None, b'\'' | b'"') => quote = Some(byte),
-            (None, b'{') => depth += 1,
-            (None, b'}') => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(index);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn braces() {
-        for (text, expected) in
-            [("{a}", Some("a")), ("${a}", Some("${a}")), ("a", None), ("{a", None), ("${a}/${b}", None)]
-        {
-            assert_eq!(braced(text), expected, "{text}");
-        }
-        assert_eq!(closing_brace("{a['}']}x"), Some(7));
     }
 }

@@ -7,15 +7,52 @@ use penstock_engine::Exchange;
 use penstock_engine::ports::Level;
 use penstock_message::{Form, SoapVersion, Value};
 use penstock_xml::NodeId;
-use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
+use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath, XPathError};
 
 use super::synapse::{EvaluationError, Scope, Source, Vault};
 
 /// An exchange while an expression reads it.
 pub(super) struct ExchangeScope<'a> {
     pub exchange: &'a mut Exchange,
-    /// Prefixes of the element the expression stands on, for `xpath(…)`.
-    pub namespaces: &'a [(String, String)],
+    /// For `xpath(…)`.
+    pub paths: &'a Paths,
+}
+
+/// What `xpath(…)` needs of the element an expression stands on. Paths that are literals are compiled with it; one that
+/// is no XPath fails where it is evaluated, as one that was computed does.
+pub(super) struct Paths {
+    namespaces: Vec<(String, String)>,
+    compiled: Vec<(Box<str>, XPath)>,
+}
+
+impl Paths {
+    /// For expressions under these prefixes that have these literal paths.
+    pub fn new<'p>(namespaces: Vec<(String, String)>, literals: impl IntoIterator<Item = &'p str>) -> Paths {
+        let mut paths = Paths { namespaces, compiled: Vec::new() };
+        for literal in literals {
+            if paths.known(literal).is_none()
+                && let Ok(compiled) = paths.compile(literal)
+            {
+                paths.compiled.push((literal.into(), compiled));
+            }
+        }
+        paths
+    }
+
+    fn known(&self, text: &str) -> Option<&XPath> {
+        self.compiled.iter().find(|(known, _)| **known == *text).map(|(_, compiled)| compiled)
+    }
+
+    fn compile(&self, text: &str) -> Result<XPath, XPathError> {
+        let mut context = StaticContext::new().allow_undeclared_prefixes(true);
+        for (prefix, namespace) in &self.namespaces {
+            context = context.namespace(prefix.as_str(), namespace.as_str());
+        }
+        for (variable, path) in super::xpath::ALIASES {
+            context = context.alias(variable, path);
+        }
+        XPath::compile(text, &context)
+    }
 }
 
 impl Scope for ExchangeScope<'_> {
@@ -74,15 +111,15 @@ impl Scope for ExchangeScope<'_> {
                 None => return Err(EvaluationError::new(format!("there is no variable `{name}`"))),
             },
         };
-        let mut context = StaticContext::new().allow_undeclared_prefixes(true);
-        for (prefix, namespace) in self.namespaces {
-            context = context.namespace(prefix.as_str(), namespace.as_str());
-        }
-        for (variable, path) in super::xpath::ALIASES {
-            context = context.alias(variable, path);
-        }
-        let failed = |error: penstock_xpath::XPathError| EvaluationError::new(error.message());
-        let compiled = XPath::compile(expression, &context).map_err(failed)?;
+        let failed = |error: XPathError| EvaluationError::new(error.message());
+        let made;
+        let compiled = match self.paths.known(expression) {
+            Some(compiled) => compiled,
+            None => {
+                made = self.paths.compile(expression).map_err(failed)?;
+                &made
+            }
+        };
         let (session, root) = Session::with_document(document.clone());
         let context = DynamicContext::new(&session, &NoHost).with_node(root);
         let found = compiled.evaluate(&context).map_err(failed)?;
@@ -132,5 +169,27 @@ impl Scope for ExchangeScope<'_> {
 
     fn failed(&mut self, expression: &str, error: &EvaluationError) {
         self.exchange.log(Level::Warn, "SynapseExpression", &format!("`${{{expression}}}` has no value: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::synapse::SynapseExpression;
+
+    #[test]
+    fn literal_paths_are_compiled_with_the_expression() {
+        for (text, expected) in [
+            ("xpath('//a')", &["//a"][..]),
+            ("xpath('//s:a', 'v') + vars.list[xpath('//b')]", &["//s:a", "//b"]),
+            ("exists(xpath('//a')) ? toUpper(xpath('//a')) : [xpath('$body/b')]", &["//a", "$body/b"]),
+            ("xpath('//a[') == 1 and xpath('//b') == 2", &["//b"]),
+            ("xpath(vars.path)", &[]),
+        ] {
+            let expression = SynapseExpression::parse(text).unwrap();
+            let paths = Paths::new(vec![("s".into(), "urn:s".into())], expression.literal_paths());
+            let compiled: Vec<&str> = paths.compiled.iter().map(|(path, _)| &**path).collect();
+            assert_eq!(compiled, expected, "{text}");
+        }
     }
 }

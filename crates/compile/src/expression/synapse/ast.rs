@@ -134,20 +134,34 @@ impl Path {
 
 impl Node {
     pub fn reads_payload(&self) -> bool {
-        let path = |path: &Path| path.nodes().any(Node::reads_payload);
+        let mut reads = false;
+        self.visit(&mut |node| {
+            reads |= match node {
+                Node::Payload(_) => true,
+                Node::Call { function, arguments, .. } => *function == Function::XPath && arguments.len() == 1,
+                _ => false,
+            };
+        });
+        reads
+    }
+
+    /// The node and everything inside it.
+    pub fn visit<'n>(&'n self, see: &mut dyn FnMut(&'n Node)) {
+        see(self);
         match self {
-            Node::Literal(_) => false,
-            Node::Payload(_) => true,
-            Node::Array(nodes) => nodes.iter().any(Node::reads_payload),
-            Node::Negate(node) | Node::Not(node) => node.reads_payload(),
-            Node::Binary(left, _, right) => left.reads_payload() || right.reads_payload(),
-            Node::Shared(node) | Node::Ambiguous { original: node, .. } => node.reads_payload(),
-            Node::Conditional(test, yes, no) => test.reads_payload() || yes.reads_payload() || no.reads_payload(),
-            Node::Named { path: steps, .. } => path(steps),
-            Node::Call { function, arguments, path: steps } => {
-                (*function == Function::XPath && arguments.len() == 1)
-                    || arguments.iter().any(Node::reads_payload)
-                    || path(steps)
+            Node::Literal(_) => {}
+            Node::Array(nodes) => nodes.iter().for_each(|node| node.visit(see)),
+            Node::Negate(node) | Node::Not(node) => node.visit(see),
+            Node::Binary(left, _, right) => {
+                left.visit(see);
+                right.visit(see);
+            }
+            // Both readings are made of the same parts.
+            Node::Shared(node) | Node::Ambiguous { original: node, .. } => node.visit(see),
+            Node::Conditional(test, yes, no) => [test, yes, no].into_iter().for_each(|node| node.visit(see)),
+            Node::Payload(path) | Node::Named { path, .. } => path.nodes().for_each(|node| node.visit(see)),
+            Node::Call { arguments, path, .. } => {
+                arguments.iter().chain(path.nodes()).for_each(|node| node.visit(see));
             }
         }
     }

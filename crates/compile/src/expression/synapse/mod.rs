@@ -34,6 +34,8 @@ use penstock_message::Value;
 pub use template::{Escape, Template};
 
 use ast::Node;
+use functions::Function;
+use item::Item;
 
 /// A mistake in an expression, with the bytes of its text it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,6 +174,19 @@ impl SynapseExpression {
     /// Whether the body is looked at.
     pub fn reads_payload(&self) -> bool {
         self.node.reads_payload()
+    }
+
+    /// The paths that calls of `xpath(…)` have as literals.
+    pub fn literal_paths(&self) -> Vec<&str> {
+        let mut paths = Vec::new();
+        self.node.visit(&mut |node| {
+            if let Node::Call { function: Function::XPath, arguments, .. } = node
+                && let Some(Node::Literal(Item::Text(path))) = arguments.first()
+            {
+                paths.push(&**path);
+            }
+        });
+        paths
     }
 
     /// The value; `None` for null. A JSON string is text, other JSON stays as it was written.
