@@ -21,16 +21,7 @@ impl Service for Forward {
         Box::pin(async move {
             let mut message = request.message;
             message.headers.retain(|name, _| !name.eq_ignore_ascii_case(b"Host"));
-            let options = SendOptions {
-                response_timeout: Duration::from_secs(30),
-                content_length: false,
-                http10: false,
-                close: false,
-                absolute_form: false,
-                one_way: false,
-                tls: None,
-                http2: false,
-            };
+            let options = SendOptions::within(Duration::from_secs(30));
             let line = &request.client.line;
             let url = [&self.backend, line.target()].concat().into();
             match self.sender.send(Outgoing { url, method: line.method.clone(), message, options }).await {

@@ -234,16 +234,7 @@ impl Service for Forward {
 }
 
 pub fn options() -> SendOptions {
-    SendOptions {
-        response_timeout: Duration::from_secs(5),
-        content_length: false,
-        http10: false,
-        close: false,
-        absolute_form: false,
-        one_way: false,
-        tls: None,
-        http2: false,
-    }
+    SendOptions::within(Duration::from_secs(5))
 }
 
 /// A request without body.

@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use penstock_engine::ports::TlsProfile;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore};
 
 use super::identity::DER_SEQUENCE;
 use super::{Identity, TlsError, provider, read_certificates, refused};
@@ -86,7 +86,7 @@ fn configure(trust: &ClientTrust) -> Result<Arc<ClientConfig>, TlsError> {
             let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
             let usual = usual.map_err(refused)?;
             // What it lets through beyond the usual is only what the user has given us byte by byte.
-            let verifier = Arc::new(Known { usual, known: trust.extra_roots.clone() });
+            let verifier = Arc::new(Known { usual, provider: provider(), known: trust.extra_roots.clone() });
             builder.dangerous().with_custom_certificate_verifier(verifier)
         }
     };
@@ -106,6 +106,7 @@ fn configure(trust: &ClientTrust) -> Result<Arc<ClientConfig>, TlsError> {
 #[derive(Debug)]
 struct Known {
     usual: Arc<WebPkiServerVerifier>,
+    provider: Arc<CryptoProvider>,
     known: Vec<CertificateDer<'static>>,
 }
 
@@ -128,27 +129,7 @@ impl ServerCertVerifier for Known {
         }
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.usual.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.usual.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.usual.supported_verify_schemes()
-    }
+    super::signatures::checked_by_the_provider!();
 }
 
 /// Checks that the other side holds the key of the certificate it shows, and nothing about the certificate.
@@ -169,25 +150,5 @@ impl ServerCertVerifier for TrustEverything {
         Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
+    super::signatures::checked_by_the_provider!();
 }

@@ -8,6 +8,7 @@ mod ec;
 mod identity;
 mod jks;
 mod server;
+mod signatures;
 
 use std::fmt;
 
