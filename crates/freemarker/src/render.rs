@@ -91,18 +91,7 @@ impl<'d> Run<'d> {
                 let text = self.output(&value, expr)?;
                 self.write(&text, expr.at)
             }
-            Node::If(branches) => {
-                for (condition, body) in branches {
-                    let holds = match condition {
-                        Some(condition) => self.truth(condition)?,
-                        None => true,
-                    };
-                    if holds {
-                        return self.nodes(body);
-                    }
-                }
-                Ok(())
-            }
+            Node::If(branches) => self.branch(branches),
             Node::List(list) => self.list(list),
             Node::Items { name, value, body, at } => self.items(name, value.as_deref(), body, *at),
             Node::Sep(body) => match self.loops.last() {
@@ -110,14 +99,7 @@ impl<'d> Run<'d> {
                 _ => Ok(()),
             },
             Node::Assign { scope, name, operator, value } => self.assign(*scope, name, *operator, value),
-            Node::Capture { scope, name, body } => {
-                let before = std::mem::take(&mut self.out);
-                let outcome = self.nodes(body);
-                let captured = std::mem::replace(&mut self.out, before);
-                outcome?;
-                self.set(*scope, name, Data::text(captured));
-                Ok(())
-            }
+            Node::Capture { scope, name, body } => self.capture(*scope, name, body),
             Node::Macro(own) => {
                 self.globals.insert(own.name.as_str().into(), Data::Macro(MacroRef(own)));
                 Ok(())
@@ -137,19 +119,7 @@ impl<'d> Run<'d> {
                 Err(Stop::Return(value))
             }
             Node::Switch { on, cases } => self.switch(on, cases),
-            Node::Attempt { body, recover } => {
-                let written = self.out.len();
-                let (loops, scopes) = (self.loops.len(), self.scopes.len());
-                match self.nodes(body) {
-                    Err(Stop::Failed(_) | Stop::Missing(_)) => {
-                        self.out.truncate(written);
-                        self.loops.truncate(loops);
-                        self.scopes.truncate(scopes);
-                        self.nodes(recover)
-                    }
-                    other => other,
-                }
-            }
+            Node::Attempt { body, recover } => self.attempt(body, recover),
             Node::Break => Err(Stop::Break),
             Node::Continue => Err(Stop::Continue),
             Node::Stop(why, at) => {
@@ -159,6 +129,44 @@ impl<'d> Run<'d> {
                 };
                 fail(*at, format!("the template stopped: {why}"))
             }
+        }
+    }
+
+    fn branch(&mut self, branches: &'d [(Option<Expr>, Vec<Node>)]) -> Outcome<'d, ()> {
+        for (condition, body) in branches {
+            let holds = match condition {
+                Some(condition) => self.truth(condition)?,
+                None => true,
+            };
+            if holds {
+                return self.nodes(body);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is written inside becomes a variable.
+    fn capture(&mut self, scope: AssignScope, name: &str, body: &'d [Node]) -> Outcome<'d, ()> {
+        let before = std::mem::take(&mut self.out);
+        let outcome = self.nodes(body);
+        let captured = std::mem::replace(&mut self.out, before);
+        outcome?;
+        self.set(scope, name, Data::text(captured));
+        Ok(())
+    }
+
+    /// What fails has written nothing.
+    fn attempt(&mut self, body: &'d [Node], recover: &'d [Node]) -> Outcome<'d, ()> {
+        let written = self.out.len();
+        let (loops, scopes) = (self.loops.len(), self.scopes.len());
+        match self.nodes(body) {
+            Err(Stop::Failed(_) | Stop::Missing(_)) => {
+                self.out.truncate(written);
+                self.loops.truncate(loops);
+                self.scopes.truncate(scopes);
+                self.nodes(recover)
+            }
+            other => other,
         }
     }
 

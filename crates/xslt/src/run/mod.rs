@@ -10,6 +10,7 @@ mod exslt;
 mod frame;
 pub(crate) mod functions;
 mod group;
+mod items;
 mod keys;
 mod machine;
 pub(crate) mod number_format;

@@ -29,40 +29,8 @@ impl Run<'_> {
                     items.iter().enumerate().any(|(at, one)| items[..at].iter().any(|other| number::equal(one, other)));
                 !twice || self.fail(id, "uniqueItems", || "array must not contain duplicate elements".to_owned())
             }
-            Check::Items { prefix, rest, rest_keyword } => {
-                let mut valid = true;
-                for (index, item) in items.iter().enumerate() {
-                    let Some(inner) = prefix.get(index).copied().or(*rest) else { break };
-                    if let Some(seen) = seen {
-                        seen.items.insert(index);
-                    }
-                    let never = matches!(self.schema.nodes[inner].checks[..], [Check::Never]);
-                    if never && index >= prefix.len() {
-                        return self.fail(id, rest_keyword, || {
-                            format!("array has {} elements, but only {} are allowed", items.len(), prefix.len())
-                        });
-                    }
-                    valid &= self.part(inner, &|| index.to_string(), item);
-                    if !valid && self.found.is_none() {
-                        return false;
-                    }
-                }
-                valid
-            }
-            Check::Contains { schema, min, max, evaluates } => {
-                let mut count = 0;
-                for (index, item) in items.iter().enumerate() {
-                    if self.quietly(*schema, item, &mut None) {
-                        count += 1;
-                        if let Some(seen) = seen.as_mut().filter(|_| *evaluates) {
-                            seen.items.insert(index);
-                        }
-                    }
-                }
-                let fits = count >= *min && max.is_none_or(|max| count <= max);
-                fits || self
-                    .fail(id, "contains", || format!("{count} elements of the array match the schema of `contains`"))
-            }
+            Check::Items { .. } => self.items(id, check, items, seen),
+            Check::Contains { .. } => self.contains(id, check, items, seen),
             Check::UnevaluatedItems(inner) => {
                 let known = seen.clone().unwrap_or_default();
                 let mut valid = true;
@@ -78,6 +46,43 @@ impl Run<'_> {
             }
             _ => true,
         }
+    }
+
+    fn items(&mut self, id: NodeId, check: &Check, items: &[Value], seen: &mut Option<Evaluated>) -> bool {
+        let Check::Items { prefix, rest, rest_keyword } = check else { return true };
+        let mut valid = true;
+        for (index, item) in items.iter().enumerate() {
+            let Some(inner) = prefix.get(index).copied().or(*rest) else { break };
+            if let Some(seen) = seen {
+                seen.items.insert(index);
+            }
+            let never = matches!(self.schema.nodes[inner].checks[..], [Check::Never]);
+            if never && index >= prefix.len() {
+                return self.fail(id, rest_keyword, || {
+                    format!("array has {} elements, but only {} are allowed", items.len(), prefix.len())
+                });
+            }
+            valid &= self.part(inner, &|| index.to_string(), item);
+            if !valid && self.found.is_none() {
+                return false;
+            }
+        }
+        valid
+    }
+
+    fn contains(&mut self, id: NodeId, check: &Check, items: &[Value], seen: &mut Option<Evaluated>) -> bool {
+        let Check::Contains { schema, min, max, evaluates } = check else { return true };
+        let mut count = 0;
+        for (index, item) in items.iter().enumerate() {
+            if self.quietly(*schema, item, &mut None) {
+                count += 1;
+                if let Some(seen) = seen.as_mut().filter(|_| *evaluates) {
+                    seen.items.insert(index);
+                }
+            }
+        }
+        let fits = count >= *min && max.is_none_or(|max| count <= max);
+        fits || self.fail(id, "contains", || format!("{count} elements of the array match the schema of `contains`"))
     }
 
     pub(super) fn object(
@@ -119,19 +124,7 @@ impl Run<'_> {
                 }
                 valid
             }
-            Check::DependentRequired(all) => {
-                all.iter().filter(|(name, _)| members.contains_key(name)).all(|(name, needed)| {
-                    let missing: Vec<&str> =
-                        needed.iter().map(String::as_str).filter(|name| !members.contains_key(*name)).collect();
-                    missing.is_empty()
-                        || self.fail(id, "dependencies", || {
-                            format!(
-                                "property \"{name}\" of object has missing property dependencies (missing: {})",
-                                message::list(missing.into_iter())
-                            )
-                        })
-                })
-            }
+            Check::DependentRequired(all) => self.dependencies(id, all, members),
             Check::DependentSchemas(all) => {
                 let mut valid = true;
                 for (_, inner) in all.iter().filter(|(name, _)| members.contains_key(name)) {
@@ -154,6 +147,25 @@ impl Run<'_> {
             }
             _ => true,
         }
+    }
+
+    fn dependencies(
+        &mut self,
+        id: NodeId,
+        all: &[(String, Vec<String>)],
+        members: &serde_json::Map<String, Value>,
+    ) -> bool {
+        all.iter().filter(|(name, _)| members.contains_key(name)).all(|(name, needed)| {
+            let missing: Vec<&str> =
+                needed.iter().map(String::as_str).filter(|name| !members.contains_key(*name)).collect();
+            missing.is_empty()
+                || self.fail(id, "dependencies", || {
+                    format!(
+                        "property \"{name}\" of object has missing property dependencies (missing: {})",
+                        message::list(missing.into_iter())
+                    )
+                })
+        })
     }
 
     fn properties(
