@@ -5,6 +5,7 @@
 //!
 //! Start reading at [`Settings`] and [`read`].
 
+mod callers;
 mod choreo_connect;
 mod databases;
 mod environment;
@@ -15,6 +16,7 @@ mod secrets;
 mod security;
 mod settings;
 mod substitute;
+mod tables;
 mod traffic;
 mod value;
 
@@ -158,7 +160,7 @@ impl Reader<'_> {
             }
             return;
         }
-        if let Some(rest) = keys::map_entry(path, dialect) {
+        if let Some(rest) = tables::map_entry(path, dialect) {
             self.map_entry(path, rest, value);
             return;
         }
@@ -214,7 +216,7 @@ impl Reader<'_> {
         let settings = &mut self.configuration.settings;
         let outcome = match keys::find(ours, Dialect::Penstock) {
             Some(key) => (key.set)(settings, text),
-            None => match keys::map_entry(ours, Dialect::Penstock) {
+            None => match tables::map_entry(ours, Dialect::Penstock) {
                 Some(map) => map.set(settings, text).map(drop),
                 None => Err("is not known".to_owned()),
             },
@@ -225,12 +227,12 @@ impl Reader<'_> {
     }
 
     /// Tables whose names the user makes up: users, flags of the mediation.
-    fn map_entry(&mut self, path: &str, map: keys::Map, value: &Spanned<DeValue<'_>>) {
+    fn map_entry(&mut self, path: &str, map: tables::Map, value: &Spanned<DeValue<'_>>) {
         if let DeValue::Table(table) = value.get_ref() {
             for (name, inner) in table {
                 let path = format!("{path}.{}", name.get_ref());
                 let name = format!("{}.{}", map.name, name.get_ref());
-                self.map_entry(&path, keys::Map { table: map.table, name }, inner);
+                self.map_entry(&path, tables::Map { table: map.table, name }, inner);
             }
             return;
         }
@@ -240,7 +242,7 @@ impl Reader<'_> {
         };
         match map.set(&mut self.configuration.settings, &text) {
             Ok(true) => {}
-            Ok(false) if map.table == keys::MapTable::OriginalFlags => {
+            Ok(false) if map.table == tables::MapTable::OriginalFlags => {
                 self.ignored.push((value.span().start, path.to_owned()))
             }
             Ok(false) => self.error(value.span().start, format!("unknown key `{path}`")),

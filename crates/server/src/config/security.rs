@@ -3,16 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use penstock_catalog::{Application, Subscription, SubscriptionState};
+use penstock_catalog::{Application, Subscription};
 use penstock_gateway::GatewayConfig;
-use penstock_gateway::security::{
-    BackendJwt, Encoding, Issuer, PublicKey, Secret, SecurityConfig, Signer, TrustedKey, User,
-};
+use penstock_gateway::security::{BackendJwt, Encoding, Secret, SecurityConfig, Signer};
 use penstock_transports::http::tls::Identity;
 
 use super::keys::{FLAG, Key, NUMBER, TEXT, TIME};
 use super::settings::{Keystore, Settings};
-use super::value::Value;
 
 /// What of it lies in files or belongs to the catalog.
 #[derive(Debug, Clone, Default)]
@@ -196,7 +193,7 @@ pub(super) const KEYS: &[Key] = &[
 /// A secret that can be guessed is none.
 const EXPLAIN_KEY_MIN: usize = 16;
 
-fn of(settings: &mut Settings) -> &mut SecurityConfig {
+pub(super) fn of(settings: &mut Settings) -> &mut SecurityConfig {
     let gateway: &mut GatewayConfig = Arc::make_mut(&mut settings.gateway);
     &mut gateway.security
 }
@@ -207,107 +204,6 @@ fn backend_jwt(settings: &mut Settings) -> &mut BackendJwt {
 
 fn signing_key(settings: &mut Settings) -> &mut Keystore {
     settings.security.signing_key.get_or_insert_default()
-}
-
-/// `[gateway.users]` and `[gateway.test_users]`.
-pub(super) fn user(settings: &mut Settings, name: &str, value: &Value, for_tests: bool) {
-    let user = User { name: name.into(), password: Secret::new(value.0.as_str()) };
-    let security = of(settings);
-    if for_tests { security.test_key_users.push(user) } else { security.users.push(user) }
-}
-
-/// `[gateway.issuers.NAME]`: one key of it, as `NAME.key`; whether there is such a key.
-pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Result<bool, String> {
-    const MAPPING: &str = ".claim_mapping.";
-    let (name, key, theirs) = match path.split_once(MAPPING) {
-        Some((name, theirs)) => (name, "claim_mapping", theirs),
-        None => match path.rsplit_once('.') {
-            Some((name, key)) => (name, key, ""),
-            None => return Err("must be a table with `issuer` and keys".to_owned()),
-        },
-    };
-    let issuers = &mut of(settings).issuers;
-    let known = issuers.iter().position(|issuer| *issuer.name == *name).unwrap_or_else(|| {
-        issuers.push(Issuer { name: name.into(), ..Issuer::default() });
-        issuers.len() - 1
-    });
-    let Some(issuer) = issuers.get_mut(known) else { return Ok(false) };
-    match key {
-        "issuer" => issuer.issuer = value.text().into(),
-        "jwks_url" if value.text().starts_with("https://") || value.text().starts_with("http://") => {
-            issuer.jwks_url = Some(value.text().into());
-        }
-        "jwks_url" => return Err(format!("must begin with `https://` or `http://`, not `{}`", value.text())),
-        "certificate" => {
-            for file in value.list() {
-                let bytes = std::fs::read(&*file).map_err(|error| format!("`{file}`: {error}"))?;
-                let key = PublicKey::parse(&bytes).map_err(|why| format!("`{file}`: {why}"))?;
-                issuer.keys.push(TrustedKey { kid: None, key });
-            }
-        }
-        "validate_subscription" => issuer.validate_subscription = value.flag()?,
-        "consumer_key_claim" => issuer.consumer_key_claim = value.text().into(),
-        "scopes_claim" => issuer.scopes_claim = value.text().into(),
-        "audiences" => issuer.audiences = value.list(),
-        "claim_mapping" => issuer.claim_mapping.push((theirs.into(), value.text().into())),
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-/// `[gateway.applications.NAME]`: one key of it, as `NAME.key`; whether there is such a key.
-pub(super) fn application(settings: &mut Settings, path: &str, value: &Value) -> Result<bool, String> {
-    let Some((name, key)) = path.rsplit_once('.') else {
-        return Err("must be a table with `keys` and `subscriptions`".to_owned());
-    };
-    let security = &mut settings.security;
-    let known = security.applications.iter().position(|application| *application.name == *name).unwrap_or_else(|| {
-        security.applications.push(Application { id: name.into(), name: name.into(), ..Application::default() });
-        security.applications.len() - 1
-    });
-    let Some(application) = security.applications.get_mut(known) else { return Ok(false) };
-    match key {
-        "keys" => application.keys.extend(value.list().into_iter().map(|key| (key, true))),
-        "sandbox_keys" => application.keys.extend(value.list().into_iter().map(|key| (key, false))),
-        "owner" => application.owner = value.text().into(),
-        "plan" => application.tier = value.text().into(),
-        "subscriptions" => {
-            for entry in value.list() {
-                security.subscriptions.push(subscription(name, &entry)?);
-            }
-        }
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-/// `API:VERSION`, then perhaps the plan, then perhaps the state.
-fn subscription(application: &str, entry: &str) -> Result<Subscription, String> {
-    let mut parts = entry.split(':').map(str::trim);
-    let mut part = || parts.next().unwrap_or_default();
-    let (api, version, plan, state) = (part(), part(), part(), part());
-    if api.is_empty() || version.is_empty() {
-        return Err(format!("must be `API:VERSION`, `API:VERSION:PLAN` or `API:VERSION:PLAN:STATE`, not `{entry}`"));
-    }
-    let state = match state {
-        "" | "UNBLOCKED" => SubscriptionState::Unblocked,
-        "BLOCKED" => SubscriptionState::Blocked,
-        "PROD_ONLY_BLOCKED" => SubscriptionState::ProductionBlocked,
-        "ON_HOLD" => SubscriptionState::OnHold,
-        "REJECTED" => SubscriptionState::Rejected,
-        other => {
-            return Err(format!(
-                "has the state `{other}`; a subscription is UNBLOCKED, BLOCKED, PROD_ONLY_BLOCKED, ON_HOLD or REJECTED"
-            ));
-        }
-    };
-    Ok(Subscription {
-        application: application.into(),
-        api: api.into(),
-        version: version.into(),
-        tier: plan.into(),
-        state,
-    })
 }
 
 /// What does not go together.
@@ -343,6 +239,8 @@ pub fn read_signing_key(key: &Keystore) -> Result<Signer, String> {
 
 #[cfg(test)]
 mod tests {
+    use penstock_catalog::SubscriptionState;
+
     use super::super::{Dialect, read};
     use super::*;
 

@@ -1,0 +1,109 @@
+//! The gateway's tables of those who call: users, issuers of tokens, applications with their subscriptions.
+
+use penstock_catalog::{Application, Subscription, SubscriptionState};
+use penstock_gateway::security::{Issuer, PublicKey, Secret, TrustedKey, User};
+
+use super::security::of;
+use super::settings::Settings;
+use super::value::Value;
+
+/// `[gateway.users]` and `[gateway.test_users]`.
+pub(super) fn user(settings: &mut Settings, name: &str, value: &Value, for_tests: bool) {
+    let user = User { name: name.into(), password: Secret::new(value.0.as_str()) };
+    let security = of(settings);
+    if for_tests { security.test_key_users.push(user) } else { security.users.push(user) }
+}
+
+/// `[gateway.issuers.NAME]`: one key of it, as `NAME.key`; whether there is such a key.
+pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Result<bool, String> {
+    const MAPPING: &str = ".claim_mapping.";
+    let (name, key, theirs) = match path.split_once(MAPPING) {
+        Some((name, theirs)) => (name, "claim_mapping", theirs),
+        None => match path.rsplit_once('.') {
+            Some((name, key)) => (name, key, ""),
+            None => return Err("must be a table with `issuer` and keys".to_owned()),
+        },
+    };
+    let issuers = &mut of(settings).issuers;
+    let known = issuers.iter().position(|issuer| *issuer.name == *name).unwrap_or_else(|| {
+        issuers.push(Issuer { name: name.into(), ..Issuer::default() });
+        issuers.len() - 1
+    });
+    let Some(issuer) = issuers.get_mut(known) else { return Ok(false) };
+    match key {
+        "issuer" => issuer.issuer = value.text().into(),
+        "jwks_url" if value.text().starts_with("https://") || value.text().starts_with("http://") => {
+            issuer.jwks_url = Some(value.text().into());
+        }
+        "jwks_url" => return Err(format!("must begin with `https://` or `http://`, not `{}`", value.text())),
+        "certificate" => {
+            for file in value.list() {
+                let bytes = std::fs::read(&*file).map_err(|error| format!("`{file}`: {error}"))?;
+                let key = PublicKey::parse(&bytes).map_err(|why| format!("`{file}`: {why}"))?;
+                issuer.keys.push(TrustedKey { kid: None, key });
+            }
+        }
+        "validate_subscription" => issuer.validate_subscription = value.flag()?,
+        "consumer_key_claim" => issuer.consumer_key_claim = value.text().into(),
+        "scopes_claim" => issuer.scopes_claim = value.text().into(),
+        "audiences" => issuer.audiences = value.list(),
+        "claim_mapping" => issuer.claim_mapping.push((theirs.into(), value.text().into())),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// `[gateway.applications.NAME]`: one key of it, as `NAME.key`; whether there is such a key.
+pub(super) fn application(settings: &mut Settings, path: &str, value: &Value) -> Result<bool, String> {
+    let Some((name, key)) = path.rsplit_once('.') else {
+        return Err("must be a table with `keys` and `subscriptions`".to_owned());
+    };
+    let security = &mut settings.security;
+    let known = security.applications.iter().position(|application| *application.name == *name).unwrap_or_else(|| {
+        security.applications.push(Application { id: name.into(), name: name.into(), ..Application::default() });
+        security.applications.len() - 1
+    });
+    let Some(application) = security.applications.get_mut(known) else { return Ok(false) };
+    match key {
+        "keys" => application.keys.extend(value.list().into_iter().map(|key| (key, true))),
+        "sandbox_keys" => application.keys.extend(value.list().into_iter().map(|key| (key, false))),
+        "owner" => application.owner = value.text().into(),
+        "plan" => application.tier = value.text().into(),
+        "subscriptions" => {
+            for entry in value.list() {
+                security.subscriptions.push(subscription(name, &entry)?);
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// `API:VERSION`, then perhaps the plan, then perhaps the state.
+fn subscription(application: &str, entry: &str) -> Result<Subscription, String> {
+    let mut parts = entry.split(':').map(str::trim);
+    let mut part = || parts.next().unwrap_or_default();
+    let (api, version, plan, state) = (part(), part(), part(), part());
+    if api.is_empty() || version.is_empty() {
+        return Err(format!("must be `API:VERSION`, `API:VERSION:PLAN` or `API:VERSION:PLAN:STATE`, not `{entry}`"));
+    }
+    let state = match state {
+        "" | "UNBLOCKED" => SubscriptionState::Unblocked,
+        "BLOCKED" => SubscriptionState::Blocked,
+        "PROD_ONLY_BLOCKED" => SubscriptionState::ProductionBlocked,
+        "ON_HOLD" => SubscriptionState::OnHold,
+        "REJECTED" => SubscriptionState::Rejected,
+        other => {
+            return Err(format!(
+                "has the state `{other}`; a subscription is UNBLOCKED, BLOCKED, PROD_ONLY_BLOCKED, ON_HOLD or REJECTED"
+            ));
+        }
+    };
+    Ok(Subscription {
+        application: application.into(),
+        api: api.into(),
+        version: version.into(),
+        tier: plan.into(),
+        state,
+    })
+}

@@ -1,0 +1,116 @@
+//! The tables whose keys are names that users give: which there are, and where their entries go.
+
+use std::path::PathBuf;
+
+use super::keys::{Dialect, MICRO_INTEGRATOR};
+use super::settings::Settings;
+use super::value::Value;
+
+/// A table whose keys are not a fixed list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MapTable {
+    /// Names and passwords.
+    Users,
+    /// Names and passwords of those who may deploy APIs.
+    AdapterUsers,
+    /// Hosts of deployment environments.
+    VirtualHosts,
+    /// Names and passwords of those who may call APIs.
+    GatewayUsers,
+    /// Names and passwords of those who get development tokens.
+    TestUsers,
+    /// Whose tokens count.
+    Issuers,
+    /// Who subscribed to what.
+    Applications,
+    /// Limits by level and name.
+    Plans,
+    /// Limits with keys of their own.
+    CustomLimits,
+    /// Flags of the mapping between JSON and XML.
+    Flags,
+    /// The same in a file of the original, which has more than are known here.
+    OriginalFlags,
+    /// Which database a data source is.
+    Databases,
+    /// Modules that stand for classes.
+    Classes,
+}
+
+/// An entry of such a table.
+pub(super) struct Map {
+    /// Which table.
+    pub(super) table: MapTable,
+    /// The key inside it.
+    pub(super) name: String,
+}
+
+/// The table a path leads into.
+pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
+    let tables: &[(&str, MapTable)] = match dialect {
+        Dialect::Penstock => &[
+            ("users.", MapTable::Users),
+            ("mediation.", MapTable::Flags),
+            ("databases.", MapTable::Databases),
+            ("classes.", MapTable::Classes),
+            ("adapter.users.", MapTable::AdapterUsers),
+            ("gateway.vhosts.", MapTable::VirtualHosts),
+            ("gateway.users.", MapTable::GatewayUsers),
+            ("gateway.test_users.", MapTable::TestUsers),
+            ("gateway.issuers.", MapTable::Issuers),
+            ("gateway.applications.", MapTable::Applications),
+            ("gateway.plans.", MapTable::Plans),
+            ("gateway.custom_limits.", MapTable::CustomLimits),
+        ],
+        Dialect::MicroIntegrator => {
+            &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
+        }
+        Dialect::ChoreoConnect => &[],
+    };
+    tables.iter().find_map(|(prefix, table)| {
+        let name = path.strip_prefix(prefix)?;
+        // `global_timeout_interval` stands in the same table and is a key of its own.
+        let leads_to_a_key = MICRO_INTEGRATOR.iter().any(|key| key.name.starts_with(&format!("{path}.")));
+        (!leads_to_a_key).then(|| Map { table: *table, name: name.to_owned() })
+    })
+}
+
+impl Map {
+    /// Sets the entry; `false` when nothing is called so.
+    pub(super) fn set(&self, settings: &mut Settings, value: &Value) -> Result<bool, String> {
+        match self.table {
+            MapTable::Users => {
+                settings.users.push((self.name.clone(), value.0.clone()));
+                Ok(true)
+            }
+            MapTable::AdapterUsers => {
+                settings.adapter.users.push((self.name.clone(), value.0.clone()));
+                Ok(true)
+            }
+            MapTable::VirtualHosts => {
+                super::gateway::vhost(settings, &self.name, value);
+                Ok(true)
+            }
+            MapTable::Plans => super::traffic::plan(settings, &self.name, value),
+            MapTable::CustomLimits => super::traffic::custom(settings, &self.name, value),
+            MapTable::GatewayUsers | MapTable::TestUsers => {
+                super::callers::user(settings, &self.name, value, self.table == MapTable::TestUsers);
+                Ok(true)
+            }
+            MapTable::Issuers => super::callers::issuer(settings, &self.name, value),
+            MapTable::Applications => super::callers::application(settings, &self.name, value),
+            MapTable::Classes => {
+                settings.classes.push((self.name.clone(), PathBuf::from(value.text())));
+                Ok(true)
+            }
+            MapTable::Databases => super::databases::set(settings, &self.name, value),
+            MapTable::Flags | MapTable::OriginalFlags => {
+                let options = &mut settings.conversion.mapping;
+                if options.set(&self.name, &value.0)? {
+                    return Ok(true);
+                }
+                options.set(&format!("synapse.{}", self.name), &value.0)
+            }
+        }
+    }
+}
