@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_explained() {
-        check(&["nope"], "no plan `nope`; there are quick, mi-4.5.0, ei-6.6.0, apim, choreo-connect");
+        check(&["nope"], "no plan `nope`; there are quick, mi-4.5.0, ei-6.6.0, apim, choreo-connect, mediators");
         check(
             &["quick", "--scenario", "Direct Prox"],
             "the plan has no scenario `Direct Prox`; did you mean `Direct Proxy`?",

@@ -10,12 +10,13 @@ macro_rules! shipped {
 }
 
 /// Plans, by the path of their file below `bench/`.
-const PLANS: [(&str, &str); 5] = shipped![
+const PLANS: [(&str, &str); 6] = shipped![
     "plans/quick.toml",
     "plans/mi-4.5.0.toml",
     "plans/ei-6.6.0.toml",
     "plans/apim.toml",
     "plans/choreo-connect.toml",
+    "plans/mediators.toml",
 ];
 
 /// What the targets are started with, by the path of the file below `bench/`.
@@ -25,6 +26,10 @@ const FILES: &[(&str, &str)] = &shipped![
     "scenarios/proxy-services/CBRSOAPHeaderProxy.xml",
     "scenarios/proxy-services/CBRTransportHeaderProxy.xml",
     "scenarios/proxy-services/XSLTProxy.xml",
+    "scenarios/proxy-services/PayloadFactoryProxy.xml",
+    "scenarios/proxy-services/EnrichProxy.xml",
+    "scenarios/proxy-services/IterateAggregateProxy.xml",
+    "scenarios/proxy-services/CloneAggregateProxy.xml",
     "scenarios/api/DirectAPI.xml",
     "scenarios/endpoints/RealService.xml",
     "scenarios/local-entries/xslt_transform.xml",
