@@ -3,6 +3,7 @@
 mod calls;
 mod focus;
 mod path;
+mod steps;
 
 pub(crate) use path::is_positional;
 
