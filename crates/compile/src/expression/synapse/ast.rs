@@ -5,8 +5,8 @@ use std::sync::Arc;
 use penstock_json::path::{Filter, JsonPath, Segment, TailFunction};
 
 use super::Source;
-use super::functions::Function;
 use super::item::Item;
+use super::library::Function;
 
 #[derive(Debug)]
 pub(super) enum Node {

@@ -17,6 +17,7 @@ mod evaluate;
 mod functions;
 mod item;
 mod lexer;
+mod library;
 mod parser;
 mod paths;
 mod readings;
@@ -34,8 +35,8 @@ use penstock_message::Value;
 pub use template::{Escape, Template};
 
 use ast::Node;
-use functions::Function;
 use item::Item;
+use library::Function;
 
 /// A mistake in an expression, with the bytes of its text it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,14 @@
 //! Tokens to syntax tree.
 
+mod names;
+
 use std::sync::Arc;
 
 use super::ast::{Node, Operator};
-use super::functions::Function;
 use super::item::Item;
 use super::lexer::{Lexer, Token};
 use super::readings::{fails_always, from_the_left, from_the_right, original_reading, owned, usual_reading};
-use super::{Lint, Source, SyntaxError};
+use super::{Lint, SyntaxError};
 
 /// Brackets and operators nest this deep at most: the parser recurses, and so does the evaluation.
 const DEPTH_MAX: usize = 64;
@@ -181,101 +182,6 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A name that stands for a value, or a function call.
-    fn access(&mut self) -> Result<Node, SyntaxError> {
-        self.lexer.skip_space();
-        let start = self.lexer.at;
-        let Token::Name(name) = self.lexer.next()? else { return Err(self.unexpected()) };
-        let span = start..self.lexer.at;
-        let source = match name {
-            "payload" => return Ok(Node::Payload(self.path()?)),
-            "var" | "vars" => Source::Variable,
-            "headers" => Source::Header,
-            "config" | "configs" => Source::Config,
-            "params" => self.one_of(&[
-                ("queryParams", Source::QueryParameter),
-                ("pathParams", Source::PathParameter),
-                ("uriParams", Source::PathParameter),
-                ("functionParams", Source::FunctionParameter),
-            ])?,
-            "props" | "properties" | "attributes" | "attr" => self.one_of(&[
-                ("axis2", Source::Axis2Property),
-                ("synapse", Source::Property),
-                ("queryParams", Source::QueryParameter),
-                ("uriParams", Source::PathParameter),
-            ])?,
-            _ => return self.call(name, span),
-        };
-        let name = self.first_name()?;
-        Ok(Node::Named { source, name, path: self.path()? })
-    }
-
-    /// `.kind` out of a few.
-    fn one_of(&mut self, kinds: &[(&str, Source)]) -> Result<Source, SyntaxError> {
-        self.expect(".")?;
-        let start = self.lexer.at;
-        let token = self.lexer.next()?;
-        kinds.iter().find(|(name, _)| token == Token::Name(name)).map(|(_, source)| *source).ok_or_else(|| {
-            let names: Vec<String> = kinds.iter().map(|(name, _)| format!("`{name}`")).collect();
-            SyntaxError { message: format!("{} is expected here", names.join(" or ")), span: start..self.lexer.at }
-        })
-    }
-
-    /// `.name`, `."name"`, `["name"]` or `.["name"]`.
-    fn first_name(&mut self) -> Result<String, SyntaxError> {
-        let dot = self.eat(".")?;
-        let start = self.lexer.at;
-        match self.lexer.next()? {
-            Token::Name(name) if dot => Ok(name.to_owned()),
-            Token::Text(name) if dot => Ok(name),
-            Token::Symbol("[") => match self.lexer.next()? {
-                Token::Text(name) => {
-                    self.expect("]")?;
-                    Ok(name)
-                }
-                _ => {
-                    Err(SyntaxError { message: "a name in quotes is expected here".into(), span: start..self.lexer.at })
-                }
-            },
-            _ => Err(SyntaxError {
-                message: "`.name` or `[\"name\"]` is expected here".into(),
-                span: start..self.lexer.at,
-            }),
-        }
-    }
-
-    fn call(&mut self, name: &str, span: std::ops::Range<usize>) -> Result<Node, SyntaxError> {
-        let called = self.lexer.rest().trim_start().starts_with('(');
-        let Some(function) = Function::parse(name).filter(|_| called) else {
-            let kind = if called { "function" } else { "name" };
-            let known = if called {
-                Function::names().collect()
-            } else {
-                vec!["payload", "vars", "headers", "params", "props", "properties", "configs"]
-            };
-            let hint = nearest(name, &known).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-            return Err(SyntaxError { message: format!("unknown {kind} `{name}`{hint}"), span });
-        };
-        self.expect("(")?;
-        let mut arguments = self.list(")")?;
-        if function == Function::Registry && self.property_follows() {
-            self.expect(".")?;
-            self.lexer.next()?;
-            self.expect("(")?;
-            arguments.extend(self.list(")")?);
-        }
-        function.check_arguments(name, arguments.len()).map_err(|message| SyntaxError { message, span })?;
-        Ok(Node::Call { function, arguments, path: self.path()? })
-    }
-
-    /// `.property(` after `registry(…)`.
-    fn property_follows(&self) -> bool {
-        let rest = self.lexer.rest().trim_start();
-        rest.strip_prefix('.')
-            .and_then(|rest| rest.trim_start().strip_prefix("property"))
-            .is_some_and(|rest| rest.trim_start().starts_with('('))
-    }
-
     pub fn list(&mut self, end: &'static str) -> Result<Vec<Node>, SyntaxError> {
         let mut nodes = Vec::new();
         if self.eat(end)? {
@@ -338,9 +244,4 @@ impl<'t> Parser<'t> {
             self.lints.push(lint);
         }
     }
-}
-
-/// The known name that differs least.
-fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
-    crate::suggestion(name, known.iter().copied())
 }
