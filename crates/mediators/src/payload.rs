@@ -151,6 +151,19 @@ pub fn replace_by_nodes(exchange: &mut Exchange, contents: &[Content]) -> Result
     Ok(())
 }
 
+/// Makes this text of an envelope the message. What was plain XML stays so: its envelope is only how it is seen.
+pub fn replace_envelope(exchange: &mut Exchange, text: String) -> Result<(), Fault> {
+    let soap = exchange.xml()?.soap;
+    let (document, _) = parse(text)?;
+    let mut envelope = Envelope::of(document).ok_or_else(|| Fault::new("the envelope has lost its Body"))?;
+    if soap == SoapVersion::None {
+        envelope.soap = SoapVersion::None;
+    }
+    becomes_xml(exchange);
+    exchange.message.body.set(Form::Xml(Arc::new(envelope)));
+    Ok(())
+}
+
 /// The envelope, when that is what the contents are.
 fn whole_envelope(contents: &[Content]) -> Option<Envelope> {
     let [Content::Node(document, node)] = contents else { return None };

@@ -183,7 +183,10 @@ async fn deliver_all(exchange: &mut Exchange, members: &[Destination], depth: us
 }
 
 fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
-    let text = format!("endpoint `{}` is {}", endpoint.label(), endpoint.state.phase().to_lowercase());
+    let text = match code {
+        codes::GROUP_NOT_READY => format!("no member of endpoint `{}` is ready", endpoint.label()),
+        _ => format!("endpoint `{}` is {}", endpoint.label(), endpoint.state.phase().to_lowercase()),
+    };
     let mut fault = Fault::coded(code, Side::Backend, text).retryable();
     fault.at = Some(endpoint.at.clone());
     fault

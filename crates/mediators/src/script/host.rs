@@ -7,10 +7,12 @@ use std::sync::Arc;
 use penstock_engine::ports::Level;
 use penstock_engine::{Direction, Exchange, Fault};
 use penstock_message::{Scope, Value};
+use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
 use rquickjs::{Ctx, Exception, Object};
 
 use super::sandbox::host_function;
 use crate::payload;
+use crate::tree::lean_copy;
 
 /// The exchange that a script works on, while it runs.
 #[derive(Clone, Default)]
@@ -86,7 +88,11 @@ fn payload_functions<'js>(ctx: &Ctx<'js>, object: &Object<'js>, slot: &Slot) -> 
     host_function(ctx, object, "payloadXml", move |ctx: Ctx<'js>| {
         own.with(&ctx, |exchange| {
             let envelope = exchange.xml()?;
-            Ok(envelope.payload().map_or_else(String::new, |node| written(&envelope.document, node)))
+            // Without the declarations of the envelope, which the payload has no use for.
+            Ok(envelope.payload().map_or_else(String::new, |node| {
+                let payload = lean_copy(&envelope.document, node);
+                payload.root_element().map_or_else(String::new, |root| written(&payload, root))
+            }))
         })
     })?;
     let own = slot.clone();
@@ -104,10 +110,30 @@ fn payload_functions<'js>(ctx: &Ctx<'js>, object: &Object<'js>, slot: &Slot) -> 
             Ok(written(&envelope.document, envelope.envelope))
         })
     })?;
-    host_function(ctx, object, "xmlText", |ctx: Ctx<'js>, text: String| {
-        let (document, root) = payload::parse(text).map_err(|fault| Exception::throw_message(&ctx, &fault.message))?;
-        Ok::<_, rquickjs::Error>(document.string_value(root).into_owned())
+    let own = slot.clone();
+    host_function(ctx, object, "setEnvelope", move |ctx: Ctx<'js>, text: String| {
+        own.with(&ctx, |exchange| payload::replace_envelope(exchange, text))
+    })?;
+    host_function(ctx, object, "xpath", |ctx: Ctx<'js>, expression: String, text: String| {
+        selected(&expression, text).map_err(|why| Exception::throw_message(&ctx, &why))
     })
+}
+
+/// What a path selects in a text of XML, each item with its kind.
+fn selected(expression: &str, text: String) -> Result<Vec<Vec<String>>, String> {
+    let context = StaticContext::new().allow_undeclared_prefixes(true);
+    let compiled = XPath::compile(expression, &context).map_err(|error| error.message().to_owned())?;
+    let (document, root) = payload::parse(text).map_err(|fault| fault.message.to_string())?;
+    let (session, start) = Session::with_document(document.clone());
+    let start = Session::sibling(start, root);
+    let context = DynamicContext::new(&session, &NoHost).with_node(start);
+    let found = compiled.evaluate(&context).map_err(|error| error.message().to_owned())?;
+    let item = |item: ItemRef<'_>| match item {
+        ItemRef::Node(node) if document.is_element(node.id) => ("element", written(&document, node.id)),
+        ItemRef::Node(node) => ("text", session.string_value(node).into_owned()),
+        ItemRef::Atomic(atomic) => ("value", atomic.to_text(true).into_owned()),
+    };
+    Ok(found.iter().map(item).map(|(kind, value)| vec![kind.to_owned(), value]).collect())
 }
 
 fn property_functions<'js>(ctx: &Ctx<'js>, object: &Object<'js>, slot: &Slot) -> rquickjs::Result<()> {
@@ -171,12 +197,7 @@ fn property_functions<'js>(ctx: &Ctx<'js>, object: &Object<'js>, slot: &Slot) ->
             Ok(())
         })
     })?;
-    host_function(ctx, object, "addHeader", |ctx: Ctx<'js>, _must_understand: bool, _content: String| {
-        Err::<(), _>(Exception::throw_message(&ctx, "mc.addHeader is not supported yet; use <header>"))
-    })?;
-    host_function(ctx, object, "xpath", |ctx: Ctx<'js>, _expression: String| {
-        Err::<String, _>(Exception::throw_message(&ctx, "mc.getXpathResult is not supported yet; use <property>"))
-    })
+    Ok(())
 }
 
 fn written(document: &penstock_xml::Document, node: penstock_xml::NodeId) -> String {

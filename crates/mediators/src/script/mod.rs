@@ -2,6 +2,7 @@
 //!
 //! Scripts have no file, no socket and no Java. `mc` reads and writes the message, nothing else.
 
+mod e4x;
 mod host;
 mod sandbox;
 
@@ -24,6 +25,8 @@ pub(super) struct Script {
     library: Vec<Arc<str>>,
     /// What runs for each message.
     entry: Entry,
+    /// Whether an XML value without elements in it reads as its text, as in E4X; the Java tree reads as markup.
+    reads_as_text: bool,
     at: Place,
 }
 
@@ -68,19 +71,24 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     if let Some(key) = missing {
         return Some(Box::new(Refusal(format!("no local entry or registry resource is named `{key}`").into())));
     }
-    let texts = library.iter().chain(match &entry {
+    let mut entry = entry;
+    let texts = library.iter_mut().chain(match &mut entry {
         Entry::Inline(text) => Some(text),
         Entry::Function(_) => None,
     });
     for text in texts {
-        if let Err(why) = sandbox::check(text) {
-            let hint = if is_e4x(text) { ": XML literals and `..` on XML (E4X) are Rhino's own" } else { "" };
-            cx.error(el.place(), format!("the script is not valid JavaScript{hint}: {why}"));
-            return None;
+        match as_javascript(text) {
+            Ok(None) => {}
+            Ok(Some(translated)) => *text = translated,
+            Err(why) => {
+                cx.error(el.place(), format!("the script is not valid JavaScript: {why}"));
+                return None;
+            }
         }
     }
+    let reads_as_text = matches!(language, "js" | "rhinoJs");
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-    Some(Box::new(Script { number, library, entry, at: el.place() }))
+    Some(Box::new(Script { number, library, entry, reads_as_text, at: el.place() }))
 }
 
 /// The text of a script that is a local entry or registry resource.
@@ -94,9 +102,20 @@ fn resource(cx: &mut Compiler<'_>, key: &str, at: Place) -> Option<Arc<str>> {
     }
 }
 
-/// Whether a script that is no JavaScript looks like the dialect of old engines that had XML in it.
-fn is_e4x(text: &str) -> bool {
-    ["..*", "::", "(<", "= <", "=<", "</"].iter().any(|sign| text.contains(sign)) || text.trim_start().starts_with('<')
+/// A text that is no JavaScript, in JavaScript: the dialect of old engines had XML in it. `None` when there is nothing
+/// to do.
+fn as_javascript(text: &str) -> Result<Option<Arc<str>>, String> {
+    let Err(why) = sandbox::check(text) else { return Ok(None) };
+    if !["..", "::", "<", ".@", "each"].iter().any(|sign| text.contains(sign)) {
+        return Err(why);
+    }
+    let translated = e4x::translate(text).map_err(|missing| format!("{why}; read with XML in it (E4X): {missing}"))?;
+    // What is wrong without any XML is told as it is.
+    if translated == text {
+        return Err(why);
+    }
+    sandbox::check(&translated).map_err(|why| format!("{why}, read with XML in it (E4X)"))?;
+    Ok(Some(translated.into()))
 }
 
 fn is_identifier(name: &str) -> bool {
@@ -115,7 +134,7 @@ impl Embedded {
             sandbox::check(text)?;
         }
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Ok(Embedded(Script { number, library, entry: Entry::Inline(entry.into()), at }))
+        Ok(Embedded(Script { number, library, entry: Entry::Inline(entry.into()), reads_as_text: true, at }))
     }
 
     /// Runs it on the exchange's message.

@@ -1,6 +1,6 @@
 // What scripts of the original find: `mc`, `print`, and the few Java classes that are only used for their
 // static helpers. The host hands in `host`, whose functions take and give plain values.
-(function (host) {
+(function (host, xml) {
   'use strict';
   const text = (value) => (value === null || value === undefined ? null : String(value));
   const json = (value) => {
@@ -9,23 +9,15 @@
     return written === undefined ? 'null' : written;
   };
   const parsed = (written) => (written === null || written === undefined ? null : JSON.parse(written));
-  // An XML payload: its text, and enough of a node's ways to be passed on.
-  class XmlValue {
-    constructor(written) { this.written = written; }
-    toString() { return this.written; }
-    toXMLString() { return this.written; }
-    toXml() { return this.written; }
-    getText() { return host.xmlText(this.written); }
-  }
   const given = (property) => {
     if (property === null || property === undefined) return null;
     if (property.kind === 'json') return JSON.parse(property.value);
-    if (property.kind === 'xml') return new XmlValue(property.value);
+    if (property.kind === 'xml') return xml.of(property.value);
     return property.value;
   };
   const settable = (value) => {
     if (value === null || value === undefined) return ['null', ''];
-    if (value instanceof XmlValue) return ['xml', value.written];
+    if (xml.isXml(value)) return ['xml', xml.written(value)];
     if (typeof value === 'object') return ['json', json(value)];
     if (typeof value === 'boolean') return ['boolean', String(value)];
     if (typeof value === 'number') return [Number.isInteger(value) ? 'integer' : 'double', String(value)];
@@ -36,23 +28,33 @@
     getPayloadJSON: () => parsed(host.payloadJson()),
     setPayloadJSON: (value) => host.setPayloadJson(json(value)),
     getPayloadText: () => host.payloadText(),
-    getPayloadXML: () => new XmlValue(host.payloadXml()),
-    setPayloadXML: (value) => host.setPayloadXml(String(value)),
-    getEnvelope: () => new XmlValue(host.envelope()),
-    getEnvelopeXML: () => new XmlValue(host.envelope()),
+    getPayloadXML: () => xml.of(host.payloadXml()),
+    setPayloadXML: (value) => host.setPayloadXml(xml.isXml(value) ? xml.written(value) : String(value)),
+    getEnvelope: () => xml.live(host.envelope()),
+    getEnvelopeXML: () => xml.of(host.envelope()),
     getProperty: (name, scope) => given(host.property(text(scope) ?? 'default', String(name))),
     setProperty: (name, value, scope) => host.setProperty(text(scope) ?? 'default', String(name), ...settable(value)),
     removeProperty: (name, scope) => host.removeProperty(text(scope) ?? 'default', String(name)),
     getVariable: (name) => given(host.property('variable', String(name))),
     setVariable: (name, value) => host.setProperty('variable', String(name), ...settable(value)),
     removeVariable: (name) => host.removeProperty('variable', String(name)),
-    addHeader: (mustUnderstand, content) => host.addHeader(Boolean(mustUnderstand), String(content)),
+    addHeader: (mustUnderstand, content) => {
+      const envelope = xml.live(host.envelope());
+      const prefix = envelope.name().replace(/:?[^:]*$/, '');
+      const block = xml.isXml(content) ? content.copy() : XML(String(content));
+      if (mustUnderstand) block['@' + prefix + ':mustUnderstand'] = '1';
+      if (envelope.getHeader() === null) {
+        const name = prefix === '' ? 'Header' : prefix + ':Header';
+        envelope.prependChild(XML(`<${name} xmlns${prefix === '' ? '' : ':' + prefix}="${envelope.namespace()}"/>`));
+      }
+      envelope.getHeader().appendChild(block);
+    },
     // The text forms are kept on the context, as the original keeps them, apart from the payload.
     getJsonText: () => json(state.jsonText === null ? {} : state.jsonText),
     setJsonText: (context, written) => { state.jsonText = written === undefined ? context : written; },
     jsonObject: () => (state.jsonObject === null ? {} : state.jsonObject),
     setJsonObject: (context, value) => { state.jsonObject = value === undefined ? context : value; },
-    getXpathResult: (expression) => host.xpath(String(expression)),
+    getXpathResult: (expression) => xml.path(expression),
     isResponse: () => host.isResponse(),
     getMessageID: () => given(host.property('default', 'MessageID')),
     getServiceLog: () => log,
@@ -87,7 +89,8 @@
       Date: Date,
     },
   };
-  globalThis.Packages = { java: globalThis.java };
+  globalThis.javax = { xml: { namespace: { QName } } };
+  globalThis.Packages = { java: globalThis.java, javax: globalThis.javax };
   globalThis.importPackage = () => undefined;
   globalThis.importClass = () => undefined;
   globalThis.print = (line) => host.log('info', String(line));

@@ -21,6 +21,7 @@ const STACK_LIMIT_BYTES: usize = 512 << 10;
 const LOADED_MAX: usize = 256;
 
 const PRELUDE: &str = include_str!("prelude.js");
+const XML: &str = include_str!("xml.js");
 
 thread_local! {
     static SANDBOX: RefCell<Option<Sandbox>> = const { RefCell::new(None) };
@@ -122,7 +123,10 @@ impl Loaded {
         let (entry, mc, reset) = context.with(|ctx| {
             let load = || {
                 let prelude: Function<'_> = ctx.eval(PRELUDE)?;
-                let made: Object<'_> = prelude.call((host::object(&ctx, &slot)?,))?;
+                let xml: Function<'_> = ctx.eval(XML)?;
+                let host = host::object(&ctx, &slot)?;
+                let made: Object<'_> =
+                    prelude.call((host.clone(), xml.call::<_, Object<'_>>((host, script.reads_as_text))?))?;
                 for text in &script.library {
                     ctx.eval_with_options::<(), _>(format!("{text}\n;undefined"), sloppy())?;
                 }

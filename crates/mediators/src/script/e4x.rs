@@ -1,0 +1,435 @@
+//! XML in JavaScript (E4X), which engines of the past had: literals and operators become calls of functions of `xml.js`.
+//!
+//! Only a text that is no JavaScript gets here. What is not E4X is copied as it stands, line by line the same.
+
+/// Literals and the expressions in them may stand in one another this deep.
+const DEPTH_MAX: usize = 32;
+
+/// The script in plain JavaScript. `Err` says what has no end.
+pub(super) fn translate(source: &str) -> Result<String, String> {
+    let mut translator = Translator {
+        source: source.as_bytes(),
+        text: source,
+        at: 0,
+        out: String::with_capacity(source.len() * 2),
+        depth: 0,
+    };
+    translator.code(None)?;
+    Ok(translator.out)
+}
+
+struct Translator<'s> {
+    source: &'s [u8],
+    text: &'s str,
+    at: usize,
+    out: String,
+    depth: usize,
+}
+
+/// After these a value begins, so `<` opens a literal and `/` a regular expression.
+const BEFORE_VALUES: [&str; 14] = [
+    "return",
+    "typeof",
+    "case",
+    "in",
+    "of",
+    "delete",
+    "void",
+    "throw",
+    "new",
+    "else",
+    "do",
+    "instanceof",
+    "yield",
+    "await",
+];
+
+impl<'s> Translator<'s> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.source.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// Copies up to `end`.
+    fn copy_to(&mut self, end: usize) {
+        let end = end.min(self.source.len());
+        self.out.push_str(&self.text[self.at..end]);
+        self.at = end;
+    }
+
+    /// Where the next `mark` ends.
+    fn past(&self, from: usize, mark: &str) -> Result<usize, String> {
+        match self.text[from..].find(mark) {
+            Some(found) => Ok(from + found + mark.len()),
+            None => Err(format!("`{mark}` is missing at the end")),
+        }
+    }
+
+    /// Translates up to a closing bracket that was not opened here, or to the end. The bracket is left.
+    fn code(&mut self, closing: Option<u8>) -> Result<(), String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err("XML literals stand too deep in one another".into());
+        }
+        let mut open: Vec<u8> = Vec::new();
+        let mut operand = false;
+        // How deep the brackets of a `for each` are whose `in` has not come yet.
+        let mut each_at: Option<usize> = None;
+        while self.at < self.source.len() {
+            let byte = self.source[self.at];
+            match byte {
+                b'/' if self.peek(1) == b'/' => {
+                    let end = self.text[self.at..].find('\n').map_or(self.source.len(), |found| self.at + found);
+                    self.copy_to(end);
+                }
+                b'/' if self.peek(1) == b'*' => self.copy_to(self.past(self.at + 2, "*/")?),
+                b'/' if !operand => {
+                    self.copy_to(self.end_of_pattern());
+                    operand = true;
+                }
+                b'"' | b'\'' | b'`' => {
+                    self.copy_to(self.end_of_string(byte));
+                    operand = true;
+                }
+                b'<' if !operand && (is_name_start(self.peek(1)) || self.peek(1) == b'>') => {
+                    self.literal()?;
+                    operand = true;
+                }
+                b'@' if !operand && (is_name_start(self.peek(1)) || self.peek(1) == b'*') => {
+                    self.selector("__children")?;
+                    operand = true;
+                }
+                b'.' if operand && self.peek(1) == b'.' && self.peek(2) != b'.' => {
+                    self.at += 2;
+                    self.out.push('.');
+                    self.selector("__descendants")?;
+                }
+                b'.' if operand => self.after_dot()?,
+                _ if is_name_start(byte) => {
+                    let word = self.word();
+                    let each = word == "for" && self.each();
+                    if each {
+                        each_at = Some(open.len() + 1);
+                    } else if word == "in" && each_at == Some(open.len()) {
+                        self.out.truncate(self.out.len() - word.len());
+                        self.out.push_str("of");
+                        each_at = None;
+                    }
+                    operand = !BEFORE_VALUES.contains(&word);
+                }
+                b'0'..=b'9' => {
+                    let number = |at: usize| {
+                        let byte = self.source[at];
+                        byte.is_ascii_alphanumeric()
+                            || byte == b'.' && self.source.get(at + 1).is_some_and(u8::is_ascii_digit)
+                    };
+                    let end = (self.at..self.source.len()).find(|at| !number(*at)).unwrap_or(self.source.len());
+                    self.copy_to(end);
+                    operand = true;
+                }
+                b'(' | b'[' | b'{' => {
+                    open.push(byte);
+                    self.copy_to(self.at + 1);
+                    operand = false;
+                }
+                b')' | b']' | b'}' => {
+                    if open.pop().is_none() && closing == Some(byte) {
+                        self.depth -= 1;
+                        return Ok(());
+                    }
+                    self.copy_to(self.at + 1);
+                    operand = byte != b'}';
+                }
+                b'+' | b'-' if self.peek(1) == byte => self.copy_to(self.at + 2),
+                _ if byte.is_ascii_whitespace() => self.copy_to(self.at + 1),
+                _ => {
+                    let end = (self.at + 1..=self.source.len()).find(|at| self.text.is_char_boundary(*at));
+                    self.copy_to(end.unwrap_or(self.source.len()));
+                    operand = false;
+                }
+            }
+        }
+        self.depth -= 1;
+        match closing {
+            Some(_) => Err("an expression in an XML literal does not end".into()),
+            None => Ok(()),
+        }
+    }
+
+    fn word(&mut self) -> &'s str {
+        let end = (self.at..self.source.len())
+            .find(|at| !is_name_start(self.source[*at]) && !self.source[*at].is_ascii_digit())
+            .unwrap_or(self.source.len());
+        let word = &self.text[self.at..end];
+        self.copy_to(end);
+        word
+    }
+
+    /// Whether `each` follows, which is left out: the loop over values is written `for (… of …)` today.
+    fn each(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        let word = rest.trim_start();
+        match word.strip_prefix("each") {
+            Some(after) if after.trim_start().starts_with('(') => {
+                self.at += rest.len() - after.len();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A dot: E4X has `.*`, `.@name`, `.ns::name` and `.(condition)`; anything else is a member.
+    fn after_dot(&mut self) -> Result<(), String> {
+        self.copy_to(self.at + 1);
+        match self.peek(0) {
+            // Attributes are written to as well.
+            b'@' if is_name_start(self.peek(1)) && !self.is_qualified(self.at + 1) => {
+                self.out.pop();
+                self.at += 1;
+                let name = self.part()?;
+                self.out.push_str(&format!("[\"@{name}\"]"));
+                Ok(())
+            }
+            b'*' | b'@' => self.selector("__children"),
+            b'(' => {
+                self.at += 1;
+                self.out.push_str("__filter(function () { with (this) { return (");
+                self.code(Some(b')'))?;
+                self.at += 1;
+                self.out.push_str("); } })");
+                Ok(())
+            }
+            first if is_name_start(first) => {
+                if self.is_qualified(self.at) {
+                    return self.selector("__children");
+                }
+                self.word();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `::` follows the name at this place.
+    fn is_qualified(&self, at: usize) -> bool {
+        let in_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
+        self.text[at..].trim_start_matches(in_name).starts_with("::")
+    }
+
+    /// `name`, `*`, `ns::name` or one of these after `@`, as arguments of a function.
+    fn selector(&mut self, function: &str) -> Result<(), String> {
+        let attribute = self.peek(0) == b'@';
+        if attribute {
+            self.at += 1;
+        }
+        let first = self.part()?;
+        let (namespace, name) = if self.text[self.at..].starts_with("::") {
+            self.at += 2;
+            (Some(first), self.part()?)
+        } else {
+            (None, first)
+        };
+        let sign = if attribute { "@" } else { "" };
+        self.out.push_str(&format!("{function}(\"{sign}{name}\""));
+        match namespace {
+            Some("*") => self.out.push_str(", \"*\""),
+            Some(variable) => self.out.push_str(&format!(", {variable}")),
+            None => {}
+        }
+        self.out.push(')');
+        Ok(())
+    }
+
+    fn part(&mut self) -> Result<&'s str, String> {
+        let start = self.at;
+        if self.peek(0) == b'*' {
+            self.at += 1;
+        } else {
+            while is_name_start(self.peek(0)) || self.peek(0).is_ascii_digit() {
+                self.at += 1;
+            }
+        }
+        if start == self.at {
+            return Err("after `..`, `.@` and `::` comes a name or `*`".into());
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    fn end_of_string(&self, quote: u8) -> usize {
+        let mut at = self.at + 1;
+        while at < self.source.len() && self.source[at] != quote {
+            at += if self.source[at] == b'\\' { 2 } else { 1 };
+        }
+        self.boundary(at + 1)
+    }
+
+    fn end_of_pattern(&self) -> usize {
+        let mut at = self.at + 1;
+        let mut in_class = false;
+        while at < self.source.len() && (in_class || self.source[at] != b'/') && self.source[at] != b'\n' {
+            match self.source[at] {
+                b'\\' => at += 1,
+                b'[' => in_class = true,
+                b']' => in_class = false,
+                _ => {}
+            }
+            at += 1;
+        }
+        self.boundary(at + 1)
+    }
+
+    /// The next place that is not inside a letter.
+    fn boundary(&self, at: usize) -> usize {
+        (at..self.source.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or(self.source.len())
+    }
+
+    /// An XML literal, from its `<` to the end of its last tag.
+    fn literal(&mut self) -> Result<(), String> {
+        let begin = self.at;
+        let mut start = self.at;
+        let mut open = 0_usize;
+        self.out.push_str("__xml([");
+        loop {
+            let rest = &self.text[self.at..];
+            if rest.starts_with("<!--") {
+                self.at = self.past(self.at, "-->")?;
+            } else if rest.starts_with("<![CDATA[") {
+                self.at = self.past(self.at, "]]>")?;
+            } else if rest.starts_with("<?") {
+                self.at = self.past(self.at, "?>")?;
+            } else if rest.starts_with("</") {
+                self.at = self.past(self.at, ">")?;
+                open = open.saturating_sub(1);
+                if open == 0 {
+                    break;
+                }
+            } else if rest.starts_with('<') {
+                self.at += 1;
+                if self.tag(&mut start)? {
+                    open += 1;
+                } else if open == 0 {
+                    break;
+                }
+            } else if rest.starts_with('{') {
+                self.expression(&mut start, "text")?;
+            } else if rest.is_empty() {
+                return Err("an XML literal does not end".into());
+            } else {
+                self.at += 1;
+            }
+        }
+        self.piece(start, self.at);
+        // Lines keep their numbers.
+        let lines = self.text[begin..self.at].matches('\n').count();
+        self.out.push_str(&"\n".repeat(lines));
+        self.out.push_str("])");
+        Ok(())
+    }
+
+    /// The rest of an opening tag; whether the element stays open.
+    fn tag(&mut self, start: &mut usize) -> Result<bool, String> {
+        loop {
+            match self.peek(0) {
+                b'>' => {
+                    self.at += 1;
+                    return Ok(true);
+                }
+                b'/' if self.peek(1) == b'>' => {
+                    self.at += 2;
+                    return Ok(false);
+                }
+                quote @ (b'"' | b'\'') => self.at = self.past(self.at + 1, if quote == b'"' { "\"" } else { "'" })?,
+                b'{' => {
+                    let value = self.text[*start..self.at].trim_end().ends_with('=');
+                    self.expression(start, if value { "attribute" } else { "name" })?;
+                }
+                0 => return Err("a tag of an XML literal does not end".into()),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// `{…}` in a literal.
+    fn expression(&mut self, start: &mut usize, kind: &str) -> Result<(), String> {
+        self.piece(*start, self.at);
+        self.at += 1;
+        self.out.push_str(&format!(", \"{kind}\", ("));
+        self.code(Some(b'}'))?;
+        self.at += 1;
+        self.out.push_str("), ");
+        *start = self.at;
+        Ok(())
+    }
+
+    fn piece(&mut self, start: usize, end: usize) {
+        // A string of JSON is one of JavaScript.
+        self.out.push_str(&serde_json::Value::from(&self.text[start..end]).to_string());
+    }
+}
+
+fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(script: &str, expected: &str) {
+        assert_eq!(translate(script).unwrap(), expected, "{script}");
+    }
+
+    #[test]
+    fn operators() {
+        check("x..*::Code.toString()", r#"x.__descendants("Code", "*").toString()"#);
+        check("x..item", r#"x.__descendants("item")"#);
+        check("x.a.@id + x.@*", r#"x.a["@id"] + x.__children("@*")"#);
+        check("x.@n::id", r#"x.__children("@id", n)"#);
+        check("x.ns::a.*", r#"x.__children("a", ns).__children("*")"#);
+        check("f(...list)", "f(...list)");
+        check("1.5 + x.in", "1.5 + x.in");
+        check("x.a.(@id == 1)", r#"x.a.__filter(function () { with (this) { return (__children("@id") == 1); } })"#);
+    }
+
+    #[test]
+    fn loops() {
+        check("for each (var i in x..a) { f(i in y) }", r#"for (var i of x.__descendants("a")) { f(i in y) }"#);
+        check("for (var i in x) {}", "for (var i in x) {}");
+    }
+
+    #[test]
+    fn literals() {
+        check("f(<a/>)", r#"f(__xml(["<a/>"]))"#);
+        check(
+            "var x = <a b={c}>{d + '}'}</a>;",
+            r#"var x = __xml(["<a b=", "attribute", (c), ">", "text", (d + '}'), "</a>"]);"#,
+        );
+        check(
+            "return <><a/>\n<b>{<c/>}</b></>",
+            "return __xml([\"<><a/>\\n<b>\", \"text\", (__xml([\"<c/>\"])), \"</b></>\"\n])",
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_it() {
+        for same in [
+            "a < b && c > d",
+            "i++ < n",
+            "x = a[0]<b",
+            "/<a>..@/.test(s)",
+            "'<a>' + \"..*::b\"",
+            "// x..*::y",
+            "`<a>`",
+            "é < ü",
+        ] {
+            check(same, same);
+        }
+    }
+
+    #[test]
+    fn what_has_no_end() {
+        for broken in ["<a>", "<a", "<a>{b</a>", "<a b='", "x..", "/* "] {
+            assert!(translate(broken).is_err(), "{broken}");
+        }
+        assert!(translate(&"<a>{".repeat(1000)).is_err());
+    }
+}
