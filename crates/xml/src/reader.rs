@@ -5,6 +5,8 @@
 //! token is given up, and begun again once there is more.
 
 mod event;
+mod failure;
+mod namespaces;
 mod seen;
 mod tag;
 mod token;
@@ -15,14 +17,16 @@ use std::sync::Arc;
 
 use crate::chars::Contents;
 use crate::dtd::Dtd;
-use crate::error::{Position, XmlError, XmlErrorKind};
+use crate::error::{Position, XmlError};
 use crate::options::ParseOptions;
 use crate::text::Text;
 
 pub use event::{Event, RawName, RawText};
+use namespaces::Binding;
+pub(crate) use namespaces::declares_namespace;
 use seen::SeenNames;
 pub use tag::Attribute;
-pub(crate) use tag::{NameToken, RawAttribute, declares_namespace};
+pub(crate) use tag::{NameToken, RawAttribute};
 pub use token::Token;
 
 /// Why a token could not be read.
@@ -81,13 +85,6 @@ pub struct State {
     /// What entities have added so far.
     pub(crate) used: Cell<usize>,
     pub(crate) options: ParseOptions,
-}
-
-/// A namespace declaration that is in force.
-struct Binding {
-    prefix: (u32, u32),
-    namespace: Box<str>,
-    depth: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -266,74 +263,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What to do about a token that could not be read; nothing means to try again.
-    #[cold]
-    fn stopped(&mut self, stop: Stop) -> Result<Option<Token>, Box<XmlError>> {
-        if stop == Stop::Wrong {
-            return Err(self.failure());
-        }
-        self.state.at = self.state.token_start;
-        if self.widen()? {
-            return Ok(None);
-        }
-        if self.complete { Err(Box::new(self.unexpected_end())) } else { Ok(Some(Token::NeedMore)) }
-    }
-
-    /// The error behind a [`Stop::Wrong`].
-    fn failure(&self) -> Box<XmlError> {
-        let unknown =
-            || Box::new(self.error(XmlErrorKind::Malformed, self.state.at, "the document is not well-formed"));
-        self.state.failure.take().unwrap_or_else(unknown)
-    }
-
-    #[cold]
-    fn unexpected_end(&self) -> XmlError {
-        let end = self.input.len();
-        let message = match self.state.open.last() {
-            Some(&(start, len)) => {
-                let name = &self.text[start as usize..(start + len) as usize];
-                format!("the document ends inside `<{name}>`, which is never closed")
-            }
-            None if self.state.stage == Stage::Prolog || self.state.stage == Stage::Start => {
-                "the document ends before its first element".to_owned()
-            }
-            None => "the document ends unexpectedly".to_owned(),
-        };
-        self.error(XmlErrorKind::UnexpectedEnd, end, &message)
-    }
-
-    #[cold]
-    pub(crate) fn error(&self, kind: XmlErrorKind, offset: usize, message: &str) -> XmlError {
-        XmlError { kind, position: Position::locate(self.input, offset), message: message.into() }
-    }
-
-    #[cold]
-    pub(crate) fn fail<T>(&self, kind: XmlErrorKind, offset: usize, message: &str) -> Step<T> {
-        self.state.failure.set(Some(Box::new(self.error(kind, offset, message))));
-        Err(Stop::Wrong)
-    }
-
-    #[cold]
-    pub(crate) fn wrong<T>(&self, offset: usize, message: &str) -> Step<T> {
-        self.fail(XmlErrorKind::Malformed, offset, message)
-    }
-
     /// Whether the window reaches to the end of a document that is all there.
     #[inline]
     fn at_true_end(&self) -> bool {
         self.complete && self.text.len() == self.input.len()
-    }
-
-    /// The namespace a prefix is bound to at the last event; the empty prefix asks for the default namespace.
-    pub fn namespace(&self, prefix: &str) -> Option<&str> {
-        if prefix == "xml" {
-            return Some(crate::names::XML_NAMESPACE);
-        }
-        let found = self.state.bindings.iter().rev().find(|binding| {
-            let (start, len) = binding.prefix;
-            self.text.get(start as usize..(start + len) as usize) == Some(prefix)
-        })?;
-        Some(&*found.namespace).filter(|namespace| !namespace.is_empty())
     }
 
     /// What the document type declaration said about entities.

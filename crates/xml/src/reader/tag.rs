@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Binding, RawName, Reader, Stage, Step, Stop};
+use super::{RawName, Reader, Stage, Step, Stop};
 use crate::chars::{CLASS, NAME, NAME_START, NON_ASCII, is_name, is_name_start};
 use crate::entity::{Normalise, Reference};
 use crate::error::{XmlError, XmlErrorKind};
@@ -142,15 +142,6 @@ impl<'a> Reader<'a> {
             return self.wrong(at, &format!("`{text}` is not a prefix, one colon and a name"));
         }
         Ok(NameToken { start: at as u32, len: (end - at) as u32, colon: colon as u32, number: 0 })
-    }
-
-    #[cold]
-    fn no_name(&self, at: usize) -> Step<NameToken> {
-        let found = self.text.get(at..).and_then(|rest| rest.chars().next());
-        match found {
-            Some(c) => self.wrong(at, &format!("a name is expected here, it cannot begin with `{}`", c.escape_debug())),
-            None => self.wrong(at, "a name is expected here"),
-        }
     }
 
     #[inline]
@@ -308,55 +299,4 @@ impl<'a> Reader<'a> {
         }
         Ok(self.with_content(Token::End, from, after))
     }
-
-    #[cold]
-    fn stray_end(&self, at: usize) -> Step<Token> {
-        self.wrong(at, "an end tag without a start tag")
-    }
-
-    #[cold]
-    fn wrong_end(&self, at: usize) -> Step<Token> {
-        let name = self.checked_name(at + 2)?;
-        let written = self.raw_name(name).as_str();
-        let expected =
-            self.state.open.last().map_or("", |&(start, len)| &self.text[start as usize..(start + len) as usize]);
-        if written == expected {
-            return self.wrong(name.end(), "this end tag is not closed with `>`");
-        }
-        self.wrong(at, &format!("`</{written}>` does not match `<{expected}>`"))
-    }
-
-    /// Remembers the namespace declarations of the last start tag, which opened an element at `depth`.
-    #[cold]
-    fn bind_namespaces(&mut self, depth: usize) -> Step<()> {
-        for index in 0..self.state.attributes.len() {
-            let attribute = self.state.attributes[index];
-            let name = self.raw_name(attribute.name);
-            let prefix = match (name.prefix(), name.local()) {
-                ("", "xmlns") => (0, 0),
-                ("xmlns", local) => (attribute.name.start + attribute.name.colon + 1, local.len() as u32),
-                _ => continue,
-            };
-            let namespace = match self.attribute_value(&attribute) {
-                Ok(namespace) => namespace,
-                Err(error) => return self.fail(error.kind, attribute.start as usize, &error.message),
-            };
-            self.state.bindings.push(Binding { prefix, namespace: namespace.into(), depth });
-        }
-        Ok(())
-    }
-
-    #[inline]
-    pub(super) fn drop_bindings(&mut self) {
-        let depth = self.state.open.len();
-        while self.state.bindings.last().is_some_and(|binding| binding.depth > depth) {
-            self.state.bindings.pop();
-        }
-    }
-}
-
-/// Whether an attribute's name makes it a namespace declaration.
-#[inline]
-pub(crate) fn declares_namespace(name: &str) -> bool {
-    name.starts_with("xmlns") && matches!(name.as_bytes().get(5), None | Some(b':'))
 }
