@@ -5,5 +5,7 @@
 mod common;
 mod http2_backend;
 mod listener;
+mod proxied;
+mod refusals;
 mod sender;
 mod tls;
