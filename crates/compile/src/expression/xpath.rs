@@ -42,6 +42,9 @@ static AROUND_PLAIN: LazyLock<Surroundings> = LazyLock::new(|| {
 static AROUND_ENVELOPE: LazyLock<Surroundings> =
     LazyLock::new(|| Surroundings { context_depth: 1, ..Surroundings::default() });
 
+/// The error of XPath 2 for a path that goes on from something that is no node.
+const STEP_INTO_TEXT: &str = "XPTY0019";
+
 /// An answer that may still be open.
 pub enum Reading<T> {
     /// Known.
@@ -189,7 +192,12 @@ impl XPathExpression {
             if let Some(root) = root {
                 context = context.with_node(root);
             }
-            self.compiled.evaluate(&context).map_err(|error| self.fault(&error))?
+            match self.compiled.evaluate(&context) {
+                Ok(sequence) => sequence,
+                // A property that holds text, or nothing, has no elements below it: the original finds nothing there.
+                Err(error) if error.code() == STEP_INTO_TEXT => Sequence::default(),
+                Err(error) => return Err(self.fault(&error)),
+            }
         };
         read(&sequence, &session)
     }
