@@ -10,7 +10,7 @@ use penstock_message::{Scope, Value};
 use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
 use rquickjs::{Ctx, Exception, Object};
 
-use super::sandbox::host_function;
+use super::sandbox::{self, host_function};
 use crate::payload;
 use crate::tree::lean_copy;
 
@@ -57,6 +57,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, slot: &Slot) -> rquickjs::Result<Objec
         })
     })?;
     host_function(ctx, &object, "uuid", penstock_engine::clock::uuid)?;
+    host_function(ctx, &object, "sleep", sandbox::sleep)?;
     let own = slot.clone();
     host_function(ctx, &object, "isResponse", move |ctx: Ctx<'js>| {
         own.with(&ctx, |exchange| Ok(exchange.direction == Direction::Response))

@@ -8,9 +8,10 @@ mod sandbox;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use penstock_compile::{Compiler, Element, MediatorKind, NameKind};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Resume, clock};
 
 use crate::later::Refusal;
 
@@ -139,7 +140,7 @@ impl Embedded {
 
     /// Runs it on the exchange's message.
     pub(crate) fn run(&self, exchange: &mut Exchange) -> Result<(), String> {
-        sandbox::run(&self.0, exchange)
+        sandbox::run(&self.0, exchange).map(|_| ())
     }
 }
 
@@ -148,12 +149,19 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl Mediator for Script {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        sandbox::run(self, exchange).map_err(|why| {
+        let pause = sandbox::run(self, exchange).map_err(|why| {
             let mut fault = Fault::new(format!("the script failed: {why}"));
             fault.at = Some(self.at.clone());
             fault
         })?;
-        Ok(Flow::Next)
+        // A time beyond what the clock can tell is not waited for.
+        match Instant::now().checked_add(pause) {
+            Some(until) if !pause.is_zero() => Ok(Flow::Wait(Box::pin(async move {
+                clock::sleep_until(until).await;
+                Resume::new(|_: &mut Exchange, ()| Ok(Flow::Next))
+            }))),
+            _ => Ok(Flow::Next),
+        }
     }
 
     fn needs(&self) -> Needs {

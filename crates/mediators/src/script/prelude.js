@@ -81,7 +81,7 @@
     lang: {
       String: JavaString,
       System: { currentTimeMillis: () => Date.now(), out: { println: (line) => host.log('info', String(line)) } },
-      Thread: { sleep: () => refuse('java.lang.Thread.sleep') },
+      Thread: { sleep: (milliseconds) => host.sleep(Number(milliseconds)) },
       Math,
     },
     util: {

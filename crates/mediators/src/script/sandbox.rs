@@ -26,6 +26,15 @@ const XML: &str = include_str!("xml.js");
 thread_local! {
     static SANDBOX: RefCell<Option<Sandbox>> = const { RefCell::new(None) };
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// How long the script that runs wants to sleep.
+    static PAUSE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// What a script sleeps is slept by the message when the script is through: the core has others to serve.
+pub(super) fn sleep(milliseconds: f64) {
+    // No number, or less than nothing, is no sleep; what is too long ends at the deadline of the message.
+    let pause = Duration::try_from_secs_f64(milliseconds.max(0.0) / 1000.0).unwrap_or(Duration::MAX);
+    PAUSE.set(PAUSE.get().saturating_add(pause));
 }
 
 struct Sandbox {
@@ -42,8 +51,8 @@ struct Loaded {
     context: Context,
 }
 
-/// Runs a script on the exchange's message.
-pub(super) fn run(script: &Script, exchange: &mut Exchange) -> Result<(), String> {
+/// Runs a script on the exchange's message. The time is what it slept, which is still to be waited.
+pub(super) fn run(script: &Script, exchange: &mut Exchange) -> Result<Duration, String> {
     let loaded = SANDBOX.with_borrow_mut(|sandbox| {
         if sandbox.is_none() {
             *sandbox = Some(Sandbox::new()?);
@@ -52,6 +61,7 @@ pub(super) fn run(script: &Script, exchange: &mut Exchange) -> Result<(), String
     })?;
     loaded.slot.replace(Some(exchange.detach()));
     DEADLINE.set(Some(Instant::now() + TIME_LIMIT));
+    PAUSE.set(Duration::ZERO);
     let outcome = loaded.context.with(|ctx| {
         let call = || {
             loaded.reset.clone().restore(&ctx)?.call::<_, ()>(())?;
@@ -64,7 +74,7 @@ pub(super) fn run(script: &Script, exchange: &mut Exchange) -> Result<(), String
     if let Some(detached) = loaded.slot.take() {
         exchange.attach(detached);
     }
-    outcome
+    outcome.map(|()| PAUSE.take())
 }
 
 /// Whether a text is JavaScript. Nothing of it runs.
