@@ -10,6 +10,7 @@ use penstock_engine::ports::Outbound;
 
 use crate::observe::{OperationMetrics, Spans};
 use crate::policy::limits::{Counters, LimitUse, Plans};
+use crate::policy::schema_validation::Definition;
 use crate::security::SecurityState;
 use crate::upstream::{Clusters, HealthChecks};
 
@@ -33,8 +34,13 @@ pub struct GatewayState {
     pub(crate) metrics: OperationMetrics,
     /// Spans that wait to be sent.
     pub(crate) spans: Spans,
+    /// The definition that was read last: the operations of an API are compiled one after the other.
+    definition: Mutex<Option<ReadDefinition>>,
     plans: Mutex<Option<(Vec<Plan>, Arc<Plans>)>>,
 }
+
+/// A definition's text, and what it says.
+type ReadDefinition = (Arc<[u8]>, Arc<Definition>);
 
 /// The ports managed APIs are served on.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +87,19 @@ impl GatewayState {
     /// Starts the limits anew whose key holds `part`; says how many.
     pub fn reset_limits(&self, part: &str) -> usize {
         self.counters.reset(part)
+    }
+
+    /// An API's definition, read once for all its operations.
+    pub(crate) fn definition_of(&self, bytes: &Arc<[u8]>) -> Option<Arc<Definition>> {
+        let mut last = self.definition.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, definition)) = &*last
+            && Arc::ptr_eq(known, bytes)
+        {
+            return Some(definition.clone());
+        }
+        let definition = Arc::new(Definition::parse(bytes)?);
+        *last = Some((bytes.clone(), definition.clone()));
+        Some(definition)
     }
 
     /// The plans of a configuration, compiled once for all operations.

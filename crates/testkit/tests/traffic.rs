@@ -12,6 +12,8 @@ mod browsers;
 mod callers;
 #[path = "traffic/limits.rs"]
 mod limits;
+#[path = "traffic/validated.rs"]
+mod validated;
 #[path = "traffic/watched.rs"]
 mod watched;
 

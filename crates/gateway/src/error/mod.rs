@@ -14,8 +14,12 @@ pub(crate) use table::{Maker, Row, row};
 
 /// The codes policies raise. Each has one row in [`table`].
 pub mod codes {
+    /// The request is not what the definition says.
+    pub const SCHEMA_REQUEST: u32 = 400;
     /// No such API or resource.
     pub const NOT_FOUND: u32 = 404;
+    /// The answer is not what the definition says.
+    pub const SCHEMA_RESPONSE: u32 = 500;
     /// Path known, method not.
     pub const METHOD_NOT_ALLOWED: u32 = 405;
     /// The API is blocked.
@@ -156,7 +160,10 @@ impl From<GatewayError> for Fault {
         let mut fault = Fault::coded(error.code, Side::Client, error.reason.unwrap_or_else(|| row.message.into()));
         // Without one of its own the style decides over the description when the client is told.
         fault.detail = error.description;
-        fault.quiet = matches!(error.code, codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | 900_800..=900_807);
+        fault.quiet = matches!(
+            error.code,
+            codes::SCHEMA_REQUEST | codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | 900_800..=900_807
+        );
         fault
     }
 }

@@ -69,6 +69,8 @@ const INTERNAL: &str = "Internal Server Error";
 /// All rows.
 #[rustfmt::skip]
 pub(super) static TABLE: &[Row] = &[
+    Row::new(codes::SCHEMA_REQUEST, 400, "Bad Request", "The request is not what the definition of the API says"),
+    Row::new(codes::SCHEMA_RESPONSE, 500, INTERNAL, "The answer of the backend is not what the definition of the API says"),
     Row::new(codes::NOT_FOUND, 404, "Not Found", "The requested resource is not available."),
     Row::new(codes::METHOD_NOT_ALLOWED, 405, "Method Not Allowed", "Method not allowed for given API resource"),
     Row::new(codes::API_BLOCKED, 503, "API blocked", "This API has been blocked temporarily. Please try again later or contact the system administrators."),

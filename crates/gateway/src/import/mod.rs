@@ -120,6 +120,11 @@ pub(crate) fn projects(inputs: &[Input], config: &GatewayConfig, cx: &mut Compil
     found
 }
 
+/// A definition that the import has read, as JSON.
+pub(crate) fn read_as_json(bytes: &[u8]) -> Option<serde_json::Value> {
+    document::parse(&Arc::default(), bytes).ok().map(|document| document.item().json())
+}
+
 /// `, did you mean `x`?`, or nothing.
 pub(crate) fn hint<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     suggestion(name, candidates).map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"))

@@ -233,6 +233,7 @@ impl Import<'_> {
         api.tier = api.tier.take().or(defined.tier);
         api.authorization_header = api.authorization_header.take().or(defined.authorization_header);
         api.api_key_header = api.api_key_header.take().or(defined.api_key_header);
+        api.schema_validation |= defined.schema_validation;
         api.response_cache = api.response_cache.or(defined.response_cache);
         if api.transports.is_empty() {
             api.transports = defined.transports;

@@ -31,6 +31,7 @@ pub(crate) mod operation;
 pub mod readers;
 mod refuse;
 mod respond;
+pub(crate) mod schema_validation;
 mod scopes;
 mod subscription;
 mod synapse;
@@ -95,9 +96,11 @@ pub const POLICIES: &[PolicyKind] = &[
     key_type::KIND,
     limits::KIND,
     body_limit::KIND,
+    schema_validation::REQUESTS,
     backend_jwt::KIND,
     operation::KIND,
     interceptor::KIND,
+    schema_validation::ANSWERS,
     mock::KIND,
     crate::upstream::KIND,
 ];

@@ -52,6 +52,7 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("x-wso2-label", Use::At(&[Api])),
     ("x-amzn-resource-name", Use::At(&[Path, Operation])),
     ("x-wso2-response-cache", Use::At(&[Api])),
+    ("x-wso2-schema-validation", Use::At(&[Api])),
     ("x-wso2-transports", Use::At(&[Api])),
     ("x-wso2-api-key-header", Use::At(&[Api])),
     ("x-wso2-is-mock-api", Use::At(&[Api])),

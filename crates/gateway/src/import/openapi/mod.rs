@@ -102,6 +102,7 @@ fn root_extensions(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
         let seconds = import.number_of(&cache, "cacheTimeoutInSeconds").unwrap_or(300);
         api.response_cache = Some(Duration::from_secs(seconds));
     }
+    api.schema_validation = import.flag_of(root, "x-wso2-schema-validation").unwrap_or(false);
     if let Some(item) = root.get("x-wso2-mutual-ssl")
         && let Some(text) = import.text(&item, "x-wso2-mutual-ssl")
     {
