@@ -70,6 +70,8 @@ pub enum Flow {
     Fork(Box<Fork>),
     /// Wait for something outside, then decide.
     Wait(LocalFuture<'static, Resume<()>>),
+    /// The same for a future that ends at the exchange's deadline by itself, so that no second timer is set for it.
+    WaitBounded(LocalFuture<'static, Resume<()>>),
 }
 
 /// Continues a mediator after the loop did what it asked for.

@@ -138,6 +138,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 let then: Resume<()> = within_deadline(exchange, future).await?;
                 then.run(exchange, ())?
             }
+            Flow::WaitBounded(future) => future.await.run(exchange, ())?,
             // Boxed like everything that is rare: each request carries the size of this future.
             Flow::Fork(work) => match Box::pin(fork::run(exchange, *work)).await? {
                 fork::After::Continue(flow) => flow,
