@@ -19,8 +19,8 @@ pub(crate) struct Service {
     pub timeout: Duration,
     /// Whom to trust, when the service speaks TLS.
     pub tls: Option<Arc<TlsProfile>>,
-    /// More fields of the request.
-    pub headers: Vec<(Arc<str>, Arc<str>)>,
+    /// The fields of the request.
+    pub headers: Headers,
     /// The largest answer.
     pub reply_bytes_max: usize,
 }
@@ -41,15 +41,20 @@ pub(crate) struct Question {
     reply_bytes_max: usize,
 }
 
+/// The fields of a request with JSON that wants JSON, and what it has besides.
+pub(crate) fn json_fields(more: Option<(&str, String)>) -> Headers {
+    let mut headers = Headers::new();
+    headers.append("content-type", "application/json");
+    headers.append("accept", "application/json");
+    if let Some((name, value)) = more {
+        headers.append(name, value);
+    }
+    headers
+}
+
 impl Service {
     /// Prepares a question. It ends with the exchange's deadline at the latest.
     pub(crate) fn ask(&self, exchange: &Exchange, body: Bytes) -> Question {
-        let mut headers = Headers::new();
-        headers.append("content-type", "application/json");
-        headers.append("accept", "application/json");
-        for (name, value) in &self.headers {
-            headers.append(name, &**value);
-        }
         let deadline = exchange.deadline.min(Instant::now() + self.timeout);
         let options = SendOptions { tls: self.tls.clone(), ..SendOptions::within(self.timeout) };
         Question {
@@ -57,7 +62,7 @@ impl Service {
             outgoing: Outgoing {
                 url: self.url.clone(),
                 method: Method::Post,
-                message: Message { headers, body: Body::bytes(body), ..Message::default() },
+                message: Message { headers: self.headers.clone(), body: Body::bytes(body), ..Message::default() },
                 options,
             },
             deadline,

@@ -1,12 +1,12 @@
 //! What several policies tell others about a request: interceptor services, policy agents.
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use penstock_catalog::Api;
 use penstock_engine::Exchange;
 
-use crate::context::CallContext;
 use crate::policy::Site;
 
 /// The host of an API that names none.
@@ -49,24 +49,72 @@ pub(crate) fn source(exchange: &Exchange) -> Cow<'_, str> {
 }
 
 fn address(peer: SocketAddr) -> String {
-    SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string()
+    let address = match peer.ip().to_canonical() {
+        IpAddr::V4(address) => address,
+        other => return SocketAddr::new(other, peer.port()).to_string(),
+    };
+    let mut text = String::with_capacity("255.255.255.255:65535".len());
+    for (index, octet) in address.octets().into_iter().enumerate() {
+        if index > 0 {
+            text.push('.');
+        }
+        push_decimal(&mut text, octet.into());
+    }
+    text.push(':');
+    push_decimal(&mut text, peer.port());
+    text
+}
+
+/// Writes a number. By hand: the formatter would cost more than what the address is written into.
+fn push_decimal(text: &mut String, number: u16) {
+    if number >= 10 {
+        push_decimal(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 /// The virtual host a request was for.
 pub(crate) fn vhost<'a>(exchange: &Exchange, api: &'a Api) -> &'a str {
+    api.vhosts.get(vhost_index(exchange, api)).map_or(ANY_HOST, |vhost| vhost)
+}
+
+/// Which virtual host of the API that is; the first when none fits.
+pub(crate) fn vhost_index(exchange: &Exchange, api: &Api) -> usize {
+    if api.vhosts.len() < 2 {
+        return 0;
+    }
     let sent = exchange.message.headers.get("host").unwrap_or_default();
     let name = sent.rsplit_once(':').map_or(sent, |(name, _)| name);
-    let fitting = api.vhosts.iter().find(|vhost| vhost.eq_ignore_ascii_case(name) || vhost.eq_ignore_ascii_case(sent));
-    fitting.or_else(|| api.vhosts.first()).map_or(ANY_HOST, |vhost| vhost)
+    let fits = |vhost: &Arc<str>| vhost.eq_ignore_ascii_case(name) || vhost.eq_ignore_ascii_case(sent);
+    api.vhosts.iter().position(fits).unwrap_or(0)
+}
+
+/// The virtual hosts requests may be for, in the order of [`vhost_index`].
+pub(crate) fn vhosts(api: &Api) -> impl Iterator<Item = &str> {
+    let none = api.vhosts.is_empty().then_some(ANY_HOST);
+    api.vhosts.iter().map(|vhost| &**vhost).chain(none)
 }
 
 /// What the original calls the backends of an operation; empty when there are none.
-pub(crate) fn cluster_name(exchange: &Exchange, context: &CallContext, sandbox: bool) -> String {
-    let api = &context.site.api;
-    let endpoints = context.site.operation.endpoints.as_ref().unwrap_or(&api.endpoints);
+pub(crate) fn cluster_name(site: &Site, vhost: &str, sandbox: bool) -> String {
+    let api = &site.api;
+    let endpoints = site.operation.endpoints.as_ref().unwrap_or(&api.endpoints);
     let (kind, cluster) = if sandbox { ("Sand", &endpoints.sandbox) } else { ("Prod", &endpoints.production) };
     if cluster.is_none() {
         return String::new();
     }
-    format!("{}_cluster{kind}_{}_{}{}", api.organization, vhost(exchange, api), api.name, api.version)
+    format!("{}_cluster{kind}_{vhost}_{}{}", api.organization, api.name, api.version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_as_the_library_writes_them() {
+        for text in ["0.0.0.0:0", "127.0.0.1:80", "10.200.30.4:65535", "[::1]:9", "[2001:db8::1]:443"] {
+            assert_eq!(address(text.parse().expect(text)), text);
+        }
+        assert_eq!(address("[::ffff:192.0.2.1]:8080".parse().expect("an address")), "192.0.2.1:8080");
+    }
 }

@@ -1,8 +1,5 @@
 //! Writes JSON objects into one buffer. No tree is built: a body of a megabyte is encoded where it is sent from.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
 /// An object that is being written.
 pub(crate) struct JsonObject {
     out: Vec<u8>,
@@ -68,10 +65,7 @@ impl JsonObject {
     pub(crate) fn base64(&mut self, key: &str, value: &[u8]) {
         self.key(key);
         self.out.push(b'"');
-        let start = self.out.len();
-        self.out.resize(start + base64::encoded_len(value.len(), true).unwrap_or_default(), 0);
-        let written = STANDARD.encode_slice(value, &mut self.out[start..]).unwrap_or_default();
-        self.out.truncate(start + written);
+        base64_simd::STANDARD.encode_append(value, &mut self.out);
         self.out.push(b'"');
     }
 
@@ -90,6 +84,12 @@ impl JsonObject {
             self.out.push(b',');
         }
         self.out.extend_from_slice(members);
+    }
+
+    /// The members that were written, without the braces.
+    pub(crate) fn end_members(mut self) -> Box<[u8]> {
+        self.out.remove(0);
+        self.out.into()
     }
 
     /// An object inside.
@@ -124,6 +124,12 @@ impl JsonObject {
 
 /// Writes text as the inside of a JSON string. What is not UTF-8 is read as Latin-1, which header fields were once.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
+    // Nearly all texts are plain. Every byte is looked at, without a way out, so that many are compared at once.
+    let looks_special = |byte: u8| byte.wrapping_sub(0x20) >= 0x60 || byte == b'"' || byte == b'\\';
+    if !text.iter().fold(false, |any, byte| any | looks_special(*byte)) {
+        out.extend_from_slice(text);
+        return;
+    }
     if !text.is_ascii() && std::str::from_utf8(text).is_err() {
         let text: String = text.iter().map(|byte| char::from(*byte)).collect();
         return escape(out, text.as_bytes());

@@ -8,7 +8,7 @@ use penstock_engine::ports::{Level, TlsProfile};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
 use super::action::Call;
-use super::ask::{Answer, Service, origin};
+use super::ask::{Answer, Service, json_fields, origin};
 use super::facts;
 use super::json::JsonObject;
 use super::operation::Problem;
@@ -66,7 +66,7 @@ pub(super) fn compile(_gateway: &Gateway, site: &Arc<Site>, call: &Call) -> Resu
             url: url.into(),
             timeout: seconds.filter(|timeout| !timeout.is_zero()).unwrap_or(TIMEOUT),
             tls,
-            headers: key.map(|key| ("Authorization".into(), format!("Bearer {key}").into())).into_iter().collect(),
+            headers: json_fields(key.map(|key| ("Authorization", format!("Bearer {key}")))),
             reply_bytes_max: REPLY_BYTES_MAX,
         }),
         sends_token: call.get("sendAccessToken").is_some_and(|flag| flag.eq_ignore_ascii_case("true")),
@@ -80,7 +80,7 @@ impl Mediator for AskAgent {
         let input = self.input(exchange)?;
         let question = self.service.ask(exchange, input);
         let url = self.service.url.clone();
-        Ok(Flow::Wait(Box::pin(async move {
+        Ok(Flow::WaitBounded(Box::pin(async move {
             let answer = question.answer().await;
             Resume::new(move |exchange, ()| decide(exchange, &url, answer))
         })))
@@ -132,10 +132,11 @@ impl AskAgent {
                 about.text("apiName", &api.name);
                 about.text("apiVersion", &api.version);
                 about.text("orgId", &api.organization);
-                about.text("vhost", facts::vhost(exchange, api));
+                let vhost = facts::vhost(exchange, api);
+                about.text("vhost", vhost);
                 about.text("pathTemplate", &context.site.operation.path);
-                about.text("prodClusterName", &facts::cluster_name(exchange, &context, false));
-                about.text("sandClusterName", &facts::cluster_name(exchange, &context, true));
+                about.text("prodClusterName", &facts::cluster_name(&context.site, vhost, false));
+                about.text("sandClusterName", &facts::cluster_name(&context.site, vhost, true));
             });
             if self.sends_token {
                 let caller = context.caller.borrow();

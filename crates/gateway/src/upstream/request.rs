@@ -11,9 +11,8 @@ use crate::policy::Site;
 
 /// The fields of a client's request that go on. Framing and connection fields are the sender's.
 pub(super) fn headers(client: &Headers, backends: &Backends) -> Headers {
-    let mut headers = client.clone();
     // `Host` is the backend's own, and what steers Envoy is nothing a client may say.
-    headers.retain(|name, _| {
+    let mut headers = client.filtered(|name, _| {
         let host = name.len() == 4 && name.eq_ignore_ascii_case(b"host");
         let steers = name.len() > 8 && name[0] | 0x20 == b'x' && name[..8].eq_ignore_ascii_case(b"x-envoy-");
         !host && !steers

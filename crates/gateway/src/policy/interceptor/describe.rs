@@ -6,8 +6,8 @@ use penstock_engine::{Exchange, Fault};
 use penstock_message::{Form, Headers, Message, Shape};
 
 use crate::context::{CallContext, Caller};
-use crate::policy::facts;
 use crate::policy::json::JsonObject;
+use crate::policy::{Site, facts};
 
 /// What a service asked to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,6 +72,7 @@ pub(super) fn identify(exchange: &mut Exchange) -> String {
 pub(super) fn request(
     exchange: &mut Exchange,
     context: &CallContext,
+    constants: &Constants,
     includes: Includes,
     id: &str,
     compat: bool,
@@ -92,7 +93,7 @@ pub(super) fn request(
         object.raw("requestTrailers", b"{}");
     }
     if includes.invocation_context {
-        object.object("invocationContext", |object| invocation_context(object, exchange, context, id));
+        object.object("invocationContext", |object| invocation_context(object, exchange, context, constants, id));
     }
     Ok(object.end().into())
 }
@@ -198,22 +199,43 @@ fn bit_of(name: &[u8]) -> u64 {
     1 << ((name.len() as u64 + u64::from(first) * 7) % 64)
 }
 
-fn invocation_context(object: &mut JsonObject, exchange: &Exchange, context: &CallContext, id: &str) {
-    let api = &context.site.api;
+/// What `invocationContext` says of every request of a site: members, written once for each virtual host.
+pub(super) struct Constants(Vec<Box<[u8]>>);
+
+impl Constants {
+    pub(super) fn of(site: &Site) -> Constants {
+        let api = &site.api;
+        let members = |vhost| {
+            let mut object = JsonObject::new(HEAD_BYTES);
+            object.text("basePath", &api.base_path);
+            object.text("pathTemplate", &site.operation.path);
+            object.text("supportedMethods", &site.methods);
+            object.text("vhost", vhost);
+            object.text("apiName", &api.name);
+            object.text("apiVersion", &api.version);
+            object.text("prodClusterName", &facts::cluster_name(site, vhost, false));
+            object.text("sandClusterName", &facts::cluster_name(site, vhost, true));
+            object.end_members()
+        };
+        Constants(facts::vhosts(api).map(members).collect())
+    }
+}
+
+fn invocation_context(
+    object: &mut JsonObject,
+    exchange: &Exchange,
+    context: &CallContext,
+    constants: &Constants,
+    id: &str,
+) {
     object.text("requestId", id);
     object.text("protocol", exchange.client.protocol);
     object.text("scheme", facts::scheme(exchange));
     object.text("path", exchange.client.line.target());
     object.text("method", exchange.client.line.method.as_str());
     object.text("source", &facts::source(exchange));
-    object.text("basePath", &api.base_path);
-    object.text("pathTemplate", &context.site.operation.path);
-    object.text("supportedMethods", &context.site.methods);
-    object.text("vhost", facts::vhost(exchange, api));
-    object.text("apiName", &api.name);
-    object.text("apiVersion", &api.version);
-    object.text("prodClusterName", &facts::cluster_name(exchange, context, false));
-    object.text("sandClusterName", &facts::cluster_name(exchange, context, true));
+    let of_vhost = constants.0.get(facts::vhost_index(exchange, &context.site.api));
+    object.members(of_vhost.map(|members| &**members).unwrap_or_default());
     let caller = context.caller.borrow();
     if !caller.token_type.is_empty() {
         object.object("authenticationContext", |object| authentication(object, &caller));

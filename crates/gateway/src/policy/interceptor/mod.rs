@@ -17,10 +17,10 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::{Headers, Message};
 
-use self::describe::Includes;
+use self::describe::{Constants, Includes};
 use self::outcome::{after_request, after_response};
 use self::reply::Decision;
-use super::ask::{Service, origin, trust_of};
+use super::ask::{Service, json_fields, origin, trust_of};
 use crate::policy::{PolicyKind, Site, operation};
 use crate::{CallContext, Gateway, GatewayConfig, place};
 
@@ -54,6 +54,7 @@ struct InterceptRequest {
     asked: Option<Arc<Asked>>,
     /// What the service of the response flow is told of the request.
     remembered: Option<Includes>,
+    constants: Constants,
     config: Arc<GatewayConfig>,
 }
 
@@ -79,7 +80,12 @@ fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -
     if asked.is_none() && remembered.is_none() {
         return None;
     }
-    Some(Box::new(InterceptRequest { asked, remembered, config: gateway.config.clone() }))
+    Some(Box::new(InterceptRequest {
+        asked,
+        remembered,
+        constants: Constants::of(site),
+        config: gateway.config.clone(),
+    }))
 }
 
 fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -113,7 +119,7 @@ fn asked(
             url: format!("{origin}/api/v1/{handler}").into(),
             timeout: timeout.max(SHORTEST),
             tls: trust_of(&site.api),
-            headers: Vec::new(),
+            headers: json_fields(None),
             reply_bytes_max: config.reply_bytes_max,
         },
         includes: Includes::of(&interceptor.includes),
@@ -130,21 +136,21 @@ impl Mediator for InterceptRequest {
         let compat = self.config.compat;
         let id = describe::identify(exchange);
         let told = match &self.asked {
-            Some(asked) => Some(describe::request(exchange, &context, asked.includes, &id, compat)?),
+            Some(asked) => Some(describe::request(exchange, &context, &self.constants, asked.includes, &id, compat)?),
             None => None,
         };
         if let Some(remembered) = self.remembered {
             let same = self.asked.as_ref().is_some_and(|asked| asked.includes.of_request() == remembered);
             let body = match &told {
                 Some(told) if same => told.clone(),
-                _ => describe::request(exchange, &context, remembered, &id, compat)?,
+                _ => describe::request(exchange, &context, &self.constants, remembered, &id, compat)?,
             };
             context.interception.borrow_mut().request_members = describe::members(&body);
         }
         let (Some(asked), Some(told)) = (&self.asked, told) else { return Ok(Flow::Next) };
         let question = asked.service.ask(exchange, told);
         let (asked, config) = (asked.clone(), self.config.clone());
-        Ok(Flow::Wait(Box::pin(async move {
+        Ok(Flow::WaitBounded(Box::pin(async move {
             let answer = question.answer().await;
             Resume::new(move |exchange, ()| after_request(exchange, &asked, &config, answer))
         })))
@@ -171,7 +177,7 @@ impl Mediator for InterceptResponse {
         };
         let question = self.asked.service.ask(exchange, told);
         let (asked, config) = (self.asked.clone(), self.config.clone());
-        Ok(Flow::Wait(Box::pin(async move {
+        Ok(Flow::WaitBounded(Box::pin(async move {
             let answer = question.answer().await;
             Resume::new(move |exchange, ()| after_response(exchange, &asked, &config, answer))
         })))
