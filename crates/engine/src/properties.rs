@@ -2,11 +2,28 @@
 
 use std::sync::Arc;
 
-use penstock_message::{Scope, SoapVersion, Value};
+use penstock_message::{Form, MediaType, Scope, SoapVersion, Value};
+use penstock_xml::NodeId;
 
 use crate::ports::Level;
 use crate::route::Entry;
 use crate::{Direction, Exchange};
+
+/// Where a header that names its namespace is looked for: the namespaces stand at the beginning.
+const HEADER_BYTES_MAX: usize = 8 << 10;
+
+fn names_addressing(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    ADDRESSING.iter().any(|uri| text.contains(uri))
+}
+
+/// The namespaces of WS-Addressing: the recommendation and the submission before it.
+const ADDRESSING: [&str; 2] =
+    ["http://www.w3.org/2005/08/addressing", "http://schemas.xmlsoap.org/ws/2004/08/addressing"];
 
 impl Exchange {
     /// The value of a property in a scope, special names included.
@@ -99,7 +116,10 @@ impl Exchange {
         match name {
             "To" => match addressing.and_then(|addressing| addressing.to.as_ref()) {
                 Some(to) => Some(Value::String(to.clone())),
-                None if self.direction == Direction::Request => Some(Value::string(self.client.line.target())),
+                None if self.direction == Direction::Request => Some(match self.address_in_header() {
+                    Some(to) => Value::String(to),
+                    None => Value::string(self.client.line.target()),
+                }),
                 None => None,
             },
             "From" => text(addressing.and_then(|addressing| addressing.from.as_ref())),
@@ -147,6 +167,30 @@ impl Exchange {
                 Some(resource.to_value())
             }),
         }
+    }
+
+    /// `To` of WS-Addressing in the SOAP header, once the message is here: a client that calls a proxy by one address
+    /// may name another.
+    pub(crate) fn address_in_header(&mut self) -> Option<Arc<str>> {
+        if !matches!(self.message.source_media(), MediaType::TextXml | MediaType::SoapXml) {
+            return None;
+        }
+        match self.message.body.form() {
+            Form::Xml(_) => {}
+            // Most messages have no such header and are not read for it.
+            Form::Bytes(bytes) if names_addressing(bytes) => {}
+            _ => return None,
+        }
+        let envelope = self.xml().ok()?;
+        let document = &envelope.document;
+        let is_to = |node: &NodeId| {
+            document.is_element(*node)
+                && document.local_name(*node) == "To"
+                && ADDRESSING.contains(&document.namespace(*node))
+        };
+        let to = document.children(envelope.header?).find(is_to)?;
+        let address = document.string_value(to);
+        address.contains("://").then(|| address.trim().into())
     }
 
     fn service_property(&self, name: &str) -> Option<Value> {

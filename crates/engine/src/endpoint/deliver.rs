@@ -201,7 +201,11 @@ async fn to_address(exchange: &mut Exchange, url: Arc<str>) -> Result<Box<Messag
 
 /// A `send` or `call` without an endpoint: to the message's own `To`.
 async fn implicit(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
-    let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
+    let mut to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
+    if to.is_none() && exchange.direction == Direction::Request {
+        wait::buffer_body(exchange).await?;
+        to = exchange.address_in_header();
+    }
     match to {
         Some(url) if url.contains("://") && exchange.direction == Direction::Request => to_address(exchange, url).await,
         _ => Err(Fault::new(
