@@ -2,6 +2,8 @@
 //!
 //! Only a text that is no JavaScript gets here. What is not E4X is copied as it stands, line by line the same.
 
+mod literal;
+
 /// Literals and the expressions in them may stand in one another this deep.
 const DEPTH_MAX: usize = 32;
 
@@ -281,89 +283,6 @@ impl<'s> Translator<'s> {
     fn boundary(&self, at: usize) -> usize {
         (at..self.source.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or(self.source.len())
     }
-
-    /// An XML literal, from its `<` to the end of its last tag.
-    fn literal(&mut self) -> Result<(), String> {
-        let begin = self.at;
-        let mut start = self.at;
-        let mut open = 0_usize;
-        self.out.push_str("__xml([");
-        loop {
-            let rest = &self.text[self.at..];
-            if rest.starts_with("<!--") {
-                self.at = self.past(self.at, "-->")?;
-            } else if rest.starts_with("<![CDATA[") {
-                self.at = self.past(self.at, "]]>")?;
-            } else if rest.starts_with("<?") {
-                self.at = self.past(self.at, "?>")?;
-            } else if rest.starts_with("</") {
-                self.at = self.past(self.at, ">")?;
-                open = open.saturating_sub(1);
-                if open == 0 {
-                    break;
-                }
-            } else if rest.starts_with('<') {
-                self.at += 1;
-                if self.tag(&mut start)? {
-                    open += 1;
-                } else if open == 0 {
-                    break;
-                }
-            } else if rest.starts_with('{') {
-                self.expression(&mut start, "text")?;
-            } else if rest.is_empty() {
-                return Err("an XML literal does not end".into());
-            } else {
-                self.at += 1;
-            }
-        }
-        self.piece(start, self.at);
-        // Lines keep their numbers.
-        let lines = self.text[begin..self.at].matches('\n').count();
-        self.out.push_str(&"\n".repeat(lines));
-        self.out.push_str("])");
-        Ok(())
-    }
-
-    /// The rest of an opening tag; whether the element stays open.
-    fn tag(&mut self, start: &mut usize) -> Result<bool, String> {
-        loop {
-            match self.peek(0) {
-                b'>' => {
-                    self.at += 1;
-                    return Ok(true);
-                }
-                b'/' if self.peek(1) == b'>' => {
-                    self.at += 2;
-                    return Ok(false);
-                }
-                quote @ (b'"' | b'\'') => self.at = self.past(self.at + 1, if quote == b'"' { "\"" } else { "'" })?,
-                b'{' => {
-                    let value = self.text[*start..self.at].trim_end().ends_with('=');
-                    self.expression(start, if value { "attribute" } else { "name" })?;
-                }
-                0 => return Err("a tag of an XML literal does not end".into()),
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    /// `{…}` in a literal.
-    fn expression(&mut self, start: &mut usize, kind: &str) -> Result<(), String> {
-        self.piece(*start, self.at);
-        self.at += 1;
-        self.out.push_str(&format!(", \"{kind}\", ("));
-        self.code(Some(b'}'))?;
-        self.at += 1;
-        self.out.push_str("), ");
-        *start = self.at;
-        Ok(())
-    }
-
-    fn piece(&mut self, start: usize, end: usize) {
-        // A string of JSON is one of JavaScript.
-        self.out.push_str(&serde_json::Value::from(&self.text[start..end]).to_string());
-    }
 }
 
 fn is_name_start(byte: u8) -> bool {
@@ -371,65 +290,4 @@ fn is_name_start(byte: u8) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(script: &str, expected: &str) {
-        assert_eq!(translate(script).unwrap(), expected, "{script}");
-    }
-
-    #[test]
-    fn operators() {
-        check("x..*::Code.toString()", r#"x.__descendants("Code", "*").toString()"#);
-        check("x..item", r#"x.__descendants("item")"#);
-        check("x.a.@id + x.@*", r#"x.a["@id"] + x.__children("@*")"#);
-        check("x.@n::id", r#"x.__children("@id", n)"#);
-        check("x.ns::a.*", r#"x.__children("a", ns).__children("*")"#);
-        check("f(...list)", "f(...list)");
-        check("1.5 + x.in", "1.5 + x.in");
-        check("x.a.(@id == 1)", r#"x.a.__filter(function () { with (this) { return (__children("@id") == 1); } })"#);
-    }
-
-    #[test]
-    fn loops() {
-        check("for each (var i in x..a) { f(i in y) }", r#"for (var i of x.__descendants("a")) { f(i in y) }"#);
-        check("for (var i in x) {}", "for (var i in x) {}");
-    }
-
-    #[test]
-    fn literals() {
-        check("f(<a/>)", r#"f(__xml(["<a/>"]))"#);
-        check(
-            "var x = <a b={c}>{d + '}'}</a>;",
-            r#"var x = __xml(["<a b=", "attribute", (c), ">", "text", (d + '}'), "</a>"]);"#,
-        );
-        check(
-            "return <><a/>\n<b>{<c/>}</b></>",
-            "return __xml([\"<><a/>\\n<b>\", \"text\", (__xml([\"<c/>\"])), \"</b></>\"\n])",
-        );
-    }
-
-    #[test]
-    fn what_only_looks_like_it() {
-        for same in [
-            "a < b && c > d",
-            "i++ < n",
-            "x = a[0]<b",
-            "/<a>..@/.test(s)",
-            "'<a>' + \"..*::b\"",
-            "// x..*::y",
-            "`<a>`",
-            "é < ü",
-        ] {
-            check(same, same);
-        }
-    }
-
-    #[test]
-    fn what_has_no_end() {
-        for broken in ["<a>", "<a", "<a>{b</a>", "<a b='", "x..", "/* "] {
-            assert!(translate(broken).is_err(), "{broken}");
-        }
-        assert!(translate(&"<a>{".repeat(1000)).is_err());
-    }
-}
+mod tests;
