@@ -172,15 +172,16 @@ fn request_headers(object: &mut JsonObject, exchange: &Exchange, context: &CallC
 
 /// Header fields. Fields of one name are one member: joined, or as the original has it, the last one.
 fn fields(object: &mut JsonObject, headers: &Headers, compat: bool) {
-    let mut seen = 0_u64;
+    let shared = shared_bits(headers);
     for (index, (name, value)) in headers.iter().enumerate() {
         if OF_ONE_HOP.iter().any(|field| field.as_bytes().eq_ignore_ascii_case(name)) {
             continue;
         }
-        let bit = bit_of(name);
-        let known = seen & bit != 0 && headers.iter().take(index).any(|(other, _)| other.eq_ignore_ascii_case(name));
-        seen |= bit;
-        if known {
+        if shared & bit_of(name) == 0 {
+            object.field(name, std::iter::once(value));
+            continue;
+        }
+        if headers.iter().take(index).any(|(other, _)| other.eq_ignore_ascii_case(name)) {
             continue;
         }
         let later = headers.iter().skip(index + 1).filter(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -193,7 +194,17 @@ fn fields(object: &mut JsonObject, headers: &Headers, compat: bool) {
     }
 }
 
-/// One of 64 bits by length and first letter, so that names are seldom compared.
+/// The bits that two fields or more have: only the names of these are compared.
+fn shared_bits(headers: &Headers) -> u64 {
+    let (mut seen, mut shared) = (0_u64, 0);
+    for (name, _) in headers.iter() {
+        shared |= seen & bit_of(name);
+        seen |= bit_of(name);
+    }
+    shared
+}
+
+/// One of 64 bits by length and first letter.
 fn bit_of(name: &[u8]) -> u64 {
     let first = name.first().copied().unwrap_or_default().to_ascii_lowercase();
     1 << ((name.len() as u64 + u64::from(first) * 7) % 64)
