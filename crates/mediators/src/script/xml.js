@@ -6,7 +6,7 @@
   const BRAND = Symbol('xml');
   const ENTITIES = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
   const ESCAPES = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' };
-  const decoded = (written) => written.replace(/&(#x[0-9a-fA-F]+|#[0-9]+|\w+);/g, (all, name) => {
+  const decoded = (written) => !written.includes('&') ? written : written.replace(/&(#x[0-9a-fA-F]+|#[0-9]+|\w+);/g, (all, name) => {
     if (name[0] !== '#') return ENTITIES[name] ?? all;
     return String.fromCodePoint(name[1] === 'x' ? parseInt(name.slice(2), 16) : parseInt(name.slice(1), 10));
   });
@@ -26,7 +26,7 @@
       const token = TOKEN.exec(written);
       if (token === null) throw new Error('the XML is not well-formed');
       if (token[4] !== undefined) {
-        const attributes = [...token[5].matchAll(ATTRIBUTE)].map((found) => [found[1], decoded(found[2] ?? found[3])]);
+        const attributes = token[5] === '' ? [] : [...token[5].matchAll(ATTRIBUTE)].map((found) => [found[1], decoded(found[2] ?? found[3])]);
         const node = { kind: 'element', name: token[4], attributes, children: [] };
         add(node);
         if (token[6] === '') open = node;
