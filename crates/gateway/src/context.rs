@@ -12,6 +12,7 @@ use crate::observe::Trace;
 use crate::policy::Site;
 use crate::policy::interceptor::Interception;
 use crate::policy::limits::Metered;
+use crate::policy::response_cache::Key;
 use crate::security::Verified;
 use crate::upstream::UpstreamCall;
 
@@ -33,6 +34,8 @@ pub struct CallContext {
     pub(crate) metered: RefCell<Vec<Metered>>,
     /// Whether the client takes gzip.
     pub(crate) takes_gzip: Cell<bool>,
+    /// What its answer is kept under, when it may be.
+    pub(crate) cache_key: Cell<Option<Key>>,
     /// What interceptor services of both flows share.
     pub(crate) interception: RefCell<Interception>,
     /// The request's header fields while policies of the fault flow run.
@@ -112,6 +115,7 @@ impl CallContext {
             trace: Trace::default(),
             metered: RefCell::default(),
             takes_gzip: Cell::default(),
+            cache_key: Cell::default(),
             interception: RefCell::default(),
             set_aside: RefCell::default(),
         }

@@ -10,6 +10,7 @@ use penstock_engine::ports::Outbound;
 
 use crate::observe::{OperationMetrics, Spans};
 use crate::policy::limits::{Counters, LimitUse, Plans};
+use crate::policy::response_cache::ResponseCache;
 use crate::policy::schema_validation::Definition;
 use crate::security::SecurityState;
 use crate::upstream::{Clusters, HealthChecks};
@@ -30,6 +31,8 @@ pub struct GatewayState {
     pub(crate) clusters: Clusters,
     /// What was used of limits.
     pub(crate) counters: Counters,
+    /// Answers that may be given again.
+    pub(crate) responses: ResponseCache,
     /// Requests by operation.
     pub(crate) metrics: OperationMetrics,
     /// Spans that wait to be sent.
@@ -61,6 +64,7 @@ impl GatewayState {
             loop {
                 tokio::time::sleep(SWEEP).await;
                 self.counters.sweep();
+                self.responses.sweep();
             }
         };
         tokio::join!(self.health.run(), self.spans.run(outbound), sweep);

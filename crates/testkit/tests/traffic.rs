@@ -10,6 +10,8 @@ mod bodies;
 mod browsers;
 #[path = "traffic/callers.rs"]
 mod callers;
+#[path = "traffic/kept.rs"]
+mod kept;
 #[path = "traffic/limits.rs"]
 mod limits;
 #[path = "traffic/validated.rs"]

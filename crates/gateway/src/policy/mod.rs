@@ -31,6 +31,7 @@ pub(crate) mod operation;
 pub mod readers;
 mod refuse;
 mod respond;
+pub(crate) mod response_cache;
 pub(crate) mod schema_validation;
 mod scopes;
 mod subscription;
@@ -100,6 +101,7 @@ pub const POLICIES: &[PolicyKind] = &[
     backend_jwt::KIND,
     operation::KIND,
     interceptor::KIND,
+    response_cache::KIND,
     schema_validation::ANSWERS,
     mock::KIND,
     crate::upstream::KIND,
