@@ -23,5 +23,5 @@ pub use headers::{HeaderBlock, Headers};
 pub use media::MediaType;
 pub use message::{Addressing, Message, Method, RequestLine};
 pub use properties::{Properties, Scope};
-pub use stream::{Available, BodyStream, SizeHint};
+pub use stream::{AbsentBody, Available, BodyStream, SizeHint};
 pub use value::{Value, double_to_text};

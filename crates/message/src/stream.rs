@@ -52,6 +52,27 @@ pub trait BodyStream {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
+/// The body that an answer to HEAD does not have, with the size that its Content-Length states.
+pub struct AbsentBody {
+    /// In bytes.
+    pub length: u64,
+}
+
+impl BodyStream for AbsentBody {
+    fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.length = 0;
+        Poll::Ready(None)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::Exact(self.length)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
 /// The bytes of a body that are here without waiting.
 #[derive(Debug)]
 pub enum Available<'b> {

@@ -12,7 +12,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::PATIENCE;
 use super::client::ClientIdentity;
-use super::wire::{self, Socket};
+use super::wire::{self, Socket, read_as};
 
 /// A request as a backend got it.
 #[derive(Debug, Clone)]
@@ -27,22 +27,7 @@ pub struct Received {
     pub body: Vec<u8>,
 }
 
-impl Received {
-    /// The first value of a header field.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-    }
-
-    /// The body as text.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    /// The body as JSON.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in `{}`", self.text()))
-    }
-}
+read_as!(Received);
 
 /// What a backend answers.
 #[derive(Debug, Clone)]

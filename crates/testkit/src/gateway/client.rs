@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::PATIENCE;
-use super::wire::{self, Socket};
+use super::wire::{self, Socket, read_as};
 
 /// What a client got.
 #[derive(Debug, Clone)]
@@ -21,22 +21,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-impl Reply {
-    /// The first value of a header field.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-    }
-
-    /// The body as text.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    /// The body as JSON.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in `{}`", self.text()))
-    }
-}
+read_as!(Reply);
 
 /// A key and certificate a client shows.
 pub struct ClientIdentity {

@@ -5,6 +5,29 @@ use std::net::TcpStream;
 
 use rustls::{ClientConnection, ServerConnection, StreamOwned};
 
+/// What tests ask of a request or a reply: a type with `headers` and `body`.
+macro_rules! read_as {
+    ($message:ident) => {
+        impl $message {
+            /// The first value of a header field.
+            pub fn header(&self, name: &str) -> Option<&str> {
+                self.headers.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+            }
+
+            /// The body as text.
+            pub fn text(&self) -> String {
+                String::from_utf8_lossy(&self.body).into_owned()
+            }
+
+            /// The body as JSON.
+            pub fn json(&self) -> serde_json::Value {
+                serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in `{}`", self.text()))
+            }
+        }
+    };
+}
+pub(super) use read_as;
+
 /// A connection of either side, with or without TLS.
 pub(super) enum Socket {
     Plain(TcpStream),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
-use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, Method, SizeHint};
+use penstock_message::{AbsentBody, Body, BodyError, BodyStream, Form, Headers, Message, Method, SizeHint};
 
 use self::key::KeyRule;
 use self::store::{ENTRY_BYTES_MAX, Kept};
@@ -193,26 +193,6 @@ impl BodyStream for Copied {
     }
 }
 
-/// The body that an answer to HEAD does not have.
-struct Absent {
-    length: u64,
-}
-
-impl BodyStream for Absent {
-    fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.length = 0;
-        Poll::Ready(None)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::Exact(self.length)
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
 impl Kept {
     /// What is kept of an answer, its body excepted.
     fn new(message: &Message, terms: control::Terms) -> Kept {
@@ -238,7 +218,7 @@ impl Kept {
         let length = headers.get("content-length").and_then(|length| length.trim().parse().ok());
         let body = match length {
             // Only answers to HEAD are kept with their length.
-            Some(length) => Body::stream(Box::new(Absent { length })),
+            Some(length) => Body::stream(Box::new(AbsentBody { length })),
             None => Body::bytes(self.body.clone()),
         };
         Message { headers, body, status: 200, reason: self.reason.clone(), ..Message::default() }

@@ -81,23 +81,3 @@ impl BodyStream for ReplyBody {
         self
     }
 }
-
-/// The body that a reply to HEAD does not have, with the size that its Content-Length states.
-pub(crate) struct AbsentBody {
-    pub(super) length: u64,
-}
-
-impl BodyStream for AbsentBody {
-    fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.length = 0;
-        Poll::Ready(None)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::Exact(self.length)
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}

@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use penstock_engine::ports::Outgoing;
 use penstock_engine::{Fault, codes};
-use penstock_message::{Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method};
+use penstock_message::{AbsentBody, Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method};
 
-use super::body::{AbsentBody, ReplyBody};
+use super::body::ReplyBody;
 use super::pool::{Backend, Pool};
 use super::request::{framing, write_head};
 use super::url::Url;

@@ -12,9 +12,8 @@ use h2::client::SendRequest;
 use h2::{RecvStream, SendStream};
 use penstock_engine::ports::Outgoing;
 use penstock_engine::{Fault, codes};
-use penstock_message::{Body, BodyError, BodyStream, Headers, Message, Method, SizeHint};
+use penstock_message::{AbsentBody, Body, BodyError, BodyStream, Headers, Message, Method, SizeHint};
 
-use super::body::AbsentBody;
 use super::request::framing;
 use super::url::Url;
 use super::{Payload, backend_fault};
