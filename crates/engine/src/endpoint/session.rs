@@ -93,6 +93,10 @@ impl Sessions {
                 let half = now + self.lifetime / 2;
                 members.retain(|_, (_, until)| *until > half);
             }
+            // All of them were used lately: forgetting them costs less than looking through them for every answer.
+            if members.len() >= SESSIONS_MAX {
+                members.clear();
+            }
         }
         members.extend(ids.into_iter().map(|id| (id, (member, now + self.lifetime))));
     }

@@ -15,6 +15,9 @@ use crate::{Exchange, Fault, Side, codes, wait};
 /// How long a token is kept when its server does not say.
 const LIFETIME_USUAL: Duration = Duration::from_secs(300);
 
+/// Servers write any number for a token that never expires; it is asked for again after this long.
+const LIFETIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A token is not used when it is about to expire: the request that carries it takes time too.
 const MARGIN: Duration = Duration::from_secs(5);
 
@@ -110,7 +113,7 @@ async fn fetch(exchange: &Exchange, request: TokenRequest) -> Result<Token, Faul
     let value = value.ok_or_else(|| failed("its answer has no `access_token`"))?;
     // Some servers write the number as a text.
     let seconds = answer.get("expires_in").and_then(|given| given.as_u64().or_else(|| given.as_str()?.parse().ok()));
-    let lifetime = seconds.map_or(LIFETIME_USUAL, Duration::from_secs);
+    let lifetime = seconds.map_or(LIFETIME_USUAL, Duration::from_secs).min(LIFETIME_MAX);
     let until = Instant::now() + lifetime.saturating_sub(MARGIN.min(lifetime / 2));
     Ok(Token { value: value.into(), until })
 }

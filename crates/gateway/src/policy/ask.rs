@@ -55,8 +55,10 @@ pub(crate) fn json_fields(more: Option<(&str, String)>) -> Headers {
 impl Service {
     /// Prepares a question. It ends with the exchange's deadline at the latest.
     pub(crate) fn ask(&self, exchange: &Exchange, body: Bytes) -> Question {
-        let deadline = exchange.deadline.min(Instant::now() + self.timeout);
-        let options = SendOptions { tls: self.tls.clone(), ..SendOptions::within(self.timeout) };
+        let now = Instant::now();
+        // Bounded before it is added: files may say any number.
+        let timeout = self.timeout.min(exchange.deadline.saturating_duration_since(now));
+        let options = SendOptions { tls: self.tls.clone(), ..SendOptions::within(timeout) };
         Question {
             outbound: exchange.core().outbound.clone(),
             outgoing: Outgoing {
@@ -65,7 +67,7 @@ impl Service {
                 message: Message { headers: self.headers.clone(), body: Body::bytes(body), ..Message::default() },
                 options,
             },
-            deadline,
+            deadline: now + timeout,
             reply_bytes_max: self.reply_bytes_max,
         }
     }

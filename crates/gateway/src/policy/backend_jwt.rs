@@ -48,8 +48,20 @@ struct TellBackend {
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let settings = gateway.config.security.backend_jwt.clone()?;
-    is_secured(site)
-        .then(|| Box::new(TellBackend { settings, state: gateway.state.security.clone() }) as Box<dyn Mediator>)
+    if !is_secured(site) {
+        return Some(Box::new(NothingToTell(settings)));
+    }
+    Some(Box::new(TellBackend { settings, state: gateway.state.security.clone() }))
+}
+
+/// Nobody was asked who they are; a client that writes the field itself tells the backend nothing.
+struct NothingToTell(BackendJwt);
+
+impl Mediator for NothingToTell {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        exchange.message.headers.remove(&self.0.header);
+        Ok(Flow::Next)
+    }
 }
 
 impl Mediator for TellBackend {
@@ -80,13 +92,18 @@ impl TellBackend {
     fn shared(&self, caller: &Caller, site: &Site, now: u64) -> Result<ForBackend, Fault> {
         let who = if caller.token.is_empty() { &caller.subject } else { &caller.token };
         let key = format!("{}\n{who}", site.api.base_path);
-        let mut shared = self.state.backend_tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shared.get(&key).filter(|known| known.0 > now) {
+        let shared = || self.state.backend_tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared().get(&key).filter(|known| known.0 > now) {
             return Ok(known.clone());
         }
+        // Signed outside of the lock: others wait for no signature but their own.
         let claims = self.claims(caller, site, now);
         let signed = issue(self.state.signer(), &claims, self.settings.encoding);
         let token = signed.map_err(|error| Fault::new(format!("no token for the backend: {error}")))?;
+        let mut shared = shared();
+        if let Some(known) = shared.get(&key).filter(|known| known.0 > now) {
+            return Ok(known.clone());
+        }
         if shared.len() >= SHARED_MAX {
             shared.retain(|_, known| known.0 > now);
             if shared.len() >= SHARED_MAX {

@@ -17,6 +17,19 @@ pub(crate) fn scheme(exchange: &Exchange) -> &'static str {
     if exchange.client.line.secure { "https" } else { "http" }
 }
 
+/// The client's address as the first proxy saw it, or the peer's; `None` when what the proxy wrote is no address.
+pub(crate) fn client_ip(exchange: &Exchange) -> Option<IpAddr> {
+    match exchange.message.headers.get("x-forwarded-for") {
+        None => Some(exchange.client.peer.ip()),
+        Some(list) => {
+            let first = list.split(',').next().unwrap_or_default().trim();
+            let bare = first.strip_prefix('[').and_then(|rest| rest.split(']').next());
+            let without_port = || first.rsplit_once(':').map_or(first, |(address, _)| address);
+            first.parse().or_else(|_| bare.unwrap_or_else(without_port).parse()).ok()
+        }
+    }
+}
+
 /// Path and query as they are now: policies may have changed what the client sent.
 pub(crate) fn target_now<'a>(exchange: &'a Exchange, site: &Site) -> Cow<'a, str> {
     let sent = exchange.client.line.target();

@@ -2,6 +2,7 @@
 //!
 //! Start reading at [`ApiRouter`], then `table.rs` (the operations below one base path) and `pattern.rs`.
 
+mod dots;
 mod pattern;
 mod table;
 
@@ -209,7 +210,10 @@ impl Router for ApiRouter {
         let shared = self.is_ours(client.local.port())?;
         let line = &client.line;
         let host = message.headers.get("host");
-        let found = self.find(line.path(), line.method.as_str(), host, line.secure);
+        let mut found = self.find(line.path(), line.method.as_str(), host, line.secure);
+        if found.is_some() && dots::has_dot_segment(line.path()) {
+            found = Some((&self.unknown, None));
+        }
         if found.is_none()
             && let Some(operation) = self.system.find(client, message)
         {

@@ -70,7 +70,8 @@ impl Upstreams {
         let mut repeated = 0;
         // Held while a repetition is under way.
         let mut _right = None;
-        let mut left = deadline.saturating_duration_since(started);
+        // Waiting for a permit and for the body took its part.
+        let mut left = deadline.saturating_duration_since(Instant::now());
         let outcome = loop {
             let Some(index) = backends.pick(&asked) else { break Err(unreachable()) };
             let body = match &kept {

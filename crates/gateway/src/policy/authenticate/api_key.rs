@@ -1,7 +1,6 @@
 //! API keys: tokens the gateway or its publisher signed, in a header field or a query parameter, perhaps only from
 //! some addresses or pages.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use penstock_catalog::{Api, Requirement};
@@ -10,6 +9,7 @@ use penstock_engine::Exchange;
 use super::{Accepted, Attempt, Authenticate, SentIn};
 use crate::context::CallContext;
 use crate::error::codes;
+use crate::policy::facts;
 use crate::security::{Kind, Refusal, Verified};
 
 /// The name of header field and query parameter, for APIs that name none.
@@ -75,7 +75,7 @@ fn not_from_here(exchange: &Exchange, token: &Verified) -> Option<Refusal> {
         Some(Refusal { code: codes::FORBIDDEN, description, ..Refusal::invalid(reason) })
     };
     if !token.permitted_ips.is_empty() {
-        let known = client_address(exchange);
+        let known = facts::client_ip(exchange);
         let permitted = known.is_some_and(|address| token.permitted_ips.iter().any(|range| range.contains(address)));
         return if permitted { None } else { refusal("the key is not for the client's address") };
     }
@@ -85,19 +85,6 @@ fn not_from_here(exchange: &Exchange, token: &Verified) -> Option<Refusal> {
         return if permitted { None } else { refusal("the key is not for the page the client names") };
     }
     None
-}
-
-/// The client's address as the first proxy saw it, or the peer's.
-fn client_address(exchange: &Exchange) -> Option<IpAddr> {
-    match exchange.message.headers.get("x-forwarded-for") {
-        None => Some(exchange.client.peer.ip()),
-        Some(list) => {
-            let first = list.split(',').next().unwrap_or_default().trim();
-            let bare = first.strip_prefix('[').and_then(|rest| rest.split(']').next());
-            let without_port = || first.rsplit_once(':').map_or(first, |(address, _)| address);
-            first.parse().or_else(|_| bare.unwrap_or_else(without_port).parse()).ok()
-        }
-    }
 }
 
 /// Whether a text fits a pattern in which `*` is anything but blanks.

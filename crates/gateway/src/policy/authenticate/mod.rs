@@ -134,26 +134,32 @@ const KINDS: [Look; 4] = [internal_key, bearer, api_key::attempt, basic::attempt
 
 impl Mediator for Step {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        look(&self.0, exchange, true)
+        let context = CallContext::of(exchange)?;
+        // Once only: the field that carries a certificate does not go on, so a second look would miss it.
+        let by_certificate = match &self.0.mutual_tls {
+            None => false,
+            Some(mutual_tls) => {
+                mutual_tls.check(exchange, &context).map_err(|refusal| self.0.refuse(exchange, refusal))?
+            }
+        };
+        look(&self.0, exchange, by_certificate, true)
     }
 }
 
 /// Looks at what was sent. `may_fetch` is false once keys were fetched for this request.
-fn look(rules: &Arc<Authenticate>, exchange: &mut Exchange, may_fetch: bool) -> Result<Flow, Fault> {
+fn look(
+    rules: &Arc<Authenticate>,
+    exchange: &mut Exchange,
+    by_certificate: bool,
+    may_fetch: bool,
+) -> Result<Flow, Fault> {
     let context = CallContext::of(exchange)?;
-    let by_certificate = match &rules.mutual_tls {
-        None => false,
-        Some(mutual_tls) => match mutual_tls.check(exchange, &context) {
-            Ok(known) => known,
-            Err(refusal) => return Err(rules.refuse(exchange, refusal)),
-        },
-    };
     let mut refusal = None;
     for kind in KINDS {
         match kind(rules, exchange, &context, may_fetch) {
             Attempt::Absent => {}
             Attempt::Refused(why) => refusal = refusal.or(Some(why)),
-            Attempt::Needs(need) => return Ok(fetch_and_look_again(rules, exchange, need)),
+            Attempt::Needs(need) => return Ok(fetch_and_look_again(rules, exchange, by_certificate, need)),
             Attempt::Accepted(accepted) => {
                 return admit(rules, exchange, &context, accepted, by_certificate);
             }
@@ -166,11 +172,11 @@ fn look(rules: &Arc<Authenticate>, exchange: &mut Exchange, may_fetch: bool) -> 
     }
 }
 
-fn fetch_and_look_again(rules: &Arc<Authenticate>, exchange: &Exchange, need: Need) -> Flow {
+fn fetch_and_look_again(rules: &Arc<Authenticate>, exchange: &Exchange, by_certificate: bool, need: Need) -> Flow {
     let (rules, outbound) = (rules.clone(), exchange.core().outbound.clone());
     Flow::Wait(Box::pin(async move {
         need.0.fetch(outbound).await;
-        Resume::new(move |exchange, ()| look(&rules, exchange, false))
+        Resume::new(move |exchange, ()| look(&rules, exchange, by_certificate, false))
     }))
 }
 

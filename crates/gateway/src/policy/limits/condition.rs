@@ -8,6 +8,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::context::CallContext;
+use crate::policy::facts;
 
 /// Conditions that must all hold.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Test {
     fn fits(&self, exchange: &Exchange, context: &CallContext) -> bool {
         let caller = || context.caller.borrow();
         match self {
-            Test::Ip(range) => client_ip(exchange).is_some_and(|address| range.contains(address)),
+            Test::Ip(range) => range.contains(client_ip(exchange)),
             Test::Header(name, pattern) => {
                 let values = exchange.message.headers.get_all(name);
                 { values }.any(|value| std::str::from_utf8(value).is_ok_and(|value| pattern.is_match(value)))
@@ -128,15 +129,9 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The client's address: the first that `X-Forwarded-For` names, else the peer's.
-pub(crate) fn client_ip(exchange: &Exchange) -> Option<IpAddr> {
-    let forwarded = exchange.message.headers.get("X-Forwarded-For");
-    match forwarded.and_then(|value| value.split(',').next()).map(str::trim).filter(|first| !first.is_empty()) {
-        None => Some(exchange.client.peer.ip()),
-        Some(first) => {
-            first.parse().ok().or_else(|| first.parse().ok().map(|socket: std::net::SocketAddr| socket.ip()))
-        }
-    }
+/// The client's address. What is no address does not take a client out of a condition: its own counts then.
+pub(crate) fn client_ip(exchange: &Exchange) -> IpAddr {
+    facts::client_ip(exchange).unwrap_or_else(|| exchange.client.peer.ip())
 }
 
 #[cfg(test)]

@@ -52,9 +52,7 @@ impl Custom {
                 Part::User => key.push_str(&caller.subject),
                 Part::Application => key.push_str(&caller.application_id),
                 Part::ClientIp => {
-                    if let Some(address) = client_ip(exchange) {
-                        let _ = write!(key, "{address}");
-                    }
+                    let _ = write!(key, "{}", client_ip(exchange));
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::policy::{Site, facts};
 use crate::{CallContext, GatewayConfig};
 
 /// Fields that differ from request to request and say nothing about the answer.
-const LEFT_OUT: [&str; 20] = [
+const LEFT_OUT: [&str; 16] = [
     "user-agent",
     "host",
     "date",
@@ -26,11 +26,7 @@ const LEFT_OUT: [&str; 20] = [
     "activityid",
     "traceparent",
     "tracestate",
-    "forwarded",
     "x-forwarded-for",
-    "x-forwarded-proto",
-    "x-forwarded-host",
-    "x-forwarded-port",
 ];
 
 /// Whether keys do not hold a field.

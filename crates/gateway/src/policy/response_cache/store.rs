@@ -40,7 +40,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     pub(super) fn age(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.since) + self.was_old
+        now.saturating_duration_since(self.since).saturating_add(self.was_old)
     }
 
     fn is_fresh(&self, now: Instant) -> bool {
@@ -160,6 +160,14 @@ mod tests {
             was_old: Duration::ZERO,
             lifetime: Duration::from_secs(10),
         }
+    }
+
+    #[test]
+    fn an_age_that_a_backend_made_up_is_only_old() {
+        let since = Instant::now();
+        let kept = Kept { was_old: Duration::MAX, ..kept(1, since) };
+        assert_eq!(kept.age(since + Duration::from_secs(1)), Duration::MAX);
+        assert!(!kept.is_fresh(since + Duration::from_secs(1)));
     }
 
     #[test]
