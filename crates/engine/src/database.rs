@@ -233,6 +233,9 @@ pub trait Transaction {
     /// Whether that database takes part already.
     fn includes(&self, source: &DataSource) -> bool;
 
+    /// Why a query beside it could only wait for its end, which its message would then never reach.
+    fn obstacle(&self, source: &DataSource, query: &Query) -> Option<DatabaseError>;
+
     /// Keeps what was changed.
     fn commit(&self) -> LocalFuture<'static, Result<(), DatabaseError>>;
 
@@ -247,6 +250,21 @@ pub struct Transactions {
     pub active: Option<Rc<dyn Transaction>>,
     /// The one that was set aside.
     pub suspended: Option<Rc<dyn Transaction>>,
+}
+
+impl Transactions {
+    /// Whether there is one, active or set aside.
+    pub fn any(&self) -> bool {
+        self.active.is_some() || self.suspended.is_some()
+    }
+
+    /// Why a query outside of them can not run before they end.
+    pub fn obstacle(&self, source: &DataSource, query: &Query) -> Option<DatabaseError> {
+        [&self.active, &self.suspended]
+            .into_iter()
+            .flatten()
+            .find_map(|transaction| transaction.obstacle(source, query))
+    }
 }
 
 #[cfg(test)]

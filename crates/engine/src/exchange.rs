@@ -62,7 +62,7 @@ pub struct Exchange {
     pub extension: Option<Rc<dyn std::any::Any>>,
     /// What it ran so far, while somebody who may wants to know. Branches have none.
     pub trace: Option<Rc<Trace>>,
-    /// Transactions over databases. A branch has none of its parent's: it may run beside it.
+    /// Transactions over databases. Branches that run one after another are lent their parent's (`fork.rs`).
     pub transactions: Transactions,
     /// Client side of the exchange, shared by all branches.
     pub reply: Rc<ReplyCell>,

@@ -1,4 +1,6 @@
 //! Branches: `iterate`, `clone`, `foreach`, `scatter-gather`.
+//!
+//! Branches that run one after another run in the transactions of their parent; those that run side by side have none.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -49,21 +51,17 @@ async fn joined(
         children.push(child);
     }
     let mut faults: Vec<Option<Fault>> = vec![None; children.len()];
-    {
-        let runs = children.iter_mut().zip(plans).map(|(child, (sequence, endpoint))| async move {
-            match start(child, sequence, endpoint).await {
-                End::Failed(fault) => Some(fault),
-                // Whoever joins branches reads what became of them.
-                _ => wait::buffer_body(child).await.err(),
-            }
-        });
-        if parallel {
-            faults =
-                all(runs.map(|run| Box::pin(run) as Pin<Box<dyn Future<Output = Option<Fault>> + '_>>).collect()).await;
-        } else {
-            for (slot, run) in faults.iter_mut().zip(runs) {
-                *slot = run.await;
-            }
+    let work = children.iter_mut().zip(plans);
+    if parallel {
+        let run = |(child, (sequence, endpoint))| {
+            Box::pin(to_join(child, sequence, endpoint)) as Pin<Box<dyn Future<Output = Option<Fault>> + '_>>
+        };
+        faults = all(work.map(run).collect()).await;
+    } else {
+        for (slot, (child, (sequence, endpoint))) in faults.iter_mut().zip(work) {
+            std::mem::swap(&mut exchange.transactions, &mut child.transactions);
+            *slot = to_join(child, sequence, endpoint).await;
+            std::mem::swap(&mut exchange.transactions, &mut child.transactions);
         }
     }
     exchange.steps = children.iter().map(|child| child.steps).max().unwrap_or(exchange.steps).max(exchange.steps);
@@ -73,6 +71,18 @@ async fn joined(
     let ends =
         children.into_iter().zip(faults).map(|(child, fault)| BranchEnd { message: child.message, fault }).collect();
     join.run(exchange, ends).map(After::Continue)
+}
+
+/// Runs a branch and reads what became of it, for whoever joins it.
+async fn to_join(
+    child: &mut Exchange,
+    sequence: Option<SequenceId>,
+    endpoint: Option<crate::Destination>,
+) -> Option<Fault> {
+    match start(child, sequence, endpoint).await {
+        End::Failed(fault) => Some(fault),
+        _ => wait::buffer_body(child).await.err(),
+    }
 }
 
 async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
@@ -86,6 +96,14 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
             (exchange.branch(branch.message, Some(kinship)), branch.sequence, branch.endpoint)
         })
         .collect();
+    if !work.parallel && exchange.transactions.any() {
+        // What the original does on one thread: the branches in turn, all in the transaction, then the parent with it.
+        for (mut child, sequence, endpoint) in children.drain(..) {
+            std::mem::swap(&mut exchange.transactions, &mut child.transactions);
+            alone(&mut child, sequence, endpoint).await;
+            std::mem::swap(&mut exchange.transactions, &mut child.transactions);
+        }
+    }
     // The parent's future gives its exchange back, a branch's gives nothing.
     let mut runs: Vec<Pin<Box<dyn Future<Output = Option<Exchange>> + '_>>> = Vec::with_capacity(children.len() + 1);
     if work.parallel {
@@ -110,6 +128,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         parent.floor = exchange.floor;
         parent.called = exchange.called;
         parent.fault.clone_from(&exchange.fault);
+        parent.transactions = std::mem::take(&mut exchange.transactions);
         runs.push(Box::pin(async move {
             let end = run::run(&mut parent).await;
             if let End::Failed(fault) = parent.finish_path(end).await {

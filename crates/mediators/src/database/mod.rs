@@ -63,7 +63,10 @@ pub fn run(plan: Arc<Plan>, number: usize, exchange: &mut Exchange) -> Result<Fl
     let answer: LocalFuture<'static, Result<Answer, DatabaseError>> =
         match (plan.manner.transaction)(exchange, &plan.source) {
             Some(transaction) => transaction.run(&plan.source, query),
-            None => databases.run(&plan.source, query),
+            None => match exchange.transactions.obstacle(&plan.source, &query) {
+                Some(obstacle) => Box::pin(std::future::ready(Err(obstacle))),
+                None => databases.run(&plan.source, query),
+            },
         };
     Ok(Flow::Wait(Box::pin(async move {
         let answer = answer.await;

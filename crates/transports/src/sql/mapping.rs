@@ -1,6 +1,6 @@
 //! Which database a data source is: by the configuration, by its definition, by its address.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use penstock_engine::database::{
@@ -20,6 +20,9 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waiting for a connection that others use, when nothing is said.
 const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Where PostgreSQL listens, when nothing is said.
+const POSTGRESQL_PORT: u16 = 5432;
 
 /// What the configuration says of databases.
 #[derive(Debug, Clone, Default)]
@@ -99,6 +102,36 @@ pub(super) struct Resolution {
     pub remark: Option<Remark>,
 }
 
+impl Resolved {
+    /// Whether both lead to one database as one user. How a pool is kept makes other pools, not other databases.
+    pub(super) fn is_same_database(&self, other: &Resolved) -> bool {
+        match (&self.target, &other.target) {
+            (Target::Sqlite(one), Target::Sqlite(two)) => one == two || is_same_file(one, two),
+            (Target::Postgres, Target::Postgres) => {
+                (&self.url, &self.user) == (&other.url, &other.user) || is_same_server(self, other)
+            }
+            (one, two) => one == two,
+        }
+    }
+}
+
+/// Whether two paths lead to one file that is there, through links say.
+fn is_same_file(one: &Path, two: &Path) -> bool {
+    matches!((one.canonicalize(), two.canonicalize()), (Ok(one), Ok(two)) if one == two)
+}
+
+/// Whether two addresses of PostgreSQL differ in their spelling only. `options` choose the schema, so they count.
+fn is_same_server(one: &Resolved, two: &Resolved) -> bool {
+    let read = |resolved: &Resolved| {
+        let (config, _) = url::postgres(&resolved.url, resolved.user.as_deref(), None).ok()?;
+        let ports = if config.get_ports().is_empty() { vec![POSTGRESQL_PORT] } else { config.get_ports().to_vec() };
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let (name, user, options) = (config.get_dbname(), config.get_user(), config.get_options());
+        Some((config.get_hosts().to_vec(), ports, text(name), text(user), text(options)))
+    };
+    matches!((read(one), read(two)), (Some(one), Some(two)) if one == two)
+}
+
 impl Mapping {
     /// What there is to say about a data source: that another database stands in for it, or that there is none.
     pub fn remark(&self, source: &DataSource) -> Option<Remark> {
@@ -148,7 +181,11 @@ fn direct(address: &str, source: &DataSource, entry: Option<&DatabaseEntry>) -> 
     let good = |target: Target| Ok(resolved(target, address.to_owned(), source, entry));
     let shown = without_secrets(address);
     match url::read(address) {
-        Address::Sqlite(path) => Resolution { resolved: good(Target::Sqlite(path)), remark: None },
+        Address::Sqlite(path) => {
+            // `./a.db` is `a.db`.
+            let path = path.components().filter(|part| *part != Component::CurDir).collect();
+            Resolution { resolved: good(Target::Sqlite(path)), remark: None }
+        }
         Address::Memory => Resolution { resolved: good(Target::StandIn(source.to_string())), remark: None },
         Address::Postgres => match url::postgres(address, None, None) {
             Ok(_) => Resolution { resolved: good(Target::Postgres), remark: None },
@@ -249,6 +286,30 @@ mod tests {
             (url("jdbc:sqlite:a.db"), Some(Target::Sqlite("a.db".into())), false),
         ] {
             assert_eq!(target(location.clone()), (expected, remarked), "{location:?}");
+        }
+    }
+
+    #[test]
+    fn databases_are_the_same_however_their_pools_are_kept() {
+        let resolved = |url: &str, user: &str, connections_max: usize| {
+            let pool = PoolSettings { connections_max: Some(connections_max), ..PoolSettings::default() };
+            let source = DataSource { user: Some(user.into()), pool, ..source(Location::Url(url.into())) };
+            Mapping::default().resolve(&source).resolved.unwrap()
+        };
+        for (one, two, same) in [
+            (("jdbc:sqlite:a.db", "x"), ("sqlite:./a.db", "y"), true),
+            (("jdbc:sqlite:a.db", ""), ("jdbc:sqlite:b.db", ""), false),
+            (("jdbc:h2:./a;IFEXISTS=TRUE", "x"), ("jdbc:h2:./a", "y"), true),
+            (("jdbc:postgresql://h/d", "x"), ("jdbc:postgresql://h/d", "x"), true),
+            (("jdbc:postgresql://h/d", "x"), ("postgresql://x@h:5432/d?ApplicationName=b", ""), true),
+            (("jdbc:postgresql://h/d", "x"), ("jdbc:postgresql://h/d", "y"), false),
+            (("jdbc:postgresql://h/d", "x"), ("jdbc:postgresql://h/d?currentSchema=s", "x"), false),
+            (("jdbc:postgresql://h/d", "x"), ("jdbc:postgresql://h/e", "x"), false),
+            (("jdbc:postgresql://h/d", "x"), ("jdbc:sqlite:d", "x"), false),
+        ] {
+            let both = (resolved(one.0, one.1, 1), resolved(two.0, two.1, 2));
+            assert_eq!(both.0.is_same_database(&both.1), same, "{one:?} {two:?}");
+            assert_ne!(both.0, both.1, "pools are kept apart");
         }
     }
 

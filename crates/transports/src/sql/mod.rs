@@ -24,12 +24,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use penstock_engine::database::{Answer, DataSource, DatabaseError, Databases, Query, Transaction};
 use penstock_engine::ports::LocalFuture;
+use tokio::sync::Semaphore;
 
 pub use mapping::{DatabaseEntry, Mapping, Remark};
 
 use crate::http::tls::TlsClient;
-use mapping::Resolved;
-use pool::Pool;
+use mapping::{Resolved, Target};
+use pool::{Pool, Purpose, Turn};
 use sqlite::Folder;
 use transaction::SqlTransaction;
 
@@ -41,6 +42,8 @@ pub struct Sql {
 struct Shared {
     mapping: Mapping,
     pools: Mutex<HashMap<Resolved, Arc<Pool>>>,
+    /// Of databases that take one writer at a time, whichever of their pools it uses.
+    turns: Mutex<HashMap<Target, Turn>>,
     postgres: postgres::Connector,
     /// Where databases that stand in for others lie.
     folder: Folder,
@@ -50,7 +53,7 @@ impl Sql {
     /// With what the configuration says of databases, and whom TLS trusts.
     pub fn new(mapping: Mapping, tls: Arc<TlsClient>) -> Sql {
         let postgres = postgres::Connector::new(tls);
-        Sql { shared: Arc::new(Shared { mapping, pools: Mutex::default(), postgres, folder: Folder::default() }) }
+        Sql { shared: Arc::new(Shared { mapping, pools: Mutex::default(), turns: Mutex::default(), postgres, folder: Folder::default() }) }
     }
 }
 
@@ -62,18 +65,26 @@ impl Shared {
         if let Some(pool) = pools.get(&resolved) {
             return Ok(pool.clone());
         }
-        let pool = Arc::new(Pool::new(resolved.clone(), self.connector(&resolved)?));
+        let pool = Arc::new(Pool::new(resolved.clone(), self.connector(&resolved)?, self.turn(&resolved.target)));
         pools.insert(resolved, pool.clone());
         Ok(pool)
     }
 
+    fn turn(&self, target: &Target) -> Option<Turn> {
+        if *target == Target::Postgres {
+            return None;
+        }
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(turns.entry(target.clone()).or_insert_with(|| Arc::new(Semaphore::new(1))).clone())
+    }
+
     fn connector(&self, resolved: &Resolved) -> Result<connection::Connector, DatabaseError> {
         Ok(match &resolved.target {
-            mapping::Target::Sqlite(path) => connection::Connector::Sqlite(sqlite::Place::File(path.clone())),
-            mapping::Target::StandIn(label) => {
+            Target::Sqlite(path) => connection::Connector::Sqlite(sqlite::Place::File(path.clone())),
+            Target::StandIn(label) => {
                 connection::Connector::Sqlite(sqlite::Place::StandIn(self.folder.file(label)?))
             }
-            mapping::Target::Postgres => connection::Connector::Postgres(self.postgres.clone()),
+            Target::Postgres => connection::Connector::Postgres(self.postgres.clone()),
         })
     }
 }
@@ -82,7 +93,7 @@ impl Databases for Sql {
     fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>> {
         let pool = self.shared.pool(source);
         Box::pin(async move {
-            let mut lease = pool?.lease().await?;
+            let mut lease = pool?.lease(Purpose::of(&query)).await?;
             let answer = lease.run(&query).await;
             lease.give_back();
             answer

@@ -8,22 +8,44 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::{Connection, Connector, bounded};
 use super::mapping::Resolved;
+use super::statement::may_write;
 
 /// An idle connection older than this is not trusted: firewalls between here and a database forget quiet ones.
 const IDLE_MAX: Duration = Duration::from_secs(300);
+
+/// How long a message waits for its turn to write to a database that takes one writer at a time.
+pub(super) const TURN_WAIT: Duration = Duration::from_secs(5);
+
+/// Whoever holds its one permit may write to a database that takes one writer at a time.
+pub(super) type Turn = Arc<Semaphore>;
+
+/// What a connection is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Read,
+    Write,
+}
+
+impl Purpose {
+    pub(super) fn of(query: &Query) -> Purpose {
+        if may_write(&query.sql) { Purpose::Write } else { Purpose::Read }
+    }
+}
 
 /// The pool of one database.
 pub(super) struct Pool {
     to: Resolved,
     connector: Connector,
+    /// Absent where writers do not wait for each other.
+    turn: Option<Turn>,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<(Instant, Connection)>>,
 }
 
 impl Pool {
-    pub(super) fn new(to: Resolved, connector: Connector) -> Pool {
+    pub(super) fn new(to: Resolved, connector: Connector, turn: Option<Turn>) -> Pool {
         let permits = Arc::new(Semaphore::new(to.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
-        Pool { to, connector, permits, idle: Mutex::default() }
+        Pool { to, connector, turn, permits, idle: Mutex::default() }
     }
 
     pub(super) fn to(&self) -> &Resolved {
@@ -31,7 +53,13 @@ impl Pool {
     }
 
     /// A connection, waiting while all are in use.
-    pub(super) async fn lease(self: &Arc<Pool>) -> Result<Lease, DatabaseError> {
+    pub(super) async fn lease(self: &Arc<Pool>, purpose: Purpose) -> Result<Lease, DatabaseError> {
+        // Before the connection: who waits to write must not take the connections of those who read, for whom the one
+        // that writes may be waiting.
+        let turn = match &self.turn {
+            Some(turn) if purpose == Purpose::Write => Some(next_turn(turn).await?),
+            _ => None,
+        };
         let limit = self.to.wait_max;
         let permit = match tokio::time::timeout(limit, self.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => permit,
@@ -57,7 +85,7 @@ impl Pool {
                 }
             }
         };
-        Ok(Lease { pool: self.clone(), connection: Some(connection), _permit: permit })
+        Ok(Lease { pool: self.clone(), connection: Some(connection), _permit: permit, _turn: turn })
     }
 
     fn idle_connection(&self) -> Option<Connection> {
@@ -67,12 +95,26 @@ impl Pool {
     }
 }
 
+async fn next_turn(turn: &Turn) -> Result<OwnedSemaphorePermit, DatabaseError> {
+    match tokio::time::timeout(TURN_WAIT, turn.clone().acquire_owned()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        _ => {
+            let text = format!(
+                "another message has been writing to the SQLite database for {} s, which takes one writer at a time",
+                TURN_WAIT.as_secs()
+            );
+            Err(DatabaseError::new(DatabaseErrorKind::Busy, text))
+        }
+    }
+}
+
 /// A connection that one message uses. Dropped it is closed; [`Lease::give_back`] keeps it for the next.
 pub(super) struct Lease {
     pool: Arc<Pool>,
     /// Absent while a query runs: if nobody waits for its end, the connection goes with the future.
     connection: Option<Connection>,
     _permit: OwnedSemaphorePermit,
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Lease {

@@ -15,7 +15,8 @@ use tokio::sync::oneshot;
 
 use super::statement::{Part, Places, divide};
 
-/// How long a statement waits for a lock that another connection holds.
+/// How long a statement waits for a lock: that of another process, or of readers who stand in the way of a commit. Writers
+/// of this process wait for their turn before they take a connection.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Divided texts a connection remembers: the statements of a configuration, of which there are rarely dozens.

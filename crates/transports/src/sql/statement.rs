@@ -56,6 +56,26 @@ fn finish(parts: &mut Vec<Part>, current: &mut Part) {
     }
 }
 
+/// Whether a text may change something. One that only seems to is answered no worse.
+pub(super) fn may_write(sql: &str) -> bool {
+    divide(sql, Places::QuestionMarks).iter().any(|part| !only_reads(&part.text))
+}
+
+fn only_reads(statement: &str) -> bool {
+    let start = |text| str::trim_start_matches(text, |letter: char| letter == '(' || letter.is_whitespace());
+    let mut rest = start(statement);
+    while rest.starts_with("--") || rest.starts_with("/*") {
+        rest = start(&rest[opaque_length(rest)..]);
+    }
+    let mut words = rest.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let is = |word: &str, names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name));
+    match words.next() {
+        Some(first) if is(first, &["select", "values", "explain"]) => true,
+        Some(first) if is(first, &["with"]) => !words.any(|word| is(word, &["insert", "update", "delete", "replace"])),
+        _ => false,
+    }
+}
+
 /// How many bytes of a quotation or comment begin here; 0 when none does.
 fn opaque_length(text: &str) -> usize {
     let until = |opening: usize, closing: &str| {
@@ -88,6 +108,22 @@ mod tests {
         let found = divide(sql, Places::Numbered);
         let found: Vec<(&str, usize)> = found.iter().map(|part| (part.text.as_str(), part.places)).collect();
         assert_eq!(found, expected, "{sql}");
+    }
+
+    #[test]
+    fn statements_that_only_read_are_known() {
+        for (sql, writes) in [
+            ("select 1", false),
+            (" /* all */ -- of\n(SELECT a FROM b) ; ", false),
+            ("SELECT 1; DELETE FROM a", true),
+            ("with t as (select 1) select * from t", false),
+            ("WITH t AS (SELECT 1) INSERT INTO a SELECT * FROM t", true),
+            ("insert into a values ('select')", true),
+            ("begin", true),
+            ("", false),
+        ] {
+            assert_eq!(may_write(sql), writes, "{sql}");
+        }
     }
 
     #[test]

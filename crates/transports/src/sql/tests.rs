@@ -172,6 +172,73 @@ fn a_transaction_keeps_or_takes_back() {
 }
 
 #[test]
+fn one_database_takes_part_once_however_its_pools_are_kept() {
+    for url in databases() {
+        let sql = sql();
+        let pool = |connections_max| PoolSettings { connections_max, ..PoolSettings::default() };
+        let (one, two) = (source(&url, pool(Some(2))), source(&url, pool(Some(3))));
+        fresh(&sql, &one, "spelled");
+        let started = Instant::now();
+        let transaction = sql.begin();
+        wait(transaction.run(&one, query("INSERT INTO spelled (id) VALUES (1)", &[]))).unwrap();
+        assert!(transaction.includes(&two));
+        wait(transaction.run(&two, query("INSERT INTO spelled (id) VALUES (2)", &[]))).unwrap();
+        let seen = wait(transaction.run(&two, query("SELECT count(*) AS n FROM spelled", &[])));
+        assert_eq!(shown(seen), "n=2", "{url}");
+        wait(transaction.rollback()).unwrap();
+        assert_eq!(shown(wait(sql.run(&one, query("SELECT count(*) AS n FROM spelled", &[])))), "n=0", "{url}");
+        assert!(started.elapsed() < Duration::from_secs(4), "it waited for itself");
+    }
+}
+
+#[test]
+fn what_could_only_wait_for_its_own_transaction_is_told() {
+    for url in databases() {
+        let (sql, source) = (sql(), source(&url, PoolSettings::default()));
+        fresh(&sql, &source, "told");
+        let (read, write) = (query("SELECT 1 AS x", &[]), query("INSERT INTO told (id) VALUES (2)", &[]));
+        let mut transactions = penstock_engine::database::Transactions::default();
+        let begun = sql.begin();
+        transactions.active = Some(begun.clone());
+        assert_eq!(transactions.obstacle(&source, &write), None, "nothing is held yet");
+        wait(begun.run(&source, query("INSERT INTO told (id) VALUES (1)", &[]))).unwrap();
+        transactions.suspended = transactions.active.take();
+        assert_eq!(transactions.obstacle(&source, &read), None);
+        let told = transactions.obstacle(&source, &write).map(|error| error.message);
+        // PostgreSQL locks rows.
+        assert_eq!(told.is_some(), url.contains("sqlite"), "{told:?}");
+        wait(begun.commit()).unwrap();
+        assert_eq!(transactions.obstacle(&source, &write), None);
+        let alone = PoolSettings { connections_max: Some(1), ..PoolSettings::default() };
+        let alone = super::tests::source(&url, alone);
+        wait(begun.run(&alone, read.clone())).unwrap();
+        let told = transactions.obstacle(&alone, &read).unwrap().message;
+        assert_eq!(told, "the transaction of this message has the only connection of the pool");
+        wait(begun.rollback()).unwrap();
+    }
+}
+
+/// Each message has a transaction open while another of its requests, to this same process, reads the database.
+#[test]
+fn who_waits_to_write_takes_no_connection_from_those_who_read() {
+    for url in databases() {
+        let (sql, source) = (sql(), source(&url, PoolSettings::default()));
+        fresh(&sql, &source, "crowd");
+        let message = async |id| {
+            let transaction = sql.begin();
+            transaction.run(&source, query("INSERT INTO crowd (id) VALUES (?)", &[SqlValue::Integer(id)])).await?;
+            sql.run(&source, query("SELECT count(*) AS n FROM crowd", &[])).await?;
+            transaction.commit().await
+        };
+        // PostgreSQL lets them all write at once, so that with more of them than connections nobody could read.
+        let messages = if url.contains("sqlite") { 29 } else { 7 };
+        let outcomes = wait(futures_util::future::join_all((0..messages).map(message)));
+        let failed: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
+        assert!(failed.is_empty(), "{failed:?}");
+    }
+}
+
+#[test]
 fn a_pool_has_a_limit_and_says_so() {
     for url in databases() {
         let pool =

@@ -8,8 +8,9 @@ use penstock_engine::database::{Answer, DataSource, DatabaseError, DatabaseError
 use penstock_engine::ports::LocalFuture;
 
 use super::Shared;
-use super::mapping::Resolved;
-use super::pool::Lease;
+use super::mapping::{Resolved, Target};
+use super::pool::{Lease, Purpose};
+use super::statement::may_write;
 
 /// A transaction. The databases commit one after another: when a later one fails, the earlier ones stay committed, and the
 /// error says so. Leases that are dropped close their connections, and the databases roll back.
@@ -36,14 +37,14 @@ impl Transaction for SqlTransaction {
         let state = self.state.clone();
         Box::pin(async move {
             let pool = pool?;
-            let known = state.borrow().members.iter().position(|(to, _)| to == pool.to());
+            let known = state.borrow().members.iter().position(|(to, _)| to.is_same_database(pool.to()));
             let (index, mut lease) = match known {
                 Some(index) => {
                     let lease = state.borrow_mut().members[index].1.take();
                     (index, lease.ok_or_else(lost)?)
                 }
                 None => {
-                    let mut lease = pool.lease().await?;
+                    let mut lease = pool.lease(Purpose::Write).await?;
                     lease.begin().await?;
                     let mut state = state.borrow_mut();
                     state.members.push((pool.to().clone(), None));
@@ -57,10 +58,20 @@ impl Transaction for SqlTransaction {
     }
 
     fn includes(&self, source: &DataSource) -> bool {
-        match self.shared.mapping.resolve(source).resolved {
-            Ok(resolved) => self.state.borrow().members.iter().any(|(to, _)| *to == resolved),
-            Err(_) => false,
-        }
+        self.member(source).is_some()
+    }
+
+    fn obstacle(&self, source: &DataSource, query: &Query) -> Option<DatabaseError> {
+        let (asked, member) = self.member(source)?;
+        let why = if asked.target != Target::Postgres && may_write(&query.sql) {
+            "the transaction of this message writes to the SQLite database, which takes one writer at a time; \
+             `useTransaction=\"true\"` makes the statement part of it"
+        } else if asked == member && asked.connections_max == 1 {
+            "the transaction of this message has the only connection of the pool"
+        } else {
+            return None;
+        };
+        Some(DatabaseError::new(DatabaseErrorKind::Busy, why))
     }
 
     fn commit(&self) -> LocalFuture<'static, Result<(), DatabaseError>> {
@@ -73,6 +84,14 @@ impl Transaction for SqlTransaction {
 }
 
 impl SqlTransaction {
+    /// The database that a data source leads to, and as what it takes part.
+    fn member(&self, source: &DataSource) -> Option<(Resolved, Resolved)> {
+        let asked = self.shared.mapping.resolve(source).resolved.ok()?;
+        let state = self.state.borrow();
+        let (member, _) = state.members.iter().find(|(to, _)| to.is_same_database(&asked))?;
+        Some((asked, member.clone()))
+    }
+
     fn end(&self, keep: bool) -> LocalFuture<'static, Result<(), DatabaseError>> {
         let state = self.state.clone();
         Box::pin(async move {
