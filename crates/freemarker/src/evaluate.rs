@@ -141,12 +141,12 @@ impl<'d> Run<'d> {
         }
         match self.present(index)? {
             Data::Text(name) => Ok(base.member(&name)),
-            Data::Number(at) => match (base.items(), &base) {
-                (Some(items), _) => Ok(items.get(at as usize).filter(|_| at >= 0.0).cloned().unwrap_or(Data::Missing)),
-                (None, Data::Text(text)) => {
+            Data::Number(at) => match &base {
+                Data::Text(text) => {
                     let letter = text.chars().nth(at.max(0.0) as usize);
                     Ok(letter.map_or(Data::Missing, |letter| Data::text(letter.to_string())))
                 }
+                list if list.length().is_some() => Ok(if at >= 0.0 { list.item(at as usize) } else { Data::Missing }),
                 _ => fail(index.at, format!("`{}` is {}, which has no items", of.describe(), base.kind())),
             },
             other => fail(index.at, format!("{} is no index", other.kind())),
@@ -162,20 +162,17 @@ impl<'d> Run<'d> {
         };
         let stop = |length: usize| match (to, end) {
             (None, _) => length,
-            (Some(to), RangeEnd::Inclusive) => (to + 1).min(length),
+            (Some(to), RangeEnd::Inclusive) => to.saturating_add(1).min(length),
             (Some(to), RangeEnd::Exclusive) => to.min(length),
-            (Some(to), RangeEnd::Length) => (from + to).min(length),
+            (Some(to), RangeEnd::Length) => from.saturating_add(to).min(length),
         };
         if let Data::Text(text) = base {
             let length = text.chars().count();
             let part: String = text.chars().take(stop(length)).skip(from).collect();
             return Ok(Data::text(part));
         }
-        match base.items() {
-            Some(items) => {
-                let end = stop(items.len());
-                Ok(Data::List(Rc::new(items.into_iter().take(end).skip(from).collect())))
-            }
+        match base.length() {
+            Some(length) => Ok(Data::List(Rc::new((from..stop(length)).map(|index| base.item(index)).collect()))),
             None => fail(range.at, format!("`{}` is {}, which has no parts", of.describe(), base.kind())),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::ast::{Expr, Kind, Operator, RangeEnd};
 use super::tokens::{Token, tokens};
-use super::{DEPTH_MAX, Place, TemplateError};
+use super::{DEPTH_MAX, EVERYTHING, Place, TemplateError};
 
 /// Reads the tokens of one tag or interpolation.
 pub(super) struct Reader<'n> {
@@ -294,7 +294,14 @@ impl<'n> Reader<'n> {
             }
             Token::Sign("[") => Kind::List(self.list("]")?),
             Token::Sign("{") => self.hash()?,
-            Token::Sign(".") => Kind::Special(self.name()?),
+            Token::Sign(".") => {
+                let name = self.name()?;
+                // The others hold the whole model.
+                if name != "now" {
+                    self.names.push(EVERYTHING.to_owned());
+                }
+                Kind::Special(name)
+            }
             Token::Sign(sign) => {
                 self.next -= 1;
                 return self.fail(format!("`{sign}` is not expected here"));

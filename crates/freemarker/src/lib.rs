@@ -43,6 +43,9 @@ const STEPS_MAX: u64 = 5_000_000;
 /// Blocks inside blocks, operators inside operators, macros inside macros.
 const DEPTH_MAX: usize = 100;
 
+/// Stands among the names a template mentions for a way to all of them, as `.data_model` is.
+const EVERYTHING: &str = ".";
+
 /// A template, checked and ready.
 pub struct Template {
     body: Vec<ast::Node>,
@@ -92,7 +95,7 @@ impl Template {
 
     /// Whether the template names a value of the model.
     pub fn mentions(&self, name: &str) -> bool {
-        self.names.iter().any(|mentioned| mentioned == name)
+        self.names.iter().any(|mentioned| mentioned == name || mentioned == EVERYTHING)
     }
 
     /// Writes the template with this data.

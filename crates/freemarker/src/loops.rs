@@ -7,6 +7,42 @@ use super::ast::{Expr, List, Node};
 use super::render::{Outcome, Run, Stop, fail, missing};
 use super::value::Data;
 
+/// What a loop goes over.
+#[derive(Clone)]
+pub(super) enum Rounds<'d> {
+    /// The items of a list.
+    Items(Data<'d>),
+    /// The members of a hash.
+    Members(Rc<Vec<(Rc<str>, Data<'d>)>>),
+}
+
+impl<'d> Rounds<'d> {
+    fn of(data: &Data<'d>) -> Option<Rounds<'d>> {
+        match data.members() {
+            Some(members) => Some(Rounds::Members(Rc::new(members))),
+            None => data.length().map(|_| Rounds::Items(data.clone())),
+        }
+    }
+
+    fn length(&self) -> usize {
+        match self {
+            Rounds::Items(list) => list.length().unwrap_or_default(),
+            Rounds::Members(members) => members.len(),
+        }
+    }
+
+    /// What the two variables of a round are.
+    fn round(&self, index: usize) -> (Data<'d>, Data<'d>) {
+        match self {
+            Rounds::Items(list) => (list.item(index), Data::Missing),
+            Rounds::Members(members) => match members.get(index) {
+                Some((name, value)) => (Data::Text(name.clone()), value.clone()),
+                None => (Data::Missing, Data::Missing),
+            },
+        }
+    }
+}
+
 /// A loop that is running.
 pub(super) struct Loop<'d> {
     pub(super) name: Option<&'d str>,
@@ -15,6 +51,8 @@ pub(super) struct Loop<'d> {
     pub(super) value: Data<'d>,
     pub(super) index: usize,
     pub(super) length: usize,
+    /// Of a loop without a variable: the rounds, which `<#items>` inside runs.
+    pub(super) pending: Option<Rounds<'d>>,
     /// Macros that were running when it began: an inner macro does not see it.
     pub(super) scope: usize,
 }
@@ -22,7 +60,8 @@ pub(super) struct Loop<'d> {
 impl<'d> Loop<'d> {
     /// A name for one value.
     pub(super) fn of_one(name: &'d str, item: Data<'d>, scope: usize) -> Loop<'d> {
-        Loop { name: Some(name), value_name: None, item, value: Data::Missing, index: 0, length: 1, scope }
+        let name = Some(name);
+        Loop { name, value_name: None, item, value: Data::Missing, index: 0, length: 1, pending: None, scope }
     }
 }
 
@@ -47,32 +86,26 @@ impl<'d> Run<'d> {
 
     pub(super) fn list(&mut self, list: &'d List) -> Outcome<'d, ()> {
         let of = self.evaluate(&list.of)?;
-        let pairs: Vec<(Data<'d>, Data<'d>)> = match (of.members(), of.items(), &list.name) {
-            (Some(members), _, Some((_, Some(_)))) | (Some(members), _, None) => {
-                members.into_iter().map(|(name, value)| (Data::Text(name), value)).collect()
-            }
-            (_, Some(items), _) => items.into_iter().map(|item| (item, Data::Missing)).collect(),
-            (Some(members), ..) => members.into_iter().map(|(name, _)| (Data::Text(name), Data::Missing)).collect(),
-            (None, None, _) if matches!(of, Data::Missing) => {
+        let Some(rounds) = Rounds::of(&of) else {
+            if matches!(of, Data::Missing) {
                 return Err(Stop::Missing(missing(&list.of)));
             }
-            _ => return fail(list.of.at, format!("`{}` is {}, which cannot be listed", list.of.describe(), of.kind())),
+            return fail(list.of.at, format!("`{}` is {}, which cannot be listed", list.of.describe(), of.kind()));
         };
-        if pairs.is_empty() {
+        if rounds.length() == 0 {
             return self.nodes(&list.otherwise);
         }
         match &list.name {
-            Some((name, value)) => self.rounds(pairs, Some(name), value.as_deref(), &list.body, list.of.at),
+            Some((name, value)) => self.rounds(&rounds, name, value.as_deref(), &list.body, list.of.at),
             None => {
-                // The rounds are run by `<#items>` inside.
-                let items = pairs.into_iter().map(|(name, value)| Data::List(Rc::new(vec![name, value]))).collect();
                 self.loops.push(Loop {
                     name: None,
                     value_name: None,
-                    item: Data::List(Rc::new(items)),
+                    item: Data::Missing,
                     value: Data::Missing,
                     index: 0,
                     length: 0,
+                    pending: Some(rounds),
                     scope: self.scopes.len(),
                 });
                 let outcome = self.nodes(&list.body);
@@ -89,39 +122,37 @@ impl<'d> Run<'d> {
         body: &'d [Node],
         at: Place,
     ) -> Outcome<'d, ()> {
-        let pending =
-            self.loops.iter().rev().find(|around| around.name.is_none()).and_then(|around| around.item.items());
-        let Some(pairs) = pending else { return fail(at, "<#items> stands in no <#list> without a variable") };
-        let pairs = pairs.into_iter().filter_map(|pair| {
-            let pair = pair.items()?;
-            Some((pair.first()?.clone(), pair.get(1)?.clone()))
-        });
-        self.rounds(pairs.collect(), Some(name), value, body, at)
+        let pending = self.loops.iter().rev().find_map(|around| around.pending.clone());
+        let Some(rounds) = pending else { return fail(at, "<#items> stands in no <#list> without a variable") };
+        self.rounds(&rounds, name, value, body, at)
     }
 
     fn rounds(
         &mut self,
-        pairs: Vec<(Data<'d>, Data<'d>)>,
-        name: Option<&'d str>,
+        rounds: &Rounds<'d>,
+        name: &'d str,
         value_name: Option<&'d str>,
         body: &'d [Node],
         at: Place,
     ) -> Outcome<'d, ()> {
         self.deeper(at)?;
-        let length = pairs.len();
-        for (index, (item, value)) in pairs.into_iter().enumerate() {
+        let length = rounds.length();
+        let outcome = (0..length).try_for_each(|index| {
             self.count(at)?;
+            let (item, value) = rounds.round(index);
             let scope = self.scopes.len();
-            self.loops.push(Loop { name, value_name, item, value, index, length, scope });
+            self.loops.push(Loop { name: Some(name), value_name, item, value, index, length, pending: None, scope });
             let outcome = self.nodes(body);
             self.loops.pop();
             match outcome {
-                Err(Stop::Break) => break,
-                Ok(()) | Err(Stop::Continue) => {}
-                Err(other) => return Err(other),
+                Err(Stop::Continue) => Ok(()),
+                other => other,
             }
-        }
+        });
         self.depth -= 1;
-        Ok(())
+        match outcome {
+            Err(Stop::Break) => Ok(()),
+            other => other,
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::{DEPTH_MAX, Place, TemplateError};
 type Outcome<T> = Result<T, TemplateError>;
 
 pub(super) fn parse(pieces: Vec<Piece>, names: &mut Vec<String>) -> Outcome<Vec<Node>> {
-    let mut parser = Parser { pieces: pieces.into_iter().peekable(), names, depth: 0, escapes: Vec::new() };
+    let mut parser = Parser { pieces: pieces.into_iter(), returned: None, names, depth: 0, escapes: Vec::new() };
     let (body, end) = parser.block()?;
     match end {
         End::Template => Ok(body),
@@ -32,7 +32,9 @@ enum End {
 }
 
 struct Parser<'n> {
-    pieces: std::iter::Peekable<std::vec::IntoIter<Piece>>,
+    pieces: std::vec::IntoIter<Piece>,
+    /// A piece that was taken and belongs to somebody else.
+    returned: Option<Piece>,
     names: &'n mut Vec<String>,
     depth: usize,
     /// `<#escape x as …>`, innermost last.
@@ -57,7 +59,7 @@ impl Parser<'_> {
     /// Nodes up to a tag that belongs to whoever is around them.
     fn block(&mut self) -> Outcome<(Vec<Node>, End)> {
         let mut nodes = Vec::new();
-        while let Some(piece) = self.pieces.next() {
+        while let Some(piece) = self.returned.take().or_else(|| self.pieces.next()) {
             match piece {
                 Piece::Text(text) => match nodes.last_mut() {
                     Some(Node::Text(before)) => before.push_str(&text),
@@ -73,9 +75,7 @@ impl Parser<'_> {
                 }
                 Piece::Comment => {}
                 Piece::Open { ref name, .. } if is_inner(name) => return Ok((nodes, End::Tag(piece))),
-                Piece::Open { name, content, self_closing, at } => {
-                    nodes.extend(self.directive(&name, &content, self_closing, at)?);
-                }
+                Piece::Open { name, content, at } => nodes.extend(self.directive(&name, &content, at)?),
                 Piece::Call { content, self_closing, at } => nodes.push(self.call(&content, self_closing, at)?),
                 Piece::Close { .. } | Piece::CallEnd(_) => return Ok((nodes, End::Tag(piece))),
             }
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(block)
     }
 
-    fn directive(&mut self, name: &str, content: &str, self_closing: bool, at: Place) -> Outcome<Vec<Node>> {
+    fn directive(&mut self, name: &str, content: &str, at: Place) -> Outcome<Vec<Node>> {
         Ok(vec![match name {
             "if" => self.condition(content, at)?,
             "list" => self.list(content, at)?,
@@ -133,10 +133,7 @@ impl Parser<'_> {
             "include" | "import" => {
                 return Err(TemplateError::new(at, format!("<#{name}> has nothing to read: a template stands alone")));
             }
-            _ => {
-                let _ = self_closing;
-                return Err(TemplateError::new(at, format!("there is no directive <#{name}>")));
-            }
+            _ => return Err(TemplateError::new(at, format!("there is no directive <#{name}>"))),
         }])
     }
 
@@ -204,15 +201,10 @@ impl Parser<'_> {
         match end {
             End::Tag(Piece::Close { name, .. }) if name == "sep" => {}
             // Whoever is around sees the end too.
-            End::Tag(piece) => self.put_back(piece),
+            End::Tag(piece) => self.returned = Some(piece),
             End::Template => return Err(unclosed("sep", at, &End::Template)),
         }
         Ok(vec![Node::Sep(body)])
-    }
-
-    fn put_back(&mut self, piece: Piece) {
-        let rest: Vec<Piece> = std::iter::once(piece).chain(self.pieces.by_ref()).collect();
-        self.pieces = rest.into_iter().peekable();
     }
 
     fn switch(&mut self, content: &str, at: Place) -> Outcome<Node> {

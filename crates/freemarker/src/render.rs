@@ -191,11 +191,12 @@ impl<'d> Run<'d> {
         Ok(())
     }
 
+    /// Counts a level of nesting; whoever calls it counts back however the level ends.
     pub(super) fn deeper(&mut self, at: Place) -> Outcome<'d, ()> {
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
+        if self.depth >= DEPTH_MAX {
             return fail(at, format!("loops and macros are nested deeper than {DEPTH_MAX}"));
         }
+        self.depth += 1;
         Ok(())
     }
 

@@ -8,11 +8,10 @@ pub(super) enum Piece {
     Text(String),
     /// What stands between `${` and `}`.
     Interpolation(String, Place),
-    /// `<#name content>`; `self_closing` when it ends with `/>`.
+    /// `<#name content>`.
     Open {
         name: String,
         content: String,
-        self_closing: bool,
         at: Place,
     },
     /// `</#name>`.
@@ -20,7 +19,7 @@ pub(super) enum Piece {
         name: String,
         at: Place,
     },
-    /// `<@name content>`.
+    /// `<@name content>`; `self_closing` when it ends with `/>`.
     Call {
         content: String,
         self_closing: bool,
@@ -119,7 +118,7 @@ impl Scanner<'_> {
             (false, false) => {
                 let content = content[name.len()..].to_owned();
                 let at = Place { column: at.column + 2 + name.chars().count(), ..at };
-                Piece::Open { name, content, self_closing, at }
+                Piece::Open { name, content, at }
             }
         };
         self.at += skip + length + 1;

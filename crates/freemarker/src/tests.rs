@@ -141,6 +141,55 @@ fn mistakes_have_places() {
     assert_eq!((error.line, error.column), (2, 11));
 }
 
+/// What fails, breaks off or returns in the middle leaves no trace: a loop of two hundred rounds is no deeper for it.
+#[test]
+fn nesting_is_counted_back() {
+    check(
+        ORDER,
+        &[
+            (
+                "<#list 1..200 as i><#attempt><#list 1..2 as j>${payload.gone}</#list><#recover>x</#attempt></#list>",
+                &*"x".repeat(200),
+            ),
+            (
+                "<#function one of><#list of as o><#return o></#list></#function><#list 1..200 as i>${one([7, 8])}</#list>",
+                &*"7".repeat(200),
+            ),
+            ("<#list 1..200 as i><#list 1..3 as j><#break></#list>y</#list>", &*"y".repeat(200)),
+            ("<#macro m><@m/></#macro><#list 1..3 as i><#attempt><@m/><#recover>d</#attempt></#list>", "ddd"),
+        ],
+    );
+}
+
+#[test]
+fn lists_end_where_they_end() {
+    check(
+        ORDER,
+        &[
+            ("${payload.tags?first!'none'} ${payload.tags?last!'none'} ${payload.lines?last.sku}", "none none c"),
+            ("${payload.lines[7]!'none'} ${payload.tags[0]!'none'} ${(payload.lines[-1])!'none'}", "none none none"),
+            (
+                "${[1, 2, 3][1..*9]?join('')} ${[1, 2, 3][5..]?size} ${[1, 2, 3][2..*99999999999999999999]?join('')}",
+                "23 0 3",
+            ),
+            ("${'abc'[1..99999999999999999999]}", "bc"),
+            (
+                "${['a', 'b']?seq_contains('b')?c} ${['a', 'b', 'a']?seq_last_index_of('a')} ${[]?seq_index_of('a')}",
+                "true 2 -1",
+            ),
+            ("<#list [[1, 2], [3]] as row><#list row as cell>${cell}<#sep>,</#list><#sep>;</#list>", "1,2;3"),
+            ("<#list {'a': 1}><#items as k, v>${k}${v}</#items></#list><#list {'a': 1} as k>${k}</#list>", "a1a"),
+        ],
+    );
+}
+
+#[test]
+fn a_way_to_everything_mentions_everything() {
+    let mentions = |template: &str| Template::parse(template).unwrap().mentions("payload");
+    assert!(mentions("${payload.a}") && mentions("${.data_model.payload.a}") && mentions("${.data_model['payload']}"));
+    assert!(!mentions("${other.payload} payload"));
+}
+
 #[test]
 fn nodes_are_walked() {
     let document = penstock_xml::Document::parse(

@@ -102,14 +102,30 @@ impl<'d> Data<'d> {
         }
     }
 
-    /// The items of a list; a single node is a list of one. Nothing for what is no list.
-    pub(super) fn items(&self) -> Option<Vec<Data<'d>>> {
+    /// How many items a list has; a single node is a list of one. Nothing for what is no list.
+    pub(super) fn length(&self) -> Option<usize> {
         match self {
-            Data::List(items) => Some(items.to_vec()),
-            Data::Json(Json::Array(items)) => Some(items.iter().map(Data::of_json).collect()),
-            Data::Nodes(document, nodes) => Some(nodes.iter().map(|node| Data::node(document, *node)).collect()),
+            Data::List(items) => Some(items.len()),
+            Data::Json(Json::Array(items)) => Some(items.len()),
+            Data::Nodes(_, nodes) => Some(nodes.len()),
             _ => None,
         }
+    }
+
+    /// An item of a list; missing when there is none.
+    pub(super) fn item(&self, index: usize) -> Data<'d> {
+        let found = match self {
+            Data::List(items) => items.get(index).cloned(),
+            Data::Json(Json::Array(items)) => items.get(index).map(Data::of_json),
+            Data::Nodes(document, nodes) => nodes.get(index).map(|node| Data::node(document, *node)),
+            _ => None,
+        };
+        found.unwrap_or(Data::Missing)
+    }
+
+    /// All items of a list, for those who change them.
+    pub(super) fn items(&self) -> Option<Vec<Data<'d>>> {
+        Some((0..self.length()?).map(|index| self.item(index)).collect())
     }
 
     /// The members of a hash.
@@ -132,11 +148,8 @@ impl<'d> Data<'d> {
             Data::Nodes(document, nodes) => {
                 nodes.iter().any(|node| !document.string_value(*node).is_empty() || document.is_element(*node))
             }
-            other => match (other.items(), other.members()) {
-                (Some(items), _) => !items.is_empty(),
-                (_, Some(members)) => !members.is_empty(),
-                _ => true,
-            },
+            Data::Hash(members) => !members.is_empty(),
+            other => other.length() != Some(0),
         }
     }
 

@@ -9,48 +9,51 @@ use super::{Call, compare, equal};
 
 impl<'d> Call<'_, 'd> {
     pub(super) fn of_list(&mut self, value: &Data<'d>) -> Outcome<'d, Option<Data<'d>>> {
-        if let Some(members) = value.members() {
+        if matches!(self.name, "keys" | "values" | "size")
+            && let Some(members) = value.members()
+        {
             return Ok(Some(match self.name {
                 "keys" => list(members.into_iter().map(|(name, _)| Data::Text(name)).collect()),
                 "values" => list(members.into_iter().map(|(_, value)| value).collect()),
-                "size" => Data::Number(members.len() as f64),
-                _ => return Ok(None),
+                _ => Data::Number(members.len() as f64),
             }));
         }
-        let Some(items) = value.items() else { return Ok(None) };
+        let Some(length) = value.length() else { return Ok(None) };
+        // Copied only by those who look at all of them.
+        let items = || value.items().unwrap_or_default();
         Ok(Some(match self.name {
-            "size" => Data::Number(items.len() as f64),
-            "first" => items.into_iter().next().unwrap_or(Data::Missing),
-            "last" => items.into_iter().next_back().unwrap_or(Data::Missing),
-            "reverse" => list(items.into_iter().rev().collect()),
-            "join" => self.join(&items)?,
+            "size" => Data::Number(length as f64),
+            "first" => value.item(0),
+            "last" => length.checked_sub(1).map_or(Data::Missing, |last| value.item(last)),
+            "reverse" => list(items().into_iter().rev().collect()),
+            "join" => self.join(&items())?,
             "seq_contains" => {
                 let wanted = self.argument(0)?;
-                Data::Boolean(items.iter().any(|item| equal(item, &wanted)))
+                Data::Boolean((0..length).any(|index| equal(&value.item(index), &wanted)))
             }
             "seq_index_of" | "seq_last_index_of" => {
                 let wanted = self.argument(0)?;
-                let mut places = items.iter().enumerate().filter(|(_, item)| equal(item, &wanted)).map(|(at, _)| at);
+                let mut places = (0..length).filter(|at| equal(&value.item(*at), &wanted));
                 let found = if self.name == "seq_index_of" { places.next() } else { places.next_back() };
                 Data::Number(found.map_or(-1.0, |at| at as f64))
             }
-            "sort" => self.sorted(items, None)?,
+            "sort" => self.sorted(items(), None)?,
             "sort_by" => {
                 let path = match self.argument(0)? {
                     Data::Text(name) => vec![name],
                     other => other.items().unwrap_or_default().iter().filter_map(super::plain).collect(),
                 };
-                self.sorted(items, Some(path))?
+                self.sorted(items(), Some(path))?
             }
             "chunk" => {
                 let size = self.count_argument(0)?.max(1);
-                let mut chunks: Vec<Vec<Data<'d>>> = items.chunks(size).map(<[_]>::to_vec).collect();
+                let mut chunks: Vec<Vec<Data<'d>>> = items().chunks(size).map(<[_]>::to_vec).collect();
                 if self.arguments.len() > 1
                     && let Some(last) = chunks.last_mut()
                 {
                     // The last one is filled up; a size nobody needs is not made.
                     let filler = self.argument(1)?;
-                    let missing = size.min(items.len().max(1)).saturating_sub(last.len());
+                    let missing = size.min(length.max(1)).saturating_sub(last.len());
                     last.extend(std::iter::repeat_n(filler, missing));
                 }
                 list(chunks.into_iter().map(list).collect())
@@ -58,15 +61,15 @@ impl<'d> Call<'_, 'd> {
             "min" | "max" => {
                 let wanted = if self.name == "min" { Ordering::Less } else { Ordering::Greater };
                 let mut best = Data::Missing;
-                for item in items {
+                for item in items() {
                     if matches!(best, Data::Missing) || compare(&item, &best) == Some(wanted) {
                         best = item;
                     }
                 }
                 best
             }
-            "map" | "filter" | "take_while" | "drop_while" => self.through(items)?,
-            "sequence" => list(items),
+            "map" | "filter" | "take_while" | "drop_while" => self.through(items())?,
+            "sequence" => list(items()),
             _ => return Ok(None),
         }))
     }
