@@ -21,6 +21,7 @@ mod family;
 mod fault;
 mod fork;
 mod incoming;
+pub mod kept;
 mod mediator;
 mod metrics;
 mod outgoing;

@@ -12,7 +12,6 @@ use crate::observe::Trace;
 use crate::policy::Site;
 use crate::policy::interceptor::Interception;
 use crate::policy::limits::Metered;
-use crate::policy::response_cache::Key;
 use crate::security::Verified;
 use crate::upstream::UpstreamCall;
 
@@ -35,7 +34,7 @@ pub struct CallContext {
     /// Whether the client takes gzip.
     pub(crate) takes_gzip: Cell<bool>,
     /// What its answer is kept under, when it may be.
-    pub(crate) cache_key: Cell<Option<Key>>,
+    pub(crate) cache_key: Cell<Option<penstock_engine::kept::Key>>,
     /// What interceptor services of both flows share.
     pub(crate) interception: RefCell<Interception>,
     /// The request's header fields while policies of the fault flow run.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use penstock_catalog::Plan;
 use penstock_engine::ports::Outbound;
@@ -64,7 +64,7 @@ impl GatewayState {
             loop {
                 tokio::time::sleep(SWEEP).await;
                 self.counters.sweep();
-                self.responses.sweep();
+                self.responses.sweep(Instant::now());
             }
         };
         tokio::join!(self.health.run(), self.spans.run(outbound), sweep);

@@ -1,10 +1,9 @@
 //! Which requests are the same: method, address, body and header fields.
 
+use penstock_engine::kept::Key;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::{Form, Method};
 use ring::digest::{Context, SHA256};
-
-use super::store::Key;
 
 /// Fields that differ from request to request and say nothing about the answer.
 const NEVER: [&str; 9] = [

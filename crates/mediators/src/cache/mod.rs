@@ -5,7 +5,6 @@
 
 mod control;
 mod key;
-mod store;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,13 +12,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use penstock_compile::{Compiler, Element, MediatorKind};
+use penstock_engine::kept::{self, Key, Measured, Store};
 use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, SequenceId, Step};
 use penstock_message::{Body, Form, Headers, Message, Shape, SizeHint, Value};
 use regex::Regex;
 
 use control::Control;
 use key::KeyRule;
-use store::{Key, Store};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "cache", compile };
@@ -30,8 +29,11 @@ const TIMEOUT_SECONDS: u64 = 5000;
 const CACHE_PROPERTY: &str = "CachableResponse";
 const HASH_PROPERTY: &str = "requestHash";
 
-/// A kept answer.
-pub(super) struct Answer {
+/// Larger answers are files; they stream.
+const ENTRY_BYTES_MAX: usize = 4 << 20;
+
+/// A kept answer. It holds nothing of the buffers it was read into.
+struct Answer {
     status: u16,
     reason: Option<Arc<str>>,
     headers: Headers,
@@ -41,10 +43,39 @@ pub(super) struct Answer {
     fetched: SystemTime,
 }
 
+impl Answer {
+    /// What a backend answered, with the body as it was put out for it.
+    fn of(message: &Message, status: u16, body: &[u8], content_type: Option<String>, decoded: bool) -> Answer {
+        let mut headers = Headers::new();
+        for (name, value) in message.headers.iter() {
+            let is = |field: &str| name.eq_ignore_ascii_case(field.as_bytes());
+            let framing = ["Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"].into_iter().any(is);
+            if !framing && !(decoded && is("Content-Encoding")) {
+                headers.append(&String::from_utf8_lossy(name), value);
+            }
+        }
+        Answer {
+            status,
+            reason: message.reason.clone(),
+            content_type: content_type.or_else(|| message.content_type().map(str::to_owned)),
+            body: Bytes::copy_from_slice(body),
+            fetched: headers.get("Date").and_then(control::http_date).unwrap_or_else(SystemTime::now),
+            headers,
+        }
+    }
+}
+
+impl Measured for Answer {
+    fn bytes(&self) -> usize {
+        self.body.len() + kept::field_bytes(self.headers.iter()) + self.content_type.as_ref().map_or(0, String::len)
+    }
+}
+
 /// What a finder and its collectors share.
 struct Cache {
     name: Arc<str>,
-    store: Store,
+    store: Store<Answer>,
+    timeout: Duration,
     rule: KeyRule,
     /// `None`: every method.
     methods: Option<Vec<String>>,
@@ -110,7 +141,8 @@ fn finder(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> 
             Some(id) => id.into(),
             None => format!("cache {}", NUMBERS.fetch_add(1, Ordering::Relaxed)).into(),
         },
-        store: Store::new(entries_max, timeout),
+        store: Store::new(entries_max),
+        timeout,
         rule: KeyRule::default(),
         methods: None,
         codes: Regex::new("^(?:.*)$").expect("the pattern is a constant"),
@@ -294,7 +326,7 @@ fn status_of(exchange: &Exchange) -> u16 {
 }
 
 fn too_large(exchange: &Exchange, body_bytes_max: usize) -> bool {
-    let limit = body_bytes_max.min(store::ENTRY_BYTES_MAX) as u64;
+    let limit = body_bytes_max.min(ENTRY_BYTES_MAX) as u64;
     match exchange.message.body.form() {
         Form::Stream { rest, .. } => matches!(rest.size_hint(), SizeHint::Exact(size) if size > limit),
         _ => false,
@@ -309,20 +341,29 @@ fn keep(exchange: &mut Exchange, cache: &Cache, key: Key, status: u16) -> Result
         Form::Empty => Bytes::new(),
         _ => return Ok(()),
     };
-    if body.len() > cache.body_bytes_max.min(store::ENTRY_BYTES_MAX) {
+    if body.len() > cache.body_bytes_max.min(ENTRY_BYTES_MAX) {
         return Ok(());
     }
-    let mut headers = exchange.message.headers.clone();
-    if output.decoded {
-        headers.remove("Content-Encoding");
-    }
-    for framing in ["Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"] {
-        headers.remove(framing);
-    }
-    let fetched = headers.get("Date").and_then(control::http_date).unwrap_or_else(SystemTime::now);
-    let content_type = output.content_type.or_else(|| exchange.message.content_type().map(str::to_owned));
-    let reason = exchange.message.reason.clone();
-    let answer = Answer { status, reason, headers, content_type, body, fetched };
-    cache.store.put(key, Arc::new(answer), Instant::now());
+    let answer = Answer::of(&exchange.message, status, &body, output.content_type, output.decoded);
+    cache.store.put(key, answer, cache.timeout, Instant::now());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use penstock_message::HeaderBlock;
+
+    use super::*;
+
+    #[test]
+    fn a_kept_answer_counts_its_fields_and_holds_nothing_of_the_buffer_it_came_in() {
+        let buffer = Bytes::from([b"X-A: value".as_slice(), &[b' '; 60_000]].concat());
+        let block = HeaderBlock { bytes: buffer.slice(..10), fields: vec![(0..3, 5..10)] };
+        let message = Message { headers: Headers::from_block(block), ..Message::default() };
+        let answer = Answer::of(&message, 200, &buffer.slice(20..23), None, false);
+        drop(message);
+        assert!(buffer.is_unique());
+        assert_eq!((answer.headers.get("x-a"), &*answer.body), (Some("value"), b"   ".as_slice()));
+        assert!(answer.bytes() > 3 + 3 + 5, "{}", answer.bytes());
+    }
 }

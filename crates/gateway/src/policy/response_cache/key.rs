@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use penstock_engine::Exchange;
+use penstock_engine::kept::Key;
 use ring::digest::{Context, Digest, SHA256};
 
-use super::Key;
 use crate::policy::{Site, facts};
 use crate::{CallContext, GatewayConfig};
 

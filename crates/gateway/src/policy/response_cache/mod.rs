@@ -2,11 +2,10 @@
 //!
 //! A request is looked up where it would leave for the backend: everything that decides over requests has run, and all
 //! fields a backend would see are there. A kept answer then runs the response flow like one that just came.
-//! `control.rs` knows what may be kept and for how long, `key.rs` what makes two requests the same, `store.rs` keeps.
+//! `control.rs` knows what may be kept and for how long, `key.rs` what makes two requests the same.
 
 mod control;
 mod key;
-mod store;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,17 +14,36 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use penstock_compile::Compiler;
+use penstock_engine::kept::{self, Key, Measured, Store};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{AbsentBody, Body, BodyError, BodyStream, Form, Headers, Message, Method, SizeHint};
 
 use self::key::KeyRule;
-use self::store::{ENTRY_BYTES_MAX, Kept};
-pub(crate) use self::store::{Key, ResponseCache};
 use crate::policy::{PolicyKind, Site};
 use crate::{CallContext, Gateway, GatewayState};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "response-cache", request: Some(find), response: Some(keep) };
+
+/// Larger answers are files; they stream. Four of them fill a shard of the store.
+const ENTRY_BYTES_MAX: usize = 1 << 20;
+
+/// Kept answers of all APIs.
+pub(crate) type ResponseCache = Store<Kept>;
+
+/// A kept answer.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    fields: Vec<(Box<str>, Box<[u8]>)>,
+    reason: Option<Arc<str>>,
+    body: Bytes,
+    /// When it came.
+    since: Instant,
+    /// How old it was then.
+    was_old: Duration,
+    /// How old it may become.
+    lifetime: Duration,
+}
 
 /// Answers with what was kept.
 struct Find {
@@ -117,7 +135,9 @@ struct Keeper {
 
 impl Keeper {
     fn keep(self, body: Vec<u8>) {
-        self.state.responses.put(self.key, Kept { body: body.into(), ..self.kept }, Instant::now());
+        let kept = Kept { body: body.into(), ..self.kept };
+        let lifetime = kept.lifetime.saturating_sub(kept.was_old);
+        self.state.responses.put(self.key, kept, lifetime, Instant::now());
     }
 }
 
@@ -193,7 +213,17 @@ impl BodyStream for Copied {
     }
 }
 
+impl Measured for Kept {
+    fn bytes(&self) -> usize {
+        self.body.len() + kept::field_bytes(self.fields.iter().map(|(name, value)| (name.as_bytes(), &**value)))
+    }
+}
+
 impl Kept {
+    fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.since).saturating_add(self.was_old)
+    }
+
     /// What is kept of an answer, its body excepted.
     fn new(message: &Message, terms: control::Terms) -> Kept {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
@@ -222,5 +252,18 @@ impl Kept {
             None => Body::bytes(self.body.clone()),
         };
         Message { headers, body, status: 200, reason: self.reason.clone(), ..Message::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_that_a_backend_made_up_is_only_old() {
+        let since = Instant::now();
+        let terms = control::Terms { age: Duration::MAX, lifetime: Duration::MAX };
+        let kept = Kept { since, ..Kept::new(&Message::default(), terms) };
+        assert_eq!(kept.age(since + Duration::from_secs(1)), Duration::MAX);
     }
 }
