@@ -79,6 +79,16 @@ pub fn civil(days: i64) -> (i64, u32, u32) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
+/// The day number since 1970 of a date in the proleptic Gregorian calendar; the other way of [`civil`].
+pub fn days_of(year: i64, month: u32, day: u32) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = (i64::from(month) + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
 /// Until then. For mediators that wait ([`crate::Flow::Wait`]).
 pub fn sleep_until(instant: std::time::Instant) -> crate::ports::LocalFuture<'static, ()> {
     Box::pin(tokio::time::sleep_until(instant.into()))
@@ -133,6 +143,7 @@ mod tests {
             (-1, (1969, 12, 31)),
         ] {
             assert_eq!(civil(days), expected);
+            assert_eq!(days_of(expected.0, expected.1, expected.2), days);
         }
     }
 

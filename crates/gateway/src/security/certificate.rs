@@ -201,19 +201,9 @@ fn time(tag: u8, content: &[u8]) -> Option<i64> {
         GENERALIZED_TIME if text.len() == 14 => (text.get(..4)?.parse().ok()?, text.get(4..)?),
         _ => return None,
     };
-    let two = |at: usize| rest.get(at..at + 2).and_then(|digits| digits.parse::<i64>().ok());
-    let (month, day) = (two(0)?, two(2)?);
-    let days = days_from_civil(year, month, day);
-    Some(days * 86_400 + two(4)? * 3_600 + two(6)? * 60 + two(8)?)
-}
-
-/// Days since 1970 of a date in the Gregorian calendar, with years that begin in March.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year - era * 400;
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    let two = |at: usize| rest.get(at..at + 2).and_then(|digits| digits.parse::<u32>().ok());
+    let days = penstock_engine::clock::days_of(year, two(0)?, two(2)?);
+    Some(days * 86_400 + i64::from(two(4)? * 3_600 + two(6)? * 60 + two(8)?))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use penstock_engine::clock;
 use penstock_message::Headers;
 
 /// What the header says, as far as anybody acts on it.
@@ -40,20 +41,16 @@ impl Control {
 pub(super) fn http_date(text: &str) -> Option<SystemTime> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut parts = text.split_once(", ")?.1.split(' ');
-    let day: u64 = parts.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
+    let day: u32 = parts.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
     let month = parts.next()?;
-    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
-    let year: u64 = parts.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
-    let clock: Vec<u64> = parts.next()?.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let [hour, minute, second] = clock[..] else { return None };
+    let month = MONTHS.iter().position(|name| *name == month)? as u32 + 1;
+    let year: i64 = parts.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
+    let time: Vec<u64> = parts.next()?.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let [hour, minute, second] = time[..] else { return None };
     if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Days of the civil calendar, with years that begin in March.
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + day_of_year;
-    let days = days.checked_sub(719_468)?;
+    let days = u64::try_from(clock::days_of(year, month, day)).ok()?;
     Some(UNIX_EPOCH + Duration::from_secs(days * 86_400 + hour * 3600 + minute * 60 + second))
 }
 

@@ -50,7 +50,8 @@ impl Answer {
         for (name, value) in message.headers.iter() {
             let is = |field: &str| name.eq_ignore_ascii_case(field.as_bytes());
             let framing = ["Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"].into_iter().any(is);
-            if !framing && !(decoded && is("Content-Encoding")) {
+            let undone = decoded && is("Content-Encoding");
+            if !framing && !undone {
                 headers.append(&String::from_utf8_lossy(name), value);
             }
         }

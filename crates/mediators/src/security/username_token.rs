@@ -129,12 +129,7 @@ fn seconds_of(text: &str) -> Option<u64> {
     if !valid || !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..=60).contains(&second) {
         return None;
     }
-    // Howard Hinnant's algorithm: years start in March so that the leap day is the last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = year.div_euclid(400) * 146_097 + day_of_era - 719_468;
+    let days = penstock_engine::clock::days_of(year, month as u32, day as u32);
     u64::try_from(days * 86_400 + hour * 3_600 + minute * 60 + second).ok()
 }
 

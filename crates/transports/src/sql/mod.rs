@@ -53,7 +53,15 @@ impl Sql {
     /// With what the configuration says of databases, and whom TLS trusts.
     pub fn new(mapping: Mapping, tls: Arc<TlsClient>) -> Sql {
         let postgres = postgres::Connector::new(tls);
-        Sql { shared: Arc::new(Shared { mapping, pools: Mutex::default(), turns: Mutex::default(), postgres, folder: Folder::default() }) }
+        Sql {
+            shared: Arc::new(Shared {
+                mapping,
+                pools: Mutex::default(),
+                turns: Mutex::default(),
+                postgres,
+                folder: Folder::default(),
+            }),
+        }
     }
 }
 
@@ -81,9 +89,7 @@ impl Shared {
     fn connector(&self, resolved: &Resolved) -> Result<connection::Connector, DatabaseError> {
         Ok(match &resolved.target {
             Target::Sqlite(path) => connection::Connector::Sqlite(sqlite::Place::File(path.clone())),
-            Target::StandIn(label) => {
-                connection::Connector::Sqlite(sqlite::Place::StandIn(self.folder.file(label)?))
-            }
+            Target::StandIn(label) => connection::Connector::Sqlite(sqlite::Place::StandIn(self.folder.file(label)?)),
             Target::Postgres => connection::Connector::Postgres(self.postgres.clone()),
         })
     }

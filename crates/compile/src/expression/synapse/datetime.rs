@@ -1,5 +1,7 @@
 //! Dates by the patterns of Java's `DateTimeFormatter`, as far as expressions use them.
 
+use penstock_engine::clock::{civil, days_of};
+
 const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -93,10 +95,10 @@ impl Moment {
                     'y' | 'u' => year,
                     'M' | 'L' if width == 3 => return push(out, &MONTHS[month as usize - 1][..3]),
                     'M' | 'L' if width == 4 => return push(out, MONTHS[month as usize - 1]),
-                    'M' | 'L' => month,
-                    'Q' => (month + 2) / 3,
-                    'd' => day,
-                    'D' => days - days_from_civil(year, 1, 1) + 1,
+                    'M' | 'L' => month.into(),
+                    'Q' => month.div_ceil(3).into(),
+                    'd' => day.into(),
+                    'D' => days - days_of(year, 1, 1) + 1,
                     _ => {
                         let name = DAYS[(days + 3).rem_euclid(7) as usize];
                         return push(out, if width == 4 { name } else { &name[..3] });
@@ -211,7 +213,8 @@ impl Fields {
     fn moment(&self) -> Option<Moment> {
         let date = match (self.year, self.month, self.day) {
             (Some(year), Some(month), Some(day)) => {
-                let days = (0..=999_999).contains(&year).then(|| days_from_civil(year, month, day))?;
+                let (month, day) = (u32::try_from(month).ok()?, u32::try_from(day).ok()?);
+                let days = (0..=999_999).contains(&year).then(|| days_of(year, month, day))?;
                 // A day that does not exist comes out as another.
                 (civil(days) == (year, month, day)).then_some(Some(days))?
             }
@@ -235,27 +238,6 @@ impl Fields {
         };
         if date.is_none() && time.is_none() { None } else { Some(Moment { date, time }) }
     }
-}
-
-/// Year, month and day of a day number since 1970, in the proleptic Gregorian calendar. Years begin
-/// in March here, so that the leap day is the last.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day_of_year - (153 * month_from_march + 2) / 5 + 1)
-}
-
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
+use penstock_engine::clock;
 use penstock_engine::database::{Row, SqlValue};
 use penstock_message::double_to_text;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
@@ -152,18 +153,12 @@ fn numeric(raw: &[u8]) -> Option<String> {
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
+/// 2000-01-01, in days from 1970.
+const FIRST_DAY: i64 = 10_957;
+
 /// Days from 2000-01-01.
 fn date(days: i64) -> String {
-    // Days are counted from 0000-03-01 in spans of 400 years, so that leap days end their years.
-    let days = days + 730_425;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = clock::civil(days + FIRST_DAY);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
@@ -178,12 +173,12 @@ enum Seconds {
 
 fn time(micros: i64, seconds: Seconds) -> String {
     let (whole, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
-    let clock = format!("{:02}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+    let time = format!("{:02}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
     let digits = format!("{fraction:06}");
     match digits.trim_end_matches('0') {
-        "" if seconds == Seconds::AtLeastOneDigit => format!("{clock}.0"),
-        "" => clock,
-        digits => format!("{clock}.{digits}"),
+        "" if seconds == Seconds::AtLeastOneDigit => format!("{time}.0"),
+        "" => time,
+        digits => format!("{time}.{digits}"),
     }
 }
 
@@ -193,8 +188,8 @@ fn timestamp(micros: i64) -> String {
         i64::MAX => "infinity".into(),
         i64::MIN => "-infinity".into(),
         _ => {
-            let clock = time(micros.rem_euclid(MICROS_PER_DAY), Seconds::AtLeastOneDigit);
-            format!("{} {clock}", date(micros.div_euclid(MICROS_PER_DAY)))
+            let time = time(micros.rem_euclid(MICROS_PER_DAY), Seconds::AtLeastOneDigit);
+            format!("{} {time}", date(micros.div_euclid(MICROS_PER_DAY)))
         }
     }
 }
