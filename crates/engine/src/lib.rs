@@ -35,6 +35,7 @@ mod serve;
 mod shared;
 mod trace;
 mod wait;
+pub mod websocket;
 
 pub use crate::core::{Core, Current, Loaded};
 pub use alone::{Alone, run_alone};

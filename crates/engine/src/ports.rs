@@ -81,6 +81,9 @@ pub struct SendOptions {
     pub tls: Option<Arc<TlsProfile>>,
     /// Whether HTTP/2 is spoken: as TLS agrees on it, with prior knowledge without TLS.
     pub http2: bool,
+    /// Whether the request asks for WebSocket. The body of an answer with the status 101 is then a
+    /// [`crate::websocket::Switched`].
+    pub websocket: bool,
 }
 
 impl SendOptions {
@@ -95,6 +98,7 @@ impl SendOptions {
             one_way: false,
             tls: None,
             http2: false,
+            websocket: false,
         }
     }
 }

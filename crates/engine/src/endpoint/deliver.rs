@@ -303,6 +303,7 @@ async fn transmit(
         one_way: exchange.one_way,
         tls: None,
         http2: false,
+        websocket: false,
     };
     let outgoing = outgoing::prepare(exchange, target, options)?;
     let outbound = exchange.core.outbound.clone();

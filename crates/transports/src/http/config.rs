@@ -62,6 +62,8 @@ pub struct HttpTimeouts {
     pub linger: Duration,
     /// What running exchanges get when the listener drains.
     pub drain: Duration,
+    /// A WebSocket connection on which nothing arrives from either side. Both are told (1001).
+    pub websocket_idle: Duration,
 }
 
 impl Default for HttpTimeouts {
@@ -79,6 +81,8 @@ impl Default for HttpTimeouts {
             pool_idle: Duration::from_secs(30),
             linger: Duration::from_secs(2),
             drain: Duration::from_secs(30),
+            // The stream timeout of Choreo Connect's router.
+            websocket_idle: Duration::from_secs(300),
         }
     }
 }

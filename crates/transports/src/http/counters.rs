@@ -25,6 +25,12 @@ pub struct Counters {
     pub connects: Counter,
     /// Exchanges sent over a pooled connection.
     pub reused: Counter,
+    /// WebSocket connections open now.
+    pub websockets: Counter,
+    /// Frames of messages that went on over them.
+    pub frames: Counter,
+    /// Messages that did not go on.
+    pub frames_dropped: Counter,
 }
 
 /// A number with one writer. An increment is a load and a store, not a locked instruction.
@@ -69,6 +75,12 @@ pub struct CountersSnapshot {
     pub connects: u64,
     /// See [`Counters::reused`].
     pub reused: u64,
+    /// See [`Counters::websockets`].
+    pub websockets: u64,
+    /// See [`Counters::frames`].
+    pub frames: u64,
+    /// See [`Counters::frames_dropped`].
+    pub frames_dropped: u64,
 }
 
 impl Counters {
@@ -86,6 +98,9 @@ impl Counters {
         sum.written_bytes += self.written_bytes.get();
         sum.connects += self.connects.get();
         sum.reused += self.reused.get();
+        sum.websockets += self.websockets.get();
+        sum.frames += self.frames.get();
+        sum.frames_dropped += self.frames_dropped.get();
     }
 
     pub(crate) fn replied(&self, status: u16) {

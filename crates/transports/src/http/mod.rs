@@ -6,6 +6,7 @@
 //! - [`http1`] is the protocol: heads, chunks, bodies, and the [`http1::Wire`] (a socket with its two buffers) they move over.
 //! - [`listener`] answers clients, [`sender`] calls backends. A body that arrives on one wire and leaves on another
 //!   is recognised by the receiving side and goes from buffer to socket without being copied.
+//! - [`websocket`] is what a connection becomes when both sides agree to leave HTTP.
 //!
 //! How a request costs so little: one read brings head and body, one write sends them; a read buffer belongs to a
 //! connection only while it holds bytes, so the same few stay in the cache; a deadline is a number that a periodic
@@ -23,6 +24,7 @@ mod per_core;
 mod reason;
 mod sender;
 pub mod tls;
+pub mod websocket;
 
 pub use config::{HttpLimits, HttpTimeouts, ListenerConfig, SenderConfig};
 pub use counters::{Counters, CountersSnapshot};

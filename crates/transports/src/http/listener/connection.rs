@@ -1,5 +1,6 @@
 //! One client connection: requests in, replies out, in order.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use penstock_engine::ports::{Client, Request};
+use penstock_engine::websocket::{self, SWITCHING_PROTOCOLS, Switched};
 use penstock_message::{Body, BodyError, HeaderBlock, Headers, Message, Method, RequestLine};
 use tokio::io::AsyncWrite;
 
@@ -31,12 +33,12 @@ const EMPTY_LINES_MAX: usize = 4;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(super) struct Connection {
-    wire: SharedWire,
+    pub(super) wire: SharedWire,
     peer: SocketAddr,
     local: SocketAddr,
     secure: bool,
     certificate: Option<Arc<[u8]>>,
-    shared: Rc<Shared>,
+    pub(super) shared: Rc<Shared>,
 }
 
 /// What a head turned into.
@@ -146,7 +148,7 @@ impl Connection {
         let start = self.shared.access.as_ref().map(|_| Instant::now());
         core.counters.requests.add(1);
         core.counters.in_flight.add(1);
-        let _ended = OnDrop(|| core.counters.in_flight.subtract(1));
+        let ended = OnDrop(|| core.counters.in_flight.subtract(1));
 
         let is_http10 = head.is_http10;
         let wants_keep = if is_http10 { facts.keep_alive && !facts.close } else { !facts.close };
@@ -155,7 +157,34 @@ impl Connection {
         let asked = self.shared.access.as_ref().filter(|access| access.wants_headers());
         let request_headers = asked.map(|_| request.message.headers.clone());
         let is_head = client.line.method == Method::Head;
-        let message = self.shared.service.answer(request).await;
+        let asks_for_websocket = facts.names_fields
+            && self.wire.borrow().decoder.is_done()
+            && websocket::is_asked_for(&client, &request.message.headers);
+        let mut message = self.shared.service.answer(request).await;
+        let record = |status, body_bytes, complete, extension: Option<&Rc<dyn Any>>| {
+            if let (Some(access), Some(start)) = (&self.shared.access, start) {
+                access.record(&AccessEntry {
+                    peer: self.peer,
+                    line: &client.line,
+                    protocol: client.protocol,
+                    status,
+                    body_bytes,
+                    took: start.elapsed(),
+                    complete,
+                    request_headers: request_headers.as_ref(),
+                    extension,
+                });
+            }
+        };
+        if asks_for_websocket
+            && message.status == SWITCHING_PROTOCOLS
+            && let Some(switched) = Switched::take(&mut message.body)
+        {
+            drop(ended);
+            let carried = Box::pin(self.switch(&message.headers, *switched)).await;
+            record(message.status, Some(carried.bytes_to_client), carried.complete, message.extension.as_ref());
+            return false;
+        }
 
         let keep = wants_keep && !self.shared.draining.get() && self.body_can_end();
         let mut to = ReplyTo { is_head, is_http10, keep };
@@ -173,23 +202,12 @@ impl Connection {
             outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
         }
         core.counters.replied(status);
-        if let (Some(access), Some(start)) = (&self.shared.access, start) {
-            access.record(&AccessEntry {
-                peer: self.peer,
-                line: &client.line,
-                protocol: client.protocol,
-                status,
-                body_bytes: match reply.framing {
-                    Framing::Length(length) => Some(length),
-                    Framing::None => Some(0),
-                    Framing::Chunked | Framing::Close => None,
-                },
-                took: start.elapsed(),
-                complete: outcome.is_ok(),
-                request_headers: request_headers.as_ref(),
-                extension: extension.as_ref(),
-            });
-        }
+        let body_bytes = match reply.framing {
+            Framing::Length(length) => Some(length),
+            Framing::None => Some(0),
+            Framing::Chunked | Framing::Close => None,
+        };
+        record(status, body_bytes, outcome.is_ok(), extension.as_ref());
         let keep = reply.keep;
         drop(reply);
         match outcome {

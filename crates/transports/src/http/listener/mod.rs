@@ -5,6 +5,7 @@ mod connection;
 mod http2;
 mod reply;
 mod shutdown;
+mod switch;
 
 use std::cell::Cell;
 use std::fmt;

@@ -13,6 +13,9 @@ use crate::http::http1::{
 use crate::http::reason::reason_phrase;
 use crate::http::sender::ReplyBody;
 
+/// The status that says that a path speaks another protocol; here that is always WebSocket.
+const UPGRADE_REQUIRED: u16 = 426;
+
 /// What decides how a reply is framed, from the side of the request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplyTo {
@@ -172,6 +175,10 @@ fn write_head(core: &PerCore, head: &mut Vec<u8>, status: u16, message: &Message
         head.extend_from_slice(b"\r\n");
     }
     push_framing(head, framing);
+    if status == UPGRADE_REQUIRED {
+        // RFC 9110 §15.5.22: it says what to ask for.
+        head.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    }
     if !to.keep {
         head.extend_from_slice(b"Connection: close\r\n");
     } else if to.is_http10 {

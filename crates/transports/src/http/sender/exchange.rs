@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use penstock_engine::ports::Outgoing;
+use penstock_engine::websocket::{self, SWITCHING_PROTOCOLS, Switched};
 use penstock_engine::{Fault, codes};
 use penstock_message::{AbsentBody, Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method};
 
@@ -112,6 +113,8 @@ pub(crate) struct Exchange {
     pub(super) upload: Upload,
     keep: bool,
     to_head: bool,
+    /// Whether the answer may leave HTTP.
+    websocket: bool,
     scanned: usize,
     interim: u32,
 }
@@ -143,6 +146,7 @@ impl Exchange {
             upload: Upload::new(payload),
             keep: !outgoing.options.close && !outgoing.options.http10,
             to_head: outgoing.method == Method::Head,
+            websocket: outgoing.options.websocket,
             scanned: 0,
             interim: 0,
         }
@@ -158,9 +162,9 @@ impl Exchange {
             if !wire.buffer.is_empty() && (self.scanned == 0 || may_end_head(&wire.buffer, self.scanned)) {
                 match parse_reply(&wire.buffer, &wire.limits) {
                     Err(error) => return Poll::Ready(Err(Failure::Violation(error))),
-                    Ok(Some(head)) if head.status < 200 => {
+                    Ok(Some(head)) if head.status < 200 && !(self.websocket && head.status == SWITCHING_PROTOCOLS) => {
                         self.interim += 1;
-                        if head.status == 101 || self.interim > INTERIM_REPLIES_MAX {
+                        if head.status == SWITCHING_PROTOCOLS || self.interim > INTERIM_REPLIES_MAX {
                             return Poll::Ready(Err(Failure::Interim(head.status)));
                         }
                         wire.consume(head.length);
@@ -247,6 +251,9 @@ impl Exchange {
 
     /// Makes the message of the reply whose head has just arrived.
     pub(crate) fn into_reply(mut self, head: ReplyHead, outgoing: &Outgoing) -> Result<Message, Fault> {
+        if head.status == SWITCHING_PROTOCOLS {
+            return self.into_switched(head);
+        }
         let facts = head.facts;
         let stays = if head.is_http10 { facts.keep_alive && !facts.close } else { !facts.close };
         self.keep &= stays;
@@ -294,6 +301,21 @@ impl Exchange {
             self.release();
         }
         Ok(reply(head.status, reason, block, head.fields, facts.names_fields, body))
+    }
+
+    /// Makes the message of a reply that leaves HTTP; the connection is its body.
+    fn into_switched(self, head: ReplyHead) -> Result<Message, Fault> {
+        let mut wire = self.wire.borrow_mut();
+        let block = Bytes::copy_from_slice(&wire.buffer[..head.length]);
+        wire.consume(head.length);
+        drop(wire);
+        let switched = Switched { connection: Box::new(self.wire), gate: None, held: Vec::new() };
+        let message = reply(head.status, None, block, head.fields, head.facts.names_fields, switched.into_body());
+        if !websocket::switches(&message.headers) {
+            let why = "a backend agreed to leave HTTP for something that is not WebSocket";
+            return Err(backend_fault(codes::PROTOCOL_VIOLATION, why));
+        }
+        Ok(message)
     }
 
     /// Gives the connection back to the pool when another exchange can follow on it.

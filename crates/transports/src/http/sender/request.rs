@@ -52,7 +52,9 @@ pub(crate) fn write_head(head: &mut Vec<u8>, url: &Url<'_>, outgoing: &Outgoing,
         }
     }
     push_framing(head, framing);
-    if options.close || options.http10 {
+    if options.websocket {
+        head.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    } else if options.close || options.http10 {
         head.extend_from_slice(b"Connection: close\r\n");
     }
     head.extend_from_slice(b"\r\n");
