@@ -194,7 +194,9 @@ fn one_database_takes_part_once_however_its_pools_are_kept() {
 #[test]
 fn what_could_only_wait_for_its_own_transaction_is_told() {
     for url in databases() {
-        let (sql, source) = (sql(), source(&url, PoolSettings::default()));
+        let sql = sql();
+        let alone = PoolSettings { connections_max: Some(1), ..PoolSettings::default() };
+        let (alone, source) = (source(&url, alone), source(&url, PoolSettings::default()));
         fresh(&sql, &source, "told");
         let (read, write) = (query("SELECT 1 AS x", &[]), query("INSERT INTO told (id) VALUES (2)", &[]));
         let mut transactions = penstock_engine::database::Transactions::default();
@@ -209,8 +211,6 @@ fn what_could_only_wait_for_its_own_transaction_is_told() {
         assert_eq!(told.is_some(), url.contains("sqlite"), "{told:?}");
         wait(begun.commit()).unwrap();
         assert_eq!(transactions.obstacle(&source, &write), None);
-        let alone = PoolSettings { connections_max: Some(1), ..PoolSettings::default() };
-        let alone = super::tests::source(&url, alone);
         wait(begun.run(&alone, read.clone())).unwrap();
         let told = transactions.obstacle(&alone, &read).unwrap().message;
         assert_eq!(told, "the transaction of this message has the only connection of the pool");

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use penstock_engine::ports::{LocalFuture, Outbound, Request, Service};
@@ -29,9 +30,13 @@ impl Service for Protocol {
 }
 
 fn sender() -> (Rc<PerCore>, HttpSender) {
+    sender_of(SenderConfig::default())
+}
+
+fn sender_of(config: SenderConfig) -> (Rc<PerCore>, HttpSender) {
     let core = PerCore::start();
     let trust = ClientTrust { trust_everything: true, ..ClientTrust::default() };
-    let config = SenderConfig { tls: Arc::new(TlsClient::new(trust)), ..SenderConfig::default() };
+    let config = SenderConfig { tls: Arc::new(TlsClient::new(trust)), ..config };
     (core.clone(), HttpSender::new(&core, config))
 }
 
@@ -112,5 +117,69 @@ fn a_backend_that_goes_away_is_a_fault_and_comes_back() {
         outgoing.options.http2 = true;
         let fault = sender.send(outgoing).await.unwrap_err();
         assert!(matches!(fault.number(), Some(101_503 | 101_505)), "{fault}");
+    });
+}
+
+#[test]
+fn a_connection_that_cannot_be_opened_is_tried_once_for_all_who_wait() {
+    run(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut config = SenderConfig::default();
+        config.timeouts.connect = Duration::from_millis(200);
+        let (_core, sender) = sender_of(config);
+        let ask = async || {
+            let mut outgoing = get(address, "/");
+            outgoing.url = format!("https://{address}/").into();
+            outgoing.options.http2 = true;
+            sender.send(outgoing).await.unwrap_err().number()
+        };
+        // A backend that takes connections and says nothing.
+        let mut taken = Vec::new();
+        let asked = futures_util::future::join_all((0..5).map(|_| ask()));
+        let silent = async {
+            loop {
+                taken.push(listener.accept().await);
+            }
+        };
+        let outcomes = tokio::select! { outcomes = asked => outcomes, () = silent => unreachable!() };
+        assert_eq!(outcomes, [Some(101_508); 5]);
+        assert_eq!(taken.len(), 1);
+    });
+}
+
+#[test]
+fn a_connection_whose_end_was_announced_gets_no_more_requests() {
+    run(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::task::spawn_local(async move {
+                    let mut connection = h2::server::handshake(socket).await.unwrap();
+                    let mut bodies = Vec::new();
+                    while let Some(Ok((_request, mut respond))) = connection.accept().await {
+                        let mut body = respond.send_response(http::Response::new(()), false).unwrap();
+                        connection.graceful_shutdown();
+                        body.send_data(Bytes::from_static(b"begun"), false).unwrap();
+                        bodies.push(body);
+                    }
+                });
+            }
+        });
+        let (core, sender) = sender();
+        let mut answers = Vec::new();
+        for connects in 1..=3 {
+            let mut outgoing = get(address, "/");
+            outgoing.options.http2 = true;
+            outgoing.method = Method::Post;
+            // A body that cannot be sent again.
+            outgoing.message.body = Body::stream(Box::new(Chunks::new(&["one"], SizeHint::Unknown)));
+            let mut reply = sender.send(outgoing).await.unwrap_or_else(|fault| panic!("{fault}"));
+            // It lasts as long as this answer, of which only a part comes.
+            std::future::poll_fn(|cx| reply.body.poll_pull(cx, 1, 100)).await.unwrap();
+            answers.push(reply);
+            assert_eq!(core.counters.connects.get(), connects);
+        }
     });
 }

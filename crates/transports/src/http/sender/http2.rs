@@ -1,132 +1,25 @@
-//! Backends that speak HTTP/2: few connections, many requests on each.
+//! One request to a backend that speaks HTTP/2, and its answer.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::client::SendRequest;
 use h2::{RecvStream, SendStream};
 use penstock_engine::ports::Outgoing;
 use penstock_engine::{Fault, codes};
 use penstock_message::{AbsentBody, Body, BodyError, BodyStream, Headers, Message, Method, SizeHint};
 
+use super::multiplexed::{Connection, Running};
 use super::request::framing;
 use super::url::Url;
 use super::{Payload, backend_fault};
-use crate::http::http1::{Framing, Socket};
+use crate::http::http1::Framing;
 use crate::http::http2::{fields_of, headers_of};
 use crate::http::per_core::Timer;
-use crate::http::{HttpTimeouts, PerCore, SenderConfig};
-
-/// Requests at once on one connection, unless the backend allows fewer. With more another connection is opened.
-const STREAMS_MAX: usize = 100;
-
-/// What a backend may send of one body before we have read it.
-const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-
-/// The same for all bodies of a connection.
-const CONNECTION_WINDOW_BYTES: u32 = 8 * 1024 * 1024;
-
-/// What waits of one request body that the backend does not take.
-const SEND_BUFFER_BYTES: usize = 256 * 1024;
-
-/// The HTTP/2 connections to one backend.
-#[derive(Default)]
-pub(crate) struct Multiplexed {
-    connections: RefCell<Vec<Rc<Connection>>>,
-    /// Held while a connection is opened, so that many first requests do not open one each.
-    pub(super) opening: tokio::sync::Mutex<()>,
-    /// Whether TLS agreed on HTTP/1.1 when HTTP/2 was offered.
-    pub(super) declined: Cell<bool>,
-}
-
-/// One connection.
-pub(crate) struct Connection {
-    sender: RefCell<SendRequest<Bytes>>,
-    running: Cell<usize>,
-    over: Cell<bool>,
-}
-
-/// Counts a request as long as its answer lasts.
-struct Running(Rc<Connection>);
-
-impl Running {
-    fn new(connection: &Rc<Connection>) -> Running {
-        connection.running.set(connection.running.get() + 1);
-        Running(connection.clone())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.set(self.0.running.get() - 1);
-    }
-}
-
-impl Multiplexed {
-    /// A connection with room for a request.
-    pub(super) fn take(&self) -> Option<Rc<Connection>> {
-        let mut connections = self.connections.borrow_mut();
-        connections.retain(|connection| !connection.over.get());
-        let has_room = |connection: &&Rc<Connection>| {
-            let allowed = connection.sender.borrow().current_max_send_streams();
-            connection.running.get() < allowed.min(STREAMS_MAX)
-        };
-        connections.iter().find(has_room).cloned()
-    }
-
-    /// Begins HTTP/2 on a new socket.
-    pub(super) async fn begin(
-        self: &Rc<Multiplexed>,
-        socket: Socket,
-        url: &Url<'_>,
-        config: &SenderConfig,
-    ) -> Result<Rc<Connection>, Fault> {
-        let mut builder = h2::client::Builder::new();
-        builder
-            .initial_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .max_send_buffer_size(SEND_BUFFER_BYTES)
-            .max_header_list_size(u32::try_from(config.limits.head_bytes_max).unwrap_or(u32::MAX))
-            .enable_push(false);
-        let handshake = tokio::time::timeout(config.timeouts.handshake, builder.handshake(socket)).await;
-        let failed = |why: &str| {
-            let message = format!("`{}` does not speak HTTP/2: {why}", url.authority);
-            backend_fault(codes::CONNECTION_FAILED, message).retryable()
-        };
-        let (sender, driver) = match handshake {
-            Ok(Ok(parts)) => parts,
-            Ok(Err(error)) => return Err(failed(&error.to_string())),
-            Err(_) => return Err(failed("no answer in time")),
-        };
-        let connection =
-            Rc::new(Connection { sender: RefCell::new(sender), running: Cell::new(0), over: Cell::new(false) });
-        let (ended, idle) = (connection.clone(), config.timeouts.pool_idle);
-        tokio::task::spawn_local(async move {
-            let mut driver = std::pin::pin!(driver);
-            let mut pause = std::pin::pin!(tokio::time::sleep(idle));
-            // A connection that nobody used for a while is closed: the backend would do it at a worse moment.
-            loop {
-                tokio::select! {
-                    _ = &mut driver => break,
-                    () = &mut pause, if !ended.over.get() => {
-                        if ended.running.get() == 0 {
-                            break;
-                        }
-                        pause.as_mut().reset(tokio::time::Instant::now() + idle);
-                    }
-                }
-            }
-            ended.over.set(true);
-        });
-        self.connections.borrow_mut().push(connection.clone());
-        Ok(connection)
-    }
-}
+use crate::http::{HttpTimeouts, PerCore};
 
 /// Why there is no answer.
 pub(super) enum Failure {

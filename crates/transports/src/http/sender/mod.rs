@@ -4,6 +4,7 @@ mod body;
 mod connect;
 mod exchange;
 mod http2;
+mod multiplexed;
 mod pool;
 mod request;
 mod url;
@@ -20,6 +21,7 @@ use super::{HttpLimits, PerCore, SenderConfig};
 pub(crate) use body::ReplyBody;
 use connect::Connector;
 use exchange::{Exchange, Failure};
+use multiplexed::{Connection, Turn};
 use pool::{Backend, Pool};
 use url::Url;
 
@@ -108,24 +110,18 @@ impl HttpSender {
         let all = &backend.multiplexed;
         let mut again = true;
         loop {
-            let mut connection = all.take();
-            if connection.is_none() {
-                let _one = all.opening.lock().await;
-                connection = all.take();
-                if connection.is_none() {
-                    let socket =
-                        self.connector.connect(url, backend.tls.as_deref(), true, &self.config.timeouts).await?;
-                    self.core.counters.connects.add(1);
-                    if url.secure && socket.alpn() != Some(b"h2") {
-                        let wire = self.pool.wire(socket, &self.limits, &self.config.timeouts);
-                        self.pool.give(backend, wire);
-                        all.declined.set(true);
-                        return Ok(Negotiated::Http1(body));
+            let connection = match all.turn().await? {
+                Turn::Use(connection) => connection,
+                Turn::Decline => return Ok(Negotiated::Http1(body)),
+                Turn::Open(opener) => match self.open(url, backend).await {
+                    Ok(Some(connection)) => connection,
+                    Ok(None) => return Ok(Negotiated::Http1(body)),
+                    Err(fault) => {
+                        opener.failed(&fault);
+                        return Err(fault);
                     }
-                    connection = Some(all.begin(socket, url, &self.config).await?);
-                }
-            }
-            let Some(connection) = connection else { return Ok(Negotiated::Http1(body)) };
+                },
+            };
             let copy = if again { body.copy() } else { None };
             match http2::exchange(&self.core, &connection, url, outgoing, body, &self.config.timeouts).await {
                 Ok(reply) => return Ok(Negotiated::Answer(Box::new(reply))),
@@ -138,6 +134,19 @@ impl HttpSender {
                 },
             }
         }
+    }
+
+    /// Opens a connection for HTTP/2. One on which TLS agreed on HTTP/1.1 goes to those of that kind.
+    async fn open(&self, url: &Url<'_>, backend: &Rc<Backend>) -> Result<Option<Rc<Connection>>, Fault> {
+        let socket = self.connector.connect(url, backend.tls.as_deref(), true, &self.config.timeouts).await?;
+        self.core.counters.connects.add(1);
+        if url.secure && socket.alpn() != Some(b"h2") {
+            let wire = self.pool.wire(socket, &self.limits, &self.config.timeouts);
+            self.pool.give(backend, wire);
+            backend.multiplexed.declined.set(true);
+            return Ok(None);
+        }
+        backend.multiplexed.begin(socket, url, &self.config).await.map(Some)
     }
 
     /// Brings the body into a form that can be sent, collecting it when the framing demands its length.

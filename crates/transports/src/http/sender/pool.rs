@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use penstock_engine::ports::TlsProfile;
 
-use super::http2::Multiplexed;
+use super::multiplexed::Multiplexed;
 use super::url::Url;
 use crate::http::http1::{SharedWire, Socket, Wire};
 use crate::http::{HttpLimits, HttpTimeouts, PerCore, SenderConfig};
