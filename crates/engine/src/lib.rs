@@ -12,6 +12,7 @@ mod admit;
 mod alone;
 pub mod clock;
 mod core;
+mod credentials;
 pub mod database;
 mod describe;
 pub mod endpoint;
@@ -39,6 +40,7 @@ pub mod websocket;
 
 pub use crate::core::{Core, Current, Loaded};
 pub use alone::{Alone, run_alone};
+pub use credentials::{basic_credentials, is_secret};
 pub use exchange::{Direction, Exchange, Held, ReplyCell};
 pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};

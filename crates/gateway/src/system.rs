@@ -6,13 +6,14 @@ use std::time::Instant;
 use penstock_compile::Compiler;
 use penstock_engine::ports::Client;
 use penstock_engine::route::Operation;
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Step};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Step, basic_credentials};
 use penstock_message::{Body, Form, Headers, Message, Method};
 
 use crate::GatewayState;
 use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
-use crate::policy::{AnswerError, basic_credentials};
+use crate::policy::AnswerError;
+use crate::policy::facts::percent_decoded;
 use crate::security::{Claims, Encoding, SecurityState, issue, knows};
 
 /// How long a development token is good.
@@ -118,7 +119,7 @@ impl Page {
             let form = String::from_utf8_lossy(form).into_owned();
             for (name, value) in form.split('&').filter_map(|pair| pair.split_once('=')) {
                 if matches!(name, "scope" | "keytype") {
-                    claims.set(name, decoded(value));
+                    claims.set(name, &*percent_decoded(value, true));
                 }
             }
         }
@@ -141,19 +142,4 @@ impl Page {
             }
         }
     }
-}
-
-/// A value of a form.
-fn decoded(value: &str) -> String {
-    let mut out = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let [byte, after @ ..] = rest {
-        let escaped = after
-            .get(..2)
-            .filter(|_| *byte == b'%')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        out.push(escaped.unwrap_or(if *byte == b'+' { b' ' } else { *byte }));
-        rest = if escaped.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

@@ -86,6 +86,41 @@ fn push_decimal(text: &mut String, number: u16) {
     text.push(char::from(b'0' + (number % 10) as u8));
 }
 
+/// Text of a path or query, or a value of a form, without its escapes (RFC 3986 §2.1); in a form `+` is a blank. What is
+/// no escape stays as it is.
+pub(crate) fn percent_decoded(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
+    if !text.contains(['%', '+']) {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let digit = |byte: &u8| char::from(*byte).to_digit(16);
+        let escaped = match (byte, after) {
+            (b'%', [high, low, ..]) => digit(high).zip(digit(low)).map(|(high, low)| (high * 16 + low) as u8),
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(if *byte == b'+' && plus_is_blank { b' ' } else { *byte }));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A path and query without the parameters of a name.
+pub(crate) fn without_parameter(target: &str, name: &str) -> String {
+    let Some((path, query)) = target.split_once('?') else { return target.to_owned() };
+    let mut kept = path.to_owned();
+    let mut mark = '?';
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        if parameter.split('=').next() != Some(name) {
+            kept.push(mark);
+            kept.push_str(parameter);
+            mark = '&';
+        }
+    }
+    kept
+}
+
 /// The virtual host a request was for.
 pub(crate) fn vhost<'a>(exchange: &Exchange, api: &'a Api) -> &'a str {
     api.vhosts.get(vhost_index(exchange, api)).map_or(ANY_HOST, |vhost| vhost)
@@ -122,6 +157,31 @@ pub(crate) fn cluster_name(site: &Site, vhost: &str, sandbox: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_escapes_are_decoded() {
+        for (text, expected) in [
+            ("", ""),
+            ("a b", "a b"),
+            ("a%20b%2f%2F", "a b//"),
+            ("a+b", "a b"),
+            ("%c3%bc%ff", "ü\u{fffd}"),
+            ("%zz%2%", "%zz%2%"),
+            ("%+5%-1% 1", "% 5%-1% 1"),
+        ] {
+            assert_eq!(percent_decoded(text, true), expected, "{text}");
+        }
+        assert_eq!(percent_decoded("a+b%2B", false), "a+b+");
+    }
+
+    #[test]
+    fn parameters_leave_a_query() {
+        for (target, name, expected) in
+            [("/a", "x", "/a"), ("/a?x=1", "x", "/a"), ("/a?x=1&y=2&x=3", "x", "/a?y=2"), ("/a?xx=1&x", "x", "/a?xx=1")]
+        {
+            assert_eq!(without_parameter(target, name), expected, "{target}");
+        }
+    }
 
     #[test]
     fn addresses_are_written_as_the_library_writes_them() {

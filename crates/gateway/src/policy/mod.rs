@@ -48,7 +48,6 @@ use crate::router::PathPattern;
 
 pub(crate) use answer_error::AnswerError;
 pub(crate) use answer_options::AnswerOptions;
-pub(crate) use authenticate::basic_credentials;
 pub use compress::CompressionConfig;
 pub(crate) use cors::usual as usual_cors;
 pub(crate) use explain::mediator as explain_step;

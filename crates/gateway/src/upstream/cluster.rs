@@ -94,14 +94,8 @@ impl Choice {
             (Some(cluster), _) => Ok(cluster),
             // Nobody said which of both it is: whichever there is.
             (None, Some(cluster)) if !caller.key_type_known => Ok(cluster),
-            (None, None) => Err(GatewayError::new(codes::UPSTREAM_CONNECTION_FAILED)),
-            (None, Some(_)) => Err(GatewayError::described(
-                codes::INVALID_CREDENTIALS,
-                match caller.sandbox {
-                    true => "Sandbox key offered to an API with no sandbox endpoint",
-                    false => "Production key offered to an API with no production endpoint",
-                },
-            )),
+            // A key of the other type was refused by its own policy.
+            (None, _) => Err(GatewayError::new(codes::UPSTREAM_CONNECTION_FAILED)),
         }
     }
 

@@ -13,7 +13,7 @@ use super::cluster::{Backends, Choice};
 use super::{breaker, request};
 use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
-use crate::policy::Site;
+use crate::policy::{Site, facts};
 use crate::{CallContext, Gateway};
 
 /// The pause between attempts grows to so many times its first.
@@ -54,6 +54,9 @@ impl Upstreams {
         let backends = self.backends(&context)?;
         let started = Instant::now();
         let deadline = (started + backends.timeout).min(exchange.deadline);
+        let several = backends.retry.is_some() || backends.hosts.len() > 1;
+        // Before the circuit breaker: a client that takes its time to send must not keep others out.
+        let kept = request::body(exchange, several.then_some(self.config.upstream.replay_bytes_max)).await?;
         let permit = match &backends.breaker {
             None => None,
             Some(breaker) => match breaker.enter(deadline).await {
@@ -64,8 +67,6 @@ impl Upstreams {
                 }
             },
         };
-        let several = backends.retry.is_some() || backends.hosts.len() > 1;
-        let kept = request::body(exchange, several.then_some(self.config.upstream.replay_bytes_max)).await?;
         let mut asked: Vec<usize> = Vec::new();
         let mut repeated = 0;
         // Held while a repetition is under way.
@@ -114,7 +115,7 @@ impl Upstreams {
         left: Duration,
     ) -> Result<Message, Fault> {
         let host = &backends.hosts[index];
-        let url = request::url(host, request::rest(exchange, &self.site));
+        let url = request::url(host, facts::below_now(exchange, &self.site));
         context.upstream.sending(&url, host.origin_bytes);
         let mut headers = request::headers(&exchange.message.headers, backends);
         if let Some(field) = context.trace.field() {

@@ -7,7 +7,6 @@ use penstock_engine::{Exchange, Fault, Side};
 use penstock_message::{Body, Form, Headers, Shape};
 
 use super::cluster::{Backends, Host};
-use crate::policy::Site;
 
 /// The fields of a client's request that go on. Framing and connection fields are the sender's.
 pub(super) fn headers(client: &Headers, backends: &Backends) -> Headers {
@@ -21,15 +20,6 @@ pub(super) fn headers(client: &Headers, backends: &Backends) -> Headers {
         headers.set("Authorization", &**authorization);
     }
     headers
-}
-
-/// Path and query below the API's base path: what a policy made of them, else what the client sent.
-pub(super) fn rest<'a>(exchange: &'a Exchange, site: &Site) -> &'a str {
-    if let Some(postfix) = &exchange.message.url_postfix {
-        return postfix;
-    }
-    let target = exchange.client.line.target();
-    target.strip_prefix(site.base_path.trim_end_matches('/')).unwrap_or(target)
 }
 
 /// The backend's address with the rest of the path.

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use penstock_compile::{Compiler, Element};
 use penstock_engine::ports::Level;
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, is_secret};
 use penstock_message::{Envelope, Form, MediaType, SoapVersion};
 use penstock_xml::{Document, NodeId, TreeBuilder, XML_NAMESPACE};
 
@@ -75,7 +75,7 @@ impl UsernameToken {
         const WRONG: &str = "the security token could not be authenticated";
         let password = users.get(&token.name).ok_or(WRONG)?;
         if !token.digest {
-            return if same(token.password.as_bytes(), password.as_bytes()) { Ok(()) } else { Err(WRONG) };
+            return if is_secret(password.as_bytes(), token.password.as_bytes()) { Ok(()) } else { Err(WRONG) };
         }
         let nonce =
             STANDARD.decode(&token.nonce).ok().filter(|nonce| !nonce.is_empty()).ok_or("a digest needs a nonce")?;
@@ -88,7 +88,7 @@ impl UsernameToken {
         context.update(&nonce);
         context.update(token.created.as_bytes());
         context.update(password.as_bytes());
-        if !same(STANDARD.encode(context.finish()).as_bytes(), token.password.as_bytes()) {
+        if !is_secret(STANDARD.encode(context.finish()).as_bytes(), token.password.as_bytes()) {
             return Err(WRONG);
         }
         self.remember(&token.nonce)
@@ -109,13 +109,6 @@ impl UsernameToken {
         seen.insert(nonce.to_owned(), now);
         Ok(())
     }
-}
-
-/// Compares without telling by the time it takes where the difference is.
-fn same(left: &[u8], right: &[u8]) -> bool {
-    let digest = |bytes: &[u8]| ring::digest::digest(&ring::digest::SHA256, bytes);
-    let (left, right) = (digest(left), digest(right));
-    left.as_ref().iter().zip(right.as_ref()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 /// Seconds since 1970 of `2026-11-21T13:00:00.000Z`.

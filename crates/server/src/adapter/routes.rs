@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
 use bytes::Bytes;
 use penstock_compile::Diagnostic;
 use penstock_engine::ports::{LocalFuture, Request, Service};
+use penstock_engine::{basic_credentials, is_secret};
 use penstock_message::{Body, Form, Headers, Message, Method};
 use serde_json::{Value, json};
 
@@ -72,14 +72,15 @@ impl Routes {
         let Some(authorization) = message.headers.get("authorization") else { return false };
         match authorization.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => self.tokens.knows(token.trim()),
-            _ => basic(authorization).is_some_and(|(name, password)| self.is_user(&name, &password)),
+            _ => basic_credentials(authorization).is_some_and(|(name, password)| self.is_user(&name, &password)),
         }
     }
 
     fn is_user(&self, name: &str, password: &str) -> bool {
         let users = &self.deployer.settings.adapter.users;
         // Every entry is compared, and all of each, so that time tells nothing.
-        users.iter().fold(false, |found, (known, secret)| found | (same(known, name) & same(secret, password)))
+        let is = |ours: &str, given: &str| is_secret(ours.as_bytes(), given.as_bytes());
+        users.iter().fold(false, |found, (known, secret)| found | (is(known, name) & is(secret, password)))
     }
 
     fn token(&self, message: &Message, bytes: &[u8]) -> Message {
@@ -90,7 +91,7 @@ impl Routes {
             }
             Err(_) => None,
         };
-        let credentials = credentials.or_else(|| message.headers.get("authorization").and_then(basic));
+        let credentials = credentials.or_else(|| message.headers.get("authorization").and_then(basic_credentials));
         match credentials {
             Some((name, password)) if self.is_user(&name, &password) => match self.tokens.issue() {
                 Some(token) => reply(200, &json!({"accessToken": token})),
@@ -200,21 +201,6 @@ async fn body(message: &mut Message, bytes_max: usize) -> Option<Bytes> {
         Form::Empty => Some(Bytes::new()),
         _ => None,
     }
-}
-
-fn basic(authorization: &str) -> Option<(String, String)> {
-    let (scheme, encoded) = authorization.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim()).ok()?;
-    let text = String::from_utf8(decoded).ok()?;
-    text.split_once(':').map(|(name, password)| (name.to_owned(), password.to_owned()))
-}
-
-fn same(left: &str, right: &str) -> bool {
-    let difference = left.bytes().zip(right.bytes()).fold(0, |sum, (left, right)| sum | (left ^ right));
-    (difference == 0) & (left.len() == right.len())
 }
 
 fn unauthorized() -> Message {

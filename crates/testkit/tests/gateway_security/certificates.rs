@@ -71,3 +71,37 @@ fn a_certificate_may_be_passed_on_in_a_header_field_when_it_is_configured() {
         refused(&client.get("/only/x", &[(name, &value)]), 401, "900901");
     }
 }
+
+/// The field that carries a certificate is taken out before keys are fetched; what it proved still counts afterwards.
+#[test]
+fn a_certificate_that_was_passed_on_counts_while_keys_are_fetched() {
+    let backend = Backend::echo();
+    let app = ClientIdentity::new("app");
+    let name = "X-WSO2-CLIENT-CERTIFICATE";
+    let encoded = app.pem.replace('\n', "%0A").replace(' ', "%20");
+    let both = |base: &str| {
+        let mut api = secured_api(base, &backend.url(), &["GET /x"]);
+        api.security.mutual_tls = SecurityMode::Mandatory;
+        api.security.application = SecurityMode::Mandatory;
+        let certificate = app.pem.as_bytes().into();
+        api.client_certificates = vec![ClientCertificate { alias: "app".into(), certificate, tier: None }];
+        api
+    };
+    let signer = Arc::new(signer());
+    let published = signer.clone();
+    let keys = Backend::start_tls(move |_| Answer::json(&published.jwks()).after(Duration::from_millis(100)), None);
+    let setup = Setup::of([both("/both")])
+        .configured(|config| {
+            config.security.certificate_header = Some(name.into());
+            config.security.issuers = vec![super::issuers::jwks_issuer("idp", &keys.url())];
+        })
+        .trusting(&keys);
+    let gateway = TestGateway::start(setup);
+    let mut client = gateway.tls_client();
+    let bearer = format!("Bearer {}", signed(&signer, &json!({"iss": "https://idp"})));
+    assert_eq!(keys.received().len(), 0, "nothing was fetched yet");
+    let reply = client.get("/both/x", &[("Authorization", &bearer), (name, &encoded)]);
+    assert_eq!((reply.status, keys.received().len()), (204, 1), "{}", reply.text());
+    assert_eq!(backend.last().header(name), None);
+    refused(&client.get("/both/x", &[("Authorization", &bearer)]), 401, "900901");
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn jwks_issuer(name: &str, url: &str) -> Issuer {
+pub(super) fn jwks_issuer(name: &str, url: &str) -> Issuer {
     let address = format!("{url}/keys").as_str().into();
     Issuer { name: name.into(), issuer: format!("https://{name}").into(), jwks_url: Some(address), ..Issuer::default() }
 }

@@ -1,5 +1,6 @@
 //! Which backend a request gets to, how often, and for how long.
 
+use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -263,6 +264,28 @@ fn circuit_breakers_let_through_what_they_say() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect::<String>()
     });
     assert!(bodies.contains("102505"), "{bodies}");
+}
+
+/// A body that is collected is collected before its request counts.
+#[test]
+fn a_client_that_sends_slowly_keeps_nobody_out() {
+    let backend = Backend::echo();
+    let api = with_cluster("/a", &backend, |cluster| {
+        cluster.circuit_breakers = Some(CircuitBreakers { requests_max: Some(1), ..CircuitBreakers::default() });
+        cluster.retry = Some(Retry { count: 1, statuses: Vec::new() });
+    });
+    let gateway = TestGateway::start(Setup::of([api]));
+    let mut slow = std::net::TcpStream::connect(("127.0.0.1", gateway.http)).unwrap();
+    slow.write_all(b"POST /a/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\nab").unwrap();
+    let mut client = gateway.client();
+    for _ in 0..20 {
+        assert_eq!(client.request("POST", "/a/x", &[], b"body").status, 200);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    slow.write_all(b"cd").unwrap();
+    let mut reply = String::new();
+    slow.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200") && reply.ends_with("abcd"), "{reply}");
 }
 
 #[test]

@@ -106,16 +106,8 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 /// Takes a key out of what the backend is sent.
 pub(super) fn remove_from_query(exchange: &mut Exchange, context: &CallContext, name: &str) {
-    let sent = exchange.client.line.target();
-    let rest = match &exchange.message.url_postfix {
-        Some(postfix) => &**postfix,
-        None => sent.strip_prefix(context.site.base_path.trim_end_matches('/')).unwrap_or(sent),
-    };
-    let Some((path, query)) = rest.split_once('?') else { return };
-    let is_key = |pair: &&str| pair.split_once('=').is_some_and(|(found, _)| found == name);
-    let kept: Vec<&str> = query.split('&').filter(|pair| !is_key(pair)).collect();
-    let rest = if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) };
-    exchange.message.url_postfix = Some(rest.into());
+    let kept = facts::without_parameter(facts::below_now(exchange, &context.site), name);
+    exchange.message.url_postfix = Some(kept.into());
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Name and password.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use penstock_engine::Exchange;
+use penstock_engine::{Exchange, basic_credentials};
 
 use super::{Accepted, Attempt, Authenticate, SentIn};
 use crate::context::{CallContext, Caller};
@@ -20,20 +18,10 @@ pub(super) fn attempt<'r>(
     }
     let name = &rules.authorization_header;
     let Some(value) = exchange.message.headers.get(name) else { return Attempt::Absent };
-    let Some((user, password)) = credentials(value) else { return Attempt::Absent };
+    let Some((user, password)) = basic_credentials(value) else { return Attempt::Absent };
     if !knows(&rules.config.security.users, &user, &password) {
         return Attempt::Refused(Refusal::invalid("name or password is wrong"));
     }
     let caller = Caller { token_type: "Basic", subject: user.into(), ..Caller::default() };
     Attempt::Accepted(Accepted { caller: Some(caller), token: None, sent_in: SentIn::Header(name) })
-}
-
-/// Name and password of `Basic …` (RFC 7617).
-pub(crate) fn credentials(value: &str) -> Option<(String, String)> {
-    let (scheme, encoded) = value.trim().split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
-    decoded.split_once(':').map(|(user, password)| (user.to_owned(), password.to_owned()))
 }

@@ -16,7 +16,6 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
 use self::api_key::KeyPlace;
-pub(crate) use self::basic::credentials as basic_credentials;
 use self::mutual_tls::MutualTls;
 use crate::config::ErrorStyle;
 use crate::context::{CallContext, Caller};

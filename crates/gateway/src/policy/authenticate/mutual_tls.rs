@@ -8,7 +8,7 @@ use penstock_compile::Compiler;
 use penstock_engine::Exchange;
 
 use crate::context::CallContext;
-use crate::policy::Site;
+use crate::policy::{Site, facts};
 use crate::security::{Certificate, Refusal, unix_now};
 use crate::{Gateway, place};
 
@@ -70,29 +70,12 @@ impl MutualTls {
         let value = exchange.message.headers.get(name)?.to_owned();
         // Backends have no use for it, and it would let them be deceived in turn.
         exchange.message.headers.remove(name);
-        let text = percent_decoded(&value);
+        let text = facts::percent_decoded(&value, false);
         let pem = match text.contains("-----BEGIN") {
-            true => text,
+            true => text.into_owned(),
             false => format!("-----BEGIN CERTIFICATE-----{text}-----END CERTIFICATE-----"),
         };
         let certificate = Certificate::parse(pem.as_bytes()).ok()?;
         Some(certificate.der.to_vec())
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        let decoded = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 16).ok()
-        });
-        out.push(decoded.unwrap_or(*byte));
-        rest = if decoded.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

@@ -1,11 +1,20 @@
 //! All counters by key, with a cache on every core so that a request finds its own without a lock.
+//!
+//! Some keys are made of what a client says of itself, so there is a most of them. When that is reached, counters that
+//! no core has at hand make room: first those whose window is over, then those of whose limit the least was used. A
+//! counter that has little left stays, so nobody starts anew by pretending to be many others, short of being many.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::window::Counter;
 
@@ -14,6 +23,15 @@ const CACHED_MAX: usize = 4096;
 
 /// How long a core keeps them at hand. Counters at hand are not swept.
 const CACHED_FOR: Duration = Duration::from_secs(30);
+
+/// Counters are kept in so many parts, so that making room in one takes well below a millisecond.
+const PARTS: usize = 64;
+
+/// Counters in one part: a quarter of a million callers in all, in some 50 MB.
+const PART_MAX: usize = 4096;
+
+/// Keys longer than this are kept by their digest: what a client says of itself may be as long as a head.
+const KEY_BYTES_MAX: usize = 256;
 
 /// What separates the parts of a key; no name holds it.
 pub(super) const SEPARATOR: char = '\u{1f}';
@@ -37,8 +55,11 @@ pub(crate) struct Counters {
     started: Instant,
     /// Tells the counters of one gateway from those of another in a core's cache.
     id: u64,
-    all: Mutex<HashMap<Box<str>, Arc<Counter>>>,
+    hasher: RandomState,
+    parts: [Mutex<Part>; PARTS],
 }
+
+type Part = HashMap<Box<str>, Arc<Counter>>;
 
 /// A counter in the cache of a core. Requests share it by the `Rc`, for the count of an `Arc` is a place where cores meet.
 #[derive(Debug)]
@@ -58,7 +79,12 @@ thread_local! {
 impl Default for Counters {
     fn default() -> Counters {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Counters { started: Instant::now(), id: NEXT.fetch_add(1, Ordering::Relaxed), all: Mutex::default() }
+        Counters {
+            started: Instant::now(),
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            hasher: RandomState::new(),
+            parts: std::array::from_fn(|_| Mutex::default()),
+        }
     }
 }
 
@@ -70,17 +96,28 @@ impl Counters {
 
     /// The counter of a key, made when it is new.
     pub(super) fn get(&self, key: &str, window: Duration, now: Instant) -> Arc<Counter> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(counter) = all.get(key) {
+        let key = &*bounded(key);
+        let part = &self.parts[self.hasher.hash_one(key) as usize % PARTS];
+        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counter) = part.get(key) {
             return counter.clone();
         }
-        let counter = Arc::new(Counter::new(window.as_millis() as u64, self.millis(now)));
-        all.insert(key.into(), counter.clone());
+        let now_ms = self.millis(now);
+        if part.len() >= PART_MAX {
+            make_room(&mut part, now_ms);
+        }
+        let counter = Arc::new(Counter::new(window.as_millis() as u64, now_ms));
+        part.insert(key.into(), counter.clone());
         counter
+    }
+
+    fn parts(&self) -> impl Iterator<Item = MutexGuard<'_, Part>> {
+        self.parts.iter().map(|part| part.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The counter of a key, from this core's cache.
     pub(super) fn at_hand(&self, key: &str, window: Duration, now: Instant) -> Rc<AtHand> {
+        let key = &*bounded(key);
         CACHE.with_borrow_mut(|cache| {
             let stale = cache.since.is_none_or(|since| now.saturating_duration_since(since) > CACHED_FOR);
             if cache.id != self.id || stale || cache.counters.len() > CACHED_MAX {
@@ -100,36 +137,71 @@ impl Counters {
     /// Forgets counters whose window is over and that nobody holds.
     pub(crate) fn sweep(&self) {
         let now = self.millis(Instant::now());
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever wants a counter that is only held here must wait for this lock.
-        all.retain(|_, counter| Arc::strong_count(counter) > 1 || counter.used(now).0 > 0);
+        self.parts().for_each(|mut part| forget_unused(&mut part, now));
     }
 
     /// What was used of limits whose key holds `part`.
     pub(crate) fn used(&self, part: &str) -> Vec<LimitUse> {
         let now = self.millis(Instant::now());
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let uses = all.iter().map(|(key, counter)| {
-            let (used, reset_ms) = counter.used(now);
-            LimitUse { key: key.replace(SEPARATOR, ":"), used, limit: counter.limit(), reset_ms }
-        });
-        let mut found: Vec<_> = uses.filter(|one| one.used > 0 && one.key.contains(part)).collect();
+        let mut found = Vec::new();
+        for all in self.parts() {
+            let uses = all.iter().map(|(key, counter)| {
+                let (used, reset_ms) = counter.used(now);
+                LimitUse { key: key.replace(SEPARATOR, ":"), used, limit: counter.limit(), reset_ms }
+            });
+            found.extend(uses.filter(|one| one.used > 0 && one.key.contains(part)));
+        }
         found.sort_by(|left, right| left.key.cmp(&right.key));
         found
     }
 
     /// Starts counters anew; says how many.
     pub(crate) fn reset(&self, part: &str) -> usize {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.millis(Instant::now());
         let mut count = 0;
-        for (key, counter) in all.iter_mut().filter(|(key, _)| key.replace(SEPARATOR, ":").contains(part)) {
-            let _ = key;
-            counter.give_back(u64::MAX, now);
-            count += 1;
+        for all in self.parts() {
+            for (_, counter) in all.iter().filter(|(key, _)| key.replace(SEPARATOR, ":").contains(part)) {
+                counter.give_back(u64::MAX, now);
+                count += 1;
+            }
         }
         count
     }
+}
+
+/// A key as it is kept.
+fn bounded(key: &str) -> Cow<'_, str> {
+    if key.len() <= KEY_BYTES_MAX {
+        return Cow::Borrowed(key);
+    }
+    let digest = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
+    // What is counted stands at the beginning, for those who look.
+    let beginning: String = key.chars().take(KEY_BYTES_MAX / 8).collect();
+    Cow::Owned(format!("{beginning}{SEPARATOR}{}", URL_SAFE_NO_PAD.encode(digest)))
+}
+
+/// Drops counters whose window is over and that no core holds: whoever wants one that is only held here must wait for
+/// the lock of its part.
+fn forget_unused(part: &mut Part, now_ms: u64) {
+    part.retain(|_, counter| Arc::strong_count(counter) > 1 || counter.used(now_ms).0 > 0);
+}
+
+/// Makes room in a part that is full. All that is left may be at hand somewhere; that much is bounded by the caches of
+/// the cores.
+fn make_room(part: &mut Part, now_ms: u64) {
+    forget_unused(part, now_ms);
+    if part.len() < PART_MAX / 2 {
+        return;
+    }
+    let mut shares: Vec<u64> =
+        part.values().filter(|one| Arc::strong_count(one) == 1).map(|one| one.share(now_ms)).collect();
+    if shares.is_empty() {
+        return;
+    }
+    let middle = shares.len() / 2;
+    let (_, middle, _) = shares.select_nth_unstable(middle);
+    let least = *middle;
+    part.retain(|_, counter| Arc::strong_count(counter) > 1 || counter.share(now_ms) > least);
 }
 
 #[cfg(test)]
@@ -161,6 +233,37 @@ mod tests {
         assert_eq!(counters.used("").len(), 1, "it still counts");
         assert_eq!(counters.reset("a"), 1);
         counters.sweep();
-        assert_eq!(counters.all.lock().unwrap().len(), 0);
+        assert_eq!(counters.parts().map(|part| part.len()).sum::<usize>(), 0);
+    }
+
+    /// Callers that are made up take each other's places, not that of one who has little left.
+    #[test]
+    fn there_is_a_most_of_counters() {
+        const LIMIT: u64 = 10;
+        let counters = Counters::default();
+        let now = Instant::now();
+        for _ in 0..9 {
+            counters.get("nearly over", MINUTE, now).take(LIMIT, 0);
+        }
+        let held = counters.get("held", MINUTE, now);
+        for number in 0..2 * PARTS * PART_MAX {
+            counters.get(&format!("made up {number}"), MINUTE, now).take(LIMIT, 0);
+        }
+        assert!(counters.parts().all(|part| part.len() <= PART_MAX));
+        assert!(counters.get("nearly over", MINUTE, now).take(LIMIT, 0).granted);
+        assert!(!counters.get("nearly over", MINUTE, now).take(LIMIT, 0).granted);
+        assert!(Arc::ptr_eq(&held, &counters.get("held", MINUTE, now)));
+    }
+
+    #[test]
+    fn long_keys_are_kept_short_and_apart() {
+        let counters = Counters::default();
+        let now = Instant::now();
+        let long = |end: &str| "ü".repeat(1000) + end;
+        let first = counters.get(&long("a"), MINUTE, now);
+        assert!(Arc::ptr_eq(&first, &counters.get(&long("a"), MINUTE, now)));
+        assert!(Arc::ptr_eq(&first, &counters.at_hand(&long("a"), MINUTE, now).0));
+        assert!(!Arc::ptr_eq(&first, &counters.get(&long("b"), MINUTE, now)));
+        assert!(counters.parts().all(|part| part.keys().all(|key| key.len() <= KEY_BYTES_MAX)));
     }
 }

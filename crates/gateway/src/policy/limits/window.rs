@@ -101,6 +101,11 @@ impl Counter {
         (if word >> AMOUNT_BITS == window { word & AMOUNT_MAX } else { 0 }, reset_ms)
     }
 
+    /// How much of its limit was used, in parts of 1024.
+    pub(super) fn share(&self, now_ms: u64) -> u64 {
+        (self.used(now_ms).0 << 10) / self.limit().max(1)
+    }
+
     /// What it was asked for last.
     pub(super) fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)

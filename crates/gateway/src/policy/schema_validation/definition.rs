@@ -8,6 +8,7 @@ use super::convert::{Side, compile, convert};
 use super::parameters::ParameterCheck;
 use crate::import;
 use crate::policy::Site;
+use crate::policy::facts::percent_decoded;
 
 /// References that lead to references: more is a circle.
 pub(super) const HOPS_MAX: usize = 16;
@@ -173,7 +174,7 @@ impl<'d> Described<'d> {
 pub(super) fn pointer_of<'d>(root: &'d Value, reference: &str) -> Option<&'d Value> {
     let pointer = reference.strip_prefix('#')?;
     // As it is written first: few tools encode what a fragment must not hold.
-    root.pointer(pointer).or_else(|| root.pointer(&super::parameters::decoded(pointer, false)))
+    root.pointer(pointer).or_else(|| root.pointer(&percent_decoded(pointer, false)))
 }
 
 /// A version that was written as a number is a text too.

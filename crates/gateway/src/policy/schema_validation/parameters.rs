@@ -11,6 +11,7 @@ use super::body::told;
 use super::convert::{Side, compile};
 use super::definition::{Definition, HOPS_MAX};
 use crate::policy::Site;
+use crate::policy::facts::percent_decoded;
 
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl<'e> RequestParts<'e> {
         let pairs = exchange.client.line.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
         let query = pairs.map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(name, true), decoded(value, true))
+            (percent_decoded(name, true).into_owned(), percent_decoded(value, true).into_owned())
         });
         RequestParts { path_values, headers: &exchange.message.headers, query: query.collect() }
     }
@@ -168,7 +169,12 @@ impl ParameterCheck {
     fn values(&self, parts: &RequestParts<'_>) -> Vec<String> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match self.place {
-            Place::Path(index) => parts.path_values.get(index).map(|value| decoded(value, false)).into_iter().collect(),
+            Place::Path(index) => parts
+                .path_values
+                .get(index)
+                .map(|value| percent_decoded(value, false).into_owned())
+                .into_iter()
+                .collect(),
             Place::Query => {
                 parts.query.iter().filter(|(name, _)| **name == *self.name).map(|(_, value)| value.clone()).collect()
             }
@@ -231,24 +237,4 @@ fn typed(text: &str, types: &[String]) -> Value {
         "true" | "false" if may_be(&["boolean"]) => Value::Bool(text == "true"),
         _ => Value::String(text.to_owned()),
     }
-}
-
-/// A part of a path or query without its escapes.
-pub(super) fn decoded(text: &str, plus_is_blank: bool) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(if byte == b'+' && plus_is_blank { b' ' } else { byte });
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
