@@ -269,6 +269,98 @@ fn includes_imports_and_redefinitions() {
     }
 }
 
+/// A content model with these members of a sequence, and the two particles it cannot tell apart.
+fn ambiguous(members: &str, expected: Option<(&str, &str)>) {
+    let text = format!(
+        "{OPEN}<xs:element name='h'/><xs:element name='m' substitutionGroup='h'/><xs:element name='n' substitutionGroup='m'/>\n\
+         <xs:group name='g'><xs:sequence><xs:element name='x' minOccurs='0'/></xs:sequence></xs:group>\n\
+         <xs:complexType name='b'><xs:sequence><xs:element name='x' minOccurs='0' maxOccurs='2'/></xs:sequence></xs:complexType>\n\
+         <xs:complexType name='t'><xs:sequence>{members}</xs:sequence></xs:complexType></xs:schema>"
+    );
+    let errors = Schema::compile(&[Source::new("t.xsd", text)], &NoResolver).err().unwrap_or_default();
+    let expected = expected.map(|(one, other)| {
+        format!("the content model is ambiguous: one element may belong to {one} or to {other}, and only what follows could tell")
+    });
+    assert_eq!(errors.first().map(|error| error.message.clone()), expected, "{members}");
+    assert!(errors.iter().all(|error| error.position.line == 4 && error.position.column == 1), "{members}");
+}
+
+#[test]
+fn ambiguous_content_models_are_refused() {
+    let (x, any) = ("the particle `x`", "a wildcard");
+    for members in [
+        "<xs:element name='x' minOccurs='0'/><xs:element name='x'/>",
+        "<xs:element name='x' maxOccurs='unbounded'/><xs:element name='x'/>",
+        "<xs:element name='x' minOccurs='2' maxOccurs='3'/><xs:element name='x'/>",
+        "<xs:choice><xs:element name='x'/><xs:sequence><xs:element name='x'/><xs:element name='y'/></xs:sequence></xs:choice>",
+        "<xs:choice maxOccurs='unbounded'><xs:element name='x'/><xs:element name='y'/></xs:choice><xs:element name='x'/>",
+        "<xs:element name='x' minOccurs='0'/><xs:element name='y' minOccurs='0'/><xs:element name='x'/>",
+        "<xs:sequence maxOccurs='2'><xs:element name='x'/><xs:element name='x' minOccurs='0'/></xs:sequence>",
+        "<xs:sequence minOccurs='2' maxOccurs='2'><xs:element name='y'/><xs:element name='x' minOccurs='0'/></xs:sequence><xs:element name='x'/>",
+        "<xs:group ref='g'/><xs:group ref='g'/>",
+        "<xs:group ref='g'/><xs:element name='x'/>",
+    ] {
+        ambiguous(members, Some((x, x)));
+    }
+    ambiguous("<xs:element name='x' minOccurs='0'/><xs:any/>", Some((x, any)));
+    ambiguous("<xs:any minOccurs='0' namespace='##targetNamespace'/><xs:element name='x'/>", Some((any, x)));
+    ambiguous(
+        "<xs:any minOccurs='0' maxOccurs='9' namespace='##other'/><xs:any namespace='urn:a urn:b'/>",
+        Some((any, any)),
+    );
+    ambiguous("<xs:choice><xs:any namespace='##other'/><xs:any namespace='##other'/></xs:choice>", Some((any, any)));
+    ambiguous(
+        "<xs:element ref='h' minOccurs='0'/><xs:element ref='n'/>",
+        Some(("the particle `h`", "the particle `n`")),
+    );
+    ambiguous(
+        "<xs:element ref='m' minOccurs='0'/><xs:element ref='h'/>",
+        Some(("the particle `m`", "the particle `h`")),
+    );
+}
+
+#[test]
+fn content_models_that_only_look_ambiguous_are_accepted() {
+    for members in [
+        "<xs:element name='x'/><xs:element name='x'/>",
+        "<xs:element name='x' minOccurs='2' maxOccurs='2'/><xs:element name='x'/>",
+        "<xs:sequence minOccurs='3' maxOccurs='3'><xs:element name='x'/><xs:element name='y'/></xs:sequence><xs:element name='x'/>",
+        "<xs:element name='x' minOccurs='0' maxOccurs='unbounded'/><xs:element name='y'/><xs:element name='x'/>",
+        "<xs:sequence maxOccurs='unbounded'><xs:element name='x' maxOccurs='3'/></xs:sequence>",
+        "<xs:sequence maxOccurs='unbounded'><xs:element name='x' minOccurs='0' maxOccurs='3'/></xs:sequence><xs:element name='y'/>",
+        "<xs:choice minOccurs='0' maxOccurs='unbounded'><xs:element name='x'/><xs:sequence><xs:element name='y'/><xs:element name='x' minOccurs='0'/><xs:element name='z'/></xs:sequence></xs:choice>",
+        "<xs:element name='x' minOccurs='0'/><xs:any namespace='##other'/>",
+        "<xs:any minOccurs='0' namespace='##local'/><xs:element name='x'/><xs:any minOccurs='0' maxOccurs='unbounded' namespace='##other'/>",
+        "<xs:any minOccurs='0' namespace='urn:a'/><xs:any namespace='urn:b ##local'/>",
+        "<xs:element ref='m' minOccurs='0'/><xs:element name='x'/><xs:element ref='h'/>",
+        "<xs:element name='y'/><xs:group ref='g'/><xs:element name='z'/><xs:group ref='g'/>",
+        "<xs:choice><xs:element name='x'/><xs:element name='y'/></xs:choice><xs:element name='x'/>",
+    ] {
+        ambiguous(members, None);
+    }
+}
+
+/// What an extension adds comes after what its base has.
+#[test]
+fn extensions_may_be_ambiguous() {
+    let extension = |members: &str| {
+        let text = format!(
+            "{OPEN}<xs:complexType name='b'><xs:sequence><xs:element name='x' minOccurs='0'/></xs:sequence></xs:complexType>\
+             <xs:complexType name='t'><xs:complexContent><xs:extension base='b'><xs:sequence>{members}</xs:sequence></xs:extension></xs:complexContent></xs:complexType></xs:schema>"
+        );
+        Schema::compile(&[Source::new("t.xsd", text)], &NoResolver).is_ok()
+    };
+    assert!(extension("<xs:element name='y'/><xs:element name='x'/>"));
+    assert!(!extension("<xs:element name='x'/>"));
+}
+
+#[test]
+fn large_content_models_are_checked_in_no_time() {
+    let all = |separator: &str| (0..800).map(|n| format!("<xs:element name='e{n}' {separator}/>")).collect::<String>();
+    ambiguous(&format!("<xs:choice maxOccurs='unbounded'>{}</xs:choice>", all("")), None);
+    ambiguous(&all("minOccurs='0'"), None);
+}
+
 #[test]
 fn mistakes_of_schemas_have_places() {
     for (inner, expected) in [

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::attribute::{Attributes, put};
+use super::attribution::ambiguity;
 use super::{Builder, Outcome};
 use crate::load::Place;
 use crate::model::{
@@ -47,6 +48,13 @@ impl Builder<'_> {
         if made.mixed && matches!(made.content, Content::Empty) {
             let group = Group::new(GroupKind::Sequence, Vec::new());
             made.content = Content::Elements(Particle { min: 1, max: 1, term: Term::Group(Arc::new(group)) });
+        }
+        // Where a namespace was not found, wildcards stand for what nobody knows.
+        if let Content::Elements(model) = &made.content
+            && self.loaded.unknown.is_empty()
+            && let Some(message) = ambiguity(&self.names, model)
+        {
+            return self.fail(place, message);
         }
         Ok(made)
     }

@@ -2,6 +2,7 @@
 //! those nobody names at the end, so that every mistake is found.
 
 mod attribute;
+mod attribution;
 mod builtins;
 mod complex;
 mod element;

@@ -136,11 +136,11 @@ impl Builder<'_> {
     }
 
     /// The value of a facet must be one of the base type.
-    fn facet_value(&mut self, place: Place, base: TypeId, text: &str) -> Outcome<simple::Value> {
+    fn facet_value(&mut self, place: Place, base: TypeId, text: &str) -> Outcome<simple::Value<'static>> {
         let document = self.document(place);
         let context = |prefix: &str| document.document.lookup_namespace(place.node, prefix).map(str::to_owned);
         match simple::check(self, base, text, &context) {
-            Ok(value) => Ok(value),
+            Ok(value) => Ok(value.into_owned()),
             Err(message) => self.fail(place, format!("the value is not one of the base type: {message}")),
         }
     }

@@ -83,13 +83,13 @@ builtins! {
 
 impl Builtin {
     /// The value a text spells; `None` when it spells none. White space was dealt with before.
-    pub(crate) fn parse(self, text: &str, context: Context<'_>) -> Option<Value> {
+    pub(crate) fn parse<'t>(self, text: &'t str, context: Context<'_>) -> Option<Value<'t>> {
         let bounded = |low: &str, high: &str| {
             integer(text, Some(low).filter(|low| !low.is_empty()), Some(high).filter(|high| !high.is_empty()))
         };
         Some(match self {
             Builtin::AnySimple | Builtin::String | Builtin::NormalizedString | Builtin::Token | Builtin::AnyUri => {
-                Value::Text(text.to_owned())
+                Value::Text(text.into())
             }
             Builtin::Boolean => match text {
                 "true" | "1" => Value::Boolean(true),
@@ -114,15 +114,15 @@ impl Builtin {
                 Value::Binary(STANDARD.decode(packed).ok()?)
             }
             Builtin::QName | Builtin::Notation => qname(text, context)?,
-            Builtin::Language => language(text).then(|| Value::Text(text.to_owned()))?,
+            Builtin::Language => language(text).then(|| Value::Text(text.into()))?,
             Builtin::NmToken => {
                 // A name token is a name without its first letter.
                 let token = !text.is_empty() && penstock_xml::is_name(&format!("n{text}"));
-                token.then(|| Value::Text(text.to_owned()))?
+                token.then(|| Value::Text(text.into()))?
             }
-            Builtin::Name => penstock_xml::is_name(text).then(|| Value::Text(text.to_owned()))?,
+            Builtin::Name => penstock_xml::is_name(text).then(|| Value::Text(text.into()))?,
             Builtin::NcName | Builtin::Id | Builtin::IdRef | Builtin::Entity => {
-                penstock_xml::is_ncname(text).then(|| Value::Text(text.to_owned()))?
+                penstock_xml::is_ncname(text).then(|| Value::Text(text.into()))?
             }
             Builtin::Integer => bounded("", "")?,
             Builtin::NonPositiveInteger => bounded("", "0")?,
@@ -141,7 +141,7 @@ impl Builtin {
     }
 }
 
-fn integer(text: &str, low: Option<&str>, high: Option<&str>) -> Option<Value> {
+fn integer<'t>(text: &'t str, low: Option<&str>, high: Option<&str>) -> Option<Value<'t>> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -164,7 +164,7 @@ fn float(text: &str) -> Option<f64> {
     }
 }
 
-fn hex(text: &str) -> Option<Value> {
+fn hex(text: &str) -> Option<Value<'static>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     if !text.len().is_multiple_of(2) {
         return None;
@@ -173,7 +173,7 @@ fn hex(text: &str) -> Option<Value> {
     Some(Value::Binary(bytes.collect::<Option<Vec<u8>>>()?))
 }
 
-fn qname(text: &str, context: Context<'_>) -> Option<Value> {
+fn qname(text: &str, context: Context<'_>) -> Option<Value<'static>> {
     let (prefix, local) = text.split_once(':').unwrap_or(("", text));
     if !penstock_xml::is_ncname(local)
         || !(prefix.is_empty() && !text.starts_with(':') || penstock_xml::is_ncname(prefix))

@@ -17,8 +17,8 @@ pub(crate) enum Facet {
     MaxLength(usize),
     /// Patterns of one derivation: one of them must match. Compiled and as written.
     Pattern(Arc<[(Regex, String)]>),
-    Enumeration(Arc<[(Value, String)]>),
-    Bound(Ordered, Value, String),
+    Enumeration(Arc<[(Value<'static>, String)]>),
+    Bound(Ordered, Value<'static>, String),
     TotalDigits(usize),
     FractionDigits(usize),
 }
@@ -70,17 +70,29 @@ pub(crate) fn white_spaced(text: &str, white_space: WhiteSpace) -> Cow<'_, str> 
 }
 
 /// The value a text has in a simple type; the message of what is wrong when it has none.
-pub(crate) fn check(types: &dyn Types, id: TypeId, text: &str, context: Context<'_>) -> Result<Value, String> {
+pub(crate) fn check<'t>(
+    types: &dyn Types,
+    id: TypeId,
+    text: &'t str,
+    context: Context<'_>,
+) -> Result<Value<'t>, String> {
     match types.get(id) {
-        Type::Simple(simple) => check_simple(types, simple, text, context),
-        Type::Complex(_) => Ok(Value::Text(text.to_owned())),
+        Type::Simple(simple) => match white_spaced(text, simple.white_space) {
+            Cow::Borrowed(text) => check_simple(types, simple, text, context),
+            Cow::Owned(text) => Ok(check_simple(types, simple, &text, context)?.into_owned()),
+        },
+        Type::Complex(_) => Ok(Value::Text(text.into())),
     }
 }
 
-fn check_simple(types: &dyn Types, simple: &SimpleType, text: &str, context: Context<'_>) -> Result<Value, String> {
-    let text = white_spaced(text, simple.white_space);
+fn check_simple<'t>(
+    types: &dyn Types,
+    simple: &SimpleType,
+    text: &'t str,
+    context: Context<'_>,
+) -> Result<Value<'t>, String> {
     let value = match &simple.variety {
-        Variety::Atomic(builtin) => match builtin.parse(&text, context) {
+        Variety::Atomic(builtin) => match builtin.parse(text, context) {
             Some(value) => value,
             None => {
                 let name = if simple.facets.is_empty() { &*simple.label } else { builtin.name() };
@@ -92,18 +104,18 @@ fn check_simple(types: &dyn Types, simple: &SimpleType, text: &str, context: Con
             Value::List(items.map(|part| check(types, *item, part, context)).collect::<Result<_, _>>()?)
         }
         Variety::Union(members) => {
-            let found = members.iter().find_map(|member| check(types, *member, &text, context).ok());
+            let found = members.iter().find_map(|member| check(types, *member, text, context).ok());
             found.ok_or_else(|| {
                 format!("cvc-datatype-valid.1.2.3: '{text}' is not a valid value of union type '{}'.", simple.label)
             })?
         }
     };
-    simple.facets.iter().try_for_each(|facet| facet.check(simple, &text, &value))?;
+    simple.facets.iter().try_for_each(|facet| facet.check(simple, text, &value))?;
     Ok(value)
 }
 
 impl Facet {
-    fn check(&self, simple: &SimpleType, text: &str, value: &Value) -> Result<(), String> {
+    fn check(&self, simple: &SimpleType, text: &str, value: &Value<'_>) -> Result<(), String> {
         let label = &simple.label;
         let lengths = |name: &str, wanted: usize, holds: fn(&usize, &usize) -> bool| {
             let Some(length) = length_of(simple, text, value) else { return Ok(()) };
@@ -153,7 +165,7 @@ impl Facet {
     }
 }
 
-fn digits(kind: &str, name: &str, text: &str, value: &Value, allowed: usize) -> Result<(), String> {
+fn digits(kind: &str, name: &str, text: &str, value: &Value<'_>, allowed: usize) -> Result<(), String> {
     let Value::Decimal(decimal) = value else { return Ok(()) };
     let count = if kind == "total" { decimal.total_digits() } else { decimal.fraction_digits() };
     if count <= allowed {
@@ -165,7 +177,7 @@ fn digits(kind: &str, name: &str, text: &str, value: &Value, allowed: usize) -> 
 }
 
 /// What length facets count; `None` where they mean nothing.
-fn length_of(simple: &SimpleType, text: &str, value: &Value) -> Option<usize> {
+fn length_of(simple: &SimpleType, text: &str, value: &Value<'_>) -> Option<usize> {
     match (&simple.variety, value) {
         (_, Value::List(items)) => Some(items.len()),
         (_, Value::Binary(bytes)) => Some(bytes.len()),

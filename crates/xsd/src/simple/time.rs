@@ -169,7 +169,7 @@ impl<'t> Scanner<'t> {
 }
 
 /// Reads a text with the parts a type has.
-pub(crate) fn instant(text: &str, shape: Shape) -> Option<Value> {
+pub(crate) fn instant(text: &str, shape: Shape) -> Option<Value<'static>> {
     let mut scanner = Scanner { rest: text };
     // Recurring dates are set in a leap year, so that February has 29 days.
     let (mut year, mut month, mut day, mut nanos) = (1972, 1, 1, 0);
@@ -216,7 +216,7 @@ pub(crate) fn instant(text: &str, shape: Shape) -> Option<Value> {
 }
 
 /// Reads `PnYnMnDTnHnMnS`.
-pub(crate) fn duration(text: &str) -> Option<Value> {
+pub(crate) fn duration(text: &str) -> Option<Value<'static>> {
     let mut scanner = Scanner { rest: text };
     let negative = scanner.eat("-").is_some();
     scanner.eat("P")?;

@@ -1,26 +1,42 @@
 //! Values, for facets that compare and for keys.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::time::{Duration, Instant};
 
-/// A value of a simple type.
+/// A value of a simple type, over the text it was read from: most are looked at once.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
-    Text(String),
+pub(crate) enum Value<'t> {
+    Text(Cow<'t, str>),
     Boolean(bool),
-    Decimal(Decimal),
+    Decimal(Decimal<'t>),
     Double(f64),
     Duration(Duration),
     Instant(Instant),
     Binary(Vec<u8>),
     Name(String, String),
-    List(Vec<Value>),
+    List(Vec<Value<'t>>),
 }
 
-impl Value {
+impl Value<'_> {
+    /// The value on its own.
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::Text(text) => Value::Text(text.into_owned().into()),
+            Value::Boolean(flag) => Value::Boolean(flag),
+            Value::Decimal(decimal) => Value::Decimal(decimal.into_owned()),
+            Value::Double(number) => Value::Double(number),
+            Value::Duration(duration) => Value::Duration(duration),
+            Value::Instant(instant) => Value::Instant(instant),
+            Value::Binary(bytes) => Value::Binary(bytes),
+            Value::Name(namespace, local) => Value::Name(namespace, local),
+            Value::List(items) => Value::List(items.into_iter().map(Value::into_owned).collect()),
+        }
+    }
+
     /// How two values of one type compare; `None` when they do not.
-    pub(crate) fn compare(&self, other: &Value) -> Option<Ordering> {
+    pub(crate) fn compare(&self, other: &Value<'_>) -> Option<Ordering> {
         match (self, other) {
             (Value::Decimal(left), Value::Decimal(right)) => Some(left.cmp(right)),
             (Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
@@ -30,7 +46,7 @@ impl Value {
         }
     }
 
-    pub(crate) fn equals(&self, other: &Value) -> bool {
+    pub(crate) fn equals(&self, other: &Value<'_>) -> bool {
         match (self, other) {
             (Value::Text(left), Value::Text(right)) => left == right,
             (Value::Boolean(left), Value::Boolean(right)) => left == right,
@@ -64,31 +80,36 @@ impl Value {
 
 /// A decimal of any length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decimal {
+pub(crate) struct Decimal<'t> {
     negative: bool,
     /// Digits before the point, without leading zeros.
-    whole: String,
+    whole: Cow<'t, str>,
     /// Digits after it, without trailing zeros.
-    fraction: String,
+    fraction: Cow<'t, str>,
 }
 
-impl Decimal {
-    pub(crate) fn parse(text: &str) -> Option<Decimal> {
+impl<'t> Decimal<'t> {
+    pub(crate) fn parse(text: &'t str) -> Option<Decimal<'t>> {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
         if whole.len() + fraction.len() == 0 || !all_digits(whole) || !all_digits(fraction) {
             return None;
         }
-        let whole = whole.trim_start_matches('0').to_owned();
-        let fraction = fraction.trim_end_matches('0').to_owned();
+        let whole = whole.trim_start_matches('0');
+        let fraction = fraction.trim_end_matches('0');
         let negative = text.starts_with('-') && !(whole.is_empty() && fraction.is_empty());
-        Some(Decimal { negative, whole, fraction })
+        Some(Decimal { negative, whole: whole.into(), fraction: fraction.into() })
+    }
+
+    fn into_owned(self) -> Decimal<'static> {
+        let owned = |digits: Cow<'_, str>| Cow::Owned(digits.into_owned());
+        Decimal { negative: self.negative, whole: owned(self.whole), fraction: owned(self.fraction) }
     }
 
     pub(crate) fn total_digits(&self) -> usize {
         // Zeros between the point and the first digit do not count, zero itself has one digit.
-        let fraction = if self.whole.is_empty() { self.fraction.trim_start_matches('0') } else { &self.fraction };
+        let fraction = if self.whole.is_empty() { self.fraction.trim_start_matches('0') } else { &*self.fraction };
         (self.whole.len() + fraction.len()).max(1)
     }
 
@@ -100,21 +121,21 @@ impl Decimal {
         format!("{}{}.{}", if self.negative { "-" } else { "" }, self.whole, self.fraction)
     }
 
-    fn compare_size(&self, other: &Decimal) -> Ordering {
+    fn compare_size(&self, other: &Decimal<'_>) -> Ordering {
         // Without leading zeros the longer whole part is the larger one.
         let whole = self.whole.len().cmp(&other.whole.len()).then_with(|| self.whole.cmp(&other.whole));
         whole.then_with(|| self.fraction.cmp(&other.fraction))
     }
 }
 
-impl PartialOrd for Decimal {
-    fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
+impl PartialOrd for Decimal<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Decimal {
-    fn cmp(&self, other: &Decimal) -> Ordering {
+impl Ord for Decimal<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
         match (self.negative, other.negative) {
             (false, true) => Ordering::Greater,
             (true, false) => Ordering::Less,

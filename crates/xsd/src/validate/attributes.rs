@@ -34,10 +34,8 @@ impl<'v> Validator<'v> {
             }
         }
         for required in complex.attributes.iter().filter(|declared| declared.required) {
-            let names = &self.components.names;
-            let (namespace, local) = (names.namespace(required.name), names.local(required.name));
-            if document.attribute_node(node, namespace, local).is_none() {
-                let (name, local) = (self.written(node), local.clone());
+            if !document.attributes(node).any(|attribute| self.symbol(attribute) == Some(required.name)) {
+                let (name, local) = (self.written(node), self.components.names.local(required.name));
                 self.report(node, format!("cvc-complex-type.4: Attribute '{local}' must appear on element '{name}'."));
             }
         }
@@ -47,41 +45,43 @@ impl<'v> Validator<'v> {
     fn other_attribute(&mut self, node: NodeId, attribute: NodeId, complex: &'v ComplexType) {
         let namespace = self.document.namespace(attribute);
         let wildcard = complex.any_attribute.as_ref().filter(|wildcard| wildcard.namespaces.allow(namespace));
-        let (name, of) = (self.written(attribute), self.written(node));
-        let Some(wildcard) = wildcard else {
-            self.report(
-                attribute,
-                format!("cvc-complex-type.3.2.2: Attribute '{name}' is not allowed to appear in element '{of}'."),
-            );
-            return;
+        let process = match wildcard {
+            Some(wildcard) => wildcard.process,
+            None => return self.not_allowed(node, attribute),
         };
-        if wildcard.process == Process::Skip {
+        if process == Process::Skip {
             return;
         }
         let declared = self.symbol(attribute).and_then(|symbol| self.components.global_attributes.get(&symbol));
         match declared {
             Some(declared) => self.attribute(node, attribute, declared),
-            None if wildcard.process == Process::Strict => self.report(
-                attribute,
-                format!("cvc-complex-type.3.2.2: Attribute '{name}' is not allowed to appear in element '{of}'."),
-            ),
+            None if process == Process::Strict => self.not_allowed(node, attribute),
             None => {}
         }
     }
 
+    fn not_allowed(&mut self, node: NodeId, attribute: NodeId) {
+        let (name, of) = (self.written(attribute), self.written(node));
+        self.report(
+            attribute,
+            format!("cvc-complex-type.3.2.2: Attribute '{name}' is not allowed to appear in element '{of}'."),
+        );
+    }
+
     fn attribute(&mut self, node: NodeId, attribute: NodeId, declared: &'v AttributeUse) {
         let text = self.document.text(attribute);
-        let (name, of) = (self.written(attribute), self.written(node));
         match self.value(attribute, node, declared.kind, text) {
             Err(message) => {
                 self.report(attribute, message);
                 let label = self.components.type_of(declared.kind).label();
+                let (name, of) = (self.written(attribute), self.written(node));
                 self.report(attribute, format!("cvc-attribute.3: The value '{text}' of attribute '{name}' on element '{of}' is not valid with respect to its type, '{label}'."));
             }
             Ok(value) => {
                 if let Some(constraint) = declared.value.as_ref().filter(|constraint| constraint.fixed)
                     && !self.is_fixed(node, declared.kind, &constraint.text, &value)
                 {
+                    let (name, of) = (self.written(attribute), self.written(node));
                     self.report(attribute, format!("cvc-attribute.4: The value '{text}' of attribute '{name}' on element '{of}' is not valid with respect to its fixed '{{value constraint}}'. The attribute must have a value of '{}'.", constraint.text));
                 }
             }

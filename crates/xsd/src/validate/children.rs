@@ -52,14 +52,20 @@ impl<'v> Validator<'v> {
         };
         let fits = matcher.particle(particle).is_ok();
         let (at, matched) = (matcher.at, std::mem::take(&mut matcher.matched));
-        let expected = if matcher.expected_at == at { show(self.components, &matcher.expected) } else { String::new() };
+        let complete = fits && at == children.len();
+        let expected = match complete || matcher.expected_at != at {
+            true => String::new(),
+            false => show(self.components, &matcher.expected),
+        };
         for (child, matched) in children.iter().zip(matched) {
             match matched {
                 Matched::Declared(id) => self.element(child.node, Some(id), depth + 1),
                 Matched::Wildcard(wildcard) => self.wild(child.node, wildcard.process, depth + 1),
             }
         }
-        let name = self.written(node);
+        if complete {
+            return;
+        }
         match children.get(at) {
             Some(child) => {
                 let document = self.document.name(child.node);
@@ -68,17 +74,23 @@ impl<'v> Validator<'v> {
                     namespace => format!("{{\"{namespace}\":{}}}", document.local),
                 };
                 let message = if expected.is_empty() {
-                    format!("cvc-complex-type.2.4.d: Invalid content was found starting with element '{found}'. No child element is expected at this point.")
+                    format!(
+                        "cvc-complex-type.2.4.d: Invalid content was found starting with element '{found}'. No child element is expected at this point."
+                    )
                 } else {
-                    format!("cvc-complex-type.2.4.a: Invalid content was found starting with element '{found}'. One of '{expected}' is expected.")
+                    format!(
+                        "cvc-complex-type.2.4.a: Invalid content was found starting with element '{found}'. One of '{expected}' is expected."
+                    )
                 };
                 self.report(child.node, message);
             }
-            None if !fits => self.report(
-                node,
-                format!("cvc-complex-type.2.4.b: The content of element '{name}' is not complete. One of '{expected}' is expected."),
-            ),
-            None => {}
+            None => {
+                let name = self.written(node);
+                let message = format!(
+                    "cvc-complex-type.2.4.b: The content of element '{name}' is not complete. One of '{expected}' is expected."
+                );
+                self.report(node, message);
+            }
         }
     }
 

@@ -33,9 +33,10 @@ impl<'v> Validator<'v> {
         let mut values = HashSet::new();
         for node in select(self.document, element, &identity.selector) {
             let Some(fields) = self.fields(node, identity) else { continue };
-            let (name, of) = (self.components.names.local(identity.name).clone(), self.written(element));
+            let described = || (self.components.names.local(identity.name), self.written(element));
             if fields.iter().any(Option::is_none) {
                 if identity.kind == IdentityKind::Key {
+                    let (name, of) = described();
                     self.report(
                         node,
                         format!(
@@ -45,9 +46,10 @@ impl<'v> Validator<'v> {
                 }
                 continue;
             }
-            let fields: Vec<(String, String)> = fields.into_iter().flatten().collect();
-            let shown = fields.iter().map(|(_, text)| &**text).collect::<Vec<_>>().join(",");
-            if !values.insert(fields.into_iter().map(|(key, _)| key).collect()) {
+            let (key, texts): (Vec<String>, Vec<String>) = fields.into_iter().flatten().unzip();
+            if !values.insert(key) {
+                let (name, of) = described();
+                let shown = texts.join(",");
                 let (code, noun) = match identity.kind {
                     IdentityKind::Unique => ("cvc-identity-constraint.4.1", "unique"),
                     _ => ("cvc-identity-constraint.4.2.2", "key"),
@@ -67,13 +69,13 @@ impl<'v> Validator<'v> {
         for node in select(self.document, element, &identity.selector) {
             let Some(fields) = self.fields(node, identity) else { continue };
             let Some(fields) = fields.into_iter().collect::<Option<Vec<_>>>() else { continue };
-            let shown = fields.iter().map(|(_, text)| &**text).collect::<Vec<_>>().join(",");
-            let wanted: Vec<String> = fields.into_iter().map(|(key, _)| key).collect();
+            let (wanted, texts): (Vec<String>, Vec<String>) = fields.into_iter().unzip();
             let found = self.keys.iter().any(|table| {
                 table.name == key && below.contains(&table.element.index()) && table.values.contains(&wanted)
             });
             if !found {
-                let (name, of) = (self.components.names.local(identity.name).clone(), self.written(element));
+                let (name, of) = (self.components.names.local(identity.name), self.written(element));
+                let shown = texts.join(",");
                 self.report(node, format!("cvc-identity-constraint.4.3: Key '{name}' with value '{shown}' not found for identity constraint of element '{of}'."));
             }
         }

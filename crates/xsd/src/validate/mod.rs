@@ -7,7 +7,7 @@ mod text;
 
 use std::collections::{HashMap, HashSet};
 
-use penstock_xml::{Document, NodeId, NodeKind};
+use penstock_xml::{Document, NameId, NodeId, NodeKind};
 
 use crate::model::{
     ComplexType, Components, Content, Derivations, ElementDeclaration, ElementId, Type, TypeId, Variety,
@@ -26,6 +26,8 @@ pub(crate) fn validate(components: &Components, document: &Document, element: No
         components,
         document,
         symbols: vec![Known::Unasked; document.name_count()],
+        xsi_type: document.find_name(XSI, "type"),
+        xsi_nil: document.find_name(XSI, "nil"),
         violations: Vec::new(),
         ids: HashSet::new(),
         references: Vec::new(),
@@ -50,6 +52,9 @@ struct Validator<'v> {
     document: &'v Document,
     /// By the number of a name.
     symbols: Vec<Known>,
+    /// The names of `xsi:type` and `xsi:nil` in the document, if it has them.
+    xsi_type: Option<NameId>,
+    xsi_nil: Option<NameId>,
     violations: Vec<Violation>,
     ids: HashSet<String>,
     references: Vec<(String, NodeId)>,
@@ -106,13 +111,15 @@ impl<'v> Validator<'v> {
     }
 
     /// An attribute of the namespace of schema instances.
-    fn instance(&self, element: NodeId, name: &str) -> Option<&'v str> {
-        self.document.attribute(element, XSI, name)
+    fn instance(&self, element: NodeId, name: Option<NameId>) -> Option<&'v str> {
+        let (document, name) = (self.document, name?);
+        let found = document.attributes(element).find(|attribute| document.name_id(*attribute) == name)?;
+        Some(document.text(found))
     }
 
     /// What `xsi:type` names; the message when it names nothing.
     fn instance_type(&self, element: NodeId) -> Option<Result<TypeId, String>> {
-        let text = self.instance(element, "type")?.trim();
+        let text = self.instance(element, self.xsi_type)?.trim();
         let (prefix, local) = text.split_once(':').unwrap_or(("", text));
         let namespace = self.document.lookup_namespace(element, prefix).unwrap_or_default();
         let found = self.components.names.find(namespace, local);
@@ -228,28 +235,30 @@ impl<'v> Validator<'v> {
 
     /// Whether the element is nil, and may be.
     fn is_nil(&mut self, node: NodeId, declaration: Option<&ElementDeclaration>) -> bool {
-        let nil = self.instance(node, "nil").map(str::trim).is_some_and(|text| matches!(text, "true" | "1"));
-        let says = self.instance(node, "nil").is_some();
-        let name = self.written(node);
-        if says && declaration.is_some_and(|declaration| !declaration.nillable) {
+        let Some(said) = self.instance(node, self.xsi_nil) else { return false };
+        let nil = matches!(said.trim(), "true" | "1");
+        if declaration.is_some_and(|declaration| !declaration.nillable) {
+            let name = self.written(node);
             self.report(
                 node,
                 format!("cvc-elt.3.1: Attribute 'http://www.w3.org/2001/XMLSchema-instance,nil' must not appear on element '{name}', because the {{nillable}} property of '{name}' is false."),
             );
             return false;
         }
-        if nil
-            && self
-                .document
-                .children(node)
-                .any(|child| matches!(self.document.kind(child), NodeKind::Element | NodeKind::Text))
-        {
+        if nil && self.has_children(node) {
+            let name = self.written(node);
             self.report(
                 node,
                 format!("cvc-elt.3.2.1: Element '{name}' must have no character or element information [children], because 'http://www.w3.org/2001/XMLSchema-instance,nil' is specified."),
             );
         }
         nil
+    }
+
+    /// Whether it has elements or text inside.
+    fn has_children(&self, node: NodeId) -> bool {
+        let counts = |child| matches!(self.document.kind(child), NodeKind::Element | NodeKind::Text);
+        self.document.children(node).any(counts)
     }
 
     fn content(
@@ -259,20 +268,17 @@ impl<'v> Validator<'v> {
         declaration: Option<&'v ElementDeclaration>,
         depth: usize,
     ) {
-        let name = self.written(node);
         match &complex.content {
             Content::Simple(id) => self.text(node, *id, declaration, "cvc-complex-type.2.2"),
             Content::Empty => {
-                let any = self
-                    .document
-                    .children(node)
-                    .any(|child| matches!(self.document.kind(child), NodeKind::Element | NodeKind::Text));
-                if any {
+                if self.has_children(node) {
+                    let name = self.written(node);
                     self.report(node, format!("cvc-complex-type.2.1: Element '{name}' must have no character or element information item [children], because the type's content type is empty."));
                 }
             }
             Content::Elements(particle) => {
                 if !complex.mixed && self.has_text(node) {
+                    let name = self.written(node);
                     self.report(node, format!("cvc-complex-type.2.3: Element '{name}' cannot have character [children], because the type's content type is element-only."));
                 }
                 self.children(node, particle, depth);

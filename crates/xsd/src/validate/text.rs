@@ -18,8 +18,8 @@ impl<'v> Validator<'v> {
 
     /// Checks an element that holds text only.
     pub(super) fn text(&mut self, node: NodeId, id: TypeId, declaration: Option<&'v ElementDeclaration>, code: &str) {
-        let name = self.written(node);
         if self.document.children(node).any(|child| self.document.is_element(child)) {
+            let name = self.written(node);
             let message = if code == "cvc-type.3.1.2" {
                 format!(
                     "{code}: Element '{name}' is a simple type, so it must have no element information item [children]."
@@ -40,7 +40,7 @@ impl<'v> Validator<'v> {
             Ok(value) => value,
             Err(message) => {
                 self.report(node, message);
-                let shown = self.collapsed(id, &text).into_owned();
+                let (name, shown) = (self.written(node), self.collapsed(id, &text).into_owned());
                 if code == "cvc-type.3.1.2" {
                     self.report(node, format!("cvc-type.3.1.3: The value '{shown}' of element '{name}' is not valid."));
                 } else {
@@ -52,6 +52,7 @@ impl<'v> Validator<'v> {
         if let Some(constraint) = constraint.filter(|constraint| constraint.fixed)
             && !self.is_fixed(node, id, &constraint.text, &value)
         {
+            let name = self.written(node);
             self.report(
                 node,
                 format!("cvc-elt.5.2.2.2.2: The value '{text}' of element '{name}' does not match the fixed {{value constraint}} value '{}'.", constraint.text),
@@ -59,7 +60,7 @@ impl<'v> Validator<'v> {
         }
     }
 
-    pub(super) fn is_fixed(&self, element: NodeId, id: TypeId, fixed: &str, value: &Value) -> bool {
+    pub(super) fn is_fixed(&self, element: NodeId, id: TypeId, fixed: &str, value: &Value<'_>) -> bool {
         let context = |prefix: &str| self.document.lookup_namespace(element, prefix).map(str::to_owned);
         check(self.components, id, fixed, &context).is_ok_and(|wanted| wanted.equals(value))
     }
@@ -72,7 +73,13 @@ impl<'v> Validator<'v> {
     }
 
     /// The value of a text; identifiers and references are remembered on the way.
-    pub(super) fn value(&mut self, node: NodeId, element: NodeId, id: TypeId, text: &str) -> Result<Value, String> {
+    pub(super) fn value<'t>(
+        &mut self,
+        node: NodeId,
+        element: NodeId,
+        id: TypeId,
+        text: &'t str,
+    ) -> Result<Value<'t>, String> {
         let context = |prefix: &str| self.document.lookup_namespace(element, prefix).map(str::to_owned);
         let value = check(self.components, id, text, &context)?;
         if self.components.has_identity {
@@ -82,13 +89,13 @@ impl<'v> Validator<'v> {
         Ok(value)
     }
 
-    fn remember(&mut self, node: NodeId, id: TypeId, value: &Value) -> Result<(), String> {
+    fn remember(&mut self, node: NodeId, id: TypeId, value: &Value<'_>) -> Result<(), String> {
         let Type::Simple(simple) = self.components.type_of(id) else { return Ok(()) };
         match (&simple.variety, value) {
-            (Variety::Atomic(Builtin::Id), Value::Text(text)) if !self.ids.insert(text.clone()) => {
+            (Variety::Atomic(Builtin::Id), Value::Text(text)) if !self.ids.insert(text.to_string()) => {
                 return Err(format!("cvc-id.2: There are multiple occurrences of ID value '{text}'."));
             }
-            (Variety::Atomic(Builtin::IdRef), Value::Text(text)) => self.references.push((text.clone(), node)),
+            (Variety::Atomic(Builtin::IdRef), Value::Text(text)) => self.references.push((text.to_string(), node)),
             (Variety::List(item), Value::List(values)) => {
                 for value in values {
                     self.remember(node, *item, value)?;
