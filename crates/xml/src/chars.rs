@@ -25,36 +25,44 @@ impl Contents {
     }
 
     pub(crate) fn of(bytes: &[u8]) -> Contents {
-        let mut sums = [0_u8; 4];
+        let mut found = Contents::default();
         let mut blocks = bytes.chunks_exact(BLOCK);
         for block in &mut blocks {
-            add(&mut sums, block);
+            found.add(block);
         }
-        add(&mut sums, blocks.remainder());
-        let [high, control, carriage_return, bracket] = sums;
-        Contents {
-            non_ascii: high & 0x80 != 0,
-            control: control != 0,
-            carriage_return: carriage_return != 0,
-            bracket: bracket != 0,
+        found.add(blocks.remainder());
+        found
+    }
+
+    #[inline]
+    fn add(&mut self, block: &[u8]) {
+        let (mut high, mut low, mut bracket) = (0_u8, 0xFF_u8, 0_u8);
+        for &byte in block {
+            high |= byte;
+            low = low.min(byte);
+            bracket |= u8::from(byte == b']');
         }
+        self.non_ascii |= high & 0x80 != 0;
+        self.bracket |= bracket != 0;
+        if low < 0x20 {
+            self.add_low(block);
+        }
+    }
+
+    /// A closer look at a block with control characters: documents without line ends have none.
+    fn add_low(&mut self, block: &[u8]) {
+        let (mut control, mut carriage_return) = (0_u8, 0_u8);
+        for &byte in block {
+            control |= u8::from(byte < 0x20) & u8::from(byte != 9) & u8::from(byte != 10) & u8::from(byte != 13);
+            carriage_return |= u8::from(byte == b'\r');
+        }
+        self.control |= control != 0;
+        self.carriage_return |= carriage_return != 0;
     }
 }
 
 /// Small enough to stay in registers, large enough for the compiler to vectorise.
 const BLOCK: usize = 128;
-
-#[inline]
-fn add(sums: &mut [u8; 4], block: &[u8]) {
-    let [mut high, mut control, mut carriage_return, mut bracket] = *sums;
-    for &byte in block {
-        high |= byte;
-        control |= u8::from(byte < 0x20) & u8::from(byte != 9) & u8::from(byte != 10) & u8::from(byte != 13);
-        carriage_return |= u8::from(byte == b'\r');
-        bracket |= u8::from(byte == b']');
-    }
-    *sums = [high, control, carriage_return, bracket];
-}
 
 /// The offset of the first character that XML 1.0 §2.2 forbids.
 pub(crate) fn forbidden_char(text: &str) -> Option<usize> {

@@ -8,6 +8,7 @@ mod event;
 mod failure;
 mod namespaces;
 mod seen;
+mod skim;
 mod tag;
 mod token;
 mod window;

@@ -28,11 +28,17 @@ pub(crate) fn find_text_end(bytes: &[u8], at: usize) -> usize {
     find(bytes, at, |block| block.equal(b'<') | block.equal(b'&'), |byte| matches!(byte, b'<' | b'&'))
 }
 
-/// The next byte that ends a name in a tag: white space or another control character, `>`, `/`, `=`.
+/// Whether a byte ends a name in a tag: white space or another control character, `>`, `/`, `=`.
+#[inline]
+pub(crate) fn ends_name(byte: u8) -> bool {
+    matches!(byte, b'>' | b'/' | b'=' | 0..=0x20)
+}
+
+/// The next byte that ends a name in a tag.
 #[inline]
 pub(crate) fn find_name_end(bytes: &[u8], at: usize) -> usize {
     let many = |block: Block| block.equal(b'>') | block.equal(b'/') | block.equal(b'=') | block.below(0x21);
-    find(bytes, at, many, |byte| matches!(byte, b'>' | b'/' | b'=' | 0..=0x20))
+    find(bytes, at, many, ends_name)
 }
 
 /// The next byte of an attribute value that matters: the quote, `<`, `&`, or white space other than a blank.

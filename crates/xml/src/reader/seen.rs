@@ -3,10 +3,15 @@
 //! Messages repeat a handful of names, and the next message on a thread repeats those of the last. Whether a name is one
 //! is found out once; later it only has to be the same bytes again. The tree uses the numbers given here to skip its own
 //! lookup as well.
+//!
+//! Messages also repeat the order of their names: an item has the fields of the item before it. So the name that came
+//! after the last one earlier is compared first, which needs neither the end of the new name nor its hash.
 
 use std::cell::Cell;
 
+use super::NameToken;
 use crate::names::{hash_name, same_bytes};
+use crate::scan::ends_name;
 
 /// A table for the names of the messages of a thread: a collision costs little, a larger table would leave the cache.
 const SLOTS: usize = 256;
@@ -22,6 +27,8 @@ pub(crate) struct SeenNames {
     slots: Vec<Seen>,
     /// The names themselves.
     text: Vec<u8>,
+    /// The slot of the name found last.
+    last: u32,
     /// The number the next new name gets. Never zero.
     pub(crate) next: u32,
     /// Tells tables apart: numbers of one say nothing to another. Zero is that of a table which is not kept.
@@ -34,6 +41,16 @@ pub(crate) struct Seen {
     len: u32,
     pub(crate) colon: u32,
     pub(crate) number: u32,
+    /// The slot of the name that came next, the last time.
+    follower: u32,
+}
+
+impl Seen {
+    /// The name where it stands again.
+    #[inline]
+    pub(crate) fn token(self, start: usize, end: usize) -> NameToken {
+        NameToken { start: start as u32, len: (end - start) as u32, colon: self.colon, number: self.number }
+    }
 }
 
 thread_local! {
@@ -47,27 +64,60 @@ impl SeenNames {
     pub(crate) fn kept() -> SeenNames {
         KEPT.take().unwrap_or_else(|| {
             IDENTITIES.set(IDENTITIES.get() + 1);
-            SeenNames { slots: Vec::new(), text: Vec::new(), next: 1, identity: IDENTITIES.get() }
+            let mut empty = SeenNames::starting_at(1);
+            empty.identity = IDENTITIES.get();
+            empty
         })
     }
 
     /// An empty table for a part of a document, which counts on from the document's.
     pub(crate) fn starting_at(next: u32) -> SeenNames {
-        SeenNames { slots: Vec::new(), text: Vec::new(), next, identity: 0 }
+        SeenNames { slots: Vec::new(), text: Vec::new(), last: 0, next, identity: 0 }
+    }
+
+    /// The name that is expected at `start`, if it stands there and a tag goes on behind it; and where it ends.
+    #[inline]
+    pub(crate) fn expected(&mut self, text: &[u8], start: usize) -> Option<(Seen, usize)> {
+        let slot = self.slots.get(self.last as usize)?.follower;
+        let seen = *self.slots.get(slot as usize)?;
+        let end = start + seen.len as usize;
+        let ends = text.get(end).is_some_and(|&byte| ends_name(byte));
+        // An unused slot would match where a name is missing.
+        if !ends || seen.number == 0 || !same_bytes(self.bytes(&seen)?, &text[start..end]) {
+            return None;
+        }
+        self.last = slot;
+        Some((seen, end))
     }
 
     /// The earlier occurrence of a name, if this is one.
     #[inline]
-    pub(crate) fn find(&self, text: &[u8], start: usize, end: usize) -> Option<&Seen> {
+    pub(crate) fn find(&mut self, text: &[u8], start: usize, end: usize) -> Option<Seen> {
         let name = &text[start..end];
         let slot = hash_name(name, 0) as usize & self.slots.len().wrapping_sub(1);
         // Two names with one place take turns otherwise.
-        let is_this = |seen: &&Seen| {
-            let earlier = self.text.get(seen.start as usize..seen.start as usize + seen.len as usize);
-            // An unused slot would match where a name is missing.
-            seen.number != 0 && earlier.is_some_and(|earlier| same_bytes(earlier, name))
-        };
-        self.slots.get(slot).filter(is_this).or_else(|| self.slots.get(slot ^ 1).filter(is_this))
+        for slot in [slot, slot ^ 1] {
+            let seen = *self.slots.get(slot)?;
+            if seen.number != 0 && self.bytes(&seen).is_some_and(|earlier| same_bytes(earlier, name)) {
+                self.follow(slot as u32);
+                return Some(seen);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn bytes(&self, seen: &Seen) -> Option<&[u8]> {
+        self.text.get(seen.start as usize..seen.start as usize + seen.len as usize)
+    }
+
+    /// Remembers that the name in this slot came after the last one.
+    #[inline]
+    fn follow(&mut self, slot: u32) {
+        if let Some(last) = self.slots.get_mut(self.last as usize) {
+            last.follower = slot;
+        }
+        self.last = slot;
     }
 
     /// Remembers a name that was checked; returns its number.
@@ -86,7 +136,8 @@ impl SeenNames {
         self.text.extend_from_slice(name);
         let len = name.len() as u32;
         let slot = if self.slots[slot].number == 0 || self.slots[slot ^ 1].number != 0 { slot } else { slot ^ 1 };
-        self.slots[slot] = Seen { start: place - len, len, colon, number };
+        self.slots[slot] = Seen { start: place - len, len, colon, number, follower: 0 };
+        self.follow(slot as u32);
         number
     }
 }

@@ -80,15 +80,17 @@ impl<'a> Reader<'a> {
     #[inline]
     fn name(&mut self, at: usize) -> Step<NameToken> {
         let bytes = self.text.as_bytes();
+        if let Some((seen, end)) = self.state.seen.expected(bytes, at) {
+            return Ok(seen.token(at, end));
+        }
         let end = find_name_end(bytes, at);
         if end == bytes.len() {
             return Err(Stop::Short);
         }
-        if let Some(seen) = self.state.seen.find(bytes, at, end) {
-            let (colon, number) = (seen.colon, seen.number);
-            return Ok(NameToken { start: at as u32, len: (end - at) as u32, colon, number });
+        match self.state.seen.find(bytes, at, end) {
+            Some(seen) => Ok(seen.token(at, end)),
+            None => self.new_name(at, end),
         }
-        self.new_name(at, end)
     }
 
     /// A name that was not seen yet, or not lately.

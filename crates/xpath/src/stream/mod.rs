@@ -5,8 +5,14 @@
 //! comparisons with literals, `and`, `or`, `not()`, `concat()` and a few more functions. [`Stream::compile`] says why
 //! when an expression is not of this kind.
 //!
-//! A document that has been answered for may turn out not to be well-formed further on: nobody looks. That is the
-//! point: the answer of a routing expression usually stands in the first kilobyte.
+//! What an answer promises: up to the place where it was known the document is in UTF-8, has no document type
+//! declaration and is well-formed, because elements that cannot matter are passed over ([`Reader::skim`]) with the checks
+//! of every other element: names, nesting, references, duplicate attributes, limits. Prefixes are looked up for
+//! elements whose names may match, so an undeclared one elsewhere is not noticed. What follows that place is not read at
+//! all, and may turn out not to be well-formed: the answer of a routing expression usually stands in the first kilobyte,
+//! and stopping there is the point. Whoever needs the document parses all of it.
+//!
+//! [`Reader::skim`]: penstock_xml::Reader::skim
 //!
 //! Where to start reading: `plan` is what an expression becomes, `compile` how, `run` how it is answered.
 

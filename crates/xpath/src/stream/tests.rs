@@ -172,6 +172,132 @@ fn a_plain_body_is_seen_inside_an_envelope() {
     check("count(//*)", "5");
 }
 
+/// What is passed over without a closer look must still be read for what it is.
+#[test]
+fn what_is_skipped_does_not_change_the_answer() {
+    const EXPRESSIONS: [&str; 12] = [
+        "//last/symbol",
+        "//o:last/symbol",
+        "/a/last/symbol",
+        "/o:a/last/symbol",
+        "//last/@n",
+        "//last[2]/symbol",
+        "//last[@n='1']/symbol",
+        "//last[symbol='in']/symbol",
+        "count(//last)",
+        "//last/text()",
+        "//symbol",
+        "count(//*)",
+    ];
+    const LAST: &str = "<last n='1'>text<symbol>in</symbol></last>";
+    for skipped in [
+        "",
+        "text",
+        "<x/>",
+        "<x />",
+        "<x></x>",
+        "<x>text</x >",
+        "<x><x><x><y/>text</x></x></x>",
+        "<x>a &lt; b &#65; <y>c &amp; d</y></x>",
+        "<x a='&lt;last>&amp;&#x3c;/x>' b=\"'\">t</x>",
+        "<x a='>/>' b='\"'/>",
+        "<x a='1>2'>t</x>",
+        "<x><![CDATA[<last><symbol>no</symbol></last>]]></x>",
+        "<x><![CDATA[</x>]]><![CDATA[]]>]</x>",
+        "<x>]] ></x><x>]</x>",
+        "<!-- <last><symbol>no</symbol></last> > --><x><!----></x>",
+        "<?pi <last><symbol>no</symbol></last> ?><x><?p?></x>",
+        "<x xmlns='urn:o'><last><symbol>no</symbol></last></x>",
+        "<x xmlns='urn:o'><y/><last/></x>",
+        "<x xmlns='urn:o'><y><z/></y></x><last n='2'/>",
+        "<x xmlns='urn:o' xmlns:q='urn:q'><y xmlns=''><last n='3'><symbol>plain</symbol></last></y><q:last/></x>",
+        "<x xmlns='urn:o'><y/></x><x><last/></x>",
+        "<x xmlns='urn:o'/><last><symbol>plain</symbol></last>",
+        "<q:x xmlns:q='urn:o'><q:last><symbol>prefixed</symbol></q:last></q:x>",
+        "<o:x xmlns:o='urn:other'><o:last><symbol>other</symbol></o:last></o:x>",
+        "<x\u{E4}>\u{2028}</x\u{E4}><x.-\u{B7}/>",
+        "<x>\r\n</x\r\n>",
+        "<x><lastx><symbol>no</symbol></lastx><las><symbol/></las></x>",
+        "<last><x/></last>",
+        "<symbol>early</symbol>",
+    ] {
+        for text in EXPRESSIONS {
+            check_document(text, &format!("<a>{skipped}{LAST}</a>"));
+            check_document(text, &format!("<a xmlns='urn:o'><b xmlns=''>{skipped}</b>{skipped}{LAST}{skipped}</a>"));
+            check_document(
+                text,
+                &format!("<?xml version='1.0'?><!-- c --><a xmlns:o='urn:o'>{skipped}<o:last/></a><?p?>"),
+            );
+        }
+    }
+}
+
+/// What the tree refuses before the place of the answer, the stream does not answer for.
+#[test]
+fn what_is_skipped_is_checked() {
+    let stream = Stream::compile(&compile("//last/symbol"), Want::Text).expect("streamable");
+    let gives_up = |answer: &Result<Answer, _>| matches!(answer, Err(_) | Ok(Answer::Unsuitable(_)));
+    let refused = |document: &[u8]| {
+        assert!(Document::parse(document.to_vec(), &ParseOptions::default()).is_err(), "{}", document.escape_ascii());
+        // The names were seen before, so that the quick way is the one that is tried.
+        let whole = [b"<a><x>1</x><y/>", document, b"</a>"].concat();
+        let answer = stream.answer(&whole, &Surroundings::default());
+        assert!(gives_up(&answer), "{}: {answer:?}", document.escape_ascii());
+        let mut run = stream.start(&Surroundings::default());
+        let mut ends = (1..=whole.len()).step_by(1 + whole.len() / 100).chain([whole.len()]);
+        let in_pieces = ends.any(|end| gives_up(&run.feed(&whole[..end], end == whole.len())));
+        assert!(in_pieces, "{} in pieces", document.escape_ascii());
+    };
+    for document in [
+        "<x>1</y>",
+        "<x>1</x",
+        "<x><y></x></y>",
+        "<x>1</xx>",
+        "<x>1</ x>",
+        "<x>]]></x>",
+        "<x><y/>]]></x>",
+        "<x>&nothing;</x>",
+        "<x>&#0;</x>",
+        "<x>a & b</x>",
+        "<x a=1/>",
+        "<x a='1' a='2'/>",
+        "<x a='<'/>",
+        "<x a='1'b='2'/>",
+        "<x/ >",
+        "<1/>",
+        "<x><></></x>",
+        "<x><!-- -- --></x>",
+        "<x><?xml version='1.0'?></x>",
+        "<x>\u{1}</x>",
+        "<x>\u{FFFF}</x>",
+        "<x:y:z/>",
+    ] {
+        refused(document.as_bytes());
+    }
+    refused(b"<x>\xFF</x>");
+    refused(b"<x\xC3>1</x\xC3>");
+    let deep = "<x>".repeat(100_000);
+    refused(deep.as_bytes());
+}
+
+#[test]
+fn other_encodings_and_document_types_are_left_to_the_tree() {
+    let stream = Stream::compile(&compile("//last/symbol"), Want::Text).expect("streamable");
+    let document = "<a><x/><last><symbol>in</symbol></last></a>";
+    let little: Vec<u8> = "\u{FEFF}".chars().chain(document.chars()).flat_map(|c| (c as u16).to_le_bytes()).collect();
+    let big: Vec<u8> = "\u{FEFF}".chars().chain(document.chars()).flat_map(|c| (c as u16).to_be_bytes()).collect();
+    for bytes in [little, big, format!("<?xml version='1.0' encoding='ISO-8859-1'?>{document}").into()] {
+        assert!(stream.answer(&bytes, &Surroundings::default()).is_err(), "{}", bytes.escape_ascii());
+    }
+    for subset in
+        ["<!ENTITY e 'x'>", "<!ATTLIST last n CDATA '1'>", "<!ENTITY e '<last><symbol>no</symbol></last>'>", ""]
+    {
+        let document = format!("<!DOCTYPE a [{subset}]>{document}");
+        let answer = stream.answer(document.as_bytes(), &Surroundings::default()).expect("well-formed");
+        assert_eq!(answer, Answer::Unsuitable("it has a document type declaration"), "{subset}");
+    }
+}
+
 #[test]
 fn nothing_is_read_beyond_the_answer() {
     let stream = Stream::compile(&compile("//order[1]/symbol"), Want::Text).expect("streamable");

@@ -30,12 +30,27 @@ pub(in super::super) struct Matcher<'p> {
     all: Mask,
     context_depth: Option<usize>,
     looked_ahead: usize,
-    /// Steps that elements of a name cannot pass whatever their namespace, by the number the reader gives the name.
-    misses: [(u32, Mask); MISSES],
+    pub(super) misses: Misses,
 }
 
 /// Names of which the misses are remembered.
 const MISSES: usize = 32;
+
+/// Steps that elements of a name cannot pass whatever their namespace, by the number the reader gives the name.
+pub(super) struct Misses([(u32, Mask); MISSES]);
+
+impl Misses {
+    /// Whether an element of this name is known to pass none of these steps.
+    #[inline]
+    pub(super) fn cover(&self, number: u32, applying: Mask) -> bool {
+        let (known, missed) = self.0[number as usize % MISSES];
+        applying == 0 || (known == number && number != 0 && applying & !missed == 0)
+    }
+
+    fn remember(&mut self, number: u32, missed: Mask) {
+        self.0[number as usize % MISSES] = (number, missed);
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Frame {
@@ -84,7 +99,7 @@ impl<'p> Matcher<'p> {
             all: Mask::MAX.checked_shr(Mask::BITS - plan.questions.len() as u32).unwrap_or(0),
             context_depth: None,
             looked_ahead: 0,
-            misses: [(0, 0); MISSES],
+            misses: Misses([(0, 0); MISSES]),
         }
     }
 
@@ -179,7 +194,7 @@ impl<'p> Matcher<'p> {
         }
         let parent = self.frames[self.frames.len() - 1];
         let applying = (parent.here | parent.below) & self.plan.child_steps;
-        if !self.is_hopeless(reader, applying)
+        if !self.misses.cover(reader.name_number(), applying)
             || self.context_depth.is_some()
             || parent.below & self.plan.attribute_steps != 0
         {
@@ -189,14 +204,6 @@ impl<'p> Matcher<'p> {
             self.push_frame(Frame { here: 0, below: parent.below });
         }
         true
-    }
-
-    /// Whether the element just started is known to pass none of these steps.
-    #[inline]
-    pub(super) fn is_hopeless(&self, reader: &Reader<'_>, applying: Mask) -> bool {
-        let number = reader.name_number();
-        let (known, missed) = self.misses[number as usize % MISSES];
-        applying == 0 || (known == number && number != 0 && applying & !missed == 0)
     }
 
     #[inline]
@@ -231,12 +238,11 @@ impl<'p> Matcher<'p> {
 
     /// Remembers which steps the element just started cannot pass.
     fn remember_misses(&mut self, reader: &Reader<'_>) {
-        let number = reader.name_number();
         let name = reader.element_name();
         let missed = bits(self.plan.child_steps)
             .filter(|&index| !self.plan.steps[index].test.allows(name.local()))
             .fold(0, |missed, index| missed | 1 << index);
-        self.misses[number as usize % MISSES] = (number, missed);
+        self.misses.remember(reader.name_number(), missed);
     }
 
     /// A start tag of the reader.

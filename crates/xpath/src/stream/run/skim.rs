@@ -9,21 +9,11 @@ impl Matcher<'_> {
     /// can match that either, are counted and not looked at.
     #[inline]
     pub(super) fn next_of_interest(&mut self, reader: &mut Reader<'_>) -> Result<Token, Box<XmlError>> {
-        let skimming = self.steps_to_skim_for();
-        let mut passed_over = 0_usize;
-        let token = loop {
-            // The one call of it, so that it becomes part of the loop.
-            let token = reader.advance()?;
-            let Some((children, deeper)) = skimming else { return Ok(token) };
-            let applying = if passed_over == 0 { children } else { deeper };
-            match token {
-                Token::Start if self.is_hopeless(reader, applying) => passed_over += 1,
-                Token::Empty if reader.depth() > 0 && self.is_hopeless(reader, applying) => {}
-                Token::End if passed_over > 0 => passed_over -= 1,
-                Token::Verbatim | Token::Text | Token::CData | Token::Comment | Token::Instruction => {}
-                other => break other,
-            }
-        };
+        let Some((children, deeper)) = self.steps_to_skim_for() else { return reader.advance() };
+        let depth = reader.depth();
+        let token = reader.skim(|number, nested| self.misses.cover(number, if nested { deeper } else { children }))?;
+        // Its own element counts for a start tag, and no longer for an end tag.
+        let passed_over = (reader.depth() - usize::from(token == Token::Start)).saturating_sub(depth);
         for _ in 0..passed_over {
             self.open_unmatched();
         }
