@@ -3,35 +3,49 @@
 
 mod shape;
 
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use penstock_compile::{Compiler, Element, MediatorKind, NameKind, Text};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resources};
 use penstock_json::mapping::Options;
 use penstock_message::Form;
 use serde_json::Value as Json;
+
+use shape::Shape;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "jsontransform", compile };
 
 struct JsonTransform {
-    schema: Option<Text>,
-    /// The schema of the last key, parsed.
-    parsed: RwLock<Option<(Arc<str>, Arc<Json>)>>,
+    schema: Option<Schema>,
     properties: Vec<(String, String)>,
     /// The mapping of the program with the properties applied.
     options: OnceLock<Options>,
 }
 
+enum Schema {
+    /// Named in the configuration. `Err` says what is wrong, when a message gets there.
+    Fixed(Result<Shape, String>),
+    /// Named by the message; the last one is kept.
+    Computed(Text, Mutex<Option<Named>>),
+}
+
+/// The key of a schema, and what it describes.
+type Named = (Arc<str>, Arc<Shape>);
+
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let schema = match el.attribute("schema").map(str::trim).filter(|key| !key.is_empty()) {
         Some(key) => {
             let at = el.attribute_place("schema");
-            let text = Text::compile(cx, el, key, at.clone())?;
-            if matches!(text, Text::Constant(_)) && cx.program.resources.get(key).is_none() {
-                cx.unknown(NameKind::Resource, key, at);
-            }
-            Some(text)
+            Some(match Text::compile(cx, el, key, at.clone())? {
+                Text::Constant(key) => {
+                    if cx.program.resources.get(&key).is_none() {
+                        cx.unknown(NameKind::Resource, &key, at);
+                    }
+                    Schema::Fixed(shape_of(&cx.program.resources, &key))
+                }
+                computed => Schema::Computed(computed, Mutex::default()),
+            })
         }
         None => None,
     };
@@ -49,7 +63,43 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         }
         property.finish(cx);
     }
-    Some(Box::new(JsonTransform { schema, parsed: RwLock::default(), properties, options: OnceLock::new() }))
+    Some(Box::new(JsonTransform { schema, properties, options: OnceLock::new() }))
+}
+
+/// The shape that the schema of a key describes.
+fn shape_of(resources: &Resources, key: &str) -> Result<Shape, String> {
+    let Some(resource) = resources.get(key) else {
+        return Err(format!("Schema does not exist in the specified location : {key}"));
+    };
+    let text = resource.text();
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return Err("Input json and schema should not be null".to_owned());
+    }
+    match serde_json::from_str(text) {
+        Ok(schema) => Ok(Shape::new(&schema)),
+        Err(error) => Err(format!("Can not find valid JSON Schema content: {error}")),
+    }
+}
+
+impl Schema {
+    fn apply(&self, exchange: &mut Exchange, json: Json) -> Result<Json, Fault> {
+        let (key, last) = match self {
+            Schema::Fixed(shape) => {
+                let shape = shape.as_ref().map_err(|why| Fault::new(why.as_str()))?;
+                return shape.apply(json).map_err(Fault::new);
+            }
+            Schema::Computed(key, last) => (key.text(exchange)?, last),
+        };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let shape = match last.take().filter(|(known, _)| *known == key) {
+            Some((_, shape)) => shape,
+            None => Arc::new(shape_of(&exchange.program().resources, &key).map_err(Fault::new)?),
+        };
+        *last = Some((key, shape.clone()));
+        drop(last);
+        shape.apply(json).map_err(Fault::new)
+    }
 }
 
 impl JsonTransform {
@@ -74,41 +124,16 @@ impl JsonTransform {
         let json = penstock_json::mapping::to_json(&envelope.document, payload, self.options(exchange));
         Ok(Arc::new(json.map_err(|error| Fault::new(error.to_string()))?))
     }
-
-    fn schema(&self, exchange: &mut Exchange) -> Result<Option<Arc<Json>>, Fault> {
-        let Some(key) = &self.schema else { return Ok(None) };
-        let key = key.text(exchange)?;
-        let poisoned = std::sync::PoisonError::into_inner;
-        if let Some((known, schema)) = &*self.parsed.read().unwrap_or_else(poisoned)
-            && *known == key
-        {
-            return Ok(Some(schema.clone()));
-        }
-        let Some(resource) = exchange.program().resources.get(&key).cloned() else {
-            return Err(Fault::new(format!("Schema does not exist in the specified location : {key}")));
-        };
-        let text = resource.text();
-        let text = text.trim_start_matches('\u{feff}').trim();
-        if text.is_empty() {
-            return Err(Fault::new("Input json and schema should not be null"));
-        }
-        let schema: Json = serde_json::from_str(text)
-            .map_err(|error| Fault::new(format!("Can not find valid JSON Schema content: {error}")))?;
-        let schema = Arc::new(schema);
-        *self.parsed.write().unwrap_or_else(|error| error.into_inner()) = Some((key, schema.clone()));
-        Ok(Some(schema))
-    }
 }
 
 impl Mediator for JsonTransform {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let schema = self.schema(exchange)?;
-        if schema.is_none() && self.properties.is_empty() {
+        if self.schema.is_none() && self.properties.is_empty() {
             return Ok(Flow::Next);
         }
         let mut json = self.json(exchange)?;
-        if let Some(schema) = schema {
-            json = Arc::new(shape::shaped((*json).clone(), &schema).map_err(Fault::new)?);
+        if let Some(schema) = &self.schema {
+            json = Arc::new(schema.apply(exchange, (*json).clone())?);
         }
         exchange.message.headers.remove("Content-Encoding");
         exchange.message.body.set(Form::Json(json));

@@ -1,5 +1,7 @@
 //! A value takes the shape a schema names: texts become numbers and back, a single value becomes a list.
 
+use std::collections::HashMap;
+
 use penstock_json::schema::JsonSchema;
 use regex::Regex;
 use serde_json::{Map, Number, Value as Json};
@@ -7,14 +9,112 @@ use serde_json::{Map, Number, Value as Json};
 /// Values inside values. Parsed JSON does not come near.
 const DEPTH_MAX: usize = 256;
 
-/// The value in the shape of the schema; why it does not fit.
-pub(super) fn shaped(value: Json, schema: &Json) -> Result<Json, String> {
-    match schema {
-        Json::Bool(true) => Ok(value),
-        Json::Bool(false) => Err("JSON schema is false, so all validations will fail".to_owned()),
-        Json::Object(_) if type_of(schema).is_none() => Err("the JSON schema names no type".to_owned()),
-        Json::Object(_) => one(value, schema, 0),
-        _ => Err("JSON schema should be an object or boolean".to_owned()),
+/// What a schema makes of values, compiled once.
+pub(super) struct Shape(Kind);
+
+enum Kind {
+    /// Stays as it is.
+    Any,
+    /// No value fits, and why.
+    Never(String),
+    Boolean(Limits),
+    Text(Limits),
+    Number {
+        is_integer: bool,
+        limits: Limits,
+    },
+    Null,
+    Array(Box<ArrayShape>),
+    Object(Box<ObjectShape>),
+}
+
+/// Bounds, patterns and choices of a plain value, checked after it has its type.
+struct Limits(Option<JsonSchema>);
+
+struct ArrayShape {
+    items_min: Option<usize>,
+    items_max: Option<usize>,
+    is_unique: bool,
+    items: Items,
+}
+
+enum Items {
+    Any,
+    /// All of one shape.
+    Each(Shape),
+    /// One after the other; then the rest, which there may be none of.
+    Listed {
+        first: Vec<Shape>,
+        rest: Option<Shape>,
+        is_closed: bool,
+    },
+}
+
+struct ObjectShape {
+    required: Vec<String>,
+    properties_min: Option<usize>,
+    properties_max: Option<usize>,
+    named: HashMap<String, Shape>,
+    /// `Err` says which pattern cannot be used.
+    patterns: Result<Vec<(Regex, Shape)>, String>,
+    additional: Option<Shape>,
+    is_closed: bool,
+    /// The schema's text, for whoever violates it.
+    text: String,
+}
+
+impl Shape {
+    /// The shape that a whole schema describes.
+    pub(super) fn new(schema: &Json) -> Shape {
+        let never = |why: &str| Shape(Kind::Never(why.to_owned()));
+        match schema {
+            Json::Bool(true) => Shape(Kind::Any),
+            Json::Bool(false) => never("JSON schema is false, so all validations will fail"),
+            Json::Object(_) if type_of(schema).is_none() => never("the JSON schema names no type"),
+            Json::Object(_) => Shape::inner(schema),
+            _ => never("JSON schema should be an object or boolean"),
+        }
+    }
+
+    /// The shape that a part of a schema describes.
+    fn inner(schema: &Json) -> Shape {
+        Shape(match type_of(schema) {
+            None => Kind::Any,
+            Some("boolean") => Kind::Boolean(Limits::new(schema)),
+            Some("string") => Kind::Text(Limits::new(schema)),
+            Some(kind @ ("number" | "integer")) => {
+                Kind::Number { is_integer: kind == "integer", limits: Limits::new(schema) }
+            }
+            Some("null") => Kind::Null,
+            Some("array") => Kind::Array(Box::new(ArrayShape::new(schema))),
+            Some("object") => Kind::Object(Box::new(ObjectShape::new(schema))),
+            Some(other) => Kind::Never(format!("`{other}` is not a type")),
+        })
+    }
+
+    /// The value in this shape; why it does not fit.
+    pub(super) fn apply(&self, value: Json) -> Result<Json, String> {
+        self.at_depth(value, 0)
+    }
+
+    fn at_depth(&self, value: Json, depth: usize) -> Result<Json, String> {
+        if depth > DEPTH_MAX {
+            return Err(format!("values nest deeper than {DEPTH_MAX}"));
+        }
+        match &self.0 {
+            Kind::Any => Ok(value),
+            Kind::Never(why) => Err(why.clone()),
+            Kind::Boolean(limits) => limits.check(boolean(value)?),
+            Kind::Text(limits) => limits.check(text(value)?),
+            Kind::Number { is_integer, limits } => limits.check(number(value, *is_integer)?),
+            Kind::Null => match &value {
+                Json::Null => Ok(Json::Null),
+                Json::String(text) if text.is_empty() || text == "null" => Ok(Json::Null),
+                other => Err(format!("the value {other} should be null")),
+            },
+            Kind::Array(shape) => shape.apply(value, depth),
+            Kind::Object(shape) => shape.apply(value, depth),
+        }
     }
 }
 
@@ -24,26 +124,6 @@ fn type_of(schema: &Json) -> Option<&str> {
         // Of several the first that is not null is what a value becomes.
         Json::Array(names) => names.iter().filter_map(Json::as_str).find(|name| *name != "null"),
         _ => None,
-    }
-}
-
-fn one(value: Json, schema: &Json, depth: usize) -> Result<Json, String> {
-    if depth > DEPTH_MAX {
-        return Err(format!("values nest deeper than {DEPTH_MAX}"));
-    }
-    let Some(kind) = type_of(schema) else { return Ok(value) };
-    match kind {
-        "boolean" => boolean(value).and_then(|value| constrained(value, schema)),
-        "string" => Ok(text(value)?).and_then(|value| constrained(value, schema)),
-        "number" | "integer" => number(value, kind == "integer").and_then(|value| constrained(value, schema)),
-        "null" => match &value {
-            Json::Null => Ok(Json::Null),
-            Json::String(text) if text.is_empty() || text == "null" => Ok(Json::Null),
-            other => Err(format!("the value {other} should be null")),
-        },
-        "array" => array(value, schema, depth),
-        "object" => object(value, schema, depth),
-        other => Err(format!("`{other}` is not a type")),
     }
 }
 
@@ -87,28 +167,32 @@ fn number(value: Json, integer: bool) -> Result<Json, String> {
     text.parse::<f64>().ok().and_then(Number::from_f64).map(Json::Number).ok_or_else(shown)
 }
 
-/// Bounds, patterns and choices of a plain value, after it has its type.
-fn constrained(value: Json, schema: &Json) -> Result<Json, String> {
-    let Json::Object(members) = schema else { return Ok(value) };
-    let mut own: Map<String, Json> = members.clone();
-    own.remove("type");
-    if own.is_empty() {
-        return Ok(value);
-    }
-    // Numbers of constraints are often written in quotes, which the original accepts.
-    for keyword in
-        ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"]
-    {
-        if let Some(Json::String(text)) = own.get(keyword)
-            && let Ok(number) = serde_json::from_str::<Json>(text)
-        {
-            own.insert(keyword.to_owned(), number);
+impl Limits {
+    fn new(schema: &Json) -> Limits {
+        let Json::Object(members) = schema else { return Limits(None) };
+        let mut own: Map<String, Json> = members.clone();
+        own.remove("type");
+        if own.is_empty() {
+            return Limits(None);
         }
+        // Numbers of constraints are often written in quotes, which the original accepts.
+        for keyword in
+            ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"]
+        {
+            if let Some(Json::String(text)) = own.get(keyword)
+                && let Ok(number) = serde_json::from_str::<Json>(text)
+            {
+                own.insert(keyword.to_owned(), number);
+            }
+        }
+        Limits(JsonSchema::compile(&Json::Object(own)).ok())
     }
-    let Ok(schema) = JsonSchema::compile(&Json::Object(own)) else { return Ok(value) };
-    match schema.validate(&value).first() {
-        None => Ok(value),
-        Some(violation) => Err(violation.message.clone()),
+
+    fn check(&self, value: Json) -> Result<Json, String> {
+        match self.0.as_ref().and_then(|schema| schema.validate(&value).into_iter().next()) {
+            None => Ok(value),
+            Some(violation) => Err(violation.message),
+        }
     }
 }
 
@@ -119,93 +203,130 @@ fn count(schema: &Json, keyword: &str) -> Option<usize> {
     }
 }
 
-fn array(value: Json, schema: &Json, depth: usize) -> Result<Json, String> {
-    let items = match value {
-        Json::Array(items) => items,
-        single => vec![single],
-    };
-    let fail = |items: &[Json], keyword: &str| {
-        let shown = Json::Array(items.to_vec());
-        Err(format!(
-            "Error occurs while validating the structure of array : {shown}. Array violated the {keyword} constraint"
-        ))
-    };
-    if count(schema, "minItems").is_some_and(|min| items.len() < min) {
-        return fail(&items, "minItems");
-    }
-    if count(schema, "maxItems").is_some_and(|max| items.len() > max) {
-        return fail(&items, "maxItems");
-    }
-    let is_unique = matches!(schema.get("uniqueItems"), Some(Json::Bool(true)));
-    if is_unique && items.iter().enumerate().any(|(at, item)| items[..at].contains(item)) {
-        return fail(&items, "uniqueItems");
-    }
-    let additional = schema.get("additionalItems");
-    let shaped = match schema.get("items") {
-        Some(Json::Array(schemas)) => {
-            if additional == Some(&Json::Bool(false)) && items.len() > schemas.len() {
-                return Err(format!("Array : {} has more items than allowed in the schema", Json::Array(items)));
-            }
-            let rest = additional.filter(|schema| schema.is_object());
-            let shape = |(index, item): (usize, Json)| match schemas.get(index).or(rest) {
-                Some(schema) => one(item, schema, depth + 1),
-                None => Ok(item),
-            };
-            items.into_iter().enumerate().map(shape).collect::<Result<Vec<_>, _>>()?
+impl ArrayShape {
+    fn new(schema: &Json) -> ArrayShape {
+        let additional = schema.get("additionalItems");
+        let items = match schema.get("items") {
+            Some(Json::Array(schemas)) => Items::Listed {
+                first: schemas.iter().map(Shape::inner).collect(),
+                rest: additional.filter(|schema| schema.is_object()).map(Shape::inner),
+                is_closed: additional == Some(&Json::Bool(false)),
+            },
+            Some(schema) => Items::Each(Shape::inner(schema)),
+            None => Items::Any,
+        };
+        ArrayShape {
+            items_min: count(schema, "minItems"),
+            items_max: count(schema, "maxItems"),
+            is_unique: schema.get("uniqueItems") == Some(&Json::Bool(true)),
+            items,
         }
-        Some(schema) => items.into_iter().map(|item| one(item, schema, depth + 1)).collect::<Result<Vec<_>, _>>()?,
-        None => items,
-    };
-    Ok(Json::Array(shaped))
+    }
+
+    fn apply(&self, value: Json, depth: usize) -> Result<Json, String> {
+        let items = match value {
+            Json::Array(items) => items,
+            single => vec![single],
+        };
+        let violated = if self.items_min.is_some_and(|min| items.len() < min) {
+            Some("minItems")
+        } else if self.items_max.is_some_and(|max| items.len() > max) {
+            Some("maxItems")
+        } else if self.is_unique && items.iter().enumerate().any(|(at, item)| items[..at].contains(item)) {
+            Some("uniqueItems")
+        } else {
+            None
+        };
+        if let Some(keyword) = violated {
+            return Err(format!(
+                "Error occurs while validating the structure of array : {}. Array violated the {keyword} constraint",
+                Json::Array(items)
+            ));
+        }
+        let items = items.into_iter();
+        Ok(Json::Array(match &self.items {
+            Items::Any => items.collect(),
+            Items::Each(shape) => items.map(|item| shape.at_depth(item, depth + 1)).collect::<Result<_, _>>()?,
+            Items::Listed { first, is_closed: true, .. } if items.len() > first.len() => {
+                let shown = Json::Array(items.collect());
+                return Err(format!("Array : {shown} has more items than allowed in the schema"));
+            }
+            Items::Listed { first, rest, .. } => {
+                let shape = |(index, item)| match first.get(index).or(rest.as_ref()) {
+                    Some(shape) => shape.at_depth(item, depth + 1),
+                    None => Ok(item),
+                };
+                items.enumerate().map(shape).collect::<Result<_, _>>()?
+            }
+        }))
+    }
 }
 
-fn object(value: Json, schema: &Json, depth: usize) -> Result<Json, String> {
-    let Json::Object(mut members) = value else {
-        return Err(format!("Expected a JSON as input but found : {value}"));
-    };
-    if let Some(Json::Array(required)) = schema.get("required")
-        && required.iter().filter_map(Json::as_str).any(|name| !members.contains_key(name))
-    {
-        let shown = Json::Object(members);
-        return Err(format!(
-            "Input object : {shown} does not contains all the elements required in the schema : {schema}"
-        ));
-    }
-    if let Some(min) = count(schema, "minProperties").filter(|min| members.len() < *min) {
-        return Err(format!(
-            "Object violates the minimum number of properties constraint. Input object has less number of properties than allowed minimum {min}"
-        ));
-    }
-    if let Some(max) = count(schema, "maxProperties").filter(|max| members.len() > *max) {
-        return Err(format!(
-            "Object violates the maximum number of properties constraint. Input object has higher number of properties than allowed maximum {max}"
-        ));
-    }
-    let none = Map::new();
-    let named = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
-    let mut patterns = Vec::new();
-    for (pattern, schema) in schema.get("patternProperties").and_then(Json::as_object).unwrap_or(&none) {
-        let regex = Regex::new(pattern).map_err(|error| format!("the pattern `{pattern}` cannot be used: {error}"))?;
-        patterns.push((regex, schema));
-    }
-    let additional = schema.get("additionalProperties");
-    let is_named = |name: &str| named.contains_key(name) || patterns.iter().any(|(regex, _)| regex.is_match(name));
-    let forbidden = matches!(additional, Some(Json::Bool(false)))
-        || matches!(additional, Some(Json::String(text)) if text == "false");
-    if forbidden && members.keys().any(|name| !is_named(name)) {
-        let shown = Json::Object(members);
-        return Err(format!(
-            "Input object {shown} has additional properties than schema {schema} and additional properties are not allowed"
-        ));
-    }
-    for (name, value) in &mut members {
-        let matching = patterns.iter().filter(|(regex, _)| regex.is_match(name)).map(|(_, schema)| *schema);
-        let rest = additional.filter(|schema| schema.is_object() && !is_named(name));
-        for schema in named.get(name).into_iter().chain(matching).chain(rest) {
-            *value = one(value.take(), schema, depth + 1)?;
+impl ObjectShape {
+    fn new(schema: &Json) -> ObjectShape {
+        let members = |keyword: &str| schema.get(keyword).and_then(Json::as_object).into_iter().flatten();
+        let required = schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
+        let pattern = |(pattern, schema): (&String, &Json)| match Regex::new(pattern) {
+            Ok(regex) => Ok((regex, Shape::inner(schema))),
+            Err(error) => Err(format!("the pattern `{pattern}` cannot be used: {error}")),
+        };
+        let additional = schema.get("additionalProperties");
+        ObjectShape {
+            required: required.map(str::to_owned).collect(),
+            properties_min: count(schema, "minProperties"),
+            properties_max: count(schema, "maxProperties"),
+            named: members("properties").map(|(name, schema)| (name.clone(), Shape::inner(schema))).collect(),
+            patterns: members("patternProperties").map(pattern).collect(),
+            additional: additional.filter(|schema| schema.is_object()).map(Shape::inner),
+            is_closed: match additional {
+                Some(Json::Bool(allowed)) => !allowed,
+                Some(Json::String(text)) => text == "false",
+                _ => false,
+            },
+            text: schema.to_string(),
         }
     }
-    Ok(Json::Object(members))
+
+    fn apply(&self, value: Json, depth: usize) -> Result<Json, String> {
+        let Json::Object(mut members) = value else {
+            return Err(format!("Expected a JSON as input but found : {value}"));
+        };
+        if self.required.iter().any(|name| !members.contains_key(name)) {
+            return Err(format!(
+                "Input object : {} does not contains all the elements required in the schema : {}",
+                Json::Object(members),
+                self.text
+            ));
+        }
+        if let Some(min) = self.properties_min.filter(|min| members.len() < *min) {
+            return Err(format!(
+                "Object violates the minimum number of properties constraint. Input object has less number of properties than allowed minimum {min}"
+            ));
+        }
+        if let Some(max) = self.properties_max.filter(|max| members.len() > *max) {
+            return Err(format!(
+                "Object violates the maximum number of properties constraint. Input object has higher number of properties than allowed maximum {max}"
+            ));
+        }
+        let patterns = self.patterns.as_ref().map_err(String::clone)?;
+        let is_named =
+            |name: &str| self.named.contains_key(name) || patterns.iter().any(|(regex, _)| regex.is_match(name));
+        if self.is_closed && members.keys().any(|name| !is_named(name)) {
+            return Err(format!(
+                "Input object {} has additional properties than schema {} and additional properties are not allowed",
+                Json::Object(members),
+                self.text
+            ));
+        }
+        for (name, value) in &mut members {
+            let matching = patterns.iter().filter(|(regex, _)| regex.is_match(name)).map(|(_, shape)| shape);
+            let rest = self.additional.as_ref().filter(|_| !is_named(name));
+            for shape in self.named.get(name).into_iter().chain(matching).chain(rest) {
+                *value = shape.at_depth(value.take(), depth + 1)?;
+            }
+        }
+        Ok(Json::Object(members))
+    }
 }
 
 #[cfg(test)]
@@ -248,10 +369,22 @@ mod tests {
                 "\"4\"",
                 Err("numeric instance is lower than the required minimum (minimum: 5, found: 4)"),
             ),
+            (
+                r#"{"type": "object", "patternProperties": {"(": {"type": "number"}}}"#,
+                "7",
+                Err("Expected a JSON as input but found : 7"),
+            ),
+            (
+                r#"{"type": "object", "properties": {"a": {"type": "thing"}}, "minProperties": "1"}"#,
+                r#"{"b": 1}"#,
+                Ok(r#"{"b":1}"#),
+            ),
+            (r#"{"type": "array", "items": [{}], "additionalItems": false}"#, "[1]", Ok("[1]")),
             (r#"{"properties": {}}"#, "{}", Err("the JSON schema names no type")),
             ("true", "\"x\"", Ok("\"x\"")),
         ] {
-            let shaped = shaped(serde_json::from_str(value).unwrap(), &serde_json::from_str(schema).unwrap());
+            let shape = Shape::new(&serde_json::from_str(schema).unwrap());
+            let shaped = shape.apply(serde_json::from_str(value).unwrap());
             let shown = shaped.map(|value| value.to_string());
             assert_eq!(shown.as_deref().map_err(|error| &**error), expected, "{schema} {value}");
         }
