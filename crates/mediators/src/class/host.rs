@@ -3,7 +3,7 @@
 use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::{Form, MediaType, Scope, Value};
-use wasmi::{Caller, Engine, Error, Linker, Memory, StoreLimits};
+use wasmi::{Caller, Engine, Error, Linker, Memory, StoreLimits, TrapCode};
 
 use super::Setting;
 use crate::payload;
@@ -13,6 +13,18 @@ pub(super) const MODULE: &str = "penstock";
 
 /// Their names.
 pub(super) const FUNCTIONS: [&str; 5] = ["get", "set", "remove", "log", "fail"];
+
+/// What a call costs besides what it moves, in the fuel of instructions: about half a microsecond.
+const CALL_FUEL: u64 = 100;
+
+/// What a byte costs that is copied between a module and a message.
+const BYTE_FUEL: u64 = 1;
+
+/// What a byte of a payload costs more: it is written or parsed for every call.
+const PAYLOAD_BYTE_FUEL: u64 = 4;
+
+/// What a line in the log costs: it leaves the process.
+const LOG_FUEL: u64 = 10_000;
 
 /// What belongs to one message's instance.
 pub(super) struct Guest {
@@ -71,9 +83,11 @@ fn get(
     room: i32,
 ) -> Result<i32, Error> {
     let memory = memory(&caller)?;
-    let name = text(&memory, &caller, name, name_length)?;
-    let found = value(caller.data_mut(), Kind::of(kind)?, &name).map_err(failed)?;
+    let name = text(&memory, &mut caller, name, name_length)?;
+    let kind = Kind::of(kind)?;
+    let found = value(caller.data_mut(), kind, &name).map_err(failed)?;
     let Some(found) = found else { return Ok(-1) };
+    charge(&mut caller, moved(kind, found.len()))?;
     let room = usize::try_from(room).unwrap_or_default().min(found.len());
     let start = into as u32 as usize;
     let target = memory.data_mut(&mut caller).get_mut(start..start.saturating_add(room)).ok_or_else(outside)?;
@@ -91,10 +105,14 @@ fn set(
     value_length: i32,
 ) -> Result<(), Error> {
     let memory = memory(&caller)?;
-    let name = text(&memory, &caller, name, name_length)?;
-    let value = text(&memory, &caller, value, value_length)?;
+    let name = text(&memory, &mut caller, name, name_length)?;
+    let value = text(&memory, &mut caller, value, value_length)?;
+    let kind = Kind::of(kind)?;
+    if kind == Kind::Payload {
+        charge(&mut caller, moved(kind, value.len()))?;
+    }
     let exchange = &mut caller.data_mut().exchange;
-    match Kind::of(kind)? {
+    match kind {
         Kind::Payload => set_payload(exchange, &name, value).map_err(failed)?,
         Kind::Scoped(scope) => exchange.set_property(scope, &name, Value::string(value)),
         Kind::Variable => exchange.message.variables.set(name.as_str(), Value::string(value)),
@@ -106,7 +124,7 @@ fn set(
 /// `remove(kind, name, name_length)`
 fn remove(mut caller: Caller<'_, Guest>, kind: i32, name: i32, name_length: i32) -> Result<(), Error> {
     let memory = memory(&caller)?;
-    let name = text(&memory, &caller, name, name_length)?;
+    let name = text(&memory, &mut caller, name, name_length)?;
     let exchange = &mut caller.data_mut().exchange;
     match Kind::of(kind)? {
         Kind::Scoped(scope) => exchange.remove_property(scope, &name),
@@ -116,10 +134,22 @@ fn remove(mut caller: Caller<'_, Guest>, kind: i32, name: i32, name_length: i32)
     Ok(())
 }
 
+/// What a value costs that is given to a module, or a payload that it sets.
+fn moved(kind: Kind, bytes: usize) -> u64 {
+    bytes as u64 * if kind == Kind::Payload { PAYLOAD_BYTE_FUEL } else { BYTE_FUEL }
+}
+
+/// Takes fuel for work that is done for a module.
+fn charge(caller: &mut Caller<'_, Guest>, fuel: u64) -> Result<(), Error> {
+    let left = caller.get_fuel()?.checked_sub(fuel).ok_or(TrapCode::OutOfFuel)?;
+    caller.set_fuel(left)
+}
+
 /// `log(level, text, length)`: 0 is an error, 1 a warning, 2 information, 3 detail.
 fn log(mut caller: Caller<'_, Guest>, level: i32, at: i32, length: i32) -> Result<(), Error> {
+    charge(&mut caller, LOG_FUEL)?;
     let memory = memory(&caller)?;
-    let text = text(&memory, &caller, at, length)?;
+    let text = text(&memory, &mut caller, at, length)?;
     let level = match level {
         0 => Level::Error,
         1 => Level::Warn,
@@ -133,7 +163,7 @@ fn log(mut caller: Caller<'_, Guest>, level: i32, at: i32, length: i32) -> Resul
 /// `fail(text, length)`: what the fault says that the class ends with.
 fn fail(mut caller: Caller<'_, Guest>, at: i32, length: i32) -> Result<(), Error> {
     let memory = memory(&caller)?;
-    let text = text(&memory, &caller, at, length)?;
+    let text = text(&memory, &mut caller, at, length)?;
     caller.data_mut().failure = Some(text);
     Ok(())
 }
@@ -145,9 +175,11 @@ fn memory(caller: &Caller<'_, Guest>) -> Result<Memory, Error> {
         .ok_or_else(|| Error::new("the module exports no memory called `memory`"))
 }
 
-fn text(memory: &Memory, caller: &Caller<'_, Guest>, at: i32, length: i32) -> Result<String, Error> {
+/// A text of the module's memory. Its call and its length are paid for here.
+fn text(memory: &Memory, caller: &mut Caller<'_, Guest>, at: i32, length: i32) -> Result<String, Error> {
     let (start, length) = (at as u32 as usize, length as u32 as usize);
-    let bytes = memory.data(caller).get(start..start.saturating_add(length)).ok_or_else(outside)?;
+    charge(caller, CALL_FUEL + length as u64 * BYTE_FUEL)?;
+    let bytes = memory.data(&*caller).get(start..start.saturating_add(length)).ok_or_else(outside)?;
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 

@@ -9,7 +9,7 @@ use super::Properties;
 use super::host::{self, Guest};
 
 /// What a module may do for one message, in the engine's units: about a tenth of a second. The core does nothing else
-/// meanwhile.
+/// meanwhile. What is done for the module costs of it too (`host.rs`).
 const FUEL: u64 = 20_000_000;
 
 /// Memory of an instance: a few times the largest message that should be read whole.
