@@ -6,6 +6,7 @@
 mod csv;
 mod input;
 mod output;
+mod properties;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::payload;
 use crate::script::Embedded;
+use properties::Wanted;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "datamapper", compile };
@@ -32,7 +34,7 @@ struct DataMapper {
 }
 
 enum Mapping {
-    Script(Embedded),
+    Script(Embedded, Wanted),
     /// What it needs is defined nowhere, or is no JavaScript: a fault when a message gets here.
     Broken(String),
 }
@@ -86,7 +88,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let mapping = match missing {
         Some(why) => Mapping::Broken(why),
         None => match script(&config, &title(&input), el) {
-            Ok(script) => Mapping::Script(script),
+            Ok(script) => Mapping::Script(script, Wanted::of(&config)),
             Err(why) => {
                 cx.warn(el.attribute_place("config"), format!("the mapping is not valid JavaScript: {why}"));
                 Mapping::Broken(format!("the mapping is not valid JavaScript: {why}"))
@@ -149,8 +151,8 @@ fn mapping_function(text: &str) -> Option<&str> {
 
 impl DataMapper {
     fn map(&self, exchange: &mut Exchange) -> Result<Json, Fault> {
-        let script = match &self.mapping {
-            Mapping::Script(script) => script,
+        let (script, wanted) = match &self.mapping {
+            Mapping::Script(script, wanted) => (script, wanted),
             Mapping::Broken(why) => return Err(Fault::new(why.as_str())),
         };
         let (form, schema) = &self.input;
@@ -168,7 +170,7 @@ impl DataMapper {
         };
         let given = Json::Object(Map::from_iter([
             ("input".to_owned(), input),
-            ("properties".to_owned(), properties(exchange)),
+            ("properties".to_owned(), wanted.values(exchange)),
         ]));
         exchange.message.properties.set(IN, Value::string(given.to_string()));
         let outcome = script.run(exchange);
@@ -211,34 +213,6 @@ impl DataMapper {
         }
         Ok(())
     }
-}
-
-/// What a mapping reads as `DM_PROPERTIES.SCOPE.NAME`.
-fn properties(exchange: &Exchange) -> Json {
-    let message = &exchange.message;
-    let scope = |properties: &penstock_message::Properties| {
-        let members =
-            properties.iter().map(|(name, value)| (name.to_owned(), Json::String(value.to_text().into_owned())));
-        Json::Object(members.collect())
-    };
-    let headers = message.headers.iter().map(|(name, value)| {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (text(name), Json::String(text(value)))
-    });
-    let functions = exchange.functions.last().map(|scope| scope.parameters.as_slice()).unwrap_or_default();
-    let functions =
-        functions.iter().map(|(name, value)| (name.to_string(), Json::String(value.to_text().into_owned())));
-    let default = scope(&message.properties);
-    Json::Object(Map::from_iter([
-        ("DEFAULT".to_owned(), default.clone()),
-        ("SYNAPSE".to_owned(), default),
-        ("AXIS2".to_owned(), scope(&message.axis2)),
-        ("AXIS2_CLIENT".to_owned(), scope(&message.axis2_client)),
-        ("OPERATION".to_owned(), scope(&message.operation)),
-        ("TRANSPORT".to_owned(), Json::Object(headers.collect())),
-        ("FUNCTION".to_owned(), Json::Object(functions.collect())),
-        ("VARIABLE".to_owned(), scope(&message.variables)),
-    ]))
 }
 
 impl Mediator for DataMapper {
