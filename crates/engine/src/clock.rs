@@ -1,15 +1,48 @@
 //! The time of day as text, and identifiers.
 
 use std::cell::Cell;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// `SYSTEM_DATE`, with a `SimpleDateFormat` pattern or as `yyyy-MM-dd'T'HH:mm:ss.SSSZ` in UTC.
+/// `SYSTEM_TIME`: milliseconds since 1970.
+pub fn epoch_ms() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()
+}
+
+/// What Java writes of a date when nobody says how (English, United States).
+const JAVA_DEFAULT: &str = "M/d/yy, h:mm a";
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// From the day of the week that 1 January 1970 was.
+const WEEKDAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
+
+/// The first letters of a name, or the whole of it when the pattern has four letters.
+fn name_of(name: &'static str, width: usize) -> &'static str {
+    if width < 4 { &name[..3] } else { name }
+}
+
+/// `SYSTEM_DATE` in UTC, with a `SimpleDateFormat` pattern or without one.
 pub fn system_date(pattern: Option<&str>) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    formatted(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), pattern.unwrap_or(JAVA_DEFAULT))
+}
+
+fn formatted(now: Duration, pattern: &str) -> String {
     let (days, seconds) = ((now.as_secs() / 86_400) as i64, now.as_secs() % 86_400);
     let (year, month, day) = civil(days);
     let mut out = String::new();
-    let mut letters = pattern.unwrap_or("yyyy-MM-dd'T'HH:mm:ss.SSSZ").chars().peekable();
+    let mut letters = pattern.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter == '\'' {
             let mut any = false;
@@ -32,7 +65,17 @@ pub fn system_date(pattern: Option<&str>) -> String {
         let number = match letter {
             'y' | 'u' if width == 2 => year.rem_euclid(100),
             'y' | 'u' => year,
-            'M' => i64::from(month),
+            'M' | 'L' if width > 2 => {
+                out.push_str(name_of(MONTHS[(month as usize - 1) % 12], width));
+                continue;
+            }
+            'E' => {
+                out.push_str(name_of(WEEKDAYS[days.rem_euclid(7) as usize], width));
+                continue;
+            }
+            'M' | 'L' => i64::from(month),
+            'k' => ((seconds / 3600 + 23) % 24 + 1) as i64,
+            'K' => (seconds / 3600 % 12) as i64,
             'd' => i64::from(day),
             'H' => (seconds / 3600) as i64,
             'h' => ((seconds / 3600 + 11) % 12 + 1) as i64,
@@ -149,8 +192,15 @@ mod tests {
 
     #[test]
     fn patterns_of_simple_date_format() {
-        let text = system_date(Some("yyyy'y''T'MM"));
-        assert_eq!(text.len(), "2026yT11".len(), "{text}");
+        for (seconds, pattern, expected) in [
+            (1_774_000_000, JAVA_DEFAULT, "3/20/26, 9:46 AM"),
+            (1_774_000_000, "yyyy-MM-dd'T'HH:mm:ss.SSSZ", "2026-03-20T09:46:40.000+0000"),
+            (1_774_000_000, "yyyy'y''T'MM", "2026yT03"),
+            (1_774_000_000, "EEE, d MMM yyyy", "Fri, 20 Mar 2026"),
+            (0, "EEEE, MMMM ''yy kk KK", "Thursday, January '70 24 00"),
+        ] {
+            assert_eq!(formatted(Duration::from_secs(seconds), pattern), expected);
+        }
     }
 
     #[test]

@@ -152,7 +152,8 @@ impl Exchange {
                     document.namespace(payload)
                 }))
             }
-            "SYSTEM_TIME" | "SYSTEM_DATE" => Some(Value::string(crate::clock::system_date(None))),
+            "SYSTEM_DATE" => Some(Value::string(crate::clock::system_date(None))),
+            "SYSTEM_TIME" => Some(Value::string(crate::clock::epoch_ms().to_string())),
             "RESPONSE" if self.direction == Direction::Response => Some(Value::Boolean(true)),
             "REST_FULL_REQUEST_PATH" => Some(Value::string(self.client.line.target())),
             "REST_METHOD" => Some(Value::string(self.client.line.method.as_str())),

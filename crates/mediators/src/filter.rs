@@ -55,6 +55,7 @@ impl Mediator for Filter {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let holds = match &self.condition {
             Condition::True(condition) => condition.early_truth(exchange)?,
+            Condition::Matches(source, _) if source.is_absent(exchange) => Some(false),
             Condition::Matches(source, regex) => source.first_text(exchange)?.map(|text| regex.is_match(&text)),
         };
         let Some(holds) = holds else { return Ok(Flow::Pull) };

@@ -121,12 +121,8 @@ impl Log {
         for (name, printed) in &self.properties {
             let value = match printed {
                 Printed::Constant(text) => text.to_string(),
-                Printed::Computed(expression) => match expression.text_if_any(exchange)? {
-                    Some(text) => text,
-                    // The original prints what Java prints for an absent property, and nothing for a path without a match.
-                    None if expression.text.starts_with("get-property") => "null".to_owned(),
-                    None => String::new(),
-                },
+                // The original prints what Java prints for an absent property, and nothing for a path without a match.
+                Printed::Computed(expression) => expression.text_if_any(exchange)?.unwrap_or_else(|| "null".to_owned()),
             };
             line.add(&format!("{name} = {value}"));
         }

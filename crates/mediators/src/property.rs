@@ -1,8 +1,6 @@
 //! `<property>` and `<propertyGroup>`: sets or removes properties of any scope.
 
-use std::sync::Arc;
-
-use penstock_compile::{Compiler, Element, MediatorKind};
+use penstock_compile::{Compiler, Element, MediatorKind, Text};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{Scope, Value};
 use regex::Regex;
@@ -16,7 +14,8 @@ pub const GROUP: MediatorKind = MediatorKind { name: "propertyGroup", compile: c
 
 struct Property {
     scope: Scope,
-    name: Arc<str>,
+    /// Often computed when properties are set in a loop: `{fn:concat('item_', $ctx:index)}`.
+    name: Text,
     action: Action,
 }
 
@@ -30,7 +29,8 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 }
 
 fn property(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Property> {
-    let name: Arc<str> = el.required(cx, "name")?.into();
+    let name = el.required(cx, "name")?;
+    let name = Text::compile(cx, el, name, el.attribute_place("name"))?;
     let scope = scope(el, cx)?;
     if el.attribute("action") == Some("remove") {
         // What was to be set is often left in place when an action becomes `remove`.
@@ -82,7 +82,7 @@ fn scope(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Scope> {
 fn pattern(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<(Regex, usize)>> {
     let group = el.attribute("group").and_then(|group| group.trim().parse().ok()).unwrap_or(0);
     let Some(pattern) = el.attribute("pattern") else { return Some(None) };
-    match Regex::new(pattern) {
+    match whole(pattern) {
         Ok(regex) => Some(Some((regex, group))),
         Err(error) => {
             cx.error(
@@ -94,37 +94,52 @@ fn pattern(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<(Regex, usi
     }
 }
 
+/// The expression for a text as a whole.
+fn whole(pattern: &str) -> Result<Regex, regex::Error> {
+    Regex::new(&format!("^(?:{pattern})$"))
+}
+
 impl Property {
     fn apply(&self, exchange: &mut Exchange) -> Result<(), Fault> {
+        let name = self.name.text(exchange)?;
         let Action::Set { source, declared, pattern } = &self.action else {
-            exchange.remove_property(self.scope, &self.name);
+            exchange.remove_property(self.scope, &name);
             return Ok(());
         };
-        let value = match (declared, pattern) {
-            (Type::Xml | Type::Json, None) => {
-                source.value(exchange)?.map(|value| declared.coerce(value)).transpose()?
-            }
-            // An element inside stays one, whatever type stands beside it.
-            (_, None) if matches!(source, Source::Constant(_)) => source.value(exchange)?,
-            (_, pattern) => match source.text(exchange)? {
-                None => None,
-                Some(text) => Some(declared.coerce(Value::string(matched(pattern.as_ref(), text)))?),
+        match value(source, *declared, pattern.as_ref(), exchange)? {
+            Some(value) => exchange.set_property(self.scope, &name, value),
+            // What is not there changes nothing in this scope, is an empty header, and unsets elsewhere.
+            None => match self.scope {
+                Scope::Default => {}
+                Scope::Transport => exchange.set_property(self.scope, &name, Value::string("")),
+                _ => exchange.remove_property(self.scope, &name),
             },
-        };
-        match value {
-            Some(value) => exchange.set_property(self.scope, &self.name, value),
-            // Nothing was found: the property is empty afterwards, it does not keep what it was.
-            None => exchange.remove_property(self.scope, &self.name),
         }
         Ok(())
     }
 }
 
-/// The group of the first match; the whole text when nothing matches.
+fn value(
+    source: &Source,
+    declared: Type,
+    pattern: Option<&(Regex, usize)>,
+    exchange: &mut Exchange,
+) -> Result<Option<Value>, Fault> {
+    match declared {
+        // An element inside stays one, whatever type stands beside it.
+        _ if matches!(source, Source::Constant(value) if !matches!(value, Value::String(_))) => source.value(exchange),
+        Type::Xml | Type::Json => source.value(exchange)?.map(|value| declared.coerce(value)).transpose(),
+        Type::String => Ok(source.text(exchange)?.map(|text| Value::string(matched(pattern, text)))),
+        // Numbers are required; what is not there is not true.
+        _ => declared.coerce(Value::string(source.text(exchange)?.unwrap_or_default())).map(Some),
+    }
+}
+
+/// A group of the whole text's match; nothing when the text as a whole does not match.
 fn matched(pattern: Option<&(Regex, usize)>, text: String) -> String {
     let Some((regex, group)) = pattern else { return text };
-    let found = regex.captures(&text).and_then(|captures| captures.get(*group)).map(|found| found.as_str().to_owned());
-    found.unwrap_or(text)
+    let found = regex.captures(&text).and_then(|captures| captures.get(*group));
+    found.map(|found| found.as_str().to_owned()).unwrap_or_default()
 }
 
 impl Mediator for Property {
@@ -135,8 +150,8 @@ impl Mediator for Property {
 
     fn needs(&self) -> Needs {
         match &self.action {
-            Action::Set { source, .. } => source.needs(),
-            Action::Remove => Needs::Nothing,
+            Action::Set { source, .. } => source.needs().max(self.name.needs()),
+            Action::Remove => self.name.needs(),
         }
     }
 }
@@ -167,5 +182,24 @@ impl Mediator for Group {
         // reading the whole first keeps every property evaluated once.
         let strongest = self.properties.iter().map(Mediator::needs).max().unwrap_or_default();
         if strongest == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_texts() {
+        for (pattern, group, text, expected) in [
+            ("a(b+)c", 1, "abbc", "bb"),
+            ("a(b+)c", 0, "abbc", "abbc"),
+            ("a(b+)c", 2, "abbc", ""),
+            ("b", 0, "abbc", ""),
+            ("a|abbc", 0, "abbc", "abbc"),
+        ] {
+            let pattern = (whole(pattern).unwrap(), group);
+            assert_eq!(matched(Some(&pattern), text.to_owned()), expected, "{text}");
+        }
     }
 }

@@ -38,6 +38,9 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 
 impl Mediator for Switch {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        if self.source.is_absent(exchange) {
+            return Ok(self.default.map_or(Flow::Next, Flow::Enter));
+        }
         let Some(text) = self.source.first_text(exchange)? else { return Ok(Flow::Pull) };
         let found = self.cases.iter().find(|(regex, _)| regex.is_match(&text)).map(|(_, sequence)| *sequence);
         Ok(found.or(self.default).map_or(Flow::Next, Flow::Enter))

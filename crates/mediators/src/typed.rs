@@ -78,13 +78,22 @@ impl Type {
                 Value::Xml(document, nodes) => Value::Json(Arc::new(xml_to_json(&document, &nodes)?)),
                 other => {
                     let text = other.to_text();
-                    let json = serde_json::from_str(text.trim())
-                        .map_err(|error| Fault::new(format!("`{text}` is not JSON: {error}")))?;
+                    let json =
+                        json_of_text(&text).map_err(|error| Fault::new(format!("`{text}` is not JSON: {error}")))?;
                     Value::Json(Arc::new(json))
                 }
             },
         })
     }
+}
+
+/// Text as JSON. As in the original, text that is none is a string when it would be one in quotes, and no text is null.
+fn json_of_text(text: &str) -> Result<serde_json::Value, serde_json::Error> {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Ok(serde_json::Value::Null);
+    }
+    serde_json::from_str(trimmed).or_else(|error| serde_json::from_str(&format!("\"{text}\"")).map_err(|_| error))
 }
 
 /// Nodes as the mapping writes them in JSON.
@@ -147,7 +156,7 @@ impl Source {
         }
     }
 
-    /// The value as text; `None` when an expression finds nothing.
+    /// The value as text; `None` for a property that is not there.
     pub fn text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         match self {
             Source::Expression(expression) => expression.text_if_any(exchange),
@@ -190,7 +199,10 @@ mod tests {
             ("DOUBLE", "2", Some("2.0")),
             ("DOUBLE", "two", None),
             ("JSON", r#"{"a": 1.50}"#, Some(r#"{"a":1.50}"#)),
-            ("JSON", "{", None),
+            ("JSON", "two words", Some("two words")),
+            ("JSON", "{", Some("{")),
+            ("JSON", "{\"a\"", None),
+            ("JSON", "", Some("null")),
         ] {
             let coerced = Type::parse(name).unwrap().coerce(Value::string(text));
             assert_eq!(coerced.ok().map(|value| value.to_text().into_owned()).as_deref(), expected, "{name} {text}");

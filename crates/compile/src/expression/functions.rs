@@ -66,7 +66,7 @@ fn failure(name: &str, why: &str) -> XPathError {
 }
 
 fn get_property(exchange: &mut Exchange, scope: &str, name: &str, format: Option<&str>) -> Option<Value> {
-    if let (Some(format), "SYSTEM_DATE" | "SYSTEM_TIME") = (format, name) {
+    if let (Some(format), "SYSTEM_DATE") = (format, name) {
         return Some(Value::string(clock::system_date(Some(format))));
     }
     exchange.property(Scope::parse(scope)?, name)

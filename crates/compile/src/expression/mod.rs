@@ -82,6 +82,11 @@ impl Expression {
         }
     }
 
+    /// Whether it is a JSONPath or a Synapse expression.
+    pub fn is_json(&self) -> bool {
+        matches!(&*self.kind, Kind::Json(_) | Kind::Synapse(..))
+    }
+
     /// The value. `None` when a path finds nothing.
     pub fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
         match &*self.kind {
@@ -97,14 +102,14 @@ impl Expression {
         Ok(self.text_if_any(exchange)?.unwrap_or_default())
     }
 
-    /// The value as text; `None` when a path finds nothing.
+    /// The value as text; `None` for a property that is not there. A path that finds nothing is empty text.
     pub fn text_if_any(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         match &*self.kind {
             Kind::XPath(expression) => expression.text(exchange),
             Kind::Property(property) => Ok(property.text(exchange)),
             Kind::Json(expression) => expression.text(exchange),
             Kind::Synapse(expression, paths) => {
-                Ok(logged(expression, paths, exchange, SynapseExpression::evaluate_text))
+                Ok(Some(logged(expression, paths, exchange, SynapseExpression::evaluate_text).unwrap_or_default()))
             }
         }
     }
@@ -127,6 +132,11 @@ impl Expression {
             Reading::Tree if self.must_wait(exchange) => Ok(None),
             Reading::Tree => expression.first_text(exchange).map(Some),
         }
+    }
+
+    /// Whether it is a property that is not there. Nothing matches that, not even what matches empty text.
+    pub fn is_absent(&self, exchange: &mut Exchange) -> bool {
+        matches!(&*self.kind, Kind::Property(property) if property.text(exchange).is_none())
     }
 
     /// As [`Expression::truth`], from as much of the body as it takes.

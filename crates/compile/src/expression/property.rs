@@ -6,7 +6,7 @@ use std::sync::Arc;
 use penstock_engine::Exchange;
 use penstock_message::{Scope, Value};
 
-use super::xpath::{FROM_PAYLOAD, node_text};
+use super::xpath::{FROM_PAYLOAD, nodes_text};
 
 /// A property by scope and name.
 pub(super) struct PropertyExpression {
@@ -28,10 +28,23 @@ impl PropertyExpression {
     }
 
     pub(super) fn text(&self, exchange: &mut Exchange) -> Option<String> {
-        Some(match self.value(exchange)? {
-            Value::Xml(document, nodes) => nodes.iter().map(|node| node_text(&document, *node)).collect(),
-            other => other.to_text().into_owned(),
+        Some(match self.value(exchange) {
+            Some(Value::Xml(document, nodes)) => nodes_text(&document, &nodes),
+            Some(other) => other.to_text().into_owned(),
+            None if self.never_absent() => String::new(),
+            None => return None,
         })
+    }
+
+    /// What the original answers with empty text when there is none.
+    fn never_absent(&self) -> bool {
+        match self.scope {
+            Scope::Default => {
+                matches!(&*self.name, "To" | "From" | "Action" | "FaultTo" | "ReplyTo" | "RelatesTo" | "MessageID")
+            }
+            Scope::System | Scope::Environment | Scope::Registry => true,
+            _ => false,
+        }
     }
 
     /// XPath's effective boolean value of a property.

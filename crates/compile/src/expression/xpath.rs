@@ -28,6 +28,8 @@ pub(super) struct XPathExpression {
     compiled: XPath,
     needs: Needs,
     text: Arc<str>,
+    /// It is a property and nothing else, so that it may be absent, which is not the same as empty.
+    is_property: bool,
     /// The same, answered from the bytes as they arrive, where the expression allows it.
     text_stream: Option<Stream>,
     truth_stream: Option<Stream>,
@@ -81,7 +83,8 @@ impl XPathExpression {
                 let needs = if touches_body(&compiled, text) { Needs::Whole } else { Needs::Nothing };
                 let stream = |want| if needs == Needs::Nothing { None } else { Stream::compile(&compiled, want).ok() };
                 let (text_stream, truth_stream) = (stream(Want::Text), stream(Want::Boolean));
-                Some(XPathExpression { compiled, needs, text: text.into(), text_stream, truth_stream })
+                let is_property = is_property(text);
+                Some(XPathExpression { compiled, needs, text: text.into(), is_property, text_stream, truth_stream })
             }
             Err(error) => {
                 let mut at = at.clone();
@@ -113,18 +116,20 @@ impl XPathExpression {
         })
     }
 
-    /// The value as text, the way the original makes it: of elements their own text, or their XML
-    /// when they have none; several nodes one after another.
+    /// The value as text, the way the original makes it: see [`node_text`] for one node and [`nodes_text`] for several.
+    /// `None` for a property that is not there; a path that finds nothing is empty text.
     pub(super) fn text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         self.with(exchange, |sequence, session| {
+            let alone = sequence.len() == 1;
             let mut text = String::new();
             for item in sequence.iter() {
                 match item {
-                    ItemRef::Node(node) => text.push_str(&node_text(session.document_of(node), node.id)),
+                    ItemRef::Node(node) if alone => text = node_text(session.document_of(node), node.id),
+                    ItemRef::Node(node) => push_listed(&mut text, session.document_of(node), node.id),
                     ItemRef::Atomic(atomic) => text.push_str(&atomic_value(atomic).to_text()),
                 }
             }
-            Ok((!sequence.is_empty()).then_some(text))
+            Ok((!sequence.is_empty() || !self.is_property).then_some(text))
         })
     }
 
@@ -257,21 +262,61 @@ fn atomic_value(atomic: &Atomic) -> Value {
     }
 }
 
-/// A node's text as the original reads it.
+/// Whether a text is `$ctx:name`, `get-property(…)` or the like from end to end. `$url:name` is never absent.
+fn is_property(text: &str) -> bool {
+    let text = text.trim();
+    match text.strip_prefix("get-property(") {
+        Some(rest) => rest.find(')').is_some_and(|end| end + 1 == rest.len()),
+        None => text.starts_with('$') && text.contains(':') && !text.starts_with("$url:") && !text.contains('/'),
+    }
+}
+
+/// The text of a list of nodes.
+pub(super) fn nodes_text(document: &Document, nodes: &[NodeId]) -> String {
+    match nodes {
+        [node] => node_text(document, *node),
+        several => {
+            let mut text = String::new();
+            for node in several {
+                push_listed(&mut text, document, *node);
+            }
+            text
+        }
+    }
+}
+
+/// One of several nodes: elements stay XML, with the white space around their own text left out.
+fn push_listed(out: &mut String, document: &Document, node: NodeId) {
+    if document.kind(node) != NodeKind::Element {
+        out.push_str(&node_text(document, node));
+        return;
+    }
+    let (own, xml) = (own_text(document, node), to_xml(document, node));
+    match own.trim() {
+        "" => out.push_str(&xml),
+        trimmed if trimmed.len() == own.len() => out.push_str(&xml),
+        trimmed => out.push_str(&xml.replace(&own, trimmed)),
+    }
+}
+
+/// The text that stands directly in an element.
+fn own_text(document: &Document, node: NodeId) -> String {
+    let own = document.children(node).filter(|child| document.kind(*child) == NodeKind::Text);
+    own.map(|child| document.text(child)).collect()
+}
+
+fn to_xml(document: &Document, node: NodeId) -> String {
+    let mut xml = Vec::new();
+    penstock_message::write_fragment(&mut xml, document, node);
+    String::from_utf8_lossy(&xml).into_owned()
+}
+
+/// A node's text as the original reads it: of an element its own text, or its XML when it has none.
 pub(super) fn node_text(document: &Document, node: NodeId) -> String {
     match document.kind(node) {
         NodeKind::Element => {
-            let own = document.children(node).filter(|child| document.kind(*child) == NodeKind::Text);
-            let text: String = own.map(|child| document.text(child)).collect();
-            if !text.trim().is_empty() {
-                return text;
-            }
-            if document.first_child(node).is_none() {
-                return String::new();
-            }
-            let mut xml = Vec::new();
-            penstock_message::write_fragment(&mut xml, document, node);
-            String::from_utf8_lossy(&xml).into_owned()
+            let text = own_text(document, node);
+            if text.trim().is_empty() { to_xml(document, node) } else { text }
         }
         NodeKind::Document => match document.root_element() {
             Some(root) => node_text(document, root),

@@ -31,6 +31,7 @@ pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, att
     match (&given.value, media) {
         // Nothing at all would make the whole body no JSON any more.
         (GivenValue::Nothing, Media::Json) if !quoted => out.push_str("null"),
+        (GivenValue::Text(text), Media::Json) if !quoted && text.is_empty() => out.push_str("null"),
         (GivenValue::Nothing, _) => {}
         (GivenValue::Text(text), Media::Text) => out.push_str(text),
         (GivenValue::Json(json, raw), Media::Text) => out.push_str(&json_text(json, raw.as_deref())),
