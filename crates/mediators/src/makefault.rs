@@ -78,7 +78,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     }
     Some(Box::new(MakeFault {
         version,
-        response: el.flag("response", false),
+        response: el.flag("response", true),
         code,
         reason,
         node: el.child_text("node"),
@@ -122,19 +122,19 @@ impl MakeFault {
         let namespace = soap.namespace();
         if soap == SoapVersion::None {
             builder.start_element("", "Exception", "");
-            builder.text(&reason);
-            if !detail.is_empty() {
-                insert(&mut builder, &detail);
-            }
+            // The text is that of the detail or, without one, the reason; elements of a detail have no place here.
+            let is_text = self.detail_source.is_some() || matches!(detail[..], [Content::Text(_)]);
+            builder.text(if is_text { crate::tree::text_of(&detail) } else { reason }.as_str());
             builder.end_element();
             return Ok(builder.finish());
         }
         builder.start_element(SOAP_PREFIX, "Envelope", namespace);
         builder.start_element(SOAP_PREFIX, "Body", namespace);
         builder.start_element(SOAP_PREFIX, "Fault", namespace);
-        let code = self.code_text(exchange, &mut builder, soap)?;
         if soap == SoapVersion::Soap11 {
-            leaf(&mut builder, "", "faultcode", "", &code);
+            builder.start_element("", "faultcode", "");
+            self.put_code(exchange, &mut builder, soap)?;
+            builder.end_element();
             leaf(&mut builder, "", "faultstring", "", &reason);
             if let Some(role) = self.role.as_ref().or(self.node.as_ref()) {
                 leaf(&mut builder, "", "faultactor", "", role);
@@ -146,11 +146,13 @@ impl MakeFault {
             }
         } else {
             builder.start_element(SOAP_PREFIX, "Code", namespace);
-            leaf(&mut builder, SOAP_PREFIX, "Value", namespace, &code);
+            builder.start_element(SOAP_PREFIX, "Value", namespace);
+            self.put_code(exchange, &mut builder, soap)?;
+            builder.end_element();
             builder.end_element();
             builder.start_element(SOAP_PREFIX, "Reason", namespace);
             builder.start_element(SOAP_PREFIX, "Text", namespace);
-            builder.attribute("xml", "lang", XML_NAMESPACE, "en-US");
+            builder.attribute("xml", "lang", XML_NAMESPACE, "en");
             builder.text(&reason);
             builder.end_element();
             builder.end_element();
@@ -169,30 +171,21 @@ impl MakeFault {
         Ok(builder.finish())
     }
 
-    /// The code as text; its prefix is declared on the fault.
-    fn code_text(
-        &self,
-        exchange: &mut Exchange,
-        builder: &mut TreeBuilder,
-        soap: SoapVersion,
-    ) -> Result<String, Fault> {
+    /// Writes the code into the open element, with the declaration of its prefix.
+    fn put_code(&self, exchange: &mut Exchange, builder: &mut TreeBuilder, soap: SoapVersion) -> Result<(), Fault> {
         match &self.code {
-            None => Ok(format!("{SOAP_PREFIX}:{}", if soap == SoapVersion::Soap12 { "Receiver" } else { "Server" })),
-            Some(Code::Computed(source)) => Ok(source.text(exchange)?.unwrap_or_default()),
+            None => builder
+                .text(&format!("{SOAP_PREFIX}:{}", if soap == SoapVersion::Soap12 { "Receiver" } else { "Server" })),
+            Some(Code::Computed(source)) => builder.text(&source.text(exchange)?.unwrap_or_default()),
+            Some(Code::Known { local, prefix, .. }) if prefix.is_empty() => builder.text(local),
             Some(Code::Known { local, namespace, prefix }) => {
-                let of_soap = [SoapVersion::Soap11, SoapVersion::Soap12]
-                    .map(SoapVersion::namespace)
-                    .contains(&namespace.as_str());
-                if of_soap {
-                    return Ok(format!("{SOAP_PREFIX}:{local}"));
+                if prefix != SOAP_PREFIX || namespace != soap.namespace() {
+                    builder.declare_namespace(prefix, namespace);
                 }
-                if prefix.is_empty() {
-                    return Ok(local.clone());
-                }
-                builder.declare_namespace(prefix, namespace);
-                Ok(format!("{prefix}:{local}"))
+                builder.text(&format!("{prefix}:{local}"));
             }
         }
+        Ok(())
     }
 }
 
