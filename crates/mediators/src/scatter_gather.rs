@@ -25,8 +25,11 @@ struct Inner {
     parallel: bool,
     expression: Expression,
     condition: Option<Expression>,
+    /// As soon as so many answered, the rest is not waited for.
     min: Option<Template>,
     max: Option<Template>,
+    /// With a limit in time, what is there then is enough.
+    fewer_will_do: bool,
     output: Output,
 }
 
@@ -40,7 +43,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let expression = cx.required_expression(&aggregation, expression_name)?;
     let condition = cx.expression(&aggregation, "condition");
     // Each branch has the time its endpoints have.
-    aggregation.attribute("timeout");
+    let fewer_will_do = aggregation.attribute("timeout").is_some();
     let min = count(&aggregation, cx, "min-messages")?;
     let max = count(&aggregation, cx, "max-messages")?;
     aggregation.finish(cx);
@@ -58,7 +61,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let output = Output::compile(el, cx)?;
     let parallel = el.flag("parallel-execution", true);
     Some(Box::new(ScatterGather {
-        inner: Arc::new(Inner { sequences, parallel, expression, condition, min, max, output }),
+        inner: Arc::new(Inner { sequences, parallel, expression, condition, min, max, fewer_will_do, output }),
     }))
 }
 
@@ -83,9 +86,10 @@ impl Inner {
     fn gather(&self, exchange: &mut Exchange, ends: Vec<BranchEnd>) -> Result<(), Fault> {
         let min = number(self.min.as_ref(), exchange)?;
         let max = number(self.max.as_ref(), exchange)?;
+        let enough = min.into_iter().chain(max).min().unwrap_or(usize::MAX);
         let mut results: Vec<Value> = Vec::with_capacity(ends.len());
         for end in ends {
-            if max.is_some_and(|max| results.len() >= max) {
+            if results.len() >= enough {
                 break;
             }
             if let Some(fault) = end.fault {
@@ -105,6 +109,7 @@ impl Inner {
         }
         if let Some(min) = min
             && results.len() < min
+            && !self.fewer_will_do
         {
             return Err(Fault::new(format!("{} branches answered, {min} are needed", results.len())));
         }

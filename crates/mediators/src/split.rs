@@ -19,25 +19,31 @@ pub enum Collection {
 }
 
 impl Collection {
-    /// Evaluates the expression.
+    /// Evaluates the expression. What is JSON has to be a list; the whole body may also be one element.
     pub fn of(expression: &Expression, exchange: &mut Exchange) -> Result<Collection, Fault> {
-        if let Some(path) = expression.json_path() {
-            let root = exchange.json()?;
-            return Ok(Collection::Json(path.items(&root).unwrap_or_default()));
+        let value = match expression.json_path() {
+            Some(path) => {
+                let root = exchange.json()?;
+                if path.is_root() && !root.is_array() {
+                    return Ok(Collection::Json(vec![(*root).clone()]));
+                }
+                path.read(&root).map(|found| Value::Json(Arc::new(found.into_owned())))
+            }
+            None => expression.value(exchange)?,
+        };
+        let no_list = || Fault::new(format!("the expression `{}` finds no list", expression.text));
+        let json = match value {
+            Some(Value::Xml(document, nodes)) => return Ok(Collection::Xml(document, nodes)),
+            // An XPath that finds nothing.
+            None if !expression.is_json() => return Ok(Collection::Json(Vec::new())),
+            None => return Err(no_list()),
+            Some(Value::Json(json)) => json,
+            Some(other) => serde_json::from_str(&other.to_text()).map(Arc::new).map_err(|_| no_list())?,
+        };
+        match &*json {
+            serde_json::Value::Array(elements) => Ok(Collection::Json(elements.clone())),
+            _ => Err(no_list()),
         }
-        Ok(match expression.value(exchange)? {
-            None => Collection::Json(Vec::new()),
-            Some(Value::Xml(document, nodes)) => Collection::Xml(document, nodes),
-            Some(Value::Json(json)) => Collection::Json(match &*json {
-                serde_json::Value::Array(elements) => elements.clone(),
-                serde_json::Value::Null => Vec::new(),
-                other => vec![other.clone()],
-            }),
-            Some(other) => match serde_json::from_str(&other.to_text()) {
-                Ok(serde_json::Value::Array(elements)) => Collection::Json(elements),
-                _ => return Err(Fault::new(format!("the expression `{}` finds no collection", expression.text))),
-            },
-        })
     }
 
     /// How many there are.

@@ -153,7 +153,7 @@ impl Aggregate {
                 return Ok(Part::Json(Vec::new()));
             }
             let root = exchange.json()?;
-            return Ok(Part::Json(path.items(&root).unwrap_or_default()));
+            return Ok(Part::Json(path.items(&root).map(one).into_iter().collect()));
         }
         Ok(match expression.value(exchange)? {
             None => Part::Nodes(Vec::new()),
@@ -225,6 +225,15 @@ impl Mediator for Aggregate {
         let correlate = self.correlate.as_ref().map_or(Needs::Nothing, Expression::needs);
         let strongest = expression.max(correlate).max(self.min.needs()).max(self.max.needs());
         if strongest == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
+    }
+}
+
+/// A message contributes one value: what was found, or a list of it when it was several.
+fn one(mut found: Vec<serde_json::Value>) -> serde_json::Value {
+    match found.len() {
+        0 => serde_json::Value::Null,
+        1 => found.remove(0),
+        _ => serde_json::Value::Array(found),
     }
 }
 

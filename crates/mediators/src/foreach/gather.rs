@@ -8,11 +8,11 @@ use penstock_engine::{Branch, BranchEnd, Exchange, Fault, Flow, Fork, Mediator, 
 use penstock_json::path::{Dialect, JsonPath, value_at};
 use penstock_message::{Message, Value};
 
-use super::in_place::{element_places, put_nodes, with_message};
+use super::in_place::{element_places, moved, put_nodes, with_message};
 use crate::payload;
 use crate::results::Output;
 use crate::split::{Collection, put_element, with_payload};
-use crate::tree::{self, Change, Changes};
+use crate::tree;
 
 struct ForEach {
     inner: Arc<Inner>,
@@ -149,14 +149,7 @@ impl Inner {
                             document.subtree(*node).contains(&nodes.first().map_or(0, |node| node.index()))
                         }) =>
                     {
-                        let changes: Changes = nodes
-                            .iter()
-                            .zip(results)
-                            .filter_map(|(node, result)| {
-                                Some((*node, Change::Replace(payload::contents_of(result.as_ref()?))))
-                            })
-                            .collect();
-                        let edited = Arc::new(tree::edit(document, &changes));
+                        let edited = Arc::new(tree::edit(document, &moved(document, nodes, results)));
                         let top = edited.root_element().into_iter().collect();
                         exchange.message.variables.set(name, Value::Xml(edited, top));
                         Ok(())

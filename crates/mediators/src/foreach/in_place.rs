@@ -10,7 +10,7 @@ use penstock_xml::{Document, NodeId};
 
 use crate::payload;
 use crate::split::{Collection, put_element, with_payload};
-use crate::tree::{self, Change, Changes};
+use crate::tree::{self, Change, Changes, Content};
 
 struct ForEach {
     inner: Arc<Inner>,
@@ -64,10 +64,10 @@ impl Inner {
     /// properties the one before left.
     fn next(self: Arc<Self>, exchange: &mut Exchange, mut running: Loop) -> Result<Flow, Fault> {
         let index = running.results.len();
+        exchange.message.properties.set(self.name("FOREACH_COUNTER"), Value::Integer(index as i64));
         if index == running.collection.len() {
             return self.finish(exchange, running);
         }
-        exchange.message.properties.set(self.name("FOREACH_COUNTER"), Value::Integer(index as i64));
         let message = with_payload(exchange, |exchange| put_element(exchange, &running.collection, index))?;
         let sequence = Some(self.sequence);
         let join = Resume::new(move |exchange: &mut Exchange, ends: Vec<BranchEnd>| {
@@ -139,7 +139,21 @@ pub(super) fn element_places(root: &serde_json::Value, path: &penstock_json::pat
     places
 }
 
-/// Puts each result in the place of its node.
+/// As in the original, the nodes go and their results come behind everything else in the parent of the first of them.
+/// What has no result comes as it was.
+pub(super) fn moved(document: &Arc<Document>, nodes: &[NodeId], results: &[Option<Value>]) -> Changes {
+    let mut changes: Changes = nodes.iter().map(|node| (*node, Change::Replace(Vec::new()))).collect();
+    if let Some(parent) = nodes.first().and_then(|first| document.parent(*first)) {
+        let results = nodes.iter().zip(results).flat_map(|(node, result)| match result {
+            Some(result) => payload::contents_of(result),
+            None => vec![Content::Node(document.clone(), *node)],
+        });
+        changes.insert(parent, Change::Append(results.collect()));
+    }
+    changes
+}
+
+/// Puts the results where the nodes were.
 pub(super) fn put_nodes(
     exchange: &mut Exchange,
     document: &Arc<Document>,
@@ -150,12 +164,7 @@ pub(super) fn put_nodes(
     if !Arc::ptr_eq(document, &envelope.document) {
         return Err(Fault::new("the elements of <foreach> are not part of the message"));
     }
-    let changes: Changes = nodes
-        .iter()
-        .zip(results)
-        .filter_map(|(node, result)| Some((*node, Change::Replace(payload::contents_of(result.as_ref()?)))))
-        .collect();
-    let edited = tree::edit(document, &changes);
+    let edited = tree::edit(document, &moved(document, nodes, results));
     let edited = tree::envelope_of(edited, envelope.soap)
         .ok_or_else(|| Fault::new("the message is no SOAP envelope any more"))?;
     exchange.message.body.set(Form::Xml(Arc::new(edited)));
