@@ -194,6 +194,8 @@ pub struct Operation {
     pub tier: Option<Arc<str>>,
     /// Backends of its own.
     pub endpoints: Option<Endpoints>,
+    /// Where a topic of a WebSocket API is at the backend: path and query with `{parameter}`s of the path.
+    pub uri_mapping: Option<Arc<str>>,
     /// The service asked before the backend.
     pub request_interceptor: Option<Interceptor>,
     /// The service asked before the client.

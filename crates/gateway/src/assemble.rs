@@ -9,13 +9,33 @@ use penstock_engine::route::Operation;
 use penstock_engine::{Mediator, Step};
 
 use crate::observe::OperationObserver;
-use crate::policy::{AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, operation};
+use crate::policy::{
+    AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, is_websocket, operation,
+};
 use crate::router::{Base, PathPattern, Routes, Target};
 use crate::{Gateway, place};
 
 /// The policies that requests for OPTIONS pass on paths that have no such operation: such a request comes from a
 /// browser, without credentials, and reaches no backend.
 const ON_OPTIONS: [&str; 1] = ["cors"];
+
+/// The policies of a WebSocket API. The others look at bodies, which a handshake does not have, or change requests and
+/// answers, which frames are not.
+const ON_WEBSOCKET: [&str; 13] = [
+    "explain",
+    "trace",
+    "cors",
+    "websocket",
+    "availability",
+    "authenticate",
+    "subscription",
+    "scopes",
+    "deny",
+    "key-type",
+    "rate-limit",
+    "backend-jwt",
+    "upstream",
+];
 
 /// Compiles every operation of an API and adds its routes; whether nothing was wrong.
 pub(crate) fn api(gateway: &Gateway, api: &Arc<Api>, cx: &mut Compiler<'_>, routes: &mut Routes) -> bool {
@@ -152,7 +172,8 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         of: impl Fn(&PolicyKind) -> Option<CompilePolicy>,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
-        for kind in kinds {
+        let applies = |kind: &&PolicyKind| !is_websocket(site) || ON_WEBSOCKET.contains(&kind.name);
+        for kind in kinds.filter(applies) {
             if let Some(mediator) = of(kind).and_then(|compile| compile(self.gateway, site, self.cx)) {
                 steps.push(Step { mediator, kind: kind.name, at: place(&site.operation.at) });
             }

@@ -11,7 +11,7 @@ use penstock_message::Headers;
 use crate::observe::Trace;
 use crate::policy::Site;
 use crate::policy::interceptor::Interception;
-use crate::policy::limits::Metered;
+use crate::policy::limits::{FrameLimits, Metered};
 use crate::security::Verified;
 use crate::upstream::UpstreamCall;
 
@@ -31,6 +31,10 @@ pub struct CallContext {
     pub(crate) trace: Trace,
     /// Limits in bytes that it was counted under.
     pub(crate) metered: RefCell<Vec<Metered>>,
+    /// The limits of the messages of a WebSocket connection, until it has begun.
+    pub(crate) frames: RefCell<Option<FrameLimits>>,
+    /// What its client named among the protocols of WebSocket to send a credential.
+    pub(crate) answered_protocol: Cell<Option<&'static str>>,
     /// Whether the client takes gzip.
     pub(crate) takes_gzip: Cell<bool>,
     /// What its answer is kept under, when it may be.
@@ -113,6 +117,8 @@ impl CallContext {
             upstream: UpstreamCall::default(),
             trace: Trace::default(),
             metered: RefCell::default(),
+            frames: RefCell::default(),
+            answered_protocol: Cell::default(),
             takes_gzip: Cell::default(),
             cache_key: Cell::default(),
             interception: RefCell::default(),

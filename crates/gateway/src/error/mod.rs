@@ -22,6 +22,8 @@ pub mod codes {
     pub const SCHEMA_RESPONSE: u32 = 500;
     /// Path known, method not.
     pub const METHOD_NOT_ALLOWED: u32 = 405;
+    /// The path speaks WebSocket, and the request does not ask for it.
+    pub const UPGRADE_REQUIRED: u32 = 426;
     /// The API is blocked.
     pub const API_BLOCKED: u32 = 700700;
     /// The query is not GraphQL.

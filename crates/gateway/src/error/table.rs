@@ -73,6 +73,7 @@ pub(super) static TABLE: &[Row] = &[
     Row::new(codes::SCHEMA_RESPONSE, 500, INTERNAL, "The answer of the backend is not what the definition of the API says"),
     Row::new(codes::NOT_FOUND, 404, "Not Found", "The requested resource is not available."),
     Row::new(codes::METHOD_NOT_ALLOWED, 405, "Method Not Allowed", "Method not allowed for given API resource"),
+    Row::new(codes::UPGRADE_REQUIRED, 426, "Upgrade Required", "The API speaks WebSocket, and the request does not ask for it"),
     Row::new(codes::API_BLOCKED, 503, "API blocked", "This API has been blocked temporarily. Please try again later or contact the system administrators."),
     Row::new(codes::INVALID_QUERY, 422, "INVALID QUERY", "The query is not valid for the schema of the API"),
     Row::new(codes::API_LIMIT, 429, THROTTLED, QUOTA),

@@ -6,6 +6,7 @@
 //! Start reading at [`import`], then `descriptor/` (`api.yaml`), `openapi/` (definitions) and `document/` (YAML and
 //! JSON with positions).
 
+mod asyncapi;
 mod certificates;
 mod deployment;
 mod descriptor;
@@ -67,12 +68,14 @@ pub struct Import<'c> {
     pub variables: &'c HashMap<String, String>,
     /// Everything there is to say.
     pub notes: Vec<Diagnostic>,
+    /// Whether the API that is read speaks WebSocket, so that its backends may.
+    sockets: bool,
 }
 
 impl<'c> Import<'c> {
     /// Before anything was read.
     pub fn new(config: &'c GatewayConfig, variables: &'c HashMap<String, String>) -> Import<'c> {
-        Import { config, variables, notes: Vec::new() }
+        Import { config, variables, notes: Vec::new(), sockets: false }
     }
 
     /// Says that something cannot work.

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::{Api, At, Cluster, Implementation, Operation, Requirement, Schemes};
+use penstock_catalog::{Api, ApiKind, At, Cluster, Implementation, Operation, Requirement, Schemes};
 
 use super::descriptor::{self, Descriptor};
 use super::document::{Document, Item, parse};
 use super::openapi::{self, Examples, OpenApi};
-use super::{Definition, Import, Imported, Project, ProjectFile, hint, sniff, substitute};
+use super::{Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, sniff, substitute};
 use crate::place;
 
 /// The names the descriptor of a project may have.
 const DESCRIPTORS: [&str; 3] = ["api.yaml", "api.yml", "api.json"];
 
 /// Where the definition of a project may stand, the first of them that is there.
-const DEFINITIONS: [&str; 8] = [
+const DEFINITIONS: [&str; 10] = [
     "Definitions/swagger.yaml",
     "Definitions/swagger.yml",
     "Definitions/swagger.json",
@@ -23,6 +23,8 @@ const DEFINITIONS: [&str; 8] = [
     "Meta-information/swagger.yaml",
     "Meta-information/swagger.json",
     "Definitions/asyncapi.yaml",
+    "Definitions/asyncapi.yml",
+    "Definitions/asyncapi.json",
 ];
 
 /// Segments of a path. The tree of routes is walked as deep as this.
@@ -140,13 +142,12 @@ impl Import<'_> {
     /// A definition that stands by itself.
     fn definition_alone(&mut self, document: &Document, kind: Definition, bytes: &bytes::Bytes) -> Option<Imported> {
         let at = document.item().at();
-        if kind == Definition::AsyncApi {
-            self.error(&at, "AsyncAPI: WebSocket and event APIs are not supported yet");
-            return Some(Imported { name: document.file.to_string(), at: place(&at), api: None });
-        }
-        let definition = openapi::read(self, document.item(), kind, Examples::Skip);
+        let definition = match kind {
+            Definition::AsyncApi => asyncapi::read(self, document.item()),
+            _ => openapi::read(self, document.item(), kind, Examples::Skip),
+        };
         let name = format!("{}:{}", definition.api.name, definition.api.version);
-        let OpenApi { mut api, base_path, fallback_base, server, http2, labels } = definition;
+        let OpenApi { mut api, base_path, fallback_base, server, sandbox_server, http2, labels } = definition;
         api.base_path = base_path.unwrap_or(fallback_base);
         api.definition = Some(bytes.as_ref().into());
         for (label, at) in labels {
@@ -154,7 +155,7 @@ impl Import<'_> {
         }
         // A sandbox alone means there is no production.
         if api.endpoints.production.is_none() && api.endpoints.sandbox.is_none() {
-            api.endpoints.production = server;
+            (api.endpoints.production, api.endpoints.sandbox) = (server, sandbox_server);
         }
         self.finish(&mut api, http2);
         let api = (!self.failed()).then(|| Arc::new(api));
@@ -178,13 +179,9 @@ impl Import<'_> {
             };
             let at = document.item().at();
             let kind = match sniff::definition(&document.item()) {
-                Ok(Some(Definition::AsyncApi)) => {
-                    self.error(&at, "AsyncAPI: WebSocket and event APIs are not supported yet");
-                    return None;
-                }
                 Ok(Some(kind)) => kind,
                 Ok(None) => {
-                    self.error(&at, "not an API definition: it has neither `openapi` nor `swagger`");
+                    self.error(&at, "not an API definition: it has none of `openapi`, `swagger` and `asyncapi`");
                     return None;
                 }
                 Err(message) => {
@@ -193,11 +190,24 @@ impl Import<'_> {
                 }
             };
             let examples = if wants_examples { Examples::Read } else { Examples::Skip };
-            let definition = openapi::read(self, document.item(), kind, examples);
-            http2 = definition.http2;
-            explicit_base = definition.base_path.clone();
-            self.merge(&mut api, definition, endpoints_at.is_none());
-            api.definition = Some(file.bytes.as_ref().into());
+            let definition = match (kind, api.kind) {
+                (Definition::AsyncApi, ApiKind::WebSocket) => Some(asyncapi::read(self, document.item())),
+                (Definition::AsyncApi, _) => {
+                    self.error(&at, "AsyncAPI describes APIs of the type `WS`, and this one is of another");
+                    None
+                }
+                (_, ApiKind::WebSocket) => {
+                    self.warn(&at, "left out: the topics of an API of the type `WS` are described by AsyncAPI");
+                    None
+                }
+                _ => Some(openapi::read(self, document.item(), kind, examples)),
+            };
+            if let Some(definition) = definition {
+                http2 = definition.http2;
+                explicit_base = definition.base_path.clone();
+                self.merge(&mut api, definition, endpoints_at.is_none());
+                api.definition = Some(file.bytes.as_ref().into());
+            }
         }
         let versioned = context.base_path(&api.version);
         api.base_path = explicit_base.unwrap_or(versioned);
@@ -217,7 +227,7 @@ impl Import<'_> {
     /// What the definition says besides the descriptor. Its extensions win: the descriptor that `apictl init` writes
     /// beside a definition has a backend and a context nobody chose.
     fn merge(&mut self, api: &mut Api, definition: OpenApi, no_endpoints: bool) {
-        let OpenApi { api: defined, server, .. } = definition;
+        let OpenApi { api: defined, server, sandbox_server, .. } = definition;
         if defined.endpoints.production.is_some() || defined.endpoints.sandbox.is_some() {
             let only_sandbox = defined.endpoints.production.is_none();
             api.endpoints.production = defined.endpoints.production.or(api.endpoints.production.take());
@@ -226,7 +236,7 @@ impl Import<'_> {
                 api.endpoints.production = None;
             }
         } else if no_endpoints {
-            api.endpoints.production = server;
+            (api.endpoints.production, api.endpoints.sandbox) = (server, sandbox_server);
         }
         api.endpoints.named = defined.endpoints.named;
         api.cors = defined.cors.or(api.cors.take());
@@ -269,6 +279,9 @@ impl Import<'_> {
                 operation.tier = wanted.tier.clone();
             }
             operation.secured &= wanted.secured;
+            if operation.uri_mapping.is_none() {
+                operation.uri_mapping = wanted.uri_mapping.clone();
+            }
         }
     }
 
@@ -291,6 +304,9 @@ impl Import<'_> {
             for (_, cluster) in &mut api.endpoints.named {
                 Arc::make_mut(cluster).http2 = true;
             }
+        }
+        if api.kind == ApiKind::WebSocket {
+            asyncapi::finish(self, api);
         }
         if let Some(lambda) = api.operations.iter().find(|operation| operation.lambda.is_some()) {
             let at = lambda.at.clone();

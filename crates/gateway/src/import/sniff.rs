@@ -9,7 +9,7 @@ pub(crate) enum Definition {
     Swagger,
     /// OpenAPI 3.0 or 3.1.
     OpenApi,
-    /// AsyncAPI.
+    /// AsyncAPI 2.
     AsyncApi,
 }
 
@@ -30,5 +30,9 @@ pub(crate) fn definition(root: &Item<'_>) -> Result<Option<Definition>, String> 
             Err(format!("OpenAPI `{version}` is not supported; versions 2.0, 3.0 and 3.1 are"))
         };
     }
-    Ok(version("asyncapi").map(|_| Definition::AsyncApi))
+    match version("asyncapi") {
+        None => Ok(None),
+        Some(version) if version.starts_with("2.") || &*version == "2" => Ok(Some(Definition::AsyncApi)),
+        Some(version) => Err(format!("AsyncAPI `{version}` is not supported; versions 2.x are")),
+    }
 }

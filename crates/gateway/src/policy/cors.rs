@@ -12,7 +12,8 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Message, Method};
 
 use crate::Gateway;
-use crate::policy::{PolicyKind, Site};
+use crate::error::{GatewayError, codes};
+use crate::policy::{PolicyKind, Site, is_websocket};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "cors", request: Some(compile), response: None };
@@ -51,7 +52,23 @@ struct Cors {
 fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let own = site.api.cors.as_ref().filter(|rules| rules.enabled);
     let rules = own.or(Some(&gateway.config.cors).filter(|rules| rules.enabled))?;
-    Some(Box::new(Cors::new(rules)))
+    let cors = Cors::new(rules);
+    Some(if is_websocket(site) { Box::new(Origins(cors)) } else { Box::new(cors) })
+}
+
+/// The origins of a WebSocket API. A browser asks for no permission before it connects and reads whatever comes, so a
+/// page that may not is refused here.
+struct Origins(Cors);
+
+impl Mediator for Origins {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        match exchange.message.headers.get("Origin") {
+            Some(origin) if !self.0.lets_in(origin) => {
+                Err(GatewayError::described(codes::FORBIDDEN, "Pages of this origin may not connect.").into())
+            }
+            _ => Ok(Flow::Next),
+        }
+    }
 }
 
 impl Cors {

@@ -36,6 +36,7 @@ pub(crate) mod schema_validation;
 mod scopes;
 mod subscription;
 mod synapse;
+mod websocket;
 
 use std::sync::Arc;
 
@@ -53,6 +54,7 @@ pub(crate) use cors::usual as usual_cors;
 pub(crate) use explain::mediator as explain_step;
 pub(crate) use refuse::Refuse;
 pub(crate) use respond::Respond;
+pub(crate) use websocket::is_websocket;
 
 /// Where a policy is applied: one operation of one API.
 pub struct Site {
@@ -88,6 +90,7 @@ pub const POLICIES: &[PolicyKind] = &[
     crate::observe::TRACE,
     compress::KIND,
     cors::KIND,
+    websocket::KIND,
     availability::KIND,
     authenticate::KIND,
     subscription::KIND,

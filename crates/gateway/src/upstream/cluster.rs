@@ -174,16 +174,19 @@ impl Backends {
 impl Host {
     fn parse(url: &str) -> Option<Host> {
         let (scheme, rest) = url.trim().split_once("://")?;
-        if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-            return None;
-        }
+        // The handshake of WebSocket is a request like any other.
+        let scheme = match &*scheme.to_ascii_lowercase() {
+            "http" | "ws" => "http",
+            "https" | "wss" => "https",
+            _ => return None,
+        };
         let rest = rest.split('#').next().unwrap_or_default();
         let (address, query) = rest.split_once('?').map_or((rest, None), |(address, query)| (address, Some(query)));
         let (authority, path) = address.find('/').map_or((address, ""), |slash| address.split_at(slash));
         if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
         }
-        let origin = format!("{}://{authority}", scheme.to_ascii_lowercase());
+        let origin = format!("{scheme}://{authority}");
         Some(Host {
             origin_bytes: origin.len(),
             prefix: format!("{origin}{}", path.trim_end_matches('/')).into(),
@@ -251,6 +254,7 @@ mod tests {
             ("http://a", "http://a", 8, None, "a:80"),
             ("HTTPS://a.b/c/", "https://a.b/c", 11, None, "a.b:443"),
             ("http://a:81/c?k=v", "http://a:81/c", 11, Some("k=v"), "a:81"),
+            ("WSS://a/b?c", "https://a/b", 9, Some("c"), "a:443"),
             ("http://[::1]:9/x#y", "http://[::1]:9/x", 14, None, "[::1]:9"),
         ] {
             let host = Host::parse(url).expect(url);

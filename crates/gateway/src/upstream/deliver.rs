@@ -1,11 +1,14 @@
 //! One request on its way to a cluster: attempts, the time they may take together, the circuit breaker.
 
+use std::any::Any;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use penstock_compile::Compiler;
 use penstock_engine::endpoint::Delivery;
 use penstock_engine::ports::{LocalFuture, Outgoing, SendOptions, TlsProfile};
+use penstock_engine::websocket::{FrameGate, Switched};
 use penstock_engine::{Exchange, Fault, Side, clock, codes as engine_codes};
 use penstock_message::{Body, Message};
 
@@ -13,7 +16,7 @@ use super::cluster::{Backends, Choice};
 use super::{breaker, request};
 use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
-use crate::policy::{Site, facts};
+use crate::policy::{Site, facts, is_websocket};
 use crate::{CallContext, Gateway};
 
 /// The pause between attempts grows to so many times its first.
@@ -99,7 +102,11 @@ impl Upstreams {
         };
         context.upstream.ended(started.elapsed(), outcome.as_ref().err().map(flag_of));
         let mut reply = outcome?;
-        if let Some(permit) = permit {
+        if let Some(mut switched) = Switched::take(&mut reply.body) {
+            switched.gate = context.frames.take().map(|limits| Rc::new(limits) as Rc<dyn FrameGate>);
+            switched.held.extend(permit.map(|permit| Box::new(permit) as Box<dyn Any>));
+            reply.body = switched.into_body();
+        } else if let Some(permit) = permit {
             breaker::hold(permit, &mut reply);
         }
         Ok(reply)
@@ -121,11 +128,21 @@ impl Upstreams {
         if let Some(field) = context.trace.field() {
             headers.set("traceparent", field);
         }
+        let websocket = is_websocket(&self.site);
+        if websocket && context.frames.borrow().is_some() {
+            // A message that is left out would be missed by a decoder that carries its window on from one to the next.
+            headers.remove("Sec-WebSocket-Extensions");
+        }
         let outgoing = Outgoing {
             url,
             method: exchange.message.method.clone(),
             message: Message { headers, body, ..Message::default() },
-            options: SendOptions { tls: backends.tls.clone(), http2: backends.http2, ..SendOptions::within(left) },
+            options: SendOptions {
+                tls: backends.tls.clone(),
+                http2: backends.http2 && !websocket,
+                websocket,
+                ..SendOptions::within(left)
+            },
         };
         let outcome = exchange.core().outbound.send(outgoing).await;
         if let Some(health) = &host.health {

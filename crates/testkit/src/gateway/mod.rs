@@ -241,13 +241,18 @@ impl TestGateway {
     pub fn config(&self) -> &Arc<GatewayConfig> {
         &self.gateway.config
     }
+
+    /// Tells it to stop, as a process is told that ends.
+    pub fn stop(&mut self) {
+        if let Some(trigger) = self.trigger.take() {
+            trigger.stop();
+        }
+    }
 }
 
 impl Drop for TestGateway {
     fn drop(&mut self) {
-        if let Some(trigger) = self.trigger.take() {
-            trigger.stop();
-        }
+        self.stop();
         if let Some(thread) = self.thread.take() {
             // A request that hangs must not hang the test that made it.
             let end = Instant::now() + Duration::from_secs(2);

@@ -6,7 +6,7 @@ use penstock_catalog::{Api, ApiKind, Flows, Operation, Policies, PolicyUse};
 
 use crate::import::document::Item;
 use crate::import::openapi::METHODS;
-use crate::import::{Import, hint};
+use crate::import::{Import, asyncapi, hint};
 
 /// Reads the operations of a descriptor, and the policies that hold for all of them.
 pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>, api: &mut Api) {
@@ -15,7 +15,10 @@ pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>, api: &mut Api) {
     }
     let list = data.get("operations");
     for item in list.iter().flat_map(|list| list.items()) {
-        api.operations.extend(operation(import, &item).map(Arc::new));
+        api.operations.extend(operation(import, &item, api.kind).map(Arc::new));
+    }
+    if api.kind == ApiKind::WebSocket {
+        api.operations = asyncapi::join(std::mem::take(&mut api.operations));
     }
     if api.operations.is_empty() && api.kind == ApiKind::Soap {
         let operation = Operation {
@@ -29,7 +32,7 @@ pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>, api: &mut Api) {
     }
 }
 
-fn operation(import: &mut Import<'_>, item: &Item<'_>) -> Option<Operation> {
+fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<Operation> {
     let verb = import.some_text_of(item, "verb");
     let Some(path) = import.some_text_of(item, "target") else {
         import.error(&item.at(), "an operation needs `target`");
@@ -40,7 +43,8 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>) -> Option<Operation> {
         import.error(&item.at(), "an operation needs `verb`");
         return None;
     };
-    if !METHODS.contains(&&*verb.to_ascii_lowercase()) {
+    let of_topic = asyncapi::verb(&verb).filter(|_| api == ApiKind::WebSocket);
+    if of_topic.is_none() && !METHODS.contains(&&*verb.to_ascii_lowercase()) {
         let meant = hint(&verb.to_ascii_lowercase(), METHODS.into_iter());
         import.error(&item.at(), format!("unknown method `{verb}`{meant}"));
         return None;
@@ -52,11 +56,12 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>) -> Option<Operation> {
         import.error(&item.at(), format!("functions of AWS Lambda are not supported yet (`{script}`)"));
     }
     Some(Operation {
-        method: verb.to_ascii_uppercase().into(),
+        method: of_topic.map_or_else(|| verb.to_ascii_uppercase().into(), Into::into),
         path,
         secured: !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("None")),
         tier: import.some_text_of(item, "throttlingPolicy"),
         scopes: import.texts_of(item, "scopes"),
+        uri_mapping: import.some_text_of(item, "uriMapping"),
         policies,
         at,
         ..Operation::default()

@@ -18,7 +18,7 @@ const RETRIES_MAX: u64 = 5;
 const RETRY_STATUSES: std::ops::RangeInclusive<u64> = 401..=598;
 
 /// `x-wso2-production-endpoints` and `x-wso2-sandbox-endpoints` of an API or a path, and `x-wso2-endpoints`.
-pub(super) fn read(import: &mut Import<'_>, root: &Item<'_>, item: &Item<'_>) -> Endpoints {
+pub(in crate::import) fn read(import: &mut Import<'_>, root: &Item<'_>, item: &Item<'_>) -> Endpoints {
     let mut endpoints = Endpoints::default();
     for list in item.get("x-wso2-endpoints").iter() {
         let named: Vec<_> = if list.is_list() {
@@ -115,8 +115,9 @@ pub(in crate::import) fn url(import: &mut Import<'_>, text: &str, at: &At) -> Op
     }
     match address(text) {
         Some(found) if matches!(found.scheme, "http" | "https") => Some(text.into()),
+        Some(found) if matches!(found.scheme, "ws" | "wss") && import.sockets => Some(text.into()),
         Some(found) if matches!(found.scheme, "ws" | "wss") => {
-            import.error(at, format!("`{text}`: WebSocket backends are not supported yet"));
+            import.error(at, format!("`{text}` speaks WebSocket, which only APIs of the type `WS` do"));
             None
         }
         _ => {
@@ -234,7 +235,7 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
 }
 
 /// The address of a server with the defaults of its variables.
-fn variables(url: &str, server: &Item<'_>) -> String {
+pub(in crate::import) fn variables(url: &str, server: &Item<'_>) -> String {
     let mut url = url.to_owned();
     for (name, _, variable) in server.get("variables").iter().flat_map(|all| all.entries()) {
         if let Some(default) = variable.get("default").and_then(|default| default.text().cloned()) {

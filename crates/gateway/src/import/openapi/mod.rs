@@ -2,12 +2,12 @@
 //!
 //! Start reading at [`read`], then `extensions.rs` (which there are), `paths.rs` (operations) and `endpoints.rs`.
 
-mod endpoints;
+pub(super) mod endpoints;
 mod extensions;
 mod mock;
 mod paths;
 mod reference;
-mod security;
+pub(super) mod security;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::{Definition, Import};
 pub(super) use endpoints::{credentials, url};
 use extensions::Level;
 pub(super) use paths::METHODS;
+pub(super) use reference::resolve;
 
 /// What a definition says, before it is known whether a descriptor says otherwise.
 pub(super) struct OpenApi {
@@ -30,6 +31,8 @@ pub(super) struct OpenApi {
     pub fallback_base: Arc<str>,
     /// The backend that `servers` or `host` name.
     pub server: Option<Arc<Cluster>>,
+    /// The one that is for sandbox keys, where a definition can say so.
+    pub sandbox_server: Option<Arc<Cluster>>,
     /// `x-wso2-http2-backend-enabled`.
     pub http2: bool,
     /// `x-wso2-label`.
@@ -86,11 +89,12 @@ pub(super) fn read(import: &mut Import<'_>, root: Item<'_>, kind: Definition, ex
     let http2 = import.flag_of(&root, "x-wso2-http2-backend-enabled").unwrap_or(false);
     security::read_api(import, &root, &mut api);
     api.operations = paths::read(import, root, kind, examples, api.tier.is_some());
-    OpenApi { api, base_path, fallback_base, server: server.map(Arc::new), http2, labels }
+    let server = server.map(Arc::new);
+    OpenApi { api, base_path, fallback_base, server, sandbox_server: None, http2, labels }
 }
 
 /// Extensions of the root that are one value each.
-fn root_extensions(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
+pub(super) fn root_extensions(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
     api.cors = root.get("x-wso2-cors").and_then(|item| import.cors(&item));
     api.authorization_header = import.some_text_of(root, "x-wso2-auth-header");
     api.api_key_header = import.some_text_of(root, "x-wso2-api-key-header");
@@ -119,6 +123,6 @@ fn root_extensions(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
 }
 
 /// The plan of an API or an operation: the extension of the gateway before that of the publisher.
-fn tier(import: &mut Import<'_>, item: &Item<'_>) -> Option<Arc<str>> {
+pub(super) fn tier(import: &mut Import<'_>, item: &Item<'_>) -> Option<Arc<str>> {
     import.some_text_of(item, "x-wso2-throttling-tier").or_else(|| import.some_text_of(item, "x-throttling-tier"))
 }

@@ -7,7 +7,7 @@ use crate::import::document::{Item, Value};
 const HOPS_MAX: usize = 16;
 
 /// What an item stands for: itself, or what its `$ref` leads to. `None` after it was said that it leads nowhere.
-pub(super) fn resolve<'d>(import: &mut Import<'_>, root: Item<'d>, item: Item<'d>) -> Option<Item<'d>> {
+pub(in crate::import) fn resolve<'d>(import: &mut Import<'_>, root: Item<'d>, item: Item<'d>) -> Option<Item<'d>> {
     let mut item = item;
     for _ in 0..HOPS_MAX {
         let Some(reference) = item.get("$ref") else { return Some(item) };

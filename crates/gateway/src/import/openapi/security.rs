@@ -9,7 +9,7 @@ use crate::import::Import;
 use crate::import::document::Item;
 
 /// What the root says of credentials.
-pub(super) fn read_api(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
+pub(in crate::import) fn read_api(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
     let Some(item) = root.get("x-wso2-application-security") else { return };
     if import.flag_of(&item, "optional") == Some(true) {
         api.security.application = SecurityMode::Optional;
@@ -30,7 +30,7 @@ pub(super) fn read_api(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) 
 }
 
 /// Whether a level opens (`Some(false)`) or closes what is below it.
-pub(super) fn secured(import: &mut Import<'_>, item: &Item<'_>) -> Option<bool> {
+pub(in crate::import) fn secured(import: &mut Import<'_>, item: &Item<'_>) -> Option<bool> {
     if let Some(disabled) = import.flag_of(item, "x-wso2-disable-security") {
         return Some(!disabled);
     }
@@ -39,7 +39,11 @@ pub(super) fn secured(import: &mut Import<'_>, item: &Item<'_>) -> Option<bool> 
 }
 
 /// The credentials that `security` of an operation or of the root asks for, any one of them.
-pub(super) fn requirements(import: &mut Import<'_>, root: Item<'_>, item: &Item<'_>) -> Option<Vec<Requirement>> {
+pub(in crate::import) fn requirements(
+    import: &mut Import<'_>,
+    root: Item<'_>,
+    item: &Item<'_>,
+) -> Option<Vec<Requirement>> {
     let list = item.get("security")?;
     if !list.is_list() {
         import.error(&list.at(), format!("`security` must be a list, not {}", list.kind()));
@@ -97,7 +101,8 @@ fn scheme(import: &mut Import<'_>, root: Item<'_>, name: &Arc<str>) -> Option<Sc
         "basic" => Scheme::Is(Requirement::Basic),
         "http" if is("scheme", "basic") => Scheme::Is(Requirement::Basic),
         "http" => Scheme::OAuth2,
-        "apikey" => {
+        // AsyncAPI calls it by the second name.
+        "apikey" | "httpapikey" => {
             let field = import.some_text_of(&item, "name")?;
             match () {
                 _ if is("in", "header") => Scheme::Is(Requirement::ApiKeyHeader(field)),
@@ -126,7 +131,7 @@ fn scheme(import: &mut Import<'_>, root: Item<'_>, name: &Arc<str>) -> Option<Sc
 }
 
 /// The scopes of the first alternative that has any.
-pub(super) fn scopes(requirements: &[Requirement]) -> Vec<Arc<str>> {
+pub(in crate::import) fn scopes(requirements: &[Requirement]) -> Vec<Arc<str>> {
     let mut of_each = requirements.iter().filter_map(|requirement| match requirement {
         Requirement::OAuth2(scopes) if !scopes.is_empty() => Some(scopes.clone()),
         _ => None,

@@ -64,7 +64,7 @@ pub(super) fn attempt<'r>(
     Attempt::Absent
 }
 
-fn query_value<'q>(query: Option<&'q str>, name: &str) -> Option<&'q str> {
+pub(crate) fn query_value<'q>(query: Option<&'q str>, name: &str) -> Option<&'q str> {
     query?.split('&').find_map(|pair| pair.split_once('=').filter(|(found, _)| *found == name).map(|(_, value)| value))
 }
 

@@ -16,6 +16,7 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
 use self::api_key::KeyPlace;
+pub(crate) use self::api_key::query_value;
 use self::mutual_tls::MutualTls;
 use crate::config::ErrorStyle;
 use crate::context::{CallContext, Caller};

@@ -10,6 +10,7 @@ mod condition;
 mod config;
 mod counters;
 mod custom;
+mod frames;
 mod parse;
 mod plans;
 mod window;
@@ -25,7 +26,7 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{PolicyKind, Site, is_websocket};
 use crate::state::GatewayState;
 use crate::{CallContext, Gateway, place};
 
@@ -34,11 +35,13 @@ pub(crate) use condition::{Conditions, client_ip};
 pub use config::{CustomLimit, LimitsConfig};
 pub(crate) use counters::Counters;
 pub use counters::LimitUse;
+pub(crate) use frames::FrameLimits;
 pub use parse::{parse_custom, parse_denial, parse_plan};
 pub(crate) use plans::Plans;
 
 use counters::{AtHand, SEPARATOR};
 use custom::Custom;
+use frames::FrameLimit;
 use plans::Ready;
 use window::{Counter, Taken};
 
@@ -59,6 +62,8 @@ struct Limits {
     /// `context:version`, the last part of a subscription's key.
     api_key: Box<str>,
     tells: bool,
+    /// Whether messages of connections are counted, and not requests.
+    of_frames: bool,
 }
 
 /// A plan whose counters are known before any request comes.
@@ -135,6 +140,7 @@ impl Limits {
             backend: [backend("production", production), backend("sandbox", sandbox)],
             api_key: api_key.into(),
             tells: config.tell_what_is_left,
+            of_frames: is_websocket(site),
             plans,
         }
     }
@@ -164,10 +170,14 @@ impl Limits {
                 asking.by_key(key, &custom.limit, codes::CUSTOM_LIMIT, true)
             })?;
         }
+        // Backends are protected from connections, not from frames.
+        let frames = asking.frames.take();
         let sandbox = context.caller.borrow().sandbox;
         if let Some(fixed) = &self.backend[usize::from(sandbox)] {
             asking.fixed(fixed, codes::HARD_LIMIT)?;
         }
+        let limits = frames.filter(|limits| !limits.is_empty());
+        *context.frames.borrow_mut() = limits.map(|limits| FrameLimits::new(&self.state, limits));
         Ok(())
     }
 
@@ -274,6 +284,8 @@ struct Asking<'a> {
     tightest: Option<answer::Told>,
     /// Counters of bytes, for the answer's.
     metered: Vec<(Arc<Counter>, u64)>,
+    /// For a WebSocket connection: its messages are counted later, it is not.
+    frames: Option<Vec<FrameLimit>>,
 }
 
 impl<'a> Asking<'a> {
@@ -290,6 +302,10 @@ impl<'a> Asking<'a> {
 
     fn take(&mut self, held: Held<'a>, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
         let counter = held.counter();
+        if let Some(frames) = &mut self.frames {
+            frames.push(FrameLimit { counter: counter.clone(), limit: *limit, stops });
+            return Ok(());
+        }
         let taken = match limit.unit {
             LimitUnit::Requests => counter.take(limit.amount, self.now_ms),
             LimitUnit::Bytes => counter.add(self.bytes, limit.amount, self.now_ms),
@@ -329,6 +345,7 @@ impl Mediator for Limits {
             taken: Vec::new(),
             tightest: None,
             metered: Vec::new(),
+            frames: self.of_frames.then(Vec::new),
         };
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
             refusal.told.refuse(exchange);

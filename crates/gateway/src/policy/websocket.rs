@@ -1,0 +1,192 @@
+//! The handshake of a WebSocket API: what asks for none is refused, credentials that a browser can only put into the
+//! address or among the protocols are put where they belong, and the topic becomes the backend's path.
+
+use std::sync::Arc;
+
+use penstock_catalog::ApiKind;
+use penstock_compile::Compiler;
+use penstock_engine::websocket::{SWITCHING_PROTOCOLS, is_asked_for};
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::authenticate::{is_secured, query_value};
+use crate::Gateway;
+use crate::context::CallContext;
+use crate::error::{GatewayError, codes};
+use crate::policy::{PolicyKind, Site, facts};
+use crate::router::PathPattern;
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "websocket", request: Some(compile), response: Some(compile_answer) };
+
+/// The parameter that carries a token for a client that cannot set a header field.
+const TOKEN_PARAMETER: &str = "access_token";
+
+/// Names among the protocols behind which a credential follows, as Choreo's clients send them.
+const TOKEN_PROTOCOL: &str = "choreo-oauth2-token";
+const TEST_KEY_PROTOCOL: &str = "choreo-test-key";
+
+const PROTOCOLS: &str = "Sec-WebSocket-Protocol";
+
+struct Handshake {
+    /// Where the topic is at the backend; its address itself when nothing says.
+    mapping: Option<Mapping>,
+    /// The fields of a token and of a test key, when credentials are asked for.
+    credentials: Option<(Arc<str>, Arc<str>)>,
+}
+
+struct Answer;
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let (config, operation) = (&gateway.config.security, &site.operation);
+    let token_header = site.api.authorization_header.as_ref().unwrap_or(&config.authorization_header);
+    let handshake = Handshake {
+        mapping: operation.uri_mapping.as_ref().map(|mapping| Mapping::parse(mapping, &site.pattern)),
+        credentials: is_secured(site).then(|| (token_header.clone(), config.internal_key_header.clone())),
+    };
+    is_websocket(site).then(|| Box::new(handshake) as Box<dyn Mediator>)
+}
+
+fn compile_answer(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    is_websocket(site).then(|| Box::new(Answer) as Box<dyn Mediator>)
+}
+
+/// Whether a site is a topic.
+pub(crate) fn is_websocket(site: &Site) -> bool {
+    site.api.kind == ApiKind::WebSocket
+}
+
+impl Mediator for Handshake {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        if !is_asked_for(&exchange.client, &exchange.message.headers) {
+            return Err(GatewayError::new(codes::UPGRADE_REQUIRED).into());
+        }
+        let context = CallContext::of(exchange)?;
+        let mut rest = self.mapping.as_ref().map(|mapping| mapping.fill(&context.path_values)).unwrap_or_default();
+        if let Some(query) = exchange.client.line.query() {
+            rest.push(if rest.contains('?') { '&' } else { '?' });
+            rest.push_str(query);
+        }
+        if let Some((token_header, key_header)) = &self.credentials {
+            if let Some(token) = query_value(exchange.client.line.query(), TOKEN_PARAMETER) {
+                rest = facts::without_parameter(&rest, TOKEN_PARAMETER);
+                give(exchange, token_header, format!("Bearer {token}"));
+            }
+            take_from_protocols(exchange, &context, token_header, key_header);
+        }
+        exchange.message.url_postfix = Some(rest.into());
+        Ok(Flow::Next)
+    }
+}
+
+/// Sets a field, unless the client did.
+fn give(exchange: &mut Exchange, field: &str, value: String) {
+    if !exchange.message.headers.contains(field) {
+        exchange.message.headers.set(field, value);
+    }
+}
+
+/// A page can name protocols and nothing else, so its credential may stand among them: behind a name that says so.
+fn take_from_protocols(exchange: &mut Exchange, context: &CallContext, token_header: &str, key_header: &str) {
+    let fields = exchange.message.headers.get_all(PROTOCOLS);
+    let names = fields.flat_map(|value| value.split(|byte| *byte == b','));
+    let mut names: Vec<String> = names.map(|name| String::from_utf8_lossy(name.trim_ascii()).into_owned()).collect();
+    for (marker, field, scheme) in [(TOKEN_PROTOCOL, token_header, "Bearer "), (TEST_KEY_PROTOCOL, key_header, "")] {
+        let Some(at) = names.iter().position(|name| name == marker) else { continue };
+        if at + 1 >= names.len() {
+            continue;
+        }
+        let credential = names.remove(at + 1);
+        names.remove(at);
+        give(exchange, field, format!("{scheme}{credential}"));
+        context.answered_protocol.set(Some(marker));
+        match names.is_empty() {
+            true => drop(exchange.message.headers.remove(PROTOCOLS)),
+            false => exchange.message.headers.set(PROTOCOLS, names.join(", ")),
+        }
+    }
+}
+
+impl Mediator for Answer {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        // A page that named protocols gives up when none of them is answered.
+        let context = CallContext::of(exchange)?;
+        if exchange.message.status == SWITCHING_PROTOCOLS
+            && let Some(marker) = context.answered_protocol.get()
+        {
+            give(exchange, PROTOCOLS, marker.to_owned());
+        }
+        Ok(Flow::Next)
+    }
+}
+
+/// `x-uri-mapping`, made ready.
+struct Mapping(Vec<Piece>);
+
+enum Piece {
+    Text(Box<str>),
+    /// A parameter of the topic, by its place.
+    Value {
+        index: usize,
+        in_query: bool,
+    },
+}
+
+impl Mapping {
+    /// Reads `/path?name={parameter}`; exports write `{uri.var.parameter}`.
+    fn parse(mapping: &str, topic: &PathPattern) -> Mapping {
+        let (mut pieces, mut in_query, mut rest) = (Vec::new(), false, mapping);
+        while let Some((before, inside)) = rest.split_once('{') {
+            let Some((name, behind)) = inside.split_once('}') else { break };
+            in_query |= before.contains('?');
+            pieces.push(Piece::Text(before.into()));
+            let name = name.strip_prefix("uri.var.").unwrap_or(name);
+            let index = topic.parameters.iter().position(|known| **known == *name);
+            pieces.extend(index.map(|index| Piece::Value { index, in_query }));
+            rest = behind;
+        }
+        pieces.push(Piece::Text(rest.into()));
+        Mapping(pieces)
+    }
+
+    /// With the values of a request, as they were sent.
+    fn fill(&self, values: &[String]) -> String {
+        let mut filled = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => filled.push_str(text),
+                Piece::Value { index, in_query } => {
+                    for letter in values.get(*index).map_or("", String::as_str).chars() {
+                        match letter {
+                            // In a path they mean nothing; in a query they would end the value.
+                            '&' if *in_query => filled.push_str("%26"),
+                            ';' if *in_query => filled.push_str("%3B"),
+                            '=' if *in_query => filled.push_str("%3D"),
+                            '+' if *in_query => filled.push_str("%2B"),
+                            other => filled.push(other),
+                        }
+                    }
+                }
+            }
+        }
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_becomes_the_path_of_a_backend() {
+        let topic = PathPattern::parse("/rooms/{room}/{seat}");
+        let values = ["a&b=c".to_owned(), "7%20+".to_owned()];
+        for (mapping, expected) in [
+            ("/rooms?room={room}", "/rooms?room=a%26b%3Dc"),
+            ("/rooms/{uri.var.room}?seat={uri.var.seat}", "/rooms/a&b=c?seat=7%20%2B"),
+            ("/all", "/all"),
+            ("/{seat}/{none}/{room", "/7%20+//{room"),
+        ] {
+            assert_eq!(Mapping::parse(mapping, &topic).fill(&values), expected, "{mapping}");
+        }
+    }
+}
