@@ -20,19 +20,20 @@ pub(super) fn render(
     exchange: &mut Exchange,
 ) -> Result<String, Fault> {
     let payload = if template.mentions("payload") { Payload::of(exchange)? } else { Payload::Nothing };
-    let variables = exchange.message.variables.clone();
-    let properties = exchange.message.properties.clone();
+    let wants_variables = ["vars", "var"].iter().any(|name| template.mentions(name));
+    let variables = if wants_variables { exchange.message.variables.clone() } else { Default::default() };
     let mut roots = vec![("payload", payload.data())];
     if template.mentions("args") {
         roots.push(("args", arguments_of(arguments, media, exchange)?));
     }
-    if template.mentions("vars") || template.mentions("var") {
+    if wants_variables {
         let all = hash(variables.iter().map(|(name, value)| (name.into(), data_of(value))));
         roots.push(("vars", all.clone()));
         roots.push(("var", all));
     }
     let wants_all = template.mentions("props") || template.mentions("properties");
-    let default = texts(&properties);
+    let default =
+        if template.mentions("ctx") || wants_all { texts(&exchange.message.properties) } else { Data::Missing };
     let axis2 = if template.mentions("axis2") || wants_all { axis2(exchange) } else { Data::Missing };
     if wants_all {
         let both = hash([("synapse".into(), default.clone()), ("axis2".into(), axis2.clone())].into_iter());
@@ -51,7 +52,7 @@ pub(super) fn render(
         roots.push(("headers", fields));
     }
     if template.mentions("params") {
-        roots.push(("params", parameters(exchange, &properties)));
+        roots.push(("params", parameters(exchange)));
     }
     let model = Model { roots, now: penstock_engine::clock::system_date };
     template.render(&model).map_err(|error| Fault::new(format!("Error parsing FreeMarking template: {error}")))
@@ -136,12 +137,12 @@ fn axis2<'d>(exchange: &mut Exchange) -> Data<'d> {
     hash(members.into_iter())
 }
 
-fn parameters<'d>(exchange: &Exchange, properties: &Properties) -> Data<'d> {
+fn parameters<'d>(exchange: &Exchange) -> Data<'d> {
     let query = exchange.client.line.query().unwrap_or_default();
     let names = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
     let queries = names.filter_map(|name| Some((Rc::from(name), Data::text(exchange.query(name)?))));
+    let properties = exchange.message.properties.iter();
     let paths = properties
-        .iter()
         .filter_map(|(name, value)| Some((Rc::from(name.strip_prefix("uri.var.")?), Data::text(value.to_text()))));
     let functions = exchange.functions.last().map(|scope| scope.parameters.as_slice()).unwrap_or_default();
     let functions = functions.iter().map(|(name, value)| (Rc::from(&**name), Data::text(value.to_text())));
