@@ -37,6 +37,11 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
     let line = &client.line;
     let target = line.target();
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    if line.method == Method::Get
+        && let Some(answer) = crate::describe::services(core, &program.routes, path)
+    {
+        return Admission::Answer(Box::new(answer));
+    }
     let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
     match program.routes.dispatch(path, || message.headers.get("Host"), client.local.port()) {
         Dispatch::Proxy(proxy) => {

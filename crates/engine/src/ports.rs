@@ -199,6 +199,8 @@ pub struct Environment {
     pub users: std::collections::HashMap<String, String>,
     /// Secrets by alias.
     pub secrets: crate::Secrets,
+    /// Whether `/services/` does not list the proxy services.
+    pub services_hidden: bool,
     /// The host name and ports of the listeners, for rewritten WSDL addresses.
     pub host: String,
     /// The port of the HTTP listener.

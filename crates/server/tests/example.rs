@@ -35,6 +35,12 @@ fn what_it_prints_to_try_works() {
             .body
             .contains(&format!("http://localhost:{}/services/Deliveries", server.http))
     );
+    let list = server.get("/services/");
+    assert!(
+        list.status == 200 && list.body.contains("<a href=\"/services/Deliveries?wsdl\">Deliveries</a>"),
+        "{}",
+        list.body
+    );
     // Everything else the example prints is a line of its log.
     server.wait_for_log("INFO {LogMediator} - {api:Orders} item = bolt, quantity = 3");
     assert!(log.contains(&format!("curl -s http://localhost:{}/orders/42", server.http)), "{log}");

@@ -29,8 +29,7 @@ fn pages_show_what_happens() {
     let mut wrong = Vec::new();
     let inside = |folder: &str| fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = inside("docs/mediators").chain(inside("docs/endpoints")).collect();
-    files.push(root().join("docs/apis.md"));
-    files.push(root().join("docs/security.md"));
+    files.extend(["apis", "proxies", "security"].map(|name| root().join(format!("docs/{name}.md"))));
     files.sort();
     if let Ok(only) = std::env::var("PAGE") {
         files.retain(|file| file.file_stem().is_some_and(|stem| *stem == *only));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use penstock_engine::route::Proxy;
+use penstock_xml::{Document, ParseOptions};
 
 use super::sequence;
 use crate::{Compiler, Element, endpoint};
@@ -80,9 +81,35 @@ fn publish_wsdl(cx: &mut Compiler<'_>, publish: &Element<'_>, proxy: &mut Proxy)
         cx.warn(publish.place(), message);
     }
     for resource in publish.elements("resource") {
-        resource.accept_all();
+        let (Some(location), Some(key)) = (resource.required(cx, "location"), resource.required(cx, "key")) else {
+            continue;
+        };
+        match cx.program.resources.get(key) {
+            Some(found) => proxy.wsdl_imports.push((location.into(), found.clone())),
+            None => cx.unknown(crate::NameKind::Resource, key, resource.attribute_place("key")),
+        }
+        resource.finish(cx);
     }
+    proxy.operations = proxy.wsdl.as_ref().map(|wsdl| operations(wsdl)).unwrap_or_default();
     publish.finish(cx);
+}
+
+/// The names of the operations of all port types.
+fn operations(wsdl: &penstock_engine::Resource) -> Vec<Arc<str>> {
+    let Ok(document) = Document::parse(wsdl.bytes.clone(), &ParseOptions::default()) else { return Vec::new() };
+    let Some(root) = document.root_element() else { return Vec::new() };
+    let children = |node, name: &'static str| {
+        let document = &document;
+        document.children(node).filter(move |child| document.is_element(*child) && document.local_name(*child) == name)
+    };
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for operation in children(root, "portType").flat_map(|kind| children(kind, "operation")) {
+        let name = document.attribute(operation, "", "name").unwrap_or_default();
+        if !name.is_empty() && !names.iter().any(|known| **known == *name) {
+            names.push(name.into());
+        }
+    }
+    names
 }
 
 /// `enableSec` and `policy`: a UsernameToken is checked, other policies are said aloud.

@@ -1,6 +1,8 @@
-//! What a service says of itself: `?wsdl` of a proxy, `?swagger.json` and `?swagger.yaml` of an API.
+//! What services say of themselves: the list of proxies, `?wsdl` and its like of one, `?swagger.json` and `?swagger.yaml`
+//! of an API.
 
 mod openapi;
+mod proxy;
 mod wsdl;
 mod yaml;
 
@@ -9,24 +11,9 @@ use std::rc::Rc;
 use penstock_message::{Body, Headers, Message, RequestLine};
 
 use crate::core::Core;
-use crate::route::{Api, Proxy};
+use crate::route::Api;
 
-/// The answer to `?wsdl` and `?wsdl2`. `None` for any other query.
-pub(crate) fn proxy(core: &Rc<Core>, proxy: &Proxy, query: Option<&str>) -> Option<Message> {
-    let query = query?;
-    if !matches!(query.to_ascii_lowercase().as_str(), "wsdl" | "wsdl2" | "singlewsdl") {
-        return None;
-    }
-    let environment = &core.environment;
-    let address = |scheme: &str, port: u16| format!("{scheme}://{}:{port}/services/{}", environment.host, proxy.name);
-    let text = match &proxy.wsdl {
-        Some(resource) => wsdl::rewrite_addresses(&resource.text(), |secure| {
-            if secure { address("https", environment.https_port) } else { address("http", environment.http_port) }
-        }),
-        None => wsdl::generated(&proxy.name, &address("http", environment.http_port)),
-    };
-    Some(answer("text/xml; charset=UTF-8", text))
-}
+pub(crate) use proxy::{proxy, services};
 
 /// The answer to `?swagger.json` and `?swagger.yaml`: the published definition, or one made from the
 /// resources. `None` for any other request.

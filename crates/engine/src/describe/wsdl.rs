@@ -28,6 +28,28 @@ pub(super) fn rewrite_addresses(wsdl: &str, address: impl Fn(bool) -> String) ->
     out
 }
 
+/// Replaces the values of `schemaLocation` (an `xsd`) and `location` (a `wsdl`) for which there is another one.
+pub(super) fn rewrite_imports(wsdl: &str, other: impl Fn(&str, &str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(wsdl.len());
+    let mut rest = wsdl;
+    while let Some(at) = rest.find("ocation=") {
+        let (before, after) = rest.split_at(at + "ocation=".len());
+        out.push_str(before);
+        rest = after;
+        let Some(quote) = after.chars().next().filter(|quote| matches!(quote, '"' | '\'')) else { continue };
+        let Some((value, behind)) = after[1..].split_once(quote) else { continue };
+        let kind = if before.ends_with("schemaLocation=") { "xsd" } else { "wsdl" };
+        if let Some(other) = other(kind, &value.replace("&amp;", "&")) {
+            out.push(quote);
+            out.push_str(&other);
+            out.push(quote);
+            rest = behind;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
 /// The WSDL of a proxy that publishes none: one operation, `mediate`, that takes anything.
 pub(super) fn generated(name: &str, address: &str) -> String {
     format!(
@@ -46,6 +68,17 @@ pub(super) fn generated(name: &str, address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn imports_are_rewritten() {
+        let wsdl = r#"<w><i location="a.wsdl"/><x:import namespace='n' schemaLocation='b.xsd'/><i location="c"/> location=</w>"#;
+        let rewritten =
+            rewrite_imports(wsdl, |kind, location| (location != "c").then(|| format!("?{kind}={location}")));
+        assert_eq!(
+            rewritten,
+            r#"<w><i location="?wsdl=a.wsdl"/><x:import namespace='n' schemaLocation='?xsd=b.xsd'/><i location="c"/> location=</w>"#
+        );
+    }
 
     #[test]
     fn only_address_locations_are_rewritten() {

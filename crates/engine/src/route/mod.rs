@@ -45,6 +45,10 @@ pub struct Proxy {
     pub https: bool,
     /// The WSDL that `?wsdl` answers with; addresses are rewritten when it is sent.
     pub wsdl: Option<Arc<crate::Resource>>,
+    /// What the WSDL imports, by the location it writes.
+    pub wsdl_imports: Vec<(Arc<str>, Arc<crate::Resource>)>,
+    /// The operations the WSDL names.
+    pub operations: Vec<Arc<str>>,
     /// What must hold before a request is let in (`enableSec`).
     pub gate: Option<SequenceId>,
     /// Service parameters.

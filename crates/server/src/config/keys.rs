@@ -65,6 +65,7 @@ const PENSTOCK: &[Key] = &[
     Key { name: "listener.http2", kind: FLAG, set: assign!(http2 = flag()) },
     Key { name: "listener.connections_max", kind: NUMBER, set: assign!(connections_max = positive()) },
     Key { name: "listener.hostname", kind: TEXT, set: hostname },
+    Key { name: "listener.list_services", kind: FLAG, set: assign!(list_services = flag()) },
     Key { name: "admin.host", kind: TEXT, set: assign!(admin_host = number("an IP address")) },
     Key { name: "admin.strict_ready", kind: FLAG, set: assign!(strict_ready = flag()) },
     Key { name: "admin.port", kind: PORT, set: assign!(admin_port = some port()) },
@@ -172,6 +173,14 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
     Key { name: "server.hostname", kind: TEXT, set: hostname },
     Key { name: "server.offset", kind: NUMBER, set: assign!(offset = port()) },
     Key { name: "server.hot_deployment", kind: FLAG, set: assign!(watch = flag()) },
+    Key {
+        name: "transport.http.block_service_list",
+        kind: FLAG,
+        set: |settings, value| {
+            settings.list_services = !value.flag()?;
+            Ok(())
+        },
+    },
     Key { name: "transport.http.listener.port", kind: PORT, set: original_http_port },
     Key { name: "transport.http.listener.parameter.port", kind: PORT, set: original_http_port },
     Key { name: "transport.http.secured_listener.port", kind: PORT, set: original_https_port },

@@ -44,6 +44,8 @@ pub struct Settings {
     pub admin_port: Option<u16>,
     /// The name clients know this server by; goes into WSDL addresses.
     pub hostname: String,
+    /// Whether `/services/` lists the proxy services.
+    pub list_services: bool,
     /// Whether clients may speak HTTP/2.
     pub http2: bool,
     /// Connections at once, all cores together.
@@ -145,6 +147,7 @@ impl Default for Settings {
             admin_host: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             admin_port: None,
             hostname: "localhost".to_owned(),
+            list_services: true,
             http2: true,
             // Memory for heads and buffers stays within a few hundred megabytes.
             connections_max: 20_000,

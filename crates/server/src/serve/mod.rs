@@ -94,6 +94,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         system: std::sync::RwLock::default(),
         users: settings.users.iter().cloned().collect(),
         secrets: settings.secrets.clone(),
+        services_hidden: !settings.list_services,
         host: settings.hostname.clone(),
         http_port: served.http,
         https_port: served.https.unwrap_or_default(),
