@@ -6,7 +6,7 @@ use penstock_message::{Message, Method, Value};
 
 use crate::core::{Core, Loaded};
 use crate::ports::Request;
-use crate::route::{Dispatch, Entry, ResourceMatch};
+use crate::route::{Asked, Dispatch, Entry, ResourceMatch, Unserved};
 use crate::{Exchange, Fault, SequenceId, incoming, run};
 
 /// Sequences of these names answer what no resource takes.
@@ -43,7 +43,7 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
         return Admission::Answer(Box::new(answer));
     }
     let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
-    match program.routes.dispatch(path, || message.headers.get("Host"), client.local.port()) {
+    match program.routes.dispatch(path, || message.headers.get("Host"), line.secure) {
         Dispatch::Proxy(proxy) => {
             if !(if line.secure { proxy.https } else { proxy.http }) {
                 return Admission::Answer(Box::new(incoming::empty(404)));
@@ -59,32 +59,45 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
             let start = proxy.gate.into_iter().chain(proxy.in_sequence);
             begin(make(message, Entry::Proxy(proxy)), start)
         }
-        Dispatch::Api(found) => {
-            if let Some(answer) = crate::describe::api(core, &found.api, line) {
+        Dispatch::Api(api) => {
+            if let Some(answer) = crate::describe::api(core, &api, line) {
                 return Admission::Answer(Box::new(answer));
             }
-            let api = found.api;
-            let postfix = target.strip_prefix(&*api.context).unwrap_or(target);
-            match api.resource(&found.rest, query, &line.method, line.secure) {
+            let sub_path = api.sub_path(target);
+            let asked = Asked {
+                method: &line.method,
+                secure: line.secure,
+                content_type: message.headers.get("Content-Type"),
+                has_body: !message.body.is_empty(),
+                user_agent: message.headers.get("User-Agent"),
+            };
+            let found = api.resource(sub_path, &asked);
+            message.url_postfix = Some(sub_path.into());
+            let handlers = api.handlers.clone().into_iter();
+            let (status, name) = match found {
+                ResourceMatch::Found(index, _)
+                    if line.method == Method::Options && !api.resources[index].answers_options() =>
+                {
+                    return begin(make(message, Entry::Api(api, Unserved::Options(index))), handlers);
+                }
                 ResourceMatch::Found(index, variables) => {
-                    message.url_postfix = Some(postfix.into());
                     for (name, value) in variables {
                         message.properties.set(format!("uri.var.{name}"), Value::string(value));
                     }
-                    let exchange = make(message, Entry::Resource(api.clone(), index));
-                    begin(exchange, api.handlers.iter().copied().chain(api.resources[index].in_sequence))
+                    let start = api.resources[index].in_sequence;
+                    return begin(make(message, Entry::Resource(api, index)), handlers.chain(start));
                 }
-                other => {
-                    let (status, name) = match other {
-                        ResourceMatch::MethodNotAllowed => (405, METHOD_NOT_ALLOWED),
-                        _ => (404, RESOURCE_MISMATCH),
-                    };
-                    match program.sequence_names.get(name) {
-                        None => Admission::Answer(Box::new(incoming::empty(status))),
-                        Some(sequence) => begin(make(message, Entry::Main), Some(*sequence).into_iter()),
-                    }
-                }
+                ResourceMatch::NotFound => (404, RESOURCE_MISMATCH),
+                ResourceMatch::MethodNotAllowed => (405, METHOD_NOT_ALLOWED),
+                ResourceMatch::BadRequest => (400, ""),
+            };
+            let instead = program.sequence_names.get(name).copied();
+            if instead.is_none() && api.handlers.is_empty() {
+                return Admission::Answer(Box::new(incoming::empty(status)));
             }
+            // A sequence that stands in and says nothing is acknowledged like any other.
+            let status = if instead.is_some() { 202 } else { status };
+            begin(make(message, Entry::Api(api, Unserved::Refused(status))), handlers.chain(instead))
         }
         Dispatch::Main => match program.main {
             None => {

@@ -1,7 +1,8 @@
 //! From an exchange's message to the answer the client gets: status, headers, body.
 
-use penstock_message::{Body, Form, Message, Shape};
+use penstock_message::{Body, Form, Message, Shape, Value};
 
+use crate::route::{Entry, Unserved};
 use crate::{Direction, Exchange, Fault, outgoing};
 
 /// Request fields that say nothing in an answer. The original sends every header of the message at
@@ -83,9 +84,19 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     Ok(Box::new(Message { headers, body, status, reason, ..Message::default() }))
 }
 
-/// The answer to a message that nobody answered: 202, as the original acknowledges.
-pub(crate) fn accepted() -> Message {
-    Message { status: 202, ..Message::default() }
+/// The answer to a message that nobody answered: 202, as the original acknowledges; for an API without a resource
+/// that runs, what its handlers let through to.
+pub(crate) fn unanswered(exchange: &mut Exchange) -> Box<Message> {
+    let (api, index) = match exchange.entry.clone() {
+        Entry::Api(api, Unserved::Options(index)) => (api, index),
+        Entry::Api(_, Unserved::Refused(status)) => return Box::new(empty(status)),
+        _ => return Box::new(empty(202)),
+    };
+    let allowed = api.resources[index].allowed();
+    exchange.message.headers.set("Access-Control-Allow-Methods", &allowed);
+    exchange.message.headers.set("Allow", &allowed);
+    exchange.message.axis2.set("NO_ENTITY_BODY", Value::Boolean(true));
+    prepare(exchange).unwrap_or_else(|_| Box::new(empty(200)))
 }
 
 /// An answer of ours with no body.

@@ -163,10 +163,10 @@ impl Exchange {
             | "REST_SUB_REQUEST_PATH"
             | "REST_URL_PREFIX"
             | "proxy.name" => self.service_property(name),
-            _ => self.query_parameter(name).or_else(|| {
-                let resource = self.program().resources.get(name)?;
-                Some(resource.to_value())
-            }),
+            _ => match name.strip_prefix("query.param.").and_then(|name| self.query_parameter(name)) {
+                Some(value) => Some(Value::string(value)),
+                None => self.program().resources.get(name).map(|resource| resource.to_value()),
+            },
         }
     }
 
@@ -197,10 +197,10 @@ impl Exchange {
     fn service_property(&self, name: &str) -> Option<Value> {
         let value: Arc<str> = match (&self.entry, name) {
             (Entry::Proxy(proxy), "proxy.name") => proxy.name.clone(),
-            (Entry::Resource(api, _), "REST_API_CONTEXT") => api.context.clone(),
-            (Entry::Resource(api, _), "REST_API_VERSION") => api.version.as_ref()?.text.clone(),
-            (Entry::Resource(api, _), "SYNAPSE_REST_API") => api.name.clone(),
-            (Entry::Resource(api, _), "REST_SUB_REQUEST_PATH") => {
+            (Entry::Resource(api, _) | Entry::Api(api, _), "REST_API_CONTEXT") => api.context.clone(),
+            (Entry::Resource(api, _) | Entry::Api(api, _), "REST_API_VERSION") => api.version.as_ref()?.text.clone(),
+            (Entry::Resource(api, _) | Entry::Api(api, _), "SYNAPSE_REST_API") => api.name.clone(),
+            (Entry::Resource(api, _) | Entry::Api(api, _), "REST_SUB_REQUEST_PATH") => {
                 self.client.line.target().strip_prefix(&*api.context)?.into()
             }
             (_, "REST_URL_PREFIX") => {
@@ -212,17 +212,36 @@ impl Exchange {
         Some(Value::String(value))
     }
 
-    /// `query.param.NAME`, decoded; a `+` stays a `+`.
-    fn query_parameter(&self, name: &str) -> Option<Value> {
-        self.query(name.strip_prefix("query.param.")?).map(Value::string)
+    /// A parameter of the client's query as `query.param.NAME` has it: decoded as forms are, so that a `+` is a space; the
+    /// last of several. What stands between two `&` without a `=` belongs to the value before it.
+    pub fn query_parameter(&self, name: &str) -> Option<String> {
+        let (mut value, mut is_open) = (None, false);
+        for part in self.client.line.query()?.split('&') {
+            match part.split_once('=') {
+                Some((key, text)) => {
+                    is_open = key == name;
+                    if is_open {
+                        value = Some(crate::route::decode(&text.replace('+', " ")));
+                    }
+                }
+                None if is_open => {
+                    if let Some(value) = &mut value {
+                        value.push('&');
+                        value.push_str(part);
+                    }
+                }
+                None => {}
+            }
+        }
+        value
     }
 
-    /// A parameter of the client's query, decoded.
+    /// A parameter of the client's query as `$url:NAME` has it: the first of several, in any case; a `+` stays a `+`.
     pub fn query(&self, name: &str) -> Option<String> {
         let query = self.client.line.query()?;
         query.split('&').find_map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (crate::route::decode(key) == name).then(|| crate::route::decode(value))
+            crate::route::decode(key).eq_ignore_ascii_case(name).then(|| crate::route::decode(value))
         })
     }
 

@@ -222,15 +222,17 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
     };
     let properties = &mut exchange.message.properties;
     properties.set("ERROR_CODE", fault.code.to_value());
-    if fault.number() == Some(codes::CONNECTION_TIMED_OUT) && fault.side == Side::Backend {
-        // The original says this much about a backend that does not answer, and artifacts put it into their payloads.
-        properties.set("ERROR_MESSAGE", Value::string("Send timeout"));
-        properties.set("ERROR_DETAIL", Value::string(""));
-        properties.set("ERROR_EXCEPTION", Value::string(""));
-    } else {
-        properties.set("ERROR_MESSAGE", Value::string(first_line));
-        properties.set("ERROR_DETAIL", Value::string(detail));
-        properties.set("ERROR_EXCEPTION", Value::string(fault.message.clone()));
+    match words_of_the_original(fault) {
+        Some(words @ "Send timeout") => {
+            properties.set("ERROR_MESSAGE", Value::string(words));
+            properties.set("ERROR_DETAIL", Value::string(""));
+            properties.set("ERROR_EXCEPTION", Value::string(""));
+        }
+        words => {
+            properties.set("ERROR_MESSAGE", Value::string(words.unwrap_or(first_line)));
+            properties.set("ERROR_DETAIL", Value::string(detail));
+            properties.set("ERROR_EXCEPTION", Value::string(fault.message.clone()));
+        }
     }
     if fault.side == Side::Backend {
         exchange.message.axis2.set("SENDING_FAULT", Value::Boolean(true));
@@ -246,6 +248,23 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
     let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
     let text = format!("ERROR_CODE : {code}, ERROR_MESSAGE : {first_line}{at}");
     exchange.log(level, "FaultHandler", &text);
+}
+
+/// What the original says of a backend that fails. Artifacts compare it and put it into their payloads; what happened in
+/// particular is in `ERROR_DETAIL` and in the log.
+fn words_of_the_original(fault: &Fault) -> Option<&'static str> {
+    if fault.side != Side::Backend {
+        return None;
+    }
+    match fault.number()? {
+        codes::CONNECTION_TIMED_OUT => Some("Send timeout"),
+        codes::CONNECTION_FAILED | codes::CONNECT_TIMEOUT => Some("Error connecting to the back end"),
+        codes::SENDER_IO_SENDING
+        | codes::SENDER_IO_RECEIVING
+        | codes::CONNECTION_CLOSED
+        | codes::PROTOCOL_VIOLATION => Some("Error in Sender"),
+        _ => None,
+    }
 }
 
 /// `OUT_ONLY` holds for one send.

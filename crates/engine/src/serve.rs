@@ -115,7 +115,7 @@ async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (B
     // afterwards it leaves the client waiting for its socket timeout. Here it is told what happened.
     match fault.filter(|_| exchange.sent) {
         Some(fault) => (Box::new(fallback::answer(&mut exchange, &fault)), true),
-        None => (Box::new(incoming::accepted()), failed),
+        None => (incoming::unanswered(&mut exchange), failed),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use penstock_engine::route::{Api, Pattern, Resource, UriTemplate, Version};
+use penstock_engine::route::{Api, Pattern, Resource, TextTest, UriTemplate, Version};
 use penstock_message::Method;
 
 use super::sequence;
@@ -30,24 +30,26 @@ pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         name: full_name.into(),
         context: if context.is_empty() { "/".into() } else { context.into() },
         version: version.map(|text| Version { text: text.into() }),
-        host: el.attribute("hostname").map(Arc::from),
+        host: el.attribute("hostname").filter(|host| !host.is_empty()).map(Arc::from),
         port: el.attribute("port").and_then(|port| port.trim().parse().ok()),
+        secure: protocol(cx, el, "transports"),
         at: el.place(),
         ..Api::default()
-    };
-    let secure = match el.attribute("transports").or_else(|| el.attribute("protocol")) {
-        Some("http") => Some(false),
-        Some("https") => Some(true),
-        _ => None,
     };
     if let Some(path) = el.attribute("publishSwagger") {
         api.swagger = cx.program.resources.get(path).map(|resource| resource.text().into());
     }
     for resource in el.elements("resource") {
-        if let Some(mut resource) = build_resource(cx, &resource) {
-            resource.secure = resource.secure.or(secure);
+        let at = resource.place();
+        if let Some(resource) = build_resource(cx, &resource) {
+            if let Some(why) = conflict(&api, &resource) {
+                cx.error(at, why);
+            }
             api.resources.push(resource);
         }
+    }
+    if api.resources.is_empty() && cx.errors_so_far() == errors {
+        cx.error(el.place(), format!("the API `{name}` has no resource"));
     }
     handlers(cx, el, &mut api);
     if let Some(cors) = el.child("cors").filter(|cors| cors.flag("enabled", true)) {
@@ -88,28 +90,69 @@ fn handlers(cx: &mut Compiler<'_>, el: &Element<'_>, api: &mut Api) {
     }
 }
 
+/// `http` or `https`, where that is all.
+fn protocol(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Option<bool> {
+    match el.attribute(name).filter(|value| !value.is_empty())? {
+        "http" => Some(false),
+        "https" => Some(true),
+        other => {
+            cx.warn(el.attribute_place(name), format!("the protocol `{other}` is neither http nor https"));
+            None
+        }
+    }
+}
+
+/// Why a resource cannot stand beside those the API has.
+fn conflict(api: &Api, resource: &Resource) -> Option<&'static str> {
+    let shares_a_method = |other: &Resource| other.methods.iter().any(|method| resource.methods.contains(method));
+    let path = |resource: &Resource| match &resource.pattern {
+        Pattern::Default => None,
+        Pattern::Mapping(mapping) => Some(mapping.to_string()),
+        Pattern::Template(template) => Some(template.text().to_owned()),
+    };
+    match path(resource) {
+        None => api
+            .resources
+            .iter()
+            .any(|other| matches!(other.pattern, Pattern::Default))
+            .then_some("an API has one resource without a path, and this one has two"),
+        own => api
+            .resources
+            .iter()
+            .any(|other| path(other) == own && shares_a_method(other))
+            .then_some("another resource has the same path and method"),
+    }
+}
+
+/// `user-agent`: a regular expression for the whole name.
+fn agent_test(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<TextTest> {
+    let pattern = el.attribute("user-agent").filter(|pattern| !pattern.is_empty())?;
+    match regex::Regex::new(&format!("^(?:{pattern})$")) {
+        Ok(regex) => Some(Box::new(move |name| regex.is_match(name))),
+        Err(error) => {
+            cx.error(el.attribute_place("user-agent"), format!("`{pattern}` is no regular expression: {error}"));
+            None
+        }
+    }
+}
+
 fn build_resource(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Resource> {
     let methods = el.attribute("methods").unwrap_or_default();
     let methods = methods
         .split([' ', ','])
         .filter(|method| !method.is_empty())
         .map(|method| Method::parse(&method.to_uppercase()));
-    let secure = match el.attribute("protocol") {
-        Some("http") => Some(false),
-        Some("https") => Some(true),
-        _ => None,
-    };
-    el.attribute("content-type");
-    el.attribute("user-agent");
-    let pattern = match (el.attribute("uri-template"), el.attribute("url-mapping")) {
-        (Some(template), _) => match UriTemplate::parse(template) {
+    let secure = protocol(cx, el, "protocol");
+    let path = |name| el.attribute(name).filter(|path| !path.is_empty());
+    let pattern = match (path("url-mapping"), path("uri-template")) {
+        (Some(mapping), _) => Pattern::Mapping(mapping.into()),
+        (None, Some(template)) => match UriTemplate::parse(template) {
             Ok(template) => Pattern::Template(template),
             Err(error) => {
                 cx.error(el.attribute_place("uri-template"), error.to_string());
                 return None;
             }
         },
-        (None, Some(mapping)) => Pattern::Mapping(mapping.into()),
         (None, None) => Pattern::Default,
     };
     let resource = Resource {
@@ -119,6 +162,8 @@ fn build_resource(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Resource> {
         out_sequence: sequence::part(cx, el, "outSequence"),
         fault_sequence: sequence::part(cx, el, "faultSequence"),
         secure,
+        content_type: el.attribute("content-type").filter(|kind| !kind.is_empty()).map(Arc::from),
+        user_agent: agent_test(cx, el),
         at: el.place(),
     };
     el.finish(cx);

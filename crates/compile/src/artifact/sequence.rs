@@ -19,7 +19,7 @@ pub(crate) fn fill(cx: &mut Compiler<'_>, el: &Element<'_>, id: SequenceId) {
 
 /// A part of a service that is written inside it or named by an attribute: `inSequence` and its kin.
 pub(crate) fn part(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Option<SequenceId> {
-    if let Some(key) = el.attribute(name) {
+    if let Some(key) = el.attribute(name).filter(|key| !key.is_empty()) {
         return Some(cx.sequence_ref(key, el.attribute_place(name)));
     }
     let inline = el.child(name)?;

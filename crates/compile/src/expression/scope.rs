@@ -83,7 +83,7 @@ impl Scope for ExchangeScope<'_> {
             Source::Header => self.exchange.property(Property::Transport, name),
             Source::Property => self.exchange.property(Property::Default, name),
             Source::Axis2Property => self.exchange.property(Property::Axis2, name),
-            Source::QueryParameter => self.exchange.query(name).map(Value::string),
+            Source::QueryParameter => self.exchange.query_parameter(name).map(Value::string),
             Source::PathParameter => self.exchange.property(Property::Default, &format!("uri.var.{name}")),
             Source::FunctionParameter => self.exchange.property(Property::Function, name),
             Source::Config => {

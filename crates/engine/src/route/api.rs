@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use penstock_message::Method;
 
-use super::UriTemplate;
+use super::template::Variables;
+use super::{UriTemplate, mapping};
 use crate::Place;
 use crate::mediator::SequenceId;
 
@@ -21,8 +22,10 @@ pub struct Api {
     pub version: Option<Version>,
     /// Only requests for this host, when given.
     pub host: Option<Arc<str>>,
-    /// Only requests on this port, when given.
+    /// Only requests that name this port in their Host, when given.
     pub port: Option<u16>,
+    /// `transports`: only over HTTP (`false`) or HTTPS.
+    pub secure: Option<bool>,
     /// The resources in the order they were written.
     pub resources: Vec<Resource>,
     /// What runs before any resource (`handlers`, `cors`).
@@ -52,10 +55,31 @@ pub struct Resource {
     pub out_sequence: Option<SequenceId>,
     /// The handler of faults.
     pub fault_sequence: Option<SequenceId>,
-    /// `protocol`: only over HTTP or HTTPS.
+    /// `protocol`: only over HTTP (`false`) or HTTPS.
     pub secure: Option<bool>,
+    /// `content-type`: only bodies that say exactly this.
+    pub content_type: Option<Arc<str>>,
+    /// `user-agent`: only clients whose name fits.
+    pub user_agent: Option<TextTest>,
     /// Where it was written.
     pub at: Place,
+}
+
+/// Whether a text fits.
+pub type TextTest = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// What a request says that resources ask about.
+pub struct Asked<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Whether it came over TLS.
+    pub secure: bool,
+    /// Its Content-Type; only a body has one that counts.
+    pub content_type: Option<&'a str>,
+    /// Whether it has a body.
+    pub has_body: bool,
+    /// Its User-Agent.
+    pub user_agent: Option<&'a str>,
 }
 
 /// How a resource is found.
@@ -68,153 +92,223 @@ pub enum Pattern {
     Template(UriTemplate),
 }
 
-/// A request matched an API; which resource is still open.
-pub struct ApiMatch {
-    /// The API.
-    pub api: Arc<Api>,
-    /// Path and no query after the context: starts with a slash or is empty.
-    pub rest: String,
-}
-
 /// What became of looking for a resource.
 pub enum ResourceMatch {
-    /// Found, with path and query variables by name.
-    Found(usize, Vec<(Arc<str>, String)>),
-    /// A path matched, its methods did not.
+    /// Found, with the variables of its path.
+    Found(usize, Variables),
+    /// No resource takes requests with that method; the path fits one.
     MethodNotAllowed,
+    /// The path fits a resource that takes the method, but not such a request.
+    BadRequest,
     /// No path matched.
     NotFound,
 }
 
+/// What `Allow` says for a resource without methods of its own, as the original says it.
+const ALL_METHODS: &str = "GET, POST, PUT, DELETE";
+
 impl Api {
-    /// Whether a path is this API's.
-    pub(super) fn matches(api: &Arc<Api>, path: &str, host: Option<&str>, port: u16) -> Option<ApiMatch> {
-        if let Some(wanted) = &api.host {
-            let host = host.unwrap_or_default();
-            let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-            if !name.eq_ignore_ascii_case(wanted) {
-                return None;
-            }
-        }
-        if api.port.is_some_and(|wanted| wanted != port) {
-            return None;
-        }
-        let rest = if &*api.context == "/" { path } else { path.strip_prefix(&*api.context)? };
-        (rest.is_empty() || rest.starts_with('/')).then(|| ApiMatch { api: api.clone(), rest: rest.to_owned() })
+    /// Whether a request is this API's. `path` has no query; `host` is what the Host field says.
+    pub(super) fn takes(&self, path: &str, host: Option<&str>, secure: bool) -> bool {
+        let rest = if &*self.context == "/" { Some(path) } else { path.strip_prefix(&*self.context) };
+        let Some(rest) = rest else { return false };
+        (rest.is_empty() || rest.starts_with('/'))
+            && self.secure.is_none_or(|wanted| wanted == secure)
+            && ((self.host.is_none() && self.port.is_none()) || self.is_at(host, secure))
+    }
+
+    /// Whether the Host field names this API's host and port.
+    fn is_at(&self, host: Option<&str>, secure: bool) -> bool {
+        let Some(host) = host else { return false };
+        let (name, port) = host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+        let port = match port {
+            Some(port) => port.parse().ok(),
+            None => Some(if secure { 443 } else { 80 }),
+        };
+        self.host.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))
+            && self.port.is_none_or(|wanted| port == Some(wanted))
+    }
+
+    /// What stands after the context in a target, query included.
+    pub fn sub_path<'t>(&self, target: &'t str) -> &'t str {
+        if &*self.context == "/" { target } else { target.strip_prefix(&*self.context).unwrap_or(target) }
     }
 
     /// Finds the resource: url-mappings exact, by longest prefix, by extension; then templates in
-    /// order; then the resource without a pattern.
-    pub fn resource(&self, rest: &str, query: Option<&str>, method: &Method, secure: bool) -> ResourceMatch {
-        let usable = |resource: &Resource| {
-            (resource.methods.is_empty() || resource.methods.contains(method) || *method == Method::Options)
-                && resource.secure.is_none_or(|wanted| wanted == secure)
+    /// order; then the resource without a pattern. Only those that take such a request are looked at;
+    /// why there was none is said of all, and only when the API has none for such a request at all.
+    pub fn resource(&self, sub_path: &str, asked: &Asked<'_>) -> ResourceMatch {
+        let sub_path = if sub_path.is_empty() { "/" } else { sub_path };
+        let mut any = false;
+        let takes = |resource: &Resource| {
+            let takes = resource.takes(asked);
+            any |= takes;
+            takes
         };
-        let path = if rest.is_empty() { "/" } else { rest };
-        let mut path_matched = false;
-        let mut best: Option<(u32, usize)> = None;
-        for (index, resource) in self.resources.iter().enumerate() {
-            let Pattern::Mapping(mapping) = &resource.pattern else { continue };
-            let Some(rank) = mapping_rank(mapping, path) else { continue };
-            path_matched = true;
-            if usable(resource) && best.is_none_or(|(other, _)| rank > other) {
-                best = Some((rank, index));
-            }
+        let acceptable: Vec<usize> = self.indexes(takes);
+        if let Some((index, variables)) = self.find(sub_path, &acceptable) {
+            return ResourceMatch::Found(index, variables);
         }
-        if let Some((_, index)) = best {
-            return ResourceMatch::Found(index, Vec::new());
+        if any {
+            return ResourceMatch::NotFound;
         }
-        for (index, resource) in self.resources.iter().enumerate() {
-            let Pattern::Template(template) = &resource.pattern else { continue };
-            let Some(variables) = template.matches(rest, query) else { continue };
-            path_matched = true;
-            if usable(resource) {
-                return ResourceMatch::Found(index, variables);
-            }
+        match self.find(sub_path, &self.indexes(|_| true)) {
+            None => ResourceMatch::NotFound,
+            Some((index, _)) if self.resources[index].has_method(asked.method) => ResourceMatch::BadRequest,
+            Some(_) => ResourceMatch::MethodNotAllowed,
         }
-        for (index, resource) in self.resources.iter().enumerate() {
-            if matches!(resource.pattern, Pattern::Default) {
-                path_matched = true;
-                if usable(resource) {
-                    return ResourceMatch::Found(index, Vec::new());
-                }
-            }
+    }
+
+    fn indexes(&self, mut wanted: impl FnMut(&Resource) -> bool) -> Vec<usize> {
+        self.resources.iter().enumerate().filter(|(_, resource)| wanted(resource)).map(|(index, _)| index).collect()
+    }
+
+    fn find(&self, sub_path: &str, among: &[usize]) -> Option<(usize, Variables)> {
+        let mappings = among.iter().filter_map(|index| match &self.resources[*index].pattern {
+            Pattern::Mapping(mapping) => Some((*index, &**mapping)),
+            _ => None,
+        });
+        if let Some(index) = mapping::find(mappings, sub_path) {
+            return Some((index, Vec::new()));
         }
-        if path_matched { ResourceMatch::MethodNotAllowed } else { ResourceMatch::NotFound }
+        let by_template = |path: &str| {
+            among.iter().find_map(|index| match &self.resources[*index].pattern {
+                Pattern::Template(template) => Some((*index, template.matches(path)?)),
+                _ => None,
+            })
+        };
+        let is_default = |index: &&usize| matches!(self.resources[**index].pattern, Pattern::Default);
+        by_template(sub_path)
+            .or_else(|| among.iter().find(is_default).map(|index| (*index, Vec::new())))
+            // The original does not take `/context?a=1` for the resource `/`; here it does.
+            .or_else(|| if sub_path.starts_with('?') { by_template(&format!("/{sub_path}")) } else { None })
     }
 }
 
-/// How well a url-mapping fits: exact before prefix (longer first) before extension.
-fn mapping_rank(mapping: &str, path: &str) -> Option<u32> {
-    if mapping == path || mapping.trim_end_matches('/') == path.trim_end_matches('/') {
-        return Some(u32::MAX);
+impl Resource {
+    /// Whether the resource takes requests like that. OPTIONS is always welcome.
+    fn takes(&self, asked: &Asked<'_>) -> bool {
+        let of_the_type = || match &self.content_type {
+            Some(wanted) if asked.has_body => asked.content_type == Some(wanted),
+            _ => true,
+        };
+        let from_the_agent = || match &self.user_agent {
+            Some(fits) => asked.user_agent.is_some_and(fits),
+            None => true,
+        };
+        self.secure.is_none_or(|wanted| wanted == asked.secure)
+            && (*asked.method == Method::Options || self.has_method(asked.method) && of_the_type() && from_the_agent())
     }
-    if let Some(prefix) = mapping.strip_suffix("/*") {
-        let fits = path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        return fits.then_some(prefix.len() as u32 + 1);
+
+    fn has_method(&self, method: &Method) -> bool {
+        *method == Method::Options || self.methods.is_empty() || self.methods.contains(method)
     }
-    let extension = mapping.strip_prefix('*')?;
-    path.ends_with(extension).then_some(0)
+
+    /// Whether OPTIONS is one of its methods, so that its sequence answers.
+    pub fn answers_options(&self) -> bool {
+        self.methods.contains(&Method::Options)
+    }
+
+    /// What the resource says in `Allow`.
+    pub fn allowed(&self) -> String {
+        if self.methods.is_empty() {
+            return ALL_METHODS.to_owned();
+        }
+        let names: Vec<&str> =
+            self.methods.iter().filter(|method| **method != Method::Options).map(Method::as_str).collect();
+        names.join(", ")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn resource(pattern: &str, methods: &[Method]) -> Resource {
+        Resource {
+            methods: methods.to_vec(),
+            pattern: match pattern.strip_prefix("map:") {
+                Some(mapping) => Pattern::Mapping(mapping.into()),
+                None if pattern.is_empty() => Pattern::Default,
+                None => Pattern::Template(UriTemplate::parse(pattern).unwrap()),
+            },
+            in_sequence: None,
+            out_sequence: None,
+            fault_sequence: None,
+            secure: None,
+            content_type: None,
+            user_agent: None,
+            at: Place::default(),
+        }
+    }
+
     fn api(patterns: &[(&str, &[Method])]) -> Api {
-        let resources = patterns
-            .iter()
-            .map(|(pattern, methods)| Resource {
-                methods: methods.to_vec(),
-                pattern: match pattern.strip_prefix("map:") {
-                    Some(mapping) => Pattern::Mapping(mapping.into()),
-                    None if pattern.is_empty() => Pattern::Default,
-                    None => Pattern::Template(UriTemplate::parse(pattern).unwrap()),
-                },
-                in_sequence: None,
-                out_sequence: None,
-                fault_sequence: None,
-                secure: None,
-                at: Place::default(),
-            })
-            .collect();
+        let resources = patterns.iter().map(|(pattern, methods)| resource(pattern, methods)).collect();
         Api { context: "/a".into(), resources, ..Api::default() }
     }
 
     fn which(api: &Api, path: &str, method: Method) -> String {
-        match api.resource(path, None, &method, false) {
+        let asked = Asked {
+            method: &method,
+            secure: false,
+            content_type: Some("text/plain"),
+            has_body: method == Method::Post,
+            user_agent: None,
+        };
+        match api.resource(path, &asked) {
             ResourceMatch::Found(index, _) => index.to_string(),
             ResourceMatch::MethodNotAllowed => "405".into(),
+            ResourceMatch::BadRequest => "400".into(),
             ResourceMatch::NotFound => "404".into(),
         }
     }
 
     #[test]
-    fn mappings_go_before_templates_and_the_longest_prefix_wins() {
-        let api = api(&[
-            ("/{x}/y", &[]),
-            ("map:/orders/*", &[]),
-            ("map:/orders/open/*", &[Method::Get]),
-            ("map:*.json", &[]),
-            ("map:/orders", &[]),
-        ]);
-        for (path, expected) in [
-            ("/orders", "4"),
-            ("/orders/7", "1"),
-            ("/orders/open/7", "2"),
-            ("/z.json", "3"),
-            ("/q/y", "0"),
-            ("/q", "404"),
-        ] {
+    fn mappings_go_before_templates_and_these_before_the_default() {
+        let api = api(&[("", &[]), ("/{x}/y", &[]), ("map:/orders/*", &[]), ("map:/orders", &[])]);
+        for (path, expected) in [("/orders", "3"), ("/orders/y", "2"), ("/q/y?a=1", "1"), ("/q", "0"), ("", "0")] {
             assert_eq!(which(&api, path, Method::Get), expected, "{path}");
         }
     }
 
     #[test]
-    fn a_known_path_with_another_method_is_405_and_options_is_always_taken() {
-        let api = api(&[("/x", &[Method::Post])]);
-        assert_eq!(which(&api, "/x", Method::Get), "405");
-        assert_eq!(which(&api, "/x", Method::Options), "0");
-        assert_eq!(which(&api, "/y", Method::Post), "404");
+    fn a_path_that_no_resource_for_the_method_takes_is_405_only_when_there_is_no_resource_for_the_method() {
+        let post = api(&[("/x", &[Method::Post])]);
+        assert_eq!(which(&post, "/x", Method::Get), "405");
+        assert_eq!(which(&post, "/x", Method::Options), "0");
+        assert_eq!(which(&post, "/y", Method::Get), "404");
+        let both = api(&[("/x", &[Method::Post]), ("/z", &[Method::Get])]);
+        assert_eq!(which(&both, "/x", Method::Get), "404");
+        assert_eq!(which(&both, "/x", Method::Put), "405");
+    }
+
+    #[test]
+    fn resources_may_ask_for_a_type_of_body() {
+        let mut api = api(&[("/x", &[Method::Post, Method::Get])]);
+        api.resources[0].content_type = Some("application/json".into());
+        assert_eq!(which(&api, "/x", Method::Post), "400");
+        assert_eq!(which(&api, "/x", Method::Get), "0");
+        api.resources[0].content_type = None;
+        api.resources[0].user_agent = Some(Box::new(|agent| agent == "curl"));
+        assert_eq!(which(&api, "/x", Method::Get), "400");
+    }
+
+    #[test]
+    fn the_root_of_an_api_may_have_a_query() {
+        let api = api(&[("/", &[]), ("/x", &[])]);
+        assert_eq!(which(&api, "", Method::Get), "0");
+        assert_eq!(which(&api, "?a=1", Method::Get), "0");
+    }
+
+    #[test]
+    fn the_host_field_says_host_and_port() {
+        let api = Api { context: "/a".into(), host: Some("h".into()), port: Some(8290), ..Api::default() };
+        assert!(api.takes("/a", Some("H:8290"), false));
+        assert!(!api.takes("/a", Some("h"), false));
+        assert!(!api.takes("/a", Some("other:8290"), false));
+        assert!(!api.takes("/a", None, false));
+        let secure = Api { context: "/a".into(), port: Some(443), ..Api::default() };
+        assert!(secure.takes("/a/b", Some("h"), true));
+        assert!(!secure.takes("/ab", Some("h"), true));
     }
 }

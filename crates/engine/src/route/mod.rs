@@ -2,6 +2,7 @@
 
 mod api;
 mod managed;
+mod mapping;
 mod template;
 
 use std::collections::HashMap;
@@ -10,10 +11,10 @@ use std::sync::Arc;
 use crate::mediator::{Destination, SequenceId};
 use crate::{Place, Program};
 
-pub use api::{Api, ApiMatch, Pattern, Resource, ResourceMatch, Version};
+pub use api::{Api, Asked, Pattern, Resource, ResourceMatch, TextTest, Version};
 pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceSummary};
 pub(crate) use template::decode;
-pub use template::{UriTemplate, UriTemplateError};
+pub use template::{UriTemplate, UriTemplateError, Variables};
 
 /// All services of a program.
 #[derive(Default)]
@@ -64,10 +65,21 @@ pub enum Entry {
     Proxy(Arc<Proxy>),
     /// A resource of an API, by its index.
     Resource(Arc<Api>, usize),
+    /// An API none of whose resources runs; its handlers do.
+    Api(Arc<Api>, Unserved),
     /// An operation of a managed API.
     Operation(Arc<Operation>),
     /// No service: the `main` sequence.
     Main,
+}
+
+/// Why no resource of an API runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Unserved {
+    /// None takes the request: the status that says why.
+    Refused(u16),
+    /// OPTIONS, which is not one of the methods of this resource: it is told what is.
+    Options(usize),
 }
 
 /// What a request is for.
@@ -75,7 +87,7 @@ pub enum Dispatch {
     /// A proxy service, and the rest of the path after its name.
     Proxy(Arc<Proxy>),
     /// An API.
-    Api(ApiMatch),
+    Api(Arc<Api>),
     /// Nothing: `main`.
     Main,
 }
@@ -105,19 +117,15 @@ impl Routes {
 
     /// Finds the service of a path (without query), as sent.
     /// `host` is asked when it matters.
-    pub fn dispatch<'h>(&self, path: &str, host: impl FnOnce() -> Option<&'h str>, port: u16) -> Dispatch {
+    pub fn dispatch<'h>(&self, path: &str, host: impl FnOnce() -> Option<&'h str>, secure: bool) -> Dispatch {
         if let Some(rest) = path.strip_prefix("/services/")
             && let Some(proxy) = self.proxy_of(rest)
         {
             return Dispatch::Proxy(proxy.clone());
         }
         let host = if self.apis.is_empty() { None } else { host() };
-        for api in &self.apis {
-            if let Some(found) = Api::matches(api, path, host, port) {
-                return Dispatch::Api(found);
-            }
-        }
-        Dispatch::Main
+        let found = self.apis.iter().find(|api| api.takes(path, host, secure));
+        found.map_or(Dispatch::Main, |api| Dispatch::Api(api.clone()))
     }
 
     /// A service name may contain slashes (`folder/Name`), so longer names are tried first; a dot
@@ -145,7 +153,7 @@ impl Entry {
             Entry::Proxy(proxy) => proxy.fault_sequence,
             Entry::Resource(api, index) => api.resources[*index].fault_sequence,
             Entry::Operation(operation) => operation.fault_sequence,
-            Entry::Main => None,
+            Entry::Api(..) | Entry::Main => None,
         };
         let common = program.fault.filter(|_| !matches!(self, Entry::Operation(_)));
         common.into_iter().chain(own)
@@ -157,6 +165,7 @@ impl Entry {
             Entry::Proxy(proxy) => proxy.in_sequence,
             Entry::Resource(api, index) => api.resources[*index].in_sequence,
             Entry::Operation(operation) => operation.in_sequence,
+            Entry::Api(..) => None,
             Entry::Main => program.main,
         }
     }
@@ -167,6 +176,7 @@ impl Entry {
             Entry::Proxy(proxy) => proxy.out_sequence,
             Entry::Resource(api, index) => api.resources[*index].out_sequence,
             Entry::Operation(operation) => operation.out_sequence,
+            Entry::Api(..) => None,
             Entry::Main => program.main,
         }
     }
@@ -183,7 +193,7 @@ impl Entry {
     pub fn label(&self) -> &str {
         match self {
             Entry::Proxy(proxy) => &proxy.label,
-            Entry::Resource(api, _) => &api.label,
+            Entry::Resource(api, _) | Entry::Api(api, _) => &api.label,
             Entry::Operation(operation) => &operation.label,
             Entry::Main => "",
         }
@@ -193,7 +203,7 @@ impl Entry {
     pub fn metric(&self) -> Option<(&'static str, &Arc<str>)> {
         match self {
             Entry::Proxy(proxy) => Some(("proxy", &proxy.name)),
-            Entry::Resource(api, _) => Some(("api", &api.name)),
+            Entry::Resource(api, _) | Entry::Api(api, _) => Some(("api", &api.name)),
             Entry::Operation(operation) => Some(("managed-api", &operation.name)),
             Entry::Main => None,
         }
