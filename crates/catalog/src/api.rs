@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{At, Endpoints};
+use crate::{At, Endpoints, McpServer};
 
 /// An API in one version.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +63,8 @@ pub struct Api {
     pub backend_limit: (Option<u32>, Option<u32>),
     /// The operations, in the order they were written.
     pub operations: Vec<Arc<Operation>>,
+    /// The tools of an MCP server.
+    pub mcp: Option<Arc<McpServer>>,
     /// The definition as it was given, for those who ask for it.
     pub definition: Option<Arc<[u8]>>,
     /// Where it was written.
@@ -95,6 +97,8 @@ pub enum ApiKind {
     GraphQl,
     /// WebSocket.
     WebSocket,
+    /// The Model Context Protocol.
+    Mcp,
 }
 
 /// The states of an API's life in which it is deployed.

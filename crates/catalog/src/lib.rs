@@ -10,6 +10,7 @@ mod access;
 mod api;
 mod condition;
 mod endpoint;
+mod mcp;
 mod plan;
 
 pub use access::{Application, Subscription, SubscriptionState};
@@ -20,6 +21,7 @@ pub use api::{
 };
 pub use condition::{Condition, ConditionalGroup, Denial, IpRange, Subject};
 pub use endpoint::{BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints, Retry};
+pub use mcp::{ApiReference, McpServer, ParameterPlace, Tool, ToolBody, ToolParameter, ToolRequest, ToolTarget};
 pub use plan::{Limit, LimitUnit, Plan, PlanLevel};
 
 use std::fmt;

@@ -13,7 +13,7 @@ use crate::policy::{
     AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, is_websocket, operation,
 };
 use crate::router::{Base, PathPattern, Routes, Target};
-use crate::{Gateway, place};
+use crate::{Gateway, mcp, place};
 
 /// The policies that requests for OPTIONS pass on paths that have no such operation: such a request comes from a
 /// browser, without credentials, and reaches no backend.
@@ -37,13 +37,22 @@ const ON_WEBSOCKET: [&str; 13] = [
     "upstream",
 ];
 
-/// Compiles every operation of an API and adds its routes; whether nothing was wrong.
-pub(crate) fn api(gateway: &Gateway, api: &Arc<Api>, cx: &mut Compiler<'_>, routes: &mut Routes) -> bool {
+/// Compiles every operation of an API and adds its routes; whether nothing was wrong. `known` are all APIs there are.
+pub(crate) fn api(
+    gateway: &Gateway,
+    api: &Arc<Api>,
+    known: &[Arc<Api>],
+    cx: &mut Compiler<'_>,
+    routes: &mut Routes,
+) -> bool {
     let errors = cx.errors_so_far();
     let mut bases = Vec::new();
     for path in [Some(&api.base_path), api.default_path.as_ref()].into_iter().flatten() {
         let mut assembly = Assembly::new(gateway, api, path, cx);
-        let targets: Vec<Target> = api.operations.iter().map(|operation| assembly.operation(operation)).collect();
+        let targets: Vec<Target> = match api.mcp {
+            Some(_) => mcp::targets(&mut assembly, known),
+            None => api.operations.iter().map(|operation| assembly.operation(operation)).collect(),
+        };
         let options = assembly.options();
         let offered = |name: &str| api.transports.is_empty() || api.transports.iter().any(|known| &**known == name);
         let path: Arc<str> = path.trim_end_matches('/').into();
@@ -71,19 +80,24 @@ pub(crate) fn api(gateway: &Gateway, api: &Arc<Api>, cx: &mut Compiler<'_>, rout
 }
 
 /// One API at one base path while it is put together.
-struct Assembly<'a, 'c, 'r> {
-    gateway: &'a Gateway,
-    api: &'a Arc<Api>,
+pub(crate) struct Assembly<'a, 'c, 'r> {
+    pub(crate) gateway: &'a Gateway,
+    pub(crate) api: &'a Arc<Api>,
     base_path: Arc<str>,
-    cx: &'c mut Compiler<'r>,
+    pub(crate) cx: &'c mut Compiler<'r>,
     /// The methods of each path, with blanks between.
     methods: HashMap<Arc<str>, Arc<str>>,
     /// Shared by all operations.
-    frame: Operation,
+    pub(crate) frame: Operation,
 }
 
 impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
-    fn new(gateway: &'a Gateway, api: &'a Arc<Api>, base: &Arc<str>, cx: &'c mut Compiler<'r>) -> Assembly<'a, 'c, 'r> {
+    pub(crate) fn new(
+        gateway: &'a Gateway,
+        api: &'a Arc<Api>,
+        base: &Arc<str>,
+        cx: &'c mut Compiler<'r>,
+    ) -> Assembly<'a, 'c, 'r> {
         let answer = AnswerError { config: gateway.config.clone() };
         let fault = vec![Step { mediator: Box::new(answer), kind: "error", at: place(&api.at) }];
         let frame = Operation {
@@ -104,7 +118,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         Assembly { gateway, api, base_path: base.clone(), cx, methods, frame }
     }
 
-    fn site(&self, operation: &Arc<Described>) -> Arc<Site> {
+    pub(crate) fn site(&self, operation: &Arc<Described>) -> Arc<Site> {
         Arc::new(Site {
             api: self.api.clone(),
             base_path: self.base_path.clone(),
@@ -165,7 +179,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
     }
 
     /// The steps of one flow.
-    fn steps<'k>(
+    pub(crate) fn steps<'k>(
         &mut self,
         site: &Arc<Site>,
         kinds: impl Iterator<Item = &'k PolicyKind>,

@@ -1,6 +1,6 @@
 //! What the policies of one request know of it and tell each other.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::Headers;
 
+use crate::mcp::CallState;
 use crate::observe::Trace;
 use crate::policy::Site;
 use crate::policy::interceptor::Interception;
@@ -43,6 +44,8 @@ pub struct CallContext {
     pub(crate) interception: RefCell<Interception>,
     /// The request's header fields while policies of the fault flow run.
     pub(crate) set_aside: RefCell<Option<Headers>>,
+    /// The call of an MCP server's client that it is, or became.
+    pub(crate) mcp: OnceCell<Box<CallState>>,
 }
 
 /// Who calls.
@@ -123,6 +126,17 @@ impl CallContext {
             cache_key: Cell::default(),
             interception: RefCell::default(),
             set_aside: RefCell::default(),
+            mcp: OnceCell::new(),
+        }
+    }
+
+    /// The context of a request that another one became, of the same caller.
+    pub(crate) fn behind(outer: &CallContext, site: Arc<Site>, path_values: Vec<String>) -> CallContext {
+        CallContext {
+            caller: outer.caller.clone(),
+            credential: outer.credential.clone(),
+            trace: outer.trace.clone(),
+            ..CallContext::new(site, path_values)
         }
     }
 

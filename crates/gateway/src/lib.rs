@@ -13,6 +13,7 @@ mod config;
 mod context;
 mod error;
 mod import;
+mod mcp;
 mod observe;
 mod policy;
 mod router;
@@ -31,6 +32,7 @@ pub use config::{ErrorStyle, GatewayConfig};
 pub use context::CallContext;
 pub use error::{GatewayError, codes};
 pub use import::{Import, Imported, Project, ProjectFile};
+pub use mcp::read_message;
 pub use observe::TracingConfig;
 pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, parse_denial, parse_plan};
 pub use policy::{CompressionConfig, POLICIES, PolicyKind, Site, readers};
@@ -60,15 +62,18 @@ impl Gateway {
         self.state.spans.configure(&self.config.tracing);
         let mut statuses = Vec::new();
         let mut routes = router::Routes::default();
-        for imported in import::projects(inputs, &self.config, cx) {
+        let imported = import::projects(inputs, &self.config, cx);
+        let known: Vec<Arc<Api>> =
+            imported.iter().filter_map(|imported| imported.api.as_ref()).chain(apis).cloned().collect();
+        for imported in imported {
             let good = match &imported.api {
-                Some(api) => assemble::api(self, api, cx, &mut routes),
+                Some(api) => assemble::api(self, api, &known, cx, &mut routes),
                 None => false,
             };
             statuses.push(ArtifactStatus { kind: "managed-api", name: imported.name, at: imported.at, good });
         }
         for api in apis {
-            let good = assemble::api(self, api, cx, &mut routes);
+            let good = assemble::api(self, api, &known, cx, &mut routes);
             statuses.push(ArtifactStatus { kind: "managed-api", name: api.name.to_string(), at: place(&api.at), good });
         }
         cx.program.routes.router =

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use penstock_catalog::Plan;
 use penstock_engine::ports::Outbound;
 
+use crate::mcp::Sessions;
 use crate::observe::{OperationMetrics, Spans};
 use crate::policy::limits::{Counters, LimitUse, Plans};
 use crate::policy::response_cache::ResponseCache;
@@ -37,6 +38,8 @@ pub struct GatewayState {
     pub(crate) metrics: OperationMetrics,
     /// Spans that wait to be sent.
     pub(crate) spans: Spans,
+    /// Sessions of clients of MCP servers.
+    pub(crate) sessions: Sessions,
     /// The definition that was read last: the operations of an API are compiled one after the other.
     definition: Mutex<Option<ReadDefinition>>,
     plans: Mutex<Option<(Vec<Plan>, Arc<Plans>)>>,

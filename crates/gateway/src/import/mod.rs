@@ -11,6 +11,7 @@ mod certificates;
 mod deployment;
 mod descriptor;
 pub(crate) mod document;
+mod mcp;
 mod openapi;
 mod operation_policies;
 mod project;

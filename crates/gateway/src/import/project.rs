@@ -7,7 +7,7 @@ use penstock_catalog::{Api, ApiKind, At, Cluster, Implementation, Operation, Req
 use super::descriptor::{self, Descriptor};
 use super::document::{Document, Item, parse};
 use super::openapi::{self, Examples, OpenApi};
-use super::{Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, sniff, substitute};
+use super::{Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, sniff, substitute};
 use crate::place;
 
 /// The names the descriptor of a project may have.
@@ -45,7 +45,7 @@ impl Project {
     }
 
     fn main(&self) -> Option<&ProjectFile> {
-        let descriptor = DESCRIPTORS.iter().find_map(|name| self.file(name));
+        let descriptor = DESCRIPTORS.iter().chain(&mcp::DESCRIPTORS).find_map(|name| self.file(name));
         descriptor.or_else(|| self.files.iter().find(|file| file.path.is_empty()))
     }
 }
@@ -87,6 +87,10 @@ impl Import<'_> {
             Ok(None) => {}
         }
         substitute::apply(self, &main.file, &mut document.root);
+        let kind = document.item().get("type").and_then(|kind| kind.text().cloned());
+        if kind.as_deref() == Some("mcp_server") {
+            return self.described_server(project, &document, start);
+        }
         let data = match self.api_data(&document, &file_name) {
             Data::Api(data) => data,
             Data::Broken => return failed(file_name),
@@ -95,6 +99,22 @@ impl Import<'_> {
         let Some(descriptor) = descriptor::read(self, &data) else { return failed(file_name) };
         let name = format!("{}:{}", descriptor.api.name, descriptor.api.version);
         let api = self.described(project, descriptor);
+        let api = api.filter(|_| !self.failed()).map(Arc::new);
+        Some(Imported { name, at: place(&start), api })
+    }
+
+    /// A project whose descriptor describes an MCP server.
+    fn described_server(&mut self, project: &Project, document: &Document, start: At) -> Option<Imported> {
+        let root = document.item();
+        let data = root.get("data").filter(|data| data.is_map());
+        let api = match data {
+            Some(data) => self.mcp_server(project, &data),
+            None => {
+                self.error(&root.at(), "a descriptor needs `data`, a mapping");
+                None
+            }
+        };
+        let name = api.as_ref().map_or_else(|| start.file.to_string(), |api| format!("{}:{}", api.name, api.version));
         let api = api.filter(|_| !self.failed()).map(Arc::new);
         Some(Imported { name, at: place(&start), api })
     }
@@ -108,7 +128,7 @@ impl Import<'_> {
             Some("api") => {}
             // Before version 4 the descriptor was the data itself.
             None if root.has("context") && root.has("version") => return Data::Api(root),
-            Some(kind @ ("api_product" | "mcp_server" | "application")) => {
+            Some(kind @ ("api_product" | "application")) => {
                 self.error(&root.at(), format!("descriptors of the type `{kind}` are not supported yet"));
                 return Data::Broken;
             }
@@ -286,7 +306,7 @@ impl Import<'_> {
     }
 
     /// What holds for every API, however it was described.
-    fn finish(&mut self, api: &mut Api, http2: bool) {
+    pub(super) fn finish(&mut self, api: &mut Api, http2: bool) {
         if http2 {
             let with = |cluster: &mut Option<Arc<Cluster>>| {
                 if let Some(cluster) = cluster {
@@ -330,7 +350,8 @@ impl Import<'_> {
         }
         let has_backend =
             |endpoints: &penstock_catalog::Endpoints| endpoints.production.is_some() || endpoints.sandbox.is_some();
-        if api.implementation == Implementation::Endpoint && !has_backend(&api.endpoints) && !self.failed() {
+        let needs_backend = api.implementation == Implementation::Endpoint && api.kind != ApiKind::Mcp;
+        if needs_backend && !has_backend(&api.endpoints) && !self.failed() {
             let without =
                 api.operations.iter().find(|operation| !operation.endpoints.as_ref().is_some_and(has_backend));
             if without.is_some() {
@@ -343,7 +364,7 @@ impl Import<'_> {
 }
 
 /// Credentials that a descriptor asks for, in place of those of the definition; scopes stay.
-fn apply_schemes(api: &mut Api, schemes: Schemes) {
+pub(super) fn apply_schemes(api: &mut Api, schemes: Schemes) {
     let key_header = api.api_key_header.clone().unwrap_or_else(|| "apikey".into());
     for operation in &mut api.operations {
         let operation = Arc::make_mut(operation);
@@ -370,7 +391,7 @@ fn same_path(left: &str, right: &str) -> bool {
 }
 
 /// A base path without the version in it, when it has one.
-fn without_version(base_path: &str, version: &str) -> Option<Arc<str>> {
+pub(super) fn without_version(base_path: &str, version: &str) -> Option<Arc<str>> {
     let mut segments: Vec<&str> = base_path.split('/').skip(1).collect();
     let index = segments.iter().rposition(|segment| *segment == version)?;
     segments.remove(index);

@@ -65,7 +65,8 @@ impl Observer for OperationObserver {
         if self.config.tracing.endpoint.is_some()
             && let Some(context) = finished.extension.and_then(|extension| extension.downcast_ref::<CallContext>())
         {
-            trace::finished(&self.state, context, finished);
+            let inner = context.innermost();
+            trace::finished(&self.state, inner.as_deref().unwrap_or(context), finished);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{Gateway, TracingConfig};
 pub const TRACE: PolicyKind = PolicyKind { name: "trace", request: Some(compile), response: None };
 
 /// A request's place in its trace.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Trace {
     begun: Cell<Option<Begun>>,
 }

@@ -19,7 +19,12 @@ pub const KIND: PolicyKind = PolicyKind { name: "body-limit", request: Some(comp
 struct BodyLimit(u64);
 
 fn compile(gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    gateway.config.request_bytes_max.map(|limit| Box::new(BodyLimit(limit)) as Box<dyn Mediator>)
+    gateway.config.request_bytes_max.map(at_most)
+}
+
+/// The step that refuses bodies of more bytes.
+pub(crate) fn at_most(bytes: u64) -> Box<dyn Mediator> {
+    Box::new(BodyLimit(bytes))
 }
 
 impl Mediator for BodyLimit {

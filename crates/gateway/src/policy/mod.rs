@@ -11,7 +11,7 @@ mod ask;
 mod authenticate;
 mod availability;
 mod backend_jwt;
-mod body_limit;
+pub(crate) mod body_limit;
 mod builtin;
 mod compress;
 mod cors;

@@ -3,7 +3,7 @@
 
 /// Whether a segment of a path is `.` or `..`, also where dots and slashes are escaped, with a backslash for a slash, or
 /// with parameters (`..;a=1`).
-pub(super) fn has_dot_segment(path: &str) -> bool {
+pub(crate) fn has_dot_segment(path: &str) -> bool {
     // Few paths have any of what makes a closer look necessary.
     if !path.contains("/.") && !path.contains(['%', '\\']) {
         return false;

@@ -24,6 +24,7 @@ use crate::policy::{AnswerError, Refuse, Site, explain_step};
 use crate::state::GatewayState;
 use crate::system::System;
 
+pub(crate) use dots::has_dot_segment;
 pub use pattern::PathPattern;
 use table::{Found, Table};
 
@@ -211,7 +212,7 @@ impl Router for ApiRouter {
         let line = &client.line;
         let host = message.headers.get("host");
         let mut found = self.find(line.path(), line.method.as_str(), host, line.secure);
-        if found.is_some() && dots::has_dot_segment(line.path()) {
+        if found.is_some() && has_dot_segment(line.path()) {
             found = Some((&self.unknown, None));
         }
         if found.is_none()
@@ -240,6 +241,7 @@ impl Router for ApiRouter {
                 ApiKind::Soap => "SOAP",
                 ApiKind::GraphQl => "GRAPHQL",
                 ApiKind::WebSocket => "WS",
+                ApiKind::Mcp => "MCP",
             };
             let path = if served.base.path.is_empty() { "/" } else { &served.base.path };
             let (name, version) = (api.name.to_string(), api.version.to_string());

@@ -9,7 +9,7 @@ use crate::import::document::{Item, parse};
 use crate::import::{Import, hint, openapi};
 
 /// Reads backends into an API.
-pub(super) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
+pub(in crate::import) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
     // Old exports carry it as JSON in a text.
     if let Some(text) = item.text() {
         let at = item.at();

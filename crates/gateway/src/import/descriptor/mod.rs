@@ -2,8 +2,8 @@
 //!
 //! Start reading at [`read`], then `endpoint_config.rs` (backends) and `operations.rs`.
 
-mod endpoint_config;
-mod operations;
+pub(super) mod endpoint_config;
+pub(super) mod operations;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,6 +128,13 @@ const READ: [&str; 28] = [
 
 /// Reads `data` of a descriptor; `None` after it was said what is missing.
 pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descriptor> {
+    let mut descriptor = read_mcp_server(import, data)?;
+    operations::read(import, data, &mut descriptor.api);
+    Some(descriptor)
+}
+
+/// The same of an MCP server, whose operations are tools.
+pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descriptor> {
     for (key, at, _) in data.entries() {
         let known = || READ.iter().chain(&FOR_OTHERS).copied();
         if !known().any(|name| name == &**key) && !key.starts_with("x-") {
@@ -184,7 +191,6 @@ pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descripto
     if let Some(config) = &config {
         endpoint_config::read(import, config, &mut api);
     }
-    operations::read(import, data, &mut api);
     let endpoints = config.filter(|_| api.endpoints.production.is_some() || api.endpoints.sandbox.is_some());
     Some(Descriptor {
         schemes: schemes(import, data),

@@ -69,7 +69,7 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<O
 }
 
 /// The policies of each flow.
-fn flows(import: &mut Import<'_>, item: &Item<'_>) -> Policies {
+pub(in crate::import) fn flows(import: &mut Import<'_>, item: &Item<'_>) -> Policies {
     if !item.is_map() {
         import.error(&item.at(), format!("policies must be a mapping of flows, not {}", item.kind()));
         return Policies::default();

@@ -1,0 +1,31 @@
+//! MCP servers: tools for agents over Streamable HTTP, each of them an operation of a backend, of an API that is served
+//! here, or a tool of an MCP server behind this one.
+//!
+//! All messages come by one operation, and what a message is for stands in its body. So that operation only reads it
+//! (`message.rs`) and chooses (`dispatch.rs`); from there each tool has sequences of its own with the same policies as
+//! an API's operation (`assemble.rs`). In between, arguments become a request (`request.rs`) and its answer a result
+//! (`result.rs`).
+
+mod assemble;
+mod call;
+mod dispatch;
+mod fault;
+mod message;
+mod metadata;
+mod pages;
+mod request;
+mod result;
+mod session;
+
+pub(crate) use assemble::targets;
+pub(crate) use call::CallState;
+pub(crate) use metadata::PATH as METADATA_PATH;
+pub(crate) use session::Sessions;
+
+/// The path of the one operation that takes messages.
+pub(crate) const PATH: &str = "/mcp";
+
+/// Whether bytes are a message, for fuzz targets.
+pub fn read_message(bytes: &[u8]) -> bool {
+    message::read(bytes).is_ok()
+}
