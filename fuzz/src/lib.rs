@@ -7,6 +7,7 @@
 pub mod api_project;
 pub mod body;
 pub mod freemarker;
+pub mod graphql;
 pub mod http1;
 pub mod interceptor;
 pub mod json_mapping;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "api_project", check: api_project::import, dictionary: api_project::DICTIONARY },
     Target { name: "body", check: body::body, dictionary: body::DICTIONARY },
     Target { name: "freemarker", check: freemarker::template, dictionary: freemarker::DICTIONARY },
+    Target { name: "graphql", check: graphql::graphql, dictionary: graphql::DICTIONARY },
     Target { name: "http1", check: http1::http1, dictionary: http1::DICTIONARY },
     Target { name: "interceptor", check: interceptor::reply, dictionary: interceptor::DICTIONARY },
     Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },

@@ -67,7 +67,21 @@ pub struct Api {
     pub mcp: Option<Arc<McpServer>>,
     /// The definition as it was given, for those who ask for it.
     pub definition: Option<Arc<[u8]>>,
+    /// What [`ApiKind::GraphQl`] is about. Its operations have the verb of a query (`QUERY`, `MUTATION`) for a method
+    /// and the name of a field for a path.
+    pub graphql: Option<Arc<GraphQl>>,
     /// Where it was written.
+    pub at: At,
+}
+
+/// What a GraphQL API can be asked, and what each question counts.
+#[derive(Debug, Clone, Default)]
+pub struct GraphQl {
+    /// The schema, in the language of schemas.
+    pub schema: Arc<str>,
+    /// Type, field, and what the field counts for the complexity of a query; one when a field is not among them.
+    pub costs: Vec<(Arc<str>, Arc<str>, u32)>,
+    /// The schema's file.
     pub at: At,
 }
 

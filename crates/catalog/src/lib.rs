@@ -15,14 +15,14 @@ mod plan;
 
 pub use access::{Application, Subscription, SubscriptionState};
 pub use api::{
-    Api, ApiKind, ClientCertificate, Cors, Flows, Implementation, Interceptor, InterceptorPart, Lifecycle, MockExample,
-    MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse, Requirement, Schemes,
+    Api, ApiKind, ClientCertificate, Cors, Flows, GraphQl, Implementation, Interceptor, InterceptorPart, Lifecycle,
+    MockExample, MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse, Requirement, Schemes,
     SecurityMode,
 };
 pub use condition::{Condition, ConditionalGroup, Denial, IpRange, Subject};
 pub use endpoint::{BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints, Retry};
 pub use mcp::{ApiReference, McpServer, ParameterPlace, Tool, ToolBody, ToolParameter, ToolRequest, ToolTarget};
-pub use plan::{Limit, LimitUnit, Plan, PlanLevel};
+pub use plan::{Limit, LimitUnit, Plan, PlanLevel, QueryLimits};
 
 use std::fmt;
 use std::sync::Arc;

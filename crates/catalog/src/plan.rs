@@ -18,8 +18,28 @@ pub struct Plan {
     pub burst: Option<Limit>,
     /// Whether requests over the limit are refused rather than let through and counted.
     pub stop_on_quota: bool,
+    /// What GraphQL queries may ask.
+    pub query: QueryLimits,
     /// Other limits for some requests: the first group that fits counts instead of `limit`.
     pub groups: Vec<ConditionalGroup>,
+}
+
+/// How much a GraphQL query may ask (`graphQLMaxDepth`, `graphQLMaxComplexity`); absent means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// Fields inside fields.
+    pub depth: Option<u64>,
+    /// What its fields count together.
+    pub complexity: Option<u64>,
+}
+
+impl QueryLimits {
+    /// What both allow.
+    pub fn and(self, other: QueryLimits) -> QueryLimits {
+        let least = |left: Option<u64>, right: Option<u64>| left.into_iter().chain(right).min();
+        let (depth, complexity) = (least(self.depth, other.depth), least(self.complexity, other.complexity));
+        QueryLimits { depth, complexity }
+    }
 }
 
 /// What a plan is counted for.

@@ -10,7 +10,7 @@ use penstock_engine::{Mediator, Step};
 
 use crate::observe::OperationObserver;
 use crate::policy::{
-    AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, is_websocket, operation,
+    AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, graphql, is_websocket, operation,
 };
 use crate::router::{Base, PathPattern, Routes, Target};
 use crate::{Gateway, mcp, place};
@@ -37,6 +37,9 @@ const ON_WEBSOCKET: [&str; 13] = [
     "upstream",
 ];
 
+/// The policies that a query of GraphQL passes only when it asks for something that needs credentials.
+const FOR_CREDENTIALS: [&str; 2] = ["authenticate", "subscription"];
+
 /// Compiles every operation of an API and adds its routes; whether nothing was wrong. `known` are all APIs there are.
 pub(crate) fn api(
     gateway: &Gateway,
@@ -49,9 +52,10 @@ pub(crate) fn api(
     let mut bases = Vec::new();
     for path in [Some(&api.base_path), api.default_path.as_ref()].into_iter().flatten() {
         let mut assembly = Assembly::new(gateway, api, path, cx);
+        let operations = assembly.operations.clone();
         let targets: Vec<Target> = match api.mcp {
             Some(_) => mcp::targets(&mut assembly, known),
-            None => api.operations.iter().map(|operation| assembly.operation(operation)).collect(),
+            None => operations.iter().map(|operation| assembly.operation(operation)).collect(),
         };
         let options = assembly.options();
         let offered = |name: &str| api.transports.is_empty() || api.transports.iter().any(|known| &**known == name);
@@ -84,6 +88,9 @@ pub(crate) struct Assembly<'a, 'c, 'r> {
     pub(crate) gateway: &'a Gateway,
     pub(crate) api: &'a Arc<Api>,
     base_path: Arc<str>,
+    /// What requests are routed to: the operations of the API, unless it speaks GraphQL.
+    operations: Vec<Arc<Described>>,
+    graphql: Option<Arc<graphql::Definition>>,
     pub(crate) cx: &'c mut Compiler<'r>,
     /// The methods of each path, with blanks between.
     methods: HashMap<Arc<str>, Arc<str>>,
@@ -106,8 +113,10 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             fault_sequence: Some(cx.add_sequence(fault)),
             ..Operation::default()
         };
+        let graphql = graphql::Definition::of(api, cx);
+        let operations = if api.graphql.is_some() { graphql::addresses(api) } else { api.operations.clone() };
         let mut methods: HashMap<Arc<str>, String> = HashMap::new();
-        for operation in &api.operations {
+        for operation in &operations {
             let all = methods.entry(operation.path.clone()).or_default();
             if !all.is_empty() {
                 all.push(' ');
@@ -115,7 +124,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             all.push_str(&operation.method);
         }
         let methods = methods.into_iter().map(|(path, all)| (path, all.into())).collect();
-        Assembly { gateway, api, base_path: base.clone(), cx, methods, frame }
+        Assembly { gateway, api, base_path: base.clone(), operations, graphql, cx, methods, frame }
     }
 
     pub(crate) fn site(&self, operation: &Arc<Described>) -> Arc<Site> {
@@ -125,6 +134,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             operation: operation.clone(),
             pattern: PathPattern::parse(&operation.path),
             methods: self.methods.get(&operation.path).cloned().unwrap_or_default(),
+            graphql: self.graphql.clone(),
         })
     }
 
@@ -140,7 +150,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
     fn options(&mut self) -> Vec<Target> {
         let mut seen = HashSet::new();
         let mut described = Vec::new();
-        for operation in &self.api.operations {
+        for operation in &self.operations {
             let has_options = || {
                 self.methods.get(&operation.path).is_some_and(|methods| methods.split(' ').any(|one| one == "OPTIONS"))
             };
@@ -188,7 +198,10 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         let mut steps = Vec::new();
         let applies = |kind: &&PolicyKind| !is_websocket(site) || ON_WEBSOCKET.contains(&kind.name);
         for kind in kinds.filter(applies) {
-            if let Some(mediator) = of(kind).and_then(|compile| compile(self.gateway, site, self.cx)) {
+            if let Some(mut mediator) = of(kind).and_then(|compile| compile(self.gateway, site, self.cx)) {
+                if site.graphql.is_some() && FOR_CREDENTIALS.contains(&kind.name) {
+                    mediator = Box::new(graphql::WhenSecured(mediator));
+                }
                 steps.push(Step { mediator, kind: kind.name, at: place(&site.operation.at) });
             }
         }

@@ -6,6 +6,7 @@ use penstock_catalog::Cors;
 
 use crate::observe::TracingConfig;
 use crate::policy::CompressionConfig;
+use crate::policy::graphql::GraphQlConfig;
 use crate::policy::limits::LimitsConfig;
 use crate::security::SecurityConfig;
 use crate::upstream::UpstreamConfig;
@@ -45,6 +46,8 @@ pub struct GatewayConfig {
     pub tracing: TracingConfig,
     /// How interceptor services are treated.
     pub interceptors: InterceptorConfig,
+    /// What GraphQL APIs may be asked.
+    pub graphql: GraphQlConfig,
 }
 
 /// How interceptor services are treated when an API says nothing.
@@ -99,6 +102,7 @@ impl Default for GatewayConfig {
             request_bytes_max: None,
             tracing: TracingConfig::default(),
             interceptors: InterceptorConfig::default(),
+            graphql: GraphQlConfig::default(),
         }
     }
 }

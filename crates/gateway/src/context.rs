@@ -11,6 +11,7 @@ use penstock_message::Headers;
 use crate::mcp::CallState;
 use crate::observe::Trace;
 use crate::policy::Site;
+use crate::policy::graphql::Asked;
 use crate::policy::interceptor::Interception;
 use crate::policy::limits::{FrameLimits, Metered};
 use crate::security::Verified;
@@ -28,6 +29,8 @@ pub struct CallContext {
     pub(crate) credential: RefCell<Option<Rc<Verified>>>,
     /// Its way to the backend.
     pub upstream: UpstreamCall,
+    /// What its query asks for, once it is read.
+    pub(crate) graphql: RefCell<Option<Rc<Asked>>>,
     /// Its place in a trace.
     pub(crate) trace: Trace,
     /// Limits in bytes that it was counted under.
@@ -118,6 +121,7 @@ impl CallContext {
             caller: RefCell::default(),
             credential: RefCell::default(),
             upstream: UpstreamCall::default(),
+            graphql: RefCell::default(),
             trace: Trace::default(),
             metered: RefCell::default(),
             frames: RefCell::default(),

@@ -307,8 +307,8 @@ fn descriptors_with_mistakes() {
         ("type: api_product\n", "api.yaml:1:1: error: descriptors of the type `api_product` are not supported yet"),
         ("type: appi\n", "api.yaml:1:1: error: `type` must be `api`, not `appi`, did you mean `api`?"),
         (
-            "type: api\ndata: {name: A, context: /a, version: 1, type: GRAPHQL}\n",
-            "api.yaml:2:48: error: APIs of the type `GRAPHQL` are not supported yet",
+            "type: api\ndata: {name: A, context: /a, version: 1, type: WEBSUB}\n",
+            "api.yaml:2:48: error: APIs of the type `WEBSUB` are not supported yet",
         ),
         (
             "type: api\ndata: {name: A, context: /a, version: 1, isDefaultVersoin: true}\n",

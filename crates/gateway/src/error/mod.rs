@@ -144,6 +144,12 @@ impl GatewayError {
         GatewayError { code, description: Some(description.into()), reason: None }
     }
 
+    /// A token without any of the scopes that something asks for.
+    pub(crate) fn missing_scope(resource: &str) -> GatewayError {
+        let text = format!("User is NOT authorized to access the Resource: {resource}. Scope validation failed.");
+        GatewayError::described(codes::SCOPE, text).because("the token has none of the scopes")
+    }
+
     /// With a reason for those who look after the gateway.
     pub fn because(mut self, reason: &str) -> GatewayError {
         self.reason = Some(reason.into());
@@ -164,7 +170,8 @@ impl From<GatewayError> for Fault {
         fault.detail = error.description;
         fault.quiet = matches!(
             error.code,
-            codes::SCHEMA_REQUEST | codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | 900_800..=900_807
+            codes::SCHEMA_REQUEST | codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | codes::INVALID_QUERY | 900_800
+                ..=900_821
         );
         fault
     }

@@ -35,6 +35,7 @@ impl Row {
     /// The status in a style; few differ.
     pub(crate) fn status_in(&self, style: ErrorStyle) -> u16 {
         match (style, self.code) {
+            (ErrorStyle::ChoreoConnect, codes::INVALID_QUERY) => 400,
             (ErrorStyle::ApiManager, codes::UNCLASSIFIED_AUTHENTICATION) => 500,
             (ErrorStyle::ApiManager, codes::SUBSCRIPTION_INACTIVE) => 401,
             (ErrorStyle::ApiManager, codes::NO_MATCHING_RESOURCE) => 403,

@@ -186,7 +186,11 @@ impl Import<'_> {
     fn described(&mut self, project: &Project, descriptor: Descriptor) -> Option<Api> {
         let Descriptor { mut api, schemes, context, is_default, endpoints_at } = descriptor;
         let wants_examples = api.implementation == Implementation::Mock;
-        let found = DEFINITIONS.iter().find_map(|path| project.file(path));
+        let speaks_graphql = api.kind == ApiKind::GraphQl;
+        if speaks_graphql {
+            self.graphql(project, &mut api);
+        }
+        let found = DEFINITIONS.iter().find_map(|path| project.file(path)).filter(|_| !speaks_graphql);
         let mut http2 = false;
         let mut explicit_base = None;
         if let Some(file) = found {

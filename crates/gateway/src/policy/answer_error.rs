@@ -8,7 +8,7 @@ use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Headers, Message};
 
 use crate::config::{ErrorStyle, GatewayConfig};
-use crate::error::{Maker, Told, told};
+use crate::error::{Maker, Told, codes, told};
 
 /// Answers with the current fault.
 pub(crate) struct AnswerError {
@@ -130,7 +130,9 @@ fn has_type(told: &Told) -> bool {
 
 fn xml(told: &Told) -> String {
     let (prefix, namespace) = match told.code {
-        900_900..=900_999 => ("ams", "http://wso2.org/apimanager/security"),
+        codes::INVALID_QUERY | codes::QUERY_TOO_DEEP | codes::QUERY_TOO_COMPLEX | 900_900..=900_999 => {
+            ("ams", "http://wso2.org/apimanager/security")
+        }
         900_800..=900_807 => ("amt", "http://wso2.org/apimanager/throttling"),
         _ => ("am", "http://wso2.org/apimanager"),
     };

@@ -21,6 +21,7 @@ mod explain;
 pub(crate) mod facts;
 mod fault_flow;
 mod gotemplate;
+pub(crate) mod graphql;
 pub(crate) mod interceptor;
 mod json;
 mod key_type;
@@ -69,6 +70,8 @@ pub struct Site {
     pub pattern: PathPattern,
     /// The methods of all operations on the same path, with blanks between (`GET POST`).
     pub methods: Arc<str>,
+    /// What a GraphQL API can be asked.
+    pub graphql: Option<Arc<graphql::Definition>>,
 }
 
 /// Compiles a policy for a site; `None` when the site does not ask for it.
@@ -92,9 +95,11 @@ pub const POLICIES: &[PolicyKind] = &[
     cors::KIND,
     websocket::KIND,
     availability::KIND,
+    graphql::QUERY,
     authenticate::KIND,
     subscription::KIND,
     scopes::KIND,
+    graphql::RIGHTS,
     deny::KIND,
     key_type::KIND,
     limits::KIND,

@@ -10,7 +10,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use super::authenticate::is_secured;
 use crate::Gateway;
 use crate::context::CallContext;
-use crate::error::{GatewayError, codes};
+use crate::error::GatewayError;
 use crate::policy::{PolicyKind, Site};
 use crate::security::Kind;
 
@@ -37,8 +37,6 @@ impl Mediator for Scopes {
         if token.scopes.iter().any(|scope| self.0.contains(scope)) {
             return Ok(Flow::Next);
         }
-        let path = &context.site.operation.path;
-        let text = format!("User is NOT authorized to access the Resource: {path}. Scope validation failed.");
-        Err(GatewayError::described(codes::SCOPE, text).because("the token has none of the scopes").into())
+        Err(GatewayError::missing_scope(&context.site.operation.path).into())
     }
 }

@@ -13,6 +13,7 @@ fn site(name: &str, base: &str, method: &str, path: &str) -> Arc<Site> {
         }),
         pattern: PathPattern::parse(path),
         methods: method.into(),
+        graphql: None,
     })
 }
 

@@ -78,6 +78,30 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.graphql.depth",
+        kind: NUMBER,
+        set: |settings, value| {
+            of(settings).graphql.depth_max = Some(value.positive()? as u64);
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.graphql.complexity",
+        kind: NUMBER,
+        set: |settings, value| {
+            of(settings).graphql.complexity_max = Some(value.positive()? as u64);
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.graphql.introspection",
+        kind: FLAG,
+        set: |settings, value| {
+            of(settings).graphql.introspection = value.flag()?;
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.request_body",
         kind: SIZE,
         set: |settings, value| {

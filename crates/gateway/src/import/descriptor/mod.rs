@@ -211,11 +211,12 @@ fn kind(import: &mut Import<'_>, data: &Item<'_>) -> Option<ApiKind> {
     match &*kind.to_ascii_uppercase() {
         "HTTP" => Some(ApiKind::Http),
         "SOAP" => Some(ApiKind::Soap),
+        "GRAPHQL" => Some(ApiKind::GraphQl),
         "WS" => {
             import.sockets = true;
             Some(ApiKind::WebSocket)
         }
-        "GRAPHQL" | "WEBSUB" | "SSE" | "WEBHOOK" | "ASYNC" | "SOAPTOREST" | "APIPRODUCT" | "MCP" => {
+        "WEBSUB" | "SSE" | "WEBHOOK" | "ASYNC" | "SOAPTOREST" | "APIPRODUCT" | "MCP" => {
             import.error(&at_of(data, "type"), format!("APIs of the type `{kind}` are not supported yet"));
             None
         }

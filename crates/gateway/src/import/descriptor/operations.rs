@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use penstock_catalog::{Api, ApiKind, Flows, Operation, Policies, PolicyUse};
 
+use crate::graphql::OperationKind;
 use crate::import::document::Item;
 use crate::import::openapi::METHODS;
 use crate::import::{Import, asyncapi, hint};
@@ -43,13 +44,22 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<O
         import.error(&item.at(), "an operation needs `verb`");
         return None;
     };
+    // What a GraphQL API can be asked has no path; its name stands in its place.
+    let of_query = api == ApiKind::GraphQl;
+    let known = OperationKind::ALL.map(OperationKind::word);
+    let known: &[&str] = if of_query { &known } else { &METHODS };
     let of_topic = asyncapi::verb(&verb).filter(|_| api == ApiKind::WebSocket);
-    if of_topic.is_none() && !METHODS.contains(&&*verb.to_ascii_lowercase()) {
-        let meant = hint(&verb.to_ascii_lowercase(), METHODS.into_iter());
+    if of_topic.is_none() && !known.contains(&&*verb.to_ascii_lowercase()) {
+        let meant = hint(&verb.to_ascii_lowercase(), known.iter().copied());
         import.error(&item.at(), format!("unknown method `{verb}`{meant}"));
         return None;
     }
-    let path: Arc<str> = if path.starts_with('/') { path } else { format!("/{path}").into() };
+    let path = match path.strip_prefix('/') {
+        Some(name) if of_query => name.into(),
+        Some(_) => path,
+        None if of_query => path,
+        None => format!("/{path}").into(),
+    };
     let kind = import.text_of(item, "authType");
     let policies = item.get("operationPolicies").map(|policies| flows(import, &policies)).unwrap_or_default();
     if let Some(script) = import.some_text_of(item, "amznResourceName") {

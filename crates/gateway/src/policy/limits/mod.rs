@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use penstock_catalog::{Limit, LimitUnit, PlanLevel};
+use penstock_catalog::{Api, Limit, LimitUnit, Operation, PlanLevel};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
@@ -54,6 +54,8 @@ struct Limits {
     plans: Arc<Plans>,
     /// The API's own plan, or the operation's.
     own: Option<Own>,
+    /// The plans of what a GraphQL API can be asked, by their places.
+    queried: Vec<Option<Own>>,
     /// Whether the caller's plans count.
     by_caller: bool,
     custom: Vec<Custom>,
@@ -86,55 +88,80 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
     limits.counts_anything().then(|| Box::new(limits) as Box<dyn Mediator>)
 }
 
+impl Own {
+    /// The plan of an API, or that of one of its operations.
+    fn new(gateway: &Gateway, plans: &Plans, api: &Api, operation: &Operation, cx: &mut Compiler<'_>) -> Option<Own> {
+        // A plan of the API makes those of operations mean nothing.
+        let (name, key, code) = match (&api.tier, &operation.tier) {
+            (Some(name), _) => (name, format!("api{SEPARATOR}{}:{}", api.base_path, api.version), codes::API_LIMIT),
+            (None, name) => {
+                let (context, version) = (&api.base_path, &api.version);
+                // What a GraphQL API can be asked has a name without a slash.
+                let path = operation.path.trim_start_matches('/');
+                let key = format!("resource{SEPARATOR}{context}/{version}/{path}:{}", operation.method);
+                (name.as_ref()?, key, codes::RESOURCE_LIMIT)
+            }
+        };
+        if let Err(like) = plans.check(PlanLevel::Api, name) {
+            let hint = like.map_or_else(|| ".".to_owned(), |like| format!(", did you mean `{like}`?"));
+            let at = if api.tier.is_some() { &api.at } else { &operation.at };
+            cx.warn(place(at), format!("no plan is called `{name}`{hint} Nothing is limited by it"));
+        }
+        let plan = plans.get(PlanLevel::Api, name)?;
+        let counters = &gateway.state.counters;
+        let now = Instant::now();
+        let fixed = |key: &str, limit: Limit| Fixed::new(counters, key, limit, now);
+        let group = |(index, limit): (usize, &Option<Limit>)| {
+            limit.map(|limit| fixed(&format!("{key}{SEPARATOR}condition_{index}"), limit))
+        };
+        Some(Own {
+            limit: plan.limit.map(|limit| fixed(&key, limit)),
+            burst: plan.burst.map(|limit| fixed(&format!("{key}{SEPARATOR}burst"), limit)),
+            groups: plan.groups.iter().map(|(_, limit)| limit).enumerate().map(group).collect(),
+            plan: plan.clone(),
+            code,
+        })
+    }
+
+    fn ask<'a>(&'a self, exchange: &Exchange, context: &CallContext, asking: &mut Asking<'a>) -> Result<(), Refusal> {
+        let group = self.plan.groups.iter().position(|(conditions, _)| conditions.hold(exchange, context));
+        let limit = group.map_or(self.limit.as_ref(), |index| self.groups[index].as_ref());
+        if let Some(fixed) = limit {
+            asking.fixed(fixed, self.code)?;
+        }
+        if let Some(fixed) = &self.burst {
+            asking.fixed(fixed, codes::BURST_LIMIT)?;
+        }
+        Ok(())
+    }
+}
+
+impl Fixed {
+    fn new(counters: &Counters, key: &str, limit: Limit, now: Instant) -> Fixed {
+        Fixed { limit, counter: counters.get(&key_of(key, &limit), limit.window, now) }
+    }
+}
+
 impl Limits {
     fn new(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Limits {
         let config = &gateway.config.limits;
         let plans = gateway.state.plans_of(&config.plans);
         let (api, operation) = (&site.api, &site.operation);
         let now = Instant::now();
-        let counters = &gateway.state.counters;
-        let fixed =
-            |key: &str, limit: Limit| Fixed { limit, counter: counters.get(&key_of(key, &limit), limit.window, now) };
         let api_key = format!("{}:{}", api.base_path, api.version);
-        // A plan of the API makes those of operations mean nothing.
-        let (name, key, code) = match (&api.tier, &operation.tier) {
-            (Some(name), _) => (Some(name), format!("api{SEPARATOR}{api_key}"), codes::API_LIMIT),
-            (None, name) => {
-                let (context, version) = (&api.base_path, &api.version);
-                let key = format!("{context}/{version}{}:{}", operation.path, operation.method);
-                (name.as_ref(), format!("resource{SEPARATOR}{key}"), codes::RESOURCE_LIMIT)
-            }
-        };
-        if let Some(name) = name
-            && let Err(like) = plans.check(PlanLevel::Api, name)
-        {
-            let hint = like.map_or_else(String::new, |like| format!(", did you mean `{like}`?"));
-            let at = if api.tier.is_some() { &api.at } else { &operation.at };
-            cx.warn(place(at), format!("no plan is called `{name}`{hint} Nothing is limited by it"));
-        }
-        let own = name.and_then(|name| plans.get(PlanLevel::Api, name)).map(|plan| Own {
-            limit: plan.limit.map(|limit| fixed(&key, limit)),
-            burst: plan.burst.map(|limit| fixed(&format!("{key}{SEPARATOR}burst"), limit)),
-            groups: plan
-                .groups
-                .iter()
-                .enumerate()
-                .map(|(index, (_, limit))| {
-                    limit.map(|limit| fixed(&format!("{key}{SEPARATOR}condition_{index}"), limit))
-                })
-                .collect(),
-            plan: plan.clone(),
-            code,
-        });
+        let queried: &[_] = if site.graphql.is_some() && api.tier.is_none() { &api.operations } else { &[] };
+        let queried = queried.iter().map(|operation| Own::new(gateway, &plans, api, operation, cx)).collect();
         let second =
             |amount: u32| Limit { amount: amount.into(), unit: LimitUnit::Requests, window: Duration::from_secs(1) };
         let backend = |kind: &str, limit: Option<u32>| {
-            limit.map(|amount| fixed(&format!("backend{SEPARATOR}{api_key}{SEPARATOR}{kind}"), second(amount)))
+            let key = format!("backend{SEPARATOR}{api_key}{SEPARATOR}{kind}");
+            limit.map(|amount| Fixed::new(&gateway.state.counters, &key, second(amount), now))
         };
         let (production, sandbox) = api.backend_limit;
         Limits {
             state: gateway.state.clone(),
-            own,
+            own: Own::new(gateway, &plans, api, operation, cx),
+            queried,
             by_caller: operation.secured,
             custom: config.custom.iter().map(|custom| Custom::new(custom, site)).collect(),
             backend: [backend("production", production), backend("sandbox", sandbox)],
@@ -146,19 +173,22 @@ impl Limits {
     }
 
     fn counts_anything(&self) -> bool {
-        self.own.is_some() || self.by_caller || !self.custom.is_empty() || self.backend.iter().any(Option::is_some)
+        self.own.is_some()
+            || self.queried.iter().any(Option::is_some)
+            || self.by_caller
+            || !self.custom.is_empty()
+            || self.backend.iter().any(Option::is_some)
     }
 
     /// Asks every limit that applies, in the order of the original. The first that refuses makes those before it forget.
     fn ask<'a>(&'a self, exchange: &Exchange, context: &CallContext, asking: &mut Asking<'a>) -> Result<(), Refusal> {
         if let Some(own) = &self.own {
-            let group = own.plan.groups.iter().position(|(conditions, _)| conditions.hold(exchange, context));
-            let limit = group.map_or(own.limit.as_ref(), |index| own.groups[index].as_ref());
-            if let Some(fixed) = limit {
-                asking.fixed(fixed, own.code)?;
-            }
-            if let Some(fixed) = &own.burst {
-                asking.fixed(fixed, codes::BURST_LIMIT)?;
+            own.ask(exchange, context, asking)?;
+        }
+        let asked = context.graphql.borrow();
+        for index in asked.iter().flat_map(|asked| &asked.operations) {
+            if let Some(Some(own)) = self.queried.get(*index) {
+                own.ask(exchange, context, asking)?;
             }
         }
         if self.by_caller {

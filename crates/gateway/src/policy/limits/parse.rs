@@ -5,6 +5,7 @@
 //! 100MiB/1h                                     bytes of requests and answers
 //! 100/1m burst 10/1s                            and no more than that at once
 //! 100/1m; header X-Tier=gold: 500/1m            another limit for some
+//! 100/1m depth 5 complexity 100                 and GraphQL queries that ask no more than that
 //! unlimited
 //! ```
 
@@ -23,6 +24,8 @@ pub fn parse_plan(level: PlanLevel, name: &str, text: &str) -> Result<Plan, Stri
         match word {
             Word::Burst(burst) => plan.burst = Some(burst),
             Word::Soft => plan.stop_on_quota = false,
+            Word::Depth(depth) => plan.query.depth = Some(depth),
+            Word::Complexity(complexity) => plan.query.complexity = Some(complexity),
         }
     }
     for group in parts.filter(|group| !group.is_empty()) {
@@ -52,6 +55,8 @@ pub fn parse_custom(name: &str, text: &str) -> Result<CustomLimit, String> {
 enum Word {
     Burst(Limit),
     Soft,
+    Depth(u64),
+    Complexity(u64),
 }
 
 fn limits(text: &str) -> Result<(Option<Limit>, Vec<Word>), String> {
@@ -63,10 +68,21 @@ fn limits(text: &str) -> Result<(Option<Limit>, Vec<Word>), String> {
         found.push(match word {
             "burst" => Word::Burst(limit_of(words.next().unwrap_or_default())?),
             "soft" => Word::Soft,
-            other => return Err(format!("`{other}` is not known; after a limit come `burst LIMIT` and `soft`")),
+            "depth" => Word::Depth(count(word, words.next())?),
+            "complexity" => Word::Complexity(count(word, words.next())?),
+            other => {
+                let known = "`burst LIMIT`, `soft`, `depth COUNT` and `complexity COUNT`";
+                return Err(format!("`{other}` is not known; after a limit come {known}"));
+            }
         });
     }
     Ok((limit, found))
+}
+
+/// A number that is at least one.
+fn count(word: &str, text: Option<&str>) -> Result<u64, String> {
+    let number = text.and_then(|text| text.parse().ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| format!("`{word}` must have a number behind it, not `{}`", text.unwrap_or_default()))
 }
 
 fn limit_of(text: &str) -> Result<Limit, String> {
@@ -149,12 +165,16 @@ mod tests {
         assert_eq!((read.groups[0].conditions.len(), read.groups[0].conditions[1].inverted), (2, true));
         assert_eq!(read.groups[1].limit, None);
         assert_eq!(plan("unlimited").unwrap().limit, None);
+        let of_queries = plan("unlimited depth 5 complexity 100").unwrap();
+        assert_eq!((of_queries.query.depth, of_queries.query.complexity), (Some(5), Some(100)));
         for (bad, says) in [
             ("", "must be an amount"),
             ("5", "must be an amount"),
             ("5/0s", "must be an amount"),
             ("5/1y", "must be an amount"),
             ("5/1m fast", "`fast` is not known"),
+            ("5/1m depth 0", "`depth` must have a number behind it, not `0`"),
+            ("5/1m complexity", "`complexity` must have a number behind it"),
             ("5/1m; gold", "must be `CONDITIONS: LIMIT`"),
             ("5/1m; ip x: 1/1m", "is no address"),
             ("5/1m; header a=(: 1/1m", "regular expression"),

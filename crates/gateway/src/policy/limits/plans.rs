@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_catalog::{Limit, LimitUnit, Plan, PlanLevel};
+use penstock_catalog::{Limit, LimitUnit, Plan, PlanLevel, QueryLimits};
 use penstock_compile::suggestion;
 
 use super::condition::Conditions;
@@ -35,6 +35,7 @@ pub(super) struct Ready {
     pub limit: Option<Limit>,
     pub burst: Option<Limit>,
     pub stop_on_quota: bool,
+    pub query: QueryLimits,
     pub groups: Vec<(Conditions, Option<Limit>)>,
 }
 
@@ -60,8 +61,8 @@ impl Plans {
 
     fn add(&mut self, plan: &Plan) {
         let groups = plan.groups.iter().map(|group| (Conditions::new(&group.conditions), group.limit));
-        let ready =
-            Ready { limit: plan.limit, burst: plan.burst, stop_on_quota: plan.stop_on_quota, groups: groups.collect() };
+        let &Plan { limit, burst, stop_on_quota, query, .. } = plan;
+        let ready = Ready { limit, burst, stop_on_quota, query, groups: groups.collect() };
         self.by_level[plan.level as usize].insert(plan.name.clone(), Arc::new(ready));
     }
 
@@ -69,6 +70,11 @@ impl Plans {
     pub(super) fn get(&self, level: PlanLevel, name: &str) -> Option<&Arc<Ready>> {
         let plan = self.by_level[level as usize].get(name)?;
         (plan.limit.is_some() || plan.burst.is_some() || !plan.groups.is_empty()).then_some(plan)
+    }
+
+    /// What the plan of a name lets GraphQL queries ask; nothing keeps those of a plan that nobody knows.
+    pub(crate) fn query_limits(&self, level: PlanLevel, name: &str) -> QueryLimits {
+        self.by_level[level as usize].get(name).map(|plan| plan.query).unwrap_or_default()
     }
 
     /// Whether a name is known; else the known one that is most like it.

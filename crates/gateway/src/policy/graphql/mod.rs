@@ -1,0 +1,217 @@
+//! GraphQL APIs: what a query asks for decides what is asked of its caller.
+//!
+//! Such an API has one address. Its operations are what a query can ask for, and a query may ask for several at once:
+//! credentials are needed when one of them needs any, the token must have a scope of each, and the plan of each counts.
+//! So a query is read before it is known who calls, as in the original: held against the schema (`QUERY`), and once the
+//! caller's rights are known, against scopes and plans (`RIGHTS`). What is sent on are the bytes as they came.
+//!
+//! Start reading at [`Definition`] and [`Asked`], then `request.rs` (where a request carries its query) and `rights.rs`.
+
+mod request;
+mod rights;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_catalog::{Api, Lifecycle, Operation};
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+
+use self::request::Sent;
+use crate::config::{ErrorStyle, GatewayConfig};
+use crate::error::{GatewayError, codes};
+use crate::graphql::{Checked, OperationKind, Query, Refused, Schema, position};
+use crate::policy::{PolicyKind, Site, facts};
+use crate::{CallContext, Gateway, place};
+
+pub use self::rights::KIND as RIGHTS;
+
+/// The kind that reads queries.
+pub const QUERY: PolicyKind = PolicyKind { name: "graphql", request: Some(compile), response: None };
+
+/// What GraphQL APIs may be asked when neither they nor the plans of their callers say less.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphQlConfig {
+    /// Fields inside fields.
+    pub depth_max: Option<u64>,
+    /// What fields count together.
+    pub complexity_max: Option<u64>,
+    /// Whether backends may be asked about their schema.
+    pub introspection: bool,
+}
+
+impl Default for GraphQlConfig {
+    fn default() -> GraphQlConfig {
+        GraphQlConfig { depth_max: None, complexity_max: None, introspection: true }
+    }
+}
+
+/// What an API can be asked, ready.
+pub struct Definition {
+    schema: Schema,
+    /// The places of the API's operations, by what they do and their name.
+    operations: [HashMap<Arc<str>, usize>; 3],
+    /// Which of them ask for credentials.
+    secured: Vec<bool>,
+}
+
+/// What a query asks for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// Operations of the API, by their places, each once.
+    pub operations: Vec<usize>,
+    /// Whether one of them asks for credentials.
+    secured: bool,
+    depth: u64,
+    complexity: u64,
+}
+
+impl Definition {
+    /// Reads what the catalog says; `None` for APIs of other kinds, and after it was said what is wrong.
+    pub(crate) fn of(api: &Api, cx: &mut Compiler<'_>) -> Option<Arc<Definition>> {
+        let described = api.graphql.as_ref()?;
+        let mut schema = match Schema::parse(&described.schema) {
+            Ok(schema) => schema,
+            Err(problems) => {
+                for problem in problems {
+                    let (line, column) = position(&described.schema, problem.offset);
+                    let at = penstock_catalog::At { line, column, ..described.at.clone() };
+                    cx.error(place(&at), problem.message);
+                }
+                return None;
+            }
+        };
+        for (kind, field, cost) in &described.costs {
+            // What is not there has no cost; whoever wrote it was told.
+            let _ = schema.set_cost(kind, field, (*cost).into());
+        }
+        let mut operations: [HashMap<Arc<str>, usize>; 3] = Default::default();
+        for (index, operation) in api.operations.iter().enumerate() {
+            if let Some(kind) = OperationKind::ALL.into_iter().find(|kind| kind.verb() == &*operation.method) {
+                operations[kind as usize].entry(operation.path.clone()).or_insert(index);
+            }
+        }
+        let open = api.lifecycle == Lifecycle::Prototyped;
+        let secured = api.operations.iter().map(|operation| operation.secured && !open).collect();
+        Some(Arc::new(Definition { schema, operations, secured }))
+    }
+
+    fn asks_for_credentials(&self, index: usize) -> bool {
+        self.secured.get(index).is_none_or(|secured| *secured)
+    }
+}
+
+/// What requests of such an API come to: its one address, asked with either method.
+pub(crate) fn addresses(api: &Api) -> Vec<Arc<Operation>> {
+    let secured = api.operations.iter().any(|operation| operation.secured);
+    let address = |method: &str| {
+        let (path, at) = ("/".into(), api.at.clone());
+        Arc::new(Operation { method: method.into(), path, secured, at, ..Operation::default() })
+    };
+    vec![address("POST"), address("GET")]
+}
+
+/// Runs a policy only for queries that ask for something secured.
+pub(crate) struct WhenSecured(pub Box<dyn Mediator>);
+
+impl Mediator for WhenSecured {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let secured = CallContext::of(exchange)?.graphql.borrow().as_ref().is_none_or(|asked| asked.secured);
+        if secured { self.0.run(exchange) } else { Ok(Flow::Next) }
+    }
+
+    fn needs(&self) -> Needs {
+        self.0.needs()
+    }
+}
+
+/// Reads the query of a request.
+struct ReadQuery {
+    definition: Arc<Definition>,
+    config: Arc<GatewayConfig>,
+    by_post: bool,
+}
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let definition = site.graphql.clone()?;
+    let by_post = &*site.operation.method == "POST";
+    Some(Box::new(ReadQuery { definition, config: gateway.config.clone(), by_post }))
+}
+
+impl Mediator for ReadQuery {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let sent = match self.by_post {
+            true => Sent::by_post(exchange),
+            false => Sent::by_get(exchange),
+        };
+        let sent = sent.map_err(|problem| invalid(problem.to_owned()))?;
+        let query =
+            Query { text: &sent.query, operation: sent.operation.as_deref(), variables: sent.variables.as_ref() };
+        let checked = query.check(&self.definition.schema).map_err(|refused| self.refusal(refused))?;
+        if !self.by_post && checked.kind == OperationKind::Mutation {
+            return Err(invalid("Mutations are sent with POST".to_owned()).into());
+        }
+        let asked = self.asked(&checked)?;
+        exchange.explain("query", || {
+            let Checked { kind, fields, depth, complexity, .. } = &checked;
+            format!("{} of {}, depth {depth}, complexity {complexity}", kind.word(), fields.join(", "))
+        });
+        *context.graphql.borrow_mut() = Some(Rc::new(asked));
+        // The API has one address, with a slash at its end or without; so has the backend.
+        let rest = facts::below_now(exchange, &context.site).trim_start_matches('/').to_owned();
+        exchange.message.url_postfix = Some(rest.into());
+        Ok(Flow::Next)
+    }
+
+    fn needs(&self) -> Needs {
+        if self.by_post { Needs::Whole } else { Needs::Nothing }
+    }
+}
+
+impl ReadQuery {
+    fn asked(&self, checked: &Checked<'_>) -> Result<Asked, GatewayError> {
+        if checked.kind == OperationKind::Subscription {
+            let text = "Subscriptions need WebSocket, which is not served".to_owned();
+            return Err(invalid(text));
+        }
+        if checked.introspects && !self.config.graphql.introspection {
+            return Err(invalid("Questions about the schema are not answered".to_owned()));
+        }
+        let known = &self.definition.operations[checked.kind as usize];
+        let mut operations = Vec::with_capacity(checked.fields.len());
+        for field in &checked.fields {
+            operations.push(*known.get(*field).ok_or_else(|| self.not_served(field))?);
+        }
+        // Who asks about the schema alone proves what whoever asks for anything proves.
+        let secured = match operations.is_empty() {
+            true => self.definition.secured.contains(&true),
+            false => operations.iter().any(|index| self.definition.asks_for_credentials(*index)),
+        };
+        Ok(Asked { operations, secured, depth: checked.depth, complexity: checked.complexity })
+    }
+
+    /// In the schema, and not among the API's operations.
+    fn not_served(&self, field: &str) -> GatewayError {
+        let code = match self.config.error_style {
+            ErrorStyle::ChoreoConnect => codes::NOT_FOUND,
+            ErrorStyle::ApiManager => codes::NO_MATCHING_RESOURCE,
+        };
+        GatewayError::new(code).because(&format!("the API has no operation `{field}`"))
+    }
+
+    fn refusal(&self, refused: Refused) -> GatewayError {
+        match refused {
+            Refused::TooDeep(deepest) => rights::too_deep(None, deepest as u64),
+            Refused::Syntax(why) if self.config.compat => invalid("Invalid syntax".to_owned()).because(&why),
+            Refused::Invalid(why) if self.config.compat => invalid("Payload is invalid".to_owned()).because(&why),
+            Refused::Syntax(why) => invalid(format!("Invalid syntax: {why}")),
+            Refused::Invalid(why) => invalid(why),
+        }
+    }
+}
+
+fn invalid(why: String) -> GatewayError {
+    GatewayError::described(codes::INVALID_QUERY, why.clone()).because(&why)
+}

@@ -1,0 +1,81 @@
+//! Whether the caller may ask what its query asks: a scope of each operation, and no deeper and no more than its plans
+//! allow.
+
+use std::sync::Arc;
+
+use penstock_catalog::{PlanLevel, QueryLimits};
+use penstock_compile::Compiler;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::{Asked, Definition};
+use crate::error::{GatewayError, codes};
+use crate::policy::limits::Plans;
+use crate::policy::{PolicyKind, Site};
+use crate::security::Kind;
+use crate::{CallContext, Gateway};
+
+/// The kind.
+pub const KIND: PolicyKind = PolicyKind { name: "graphql-rights", request: Some(compile), response: None };
+
+struct Rights {
+    definition: Arc<Definition>,
+    plans: Arc<Plans>,
+    /// What holds for every caller: the gateway's own limits and those of the API's plan.
+    limits: QueryLimits,
+}
+
+fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let definition = site.graphql.clone()?;
+    let plans = gateway.state.plans_of(&gateway.config.limits.plans);
+    let config = &gateway.config.graphql;
+    let own = QueryLimits { depth: config.depth_max, complexity: config.complexity_max };
+    let limits = match &site.api.tier {
+        Some(tier) => own.and(plans.query_limits(PlanLevel::Api, tier)),
+        None => own,
+    };
+    Some(Box::new(Rights { definition, plans, limits }))
+}
+
+impl Mediator for Rights {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let asked = context.graphql.borrow().clone();
+        let Some(asked) = asked else { return Ok(Flow::Next) };
+        self.scopes(&context, &asked)?;
+        let caller = context.caller.borrow();
+        let limits = self
+            .limits
+            .and(self.plans.query_limits(PlanLevel::Subscription, &caller.subscription_tier))
+            .and(self.plans.query_limits(PlanLevel::Application, &caller.application_tier));
+        if let Some(depth) = limits.depth.filter(|depth| asked.depth > *depth) {
+            return Err(too_deep(Some(asked.depth), depth).into());
+        }
+        if let Some(complexity) = limits.complexity.filter(|complexity| asked.complexity > *complexity) {
+            // The original says no number here.
+            let error = GatewayError::described(codes::QUERY_TOO_COMPLEX, "[maximum query complexity exceeded]");
+            return Err(error.because(&format!("the query counts {} of {complexity}", asked.complexity)).into());
+        }
+        Ok(Flow::Next)
+    }
+}
+
+impl Rights {
+    fn scopes(&self, context: &CallContext, asked: &Asked) -> Result<(), GatewayError> {
+        let credential = context.credential.borrow();
+        let Some(token) = credential.as_ref().filter(|token| token.kind == Kind::Jwt) else { return Ok(()) };
+        let operations = asked.operations.iter().filter(|index| self.definition.asks_for_credentials(**index));
+        for operation in operations.filter_map(|index| context.site.api.operations.get(*index)) {
+            let wanted = &operation.scopes;
+            if !wanted.is_empty() && !token.scopes.iter().any(|scope| wanted.contains(scope)) {
+                return Err(GatewayError::missing_scope(&operation.path));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A query that is deeper than it may be; how deep it is is not known of one that was not read to its end.
+pub(super) fn too_deep(depth: Option<u64>, deepest: u64) -> GatewayError {
+    let depth = depth.unwrap_or(deepest + 1);
+    GatewayError::described(codes::QUERY_TOO_DEEP, format!("[maximum query depth exceeded {depth} > {deepest}]"))
+}
