@@ -201,16 +201,17 @@ impl Stylesheet {
         let start = Node { document: root.document, id: start };
         let mut run = Run::new(&self.program, &session, &run_options, Some(start));
         let table = session.document(root.document).name_table();
-        memory.names = std::mem::take(&mut memory.names).filter(|(known, _)| *known == table);
-        if let Some((_, symbols)) = &mut memory.names {
-            run.know(std::mem::take(symbols));
+        let known = memory.names.take().filter(|(names, _)| *names == table);
+        let same_names = known.is_some();
+        if let Some((_, known)) = known {
+            run.know(known);
         }
         let mut machine = Machine::new(&run, sink);
-        machine.reuse(memory);
+        machine.reuse(memory, same_names);
         machine.start(start, mode, template).map_err(|failure| *failure)?;
         machine.release(memory);
         let sink = machine.into_sink();
-        memory.names = run.known().map(|symbols| (table, symbols));
+        memory.names = run.known().map(|known| (table, known));
         Ok(sink)
     }
 

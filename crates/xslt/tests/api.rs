@@ -236,3 +236,34 @@ fn stylesheets_are_shared_between_threads() {
         }
     });
 }
+
+/// Runs leave tables of names to the next run. Documents with the same names, others, and children that repeat must all
+/// give what a run of its own gives.
+#[test]
+fn what_a_run_leaves_to_the_next_changes_nothing() {
+    let body = "<xsl:template match='@*|node()'><xsl:copy><xsl:apply-templates select='@*|node()'/></xsl:copy></xsl:template>\
+                <xsl:template match='r'><r><xsl:value-of select='b'/>-<xsl:value-of select='a'/>-<xsl:value-of select='b'/>\
+                <xsl:apply-templates select='c' mode='m'/></r></xsl:template>\
+                <xsl:template match='c' mode='m'><m/></xsl:template>";
+    let documents = [
+        "<r><a>1</a><b>2</b></r>",
+        "<r><a>1</a><b>2</b><a>3</a><b/><b>4</b></r>",
+        "<q><r><b>2</b><c/></r><r/><r><x/><b>3</b><y><b>no</b></y><a>1</a></r></q>",
+        "<r xmlns='urn:other'><a>1</a></r>",
+        "<q><c/><r><c/><b>5</b></r></q>",
+        "<r><a>1</a><b>2</b></r>",
+    ];
+    for version in ["1.0", "2.0"] {
+        let text = stylesheet(version, body);
+        let shared = compile(&text, &NoResolver).unwrap();
+        for document in documents.iter().chain(documents.iter().rev()) {
+            let mut out = Vec::new();
+            shared.transform(&parse(document), Document::ROOT, &TransformOptions::default(), &mut out).unwrap();
+            let alone = transform_with(&text, document, &NoResolver);
+            assert_eq!(String::from_utf8(out).unwrap(), alone, "{version} {document}");
+        }
+    }
+    let two = transform("2.0", body, documents[1]);
+    assert_eq!(two, "<r>2  4-1 3-2  4</r>");
+    assert_eq!(transform("1.0", body, documents[1]), "<r>2-1-2</r>");
+}

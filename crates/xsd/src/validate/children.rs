@@ -23,12 +23,21 @@ struct Child<'d> {
     namespace: &'d str,
 }
 
+/// What the matching of one element's children fills, and of the next element's again.
+#[derive(Default)]
+pub(super) struct Buffers<'v> {
+    children: Vec<Child<'v>>,
+    matched: Vec<Matched<'v>>,
+    /// Terms that could have matched the child the matcher stands at.
+    expected: Vec<&'v Term>,
+}
+
 struct Matcher<'v, 'c> {
     children: &'c [Child<'v>],
     at: usize,
-    matched: Vec<Matched<'v>>,
-    /// Terms that could have matched the child at `at`.
-    expected: Vec<&'v Term>,
+    matched: &'c mut Vec<Matched<'v>>,
+    expected: &'c mut Vec<&'v Term>,
+    /// Where the matcher stood when it expected them.
     expected_at: usize,
 }
 
@@ -38,40 +47,39 @@ struct Mismatch;
 impl<'v> Validator<'v> {
     pub(super) fn children(&mut self, node: NodeId, particle: &'v Particle, depth: usize) {
         let document = self.document;
-        let mut children = Vec::new();
+        let mut buffers = self.spare.pop().unwrap_or_default();
+        let Buffers { children, matched, expected } = &mut buffers;
         for child in document.children(node).filter(|child| document.is_element(*child)) {
             let symbol = self.symbol(child);
             children.push(Child { node: child, symbol, namespace: document.namespace(child) });
         }
-        let mut matcher = Matcher {
-            children: &children,
-            at: 0,
-            matched: Vec::with_capacity(children.len()),
-            expected: Vec::new(),
-            expected_at: 0,
-        };
+        let mut matcher = Matcher { children, at: 0, matched, expected, expected_at: 0 };
         let fits = matcher.particle(particle).is_ok();
-        let (at, matched) = (matcher.at, std::mem::take(&mut matcher.matched));
-        let complete = fits && at == children.len();
-        let expected = match complete || matcher.expected_at != at {
-            true => String::new(),
-            false => show(self.components, &matcher.expected),
-        };
-        for (child, matched) in children.iter().zip(matched) {
+        let (at, expected_at) = (matcher.at, matcher.expected_at);
+        for (child, matched) in children.iter().zip(&*matched) {
             match matched {
-                Matched::Declared(id) => self.element(child.node, Some(id), depth + 1),
+                Matched::Declared(id) => self.element(child.node, Some(*id), depth + 1),
                 Matched::Wildcard(wildcard) => self.wild(child.node, wildcard.process, depth + 1),
             }
         }
-        if complete {
-            return;
+        if !fits || at < children.len() {
+            let expected = if expected_at == at { show(self.components, expected) } else { String::new() };
+            self.mismatch(node, children.get(at), &expected);
         }
-        match children.get(at) {
+        children.clear();
+        matched.clear();
+        expected.clear();
+        self.spare.push(buffers);
+    }
+
+    /// What is wrong with the children of an element: this one, or that there are no more.
+    fn mismatch(&mut self, node: NodeId, child: Option<&Child<'v>>, expected: &str) {
+        match child {
             Some(child) => {
-                let document = self.document.name(child.node);
-                let found = match document.namespace {
-                    "" => document.local.to_owned(),
-                    namespace => format!("{{\"{namespace}\":{}}}", document.local),
+                let name = self.document.name(child.node);
+                let found = match name.namespace {
+                    "" => name.local.to_owned(),
+                    namespace => format!("{{\"{namespace}\":{}}}", name.local),
                 };
                 let message = if expected.is_empty() {
                     format!(

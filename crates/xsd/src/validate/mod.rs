@@ -33,6 +33,7 @@ pub(crate) fn validate(components: &Components, document: &Document, element: No
         references: Vec::new(),
         types: HashMap::new(),
         keys: Vec::new(),
+        spare: Vec::new(),
     };
     validator.root(element);
     validator.references();
@@ -61,6 +62,7 @@ struct Validator<'v> {
     /// The types of elements with text and of attributes, when identity constraints will ask.
     types: HashMap<NodeId, TypeId>,
     keys: Vec<identity::KeyTable>,
+    spare: Vec<children::Buffers<'v>>,
 }
 
 impl<'v> Validator<'v> {

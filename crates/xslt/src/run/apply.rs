@@ -1,6 +1,6 @@
 //! Templates: finding the rule for a node, applying, calling, continuing.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use penstock_xml::{Document, NodeKind};
 use penstock_xpath::{Item, Node};
@@ -13,10 +13,19 @@ use super::{Outcome, Run};
 use crate::program::{Mode, NONE, Select};
 
 /// Which candidates each name of a document has in a mode.
+#[derive(Debug)]
 pub(crate) struct DispatchTable {
     /// By [`penstock_xml::NameId::index`]; lists of [`Mode::lists`].
     elements: Box<[u32]>,
     attributes: Box<[u32]>,
+}
+
+/// A table, and what it is for.
+#[derive(Debug, Clone)]
+pub(crate) struct Dispatch {
+    pub document: u32,
+    pub mode: u32,
+    table: Arc<DispatchTable>,
 }
 
 /// Transformations that make many temporary trees forget the tables of the earlier ones.
@@ -40,6 +49,24 @@ impl DispatchTable {
             elements: table(&mode.element_names, mode.elements),
             attributes: table(&mode.attribute_names, mode.attributes),
         }
+    }
+}
+
+impl Run<'_> {
+    /// The table of a mode for a document, made when it is first asked for.
+    #[cold]
+    fn table(&self, document: u32, mode: u32) -> Dispatch {
+        let mut known = self.dispatch.borrow_mut();
+        // Few modes and few documents: a search is faster than a hash.
+        if let Some(found) = known.iter().find(|table| table.document == document && table.mode == mode) {
+            return found.clone();
+        }
+        let table = Arc::new(DispatchTable::new(self, document, &self.program.modes[mode as usize]));
+        if known.len() >= DISPATCH_TABLES_MAX {
+            known.clear();
+        }
+        known.push(Dispatch { document, mode, table });
+        known[known.len() - 1].clone()
     }
 }
 
@@ -207,14 +234,12 @@ impl<'a> Machine<'a, '_> {
         let document = self.session.document(node.document);
         let list = match document.kind(node.id) {
             NodeKind::Element => {
-                let table = self.table(node.document, mode);
                 let index = document.name_id(node.id).index();
-                table.elements.get(index).copied().unwrap_or(rules.elements)
+                self.table(node.document, mode).elements.get(index).copied().unwrap_or(rules.elements)
             }
             NodeKind::Attribute => {
-                let table = self.table(node.document, mode);
                 let index = document.name_id(node.id).index();
-                table.attributes.get(index).copied().unwrap_or(rules.attributes)
+                self.table(node.document, mode).attributes.get(index).copied().unwrap_or(rules.attributes)
             }
             NodeKind::Text => rules.text,
             NodeKind::Comment => rules.comments,
@@ -239,28 +264,11 @@ impl<'a> Machine<'a, '_> {
         Ok(None)
     }
 
-    fn table(&mut self, document: u32, mode: u32) -> Rc<DispatchTable> {
-        if let Some((d, m, table)) = &self.dispatch
-            && *d == document
-            && *m == mode
-        {
-            return Rc::clone(table);
-        }
-        let known = self.run.dispatch.borrow();
-        // Few modes and few documents: a search is faster than a hash.
-        let found = known.iter().find(|(d, m, _)| *d == document && *m == mode).map(|(_, _, table)| Rc::clone(table));
-        drop(known);
-        let table = found.unwrap_or_else(|| {
-            let table = Rc::new(DispatchTable::new(self.run, document, &self.program.modes[mode as usize]));
-            let mut known = self.run.dispatch.borrow_mut();
-            if known.len() >= DISPATCH_TABLES_MAX {
-                known.clear();
-            }
-            known.push((document, mode, Rc::clone(&table)));
-            table
-        });
-        self.dispatch = Some((document, mode, Rc::clone(&table)));
-        table
+    #[inline]
+    fn table(&mut self, document: u32, mode: u32) -> &DispatchTable {
+        let current = self.dispatch.take().filter(|table| table.document == document && table.mode == mode);
+        let current = current.unwrap_or_else(|| self.run.table(document, mode));
+        &self.dispatch.insert(current).table
     }
 
     /// Begins a run: applies templates to a node, or calls a template.

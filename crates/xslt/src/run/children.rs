@@ -22,11 +22,22 @@ pub(super) struct ChildSearch<'a> {
 pub(super) struct ChildCache {
     /// Distinguishes the entries of this element from older ones.
     stamp: u32,
-    /// By symbol: the stamp and the child.
-    found: Vec<(u32, NodeId)>,
+    /// By symbol.
+    found: Vec<Found>,
     /// The symbol of each name of document 0, or `NO_SYMBOL`.
     symbols: Vec<u32>,
 }
+
+/// The first child with a name.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    stamp: u32,
+    child: NodeId,
+    /// Whether a further one was passed.
+    repeated: bool,
+}
+
+const NOT_FOUND: Found = Found { stamp: 0, child: Document::ROOT, repeated: false };
 
 const NO_SYMBOL: u32 = u32::MAX;
 
@@ -45,35 +56,73 @@ impl ChildCache {
         parent: Node,
         symbol: u32,
     ) -> Option<(&'a Document, NodeId)> {
-        let search = match search {
-            Some(search) if search.parent == parent => search,
-            other => {
-                let document: &'a Document = run.session.document(parent.document);
-                self.begin(run, document);
-                other.insert(ChildSearch { document, parent, rest: document.children(parent.id) })
-            }
-        };
+        let search = self.search(run, search, parent);
         let document = search.document;
-        if let Some((stamp, child)) = self.found.get(symbol as usize)
-            && *stamp == self.stamp
-        {
-            return Some((document, *child));
+        if let Some(found) = self.known(symbol) {
+            return Some((document, found.child));
         }
+        while let Some((name, child)) = self.pass_child(search) {
+            if name == symbol {
+                return Some((document, child));
+            }
+        }
+        None
+    }
+
+    /// The first child of document 0's element with that name, and whether there are more.
+    #[inline]
+    pub fn first_of_all<'a>(
+        &mut self,
+        run: &Run<'a>,
+        search: &mut Option<ChildSearch<'a>>,
+        parent: Node,
+        symbol: u32,
+    ) -> Option<(&'a Document, NodeId, bool)> {
+        let search = self.search(run, search, parent);
+        while self.pass_child(search).is_some() {}
+        let found = self.known(symbol)?;
+        Some((search.document, found.child, found.repeated))
+    }
+
+    /// The search among the children of an element: the one under way, or a new one.
+    #[inline]
+    fn search<'s, 'a>(
+        &mut self,
+        run: &Run<'a>,
+        search: &'s mut Option<ChildSearch<'a>>,
+        parent: Node,
+    ) -> &'s mut ChildSearch<'a> {
+        search.take_if(|search| search.parent != parent);
+        search.get_or_insert_with(|| {
+            let document: &'a Document = run.session.document(parent.document);
+            self.begin(run, document);
+            ChildSearch { document, parent, rest: document.children(parent.id) }
+        })
+    }
+
+    #[inline]
+    fn known(&self, symbol: u32) -> Option<Found> {
+        self.found.get(symbol as usize).copied().filter(|found| found.stamp == self.stamp)
+    }
+
+    /// Goes on to the next child that is the first with its name; further ones are noted on the way.
+    #[inline]
+    fn pass_child(&mut self, search: &mut ChildSearch<'_>) -> Option<(u32, NodeId)> {
         for child in search.rest.by_ref() {
-            if !document.is_element(child) {
+            if !search.document.is_element(child) {
                 continue;
             }
-            let name = self.symbols[document.name_id(child).index()];
+            let name = self.symbols[search.document.name_id(child).index()];
             if name == NO_SYMBOL {
                 continue;
             }
-            let entry = &mut self.found[name as usize];
-            if entry.0 != self.stamp {
-                *entry = (self.stamp, child);
-                if name == symbol {
-                    return Some((document, child));
-                }
+            let found = &mut self.found[name as usize];
+            if found.stamp == self.stamp {
+                found.repeated = true;
+                continue;
             }
+            *found = Found { stamp: self.stamp, child, repeated: false };
+            return Some((name, child));
         }
         None
     }
@@ -87,13 +136,13 @@ impl ChildCache {
                 }
             }
             self.found.clear();
-            self.found.resize(run.program.symbols.len(), (0, Document::ROOT));
+            self.found.resize(run.program.symbols.len(), NOT_FOUND);
             self.stamp = 0;
         }
         self.stamp = self.stamp.wrapping_add(1);
         if self.stamp == 0 {
             // After four thousand million elements the stamps begin anew.
-            self.found.fill((0, Document::ROOT));
+            self.found.fill(NOT_FOUND);
             self.stamp = 1;
         }
     }

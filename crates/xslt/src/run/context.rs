@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use penstock_xml::{Document, NameId, ParseOptions};
 use penstock_xpath::{Host, HostCall, Item, Node, Sequence, Session, XPathError};
 
-use super::apply::DispatchTable;
+use super::apply::Dispatch;
 use super::{Failure, Machine, Outcome, functions};
 use crate::error::{Position, XsltError, codes};
 use crate::program::{NONE, Place, Program};
@@ -77,7 +77,7 @@ pub(crate) struct Run<'a> {
     globals: RefCell<Vec<Global>>,
     pub(super) keys: RefCell<HashMap<(u32, u32), Rc<super::keys::KeyIndex>>>,
     documents: RefCell<HashMap<String, Node>>,
-    pub(super) dispatch: RefCell<Vec<(u32, u32, Rc<DispatchTable>)>>,
+    pub(super) dispatch: RefCell<Vec<Dispatch>>,
     /// Names of the program in each document, for documents beyond the first.
     names: RefCell<HashMap<u32, Rc<[Cell<Symbol>]>>>,
     first_names: OnceCell<Symbols>,
@@ -94,7 +94,14 @@ pub(crate) struct Run<'a> {
 }
 
 /// By symbol of the program: the name in a document.
-pub(crate) type Symbols = Box<[Cell<Symbol>]>;
+type Symbols = Box<[Cell<Symbol>]>;
+
+/// What a run found out about the names of its first document.
+#[derive(Debug)]
+pub(crate) struct Known {
+    symbols: Symbols,
+    tables: Vec<Dispatch>,
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Symbol {
@@ -134,14 +141,17 @@ impl<'a> Run<'a> {
     }
 
     /// Takes over what an earlier run found out about a document with the same names as the first one here.
-    pub fn know(&self, symbols: Symbols) {
+    pub fn know(&mut self, known: Known) {
         // Nobody has asked for a name yet.
-        let _ = self.first_names.set(symbols);
+        let _ = self.first_names.set(known.symbols);
+        self.dispatch = RefCell::new(known.tables);
     }
 
     /// Hands on what was found out about the names of the first document.
-    pub fn known(&mut self) -> Option<Symbols> {
-        self.first_names.take()
+    pub fn known(&mut self) -> Option<Known> {
+        let mut tables = self.dispatch.take();
+        tables.retain(|table| table.document == 0);
+        Some(Known { symbols: self.first_names.take()?, tables })
     }
 
     /// Where something was written.

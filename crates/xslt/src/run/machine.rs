@@ -6,7 +6,8 @@ use std::rc::Rc;
 use penstock_xml::{NameTable, NodeKind};
 use penstock_xpath::{DynamicContext, Item, Node, Sequence, Session, XPathError};
 
-use super::context::{Symbols, as_node};
+use super::apply::Dispatch;
+use super::context::{Known, as_node};
 use super::frame::{Focus, Frame, Params, Saved};
 use super::sink::{Sink, TextSink};
 use super::{Outcome, Run};
@@ -17,10 +18,13 @@ use crate::program::{Block, ExprId, Function, NONE, Passed, Pc, Program, Slot};
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// The names of the source document, and what the program's names are among them.
-    pub names: Option<(NameTable, Symbols)>,
+    pub names: Option<(NameTable, Known)>,
     children: super::children::ChildCache,
     variables: Vec<Sequence>,
 }
+
+/// Room for the frames of most transformations.
+const FRAMES: usize = 8;
 
 /// Runs operations. Functions and global variables get a machine of their own over the same [`Run`].
 pub(crate) struct Machine<'a, 'o> {
@@ -41,7 +45,7 @@ pub(crate) struct Machine<'a, 'o> {
     pub(super) tunnel: Params,
     /// Whether each `xsl:element` that is open had a usable name.
     pub(super) named: Vec<bool>,
-    pub(super) dispatch: Option<(u32, u32, Rc<super::apply::DispatchTable>)>,
+    pub(super) dispatch: Option<Dispatch>,
     pub(super) children: super::children::ChildCache,
     pub(super) search: Option<super::children::ChildSearch<'a>>,
 }
@@ -56,7 +60,7 @@ impl<'a, 'o> Machine<'a, 'o> {
             focus: Focus { item: None, position: 1, size: 1 },
             variables: Vec::new(),
             base: 0,
-            frames: Vec::new(),
+            frames: Vec::with_capacity(FRAMES),
             sinks: Vec::new(),
             sink,
             rule: None,
@@ -75,10 +79,10 @@ impl<'a, 'o> Machine<'a, 'o> {
         self.sink
     }
 
-    /// Takes over the memory of an earlier run.
-    pub fn reuse(&mut self, memory: &mut Memory) {
+    /// Takes over the memory of an earlier run, whose document had the same names or others.
+    pub fn reuse(&mut self, memory: &mut Memory, same_names: bool) {
         self.children = std::mem::take(&mut memory.children);
-        if memory.names.is_none() {
+        if !same_names {
             self.children.reset();
         }
         self.variables = std::mem::take(&mut memory.variables);

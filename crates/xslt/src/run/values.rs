@@ -33,6 +33,20 @@ impl<'a> Machine<'a, '_> {
             }
             return Ok(());
         }
+        // With a separator the others count as well, and mostly there are none.
+        if let (ValueSource::Child(name), false) = (value.source, value.raw)
+            && let Some(Item::Node(node)) = self.focus.item
+            && node.document == 0
+        {
+            match self.children.first_of_all(self.run, &mut self.search, node, name) {
+                None => return Ok(()),
+                Some((document, child, false)) => {
+                    self.sink.text(&text_content(document, child), self.session);
+                    return Ok(());
+                }
+                Some((_, _, true)) => {}
+            }
+        }
         let text = self.text_of(value)?;
         if value.raw {
             self.sink.raw(&text, self.session)
