@@ -118,6 +118,14 @@ impl Source {
             }
             return Ok(());
         };
+        let implied = match value {
+            Value::Json(_) => Some("application/json"),
+            Value::Xml(..) => Some("application/xml"),
+            _ => None,
+        };
+        if let Some(content_type) = self.content_type.as_deref().or(implied) {
+            payload::ensure_media_type(exchange, content_type);
+        }
         let kind = self.content_type.as_deref().map(MediaType::of);
         match (kind, &value) {
             (Some(MediaType::Json), Value::Json(json)) | (None, Value::Json(json)) => {

@@ -24,6 +24,16 @@ pub fn set_media_type(exchange: &mut Exchange, media_type: &str) {
     exchange.message.axis2.remove("NO_ENTITY_BODY");
 }
 
+/// As [`set_media_type`], where the message is not called such a thing already. To be called before its body is replaced.
+pub fn ensure_media_type(exchange: &mut Exchange, media_type: &str) {
+    let (is, wanted) = (exchange.message.media_type(), MediaType::of(media_type));
+    if is == wanted || is.is_xml() && wanted.is_xml() {
+        exchange.message.axis2.remove("NO_ENTITY_BODY");
+    } else {
+        set_media_type(exchange, media_type);
+    }
+}
+
 /// What is known of the envelope around the payload without building a tree, when that is possible.
 enum Around {
     /// There is none: plain XML, or something that is not XML.
@@ -70,7 +80,7 @@ fn read_around(exchange: &mut Exchange) -> Result<Around, Fault> {
 }
 
 /// Puts serialized XML in the place of the payload. Nothing is parsed that nobody reads. A message
-/// that is not XML becomes `application/xml`.
+/// that is neither XML nor JSON becomes `application/xml`.
 pub fn replace_by_bytes(exchange: &mut Exchange, xml: Vec<u8>) -> Result<(), Fault> {
     let around = around(exchange)?;
     becomes_xml(exchange);
@@ -101,15 +111,16 @@ fn read_envelope(body: Vec<u8>, soap: SoapVersion) -> Result<Envelope, Fault> {
     Ok(envelope_around(&[Content::Node(document, root)], SoapVersion::None, None))
 }
 
-/// The body will be XML of ours: UTF-8, not encoded, and called XML.
+/// The body will be XML of ours: UTF-8 and not encoded. As in the original, a message that is called JSON stays that: it is
+/// mapped when it goes out, and artifacts that want otherwise set `messageType`.
 fn becomes_xml(exchange: &mut Exchange) {
     exchange.message.headers.remove("Content-Encoding");
-    if exchange.message.media_type().is_xml() {
-        to_utf8(exchange);
-        exchange.message.axis2.remove("NO_ENTITY_BODY");
-    } else {
-        set_media_type(exchange, "application/xml");
+    match exchange.message.media_type() {
+        kind if kind.is_xml() => to_utf8(exchange),
+        MediaType::Json => exchange.message.remember_source(),
+        _ => return set_media_type(exchange, "application/xml"),
     }
+    exchange.message.axis2.remove("NO_ENTITY_BODY");
 }
 
 /// Our own output is UTF-8: a header that names another charset is corrected.
@@ -177,6 +188,13 @@ fn whole_envelope(contents: &[Content]) -> Option<Envelope> {
 
 /// Makes the body this text of JSON, as it stands.
 pub fn set_json_text(exchange: &mut Exchange, json: String) {
+    if exchange.message.media_type().is_xml() {
+        // It goes out as XML, for which it has to be read.
+        match serde_json::from_str(&json) {
+            Ok(json) => return set_json(exchange, Arc::new(json)),
+            Err(_) => set_media_type(exchange, "application/json"),
+        }
+    }
     becomes_json(exchange);
     exchange.message.body.set(if json.is_empty() { Form::Empty } else { Form::Bytes(json.into()) });
 }
@@ -187,13 +205,15 @@ pub fn set_json(exchange: &mut Exchange, json: Arc<serde_json::Value>) {
     exchange.message.body.set(Form::Json(json));
 }
 
+/// As [`becomes_xml`], the other way round.
 fn becomes_json(exchange: &mut Exchange) {
     exchange.message.headers.remove("Content-Encoding");
-    if exchange.message.media_type() == MediaType::Json {
-        exchange.message.axis2.remove("NO_ENTITY_BODY");
-    } else {
-        set_media_type(exchange, "application/json");
+    match exchange.message.media_type() {
+        MediaType::Json => {}
+        kind if kind.is_xml() => exchange.message.remember_source(),
+        _ => return set_media_type(exchange, "application/json"),
     }
+    exchange.message.axis2.remove("NO_ENTITY_BODY");
 }
 
 /// Makes the body text.

@@ -88,8 +88,12 @@ impl Output {
         };
         match (&self.variable, value) {
             (Some(name), value) => exchange.message.variables.set(name.clone(), value),
-            (None, Value::Json(json)) => payload::set_json(exchange, json),
+            (None, Value::Json(json)) => {
+                payload::ensure_media_type(exchange, "application/json");
+                payload::set_json(exchange, json);
+            }
             (None, Value::Xml(document, nodes)) => {
+                payload::ensure_media_type(exchange, "application/xml");
                 let contents: Vec<Content> = nodes.iter().map(|node| Content::Node(document.clone(), *node)).collect();
                 payload::replace_by_nodes(exchange, &contents)?;
             }

@@ -78,21 +78,10 @@ impl Complete {
                 Some(value) => vec![enclosed_xml(&value, &contents)?],
                 None => contents,
             };
-            join_nodes(exchange, &contents)?;
+            payload::replace_by_nodes(exchange, &contents)?;
         }
         Ok(Flow::Enter(self.sequence))
     }
-}
-
-/// A JSON message stays one: what is XML for the sake of an XPath goes out as JSON again.
-fn join_nodes(exchange: &mut Exchange, contents: &[Content]) -> Result<(), Fault> {
-    let media_type = exchange.message.content_type().map(str::to_owned);
-    let was_json = exchange.message.media_type() == penstock_message::MediaType::Json;
-    payload::replace_by_nodes(exchange, contents)?;
-    if was_json {
-        payload::set_media_type(exchange, media_type.as_deref().unwrap_or("application/json"));
-    }
-    Ok(())
 }
 
 impl Part {

@@ -204,12 +204,18 @@ impl DataMapper {
             return Ok(());
         }
         match (text, form) {
-            (Some(xml), Form::Xml) => payload::replace_by_bytes(exchange, xml)?,
+            (Some(xml), Form::Xml) => {
+                payload::ensure_media_type(exchange, "application/xml");
+                payload::replace_by_bytes(exchange, xml)?;
+            }
             (Some(text), _) => {
                 payload::set_text(exchange, String::from_utf8_lossy(&text).into_owned());
                 payload::set_media_type(exchange, "text/csv");
             }
-            (None, _) => payload::set_json(exchange, Arc::new(made)),
+            (None, _) => {
+                payload::ensure_media_type(exchange, "application/json");
+                payload::set_json(exchange, Arc::new(made));
+            }
         }
         Ok(())
     }

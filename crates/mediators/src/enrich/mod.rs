@@ -7,8 +7,9 @@ mod target_xml;
 use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
+use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
-use penstock_message::{Scope, Value};
+use penstock_message::{MediaType, Scope, Value};
 
 use crate::payload;
 use crate::tree::{Content, envelope_of};
@@ -178,25 +179,17 @@ impl Enrich {
     }
 
     fn put_in_body(&self, exchange: &mut Exchange, value: Value) -> Result<(), Fault> {
-        if self.action == Action::Replace {
-            return match value {
-                Value::Json(json) => {
-                    payload::set_json(exchange, json);
-                    Ok(())
-                }
-                Value::Xml(..) => payload::replace_by_nodes(exchange, &payload::contents_of(&value)),
-                other => self.put_text_in_body(exchange, &other.to_text()),
-            };
+        if self.action != Action::Replace {
+            return target_xml::change_payload(exchange, self.action, &payload::contents_of(&value));
         }
-        if let Some(Value::Json(json)) = payload::payload_of(exchange)? {
-            let joined = target_json::joined(&Value::Json(json), &value)?;
-            if let Value::Json(json) = joined {
-                payload::set_json(exchange, json);
+        match value {
+            Value::Json(json) if json.is_object() || json.is_array() => payload::set_json(exchange, json),
+            Value::Xml(document, nodes) if nodes.iter().any(|node| document.is_element(*node)) => {
+                payload::replace_by_nodes(exchange, &payload::contents_of(&Value::Xml(document, nodes)))?;
             }
-            return Ok(());
+            other => self.put_text_in_body(exchange, &other.to_text())?,
         }
-        let contents = payload::contents_of(&value);
-        target_xml::change_payload(exchange, self.action, &contents)
+        Ok(())
     }
 
     fn put_text_in_body(&self, exchange: &mut Exchange, text: &str) -> Result<(), Fault> {
@@ -210,8 +203,46 @@ impl Enrich {
             payload::set_json_text(exchange, trimmed.to_owned());
             return Ok(());
         }
+        if exchange.message.media_type().is_xml() && !exchange.message.body.is_empty() {
+            return target_xml::change_payload(exchange, Action::Replace, &[Content::Text(text.into())]);
+        }
         payload::set_text(exchange, text.to_owned());
         Ok(())
+    }
+
+    /// What the original only complains of in its log, and leaves the message as it was.
+    fn complaint(&self, exchange: &Exchange, value: &Value) -> Option<&'static str> {
+        let is_json = exchange.message.media_type() == MediaType::Json;
+        let to_json = match &self.target {
+            Target::Custom(path) => path.json_path().is_some(),
+            Target::Body => is_json && !matches!(value, Value::Xml(..)),
+            Target::Envelope | Target::Property(_) | Target::Variable(_) => return None,
+            Target::Key(_) => true,
+        };
+        if matches!(value, Value::Xml(_, nodes) if nodes.is_empty()) {
+            return Some("the source is empty");
+        }
+        match self.action {
+            Action::Sibling if to_json => Some("JSON knows no siblings; use the action `child`"),
+            Action::Child if to_json && matches!(self.target, Target::Body) => {
+                Some("a body of JSON can only be replaced; name a path")
+            }
+            Action::Replace if to_json && matches!(self.target, Target::Body) && !is_composed(value) => {
+                Some("only an object or a list can be a body of JSON")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a value is an object or a list, or text that reads as one.
+fn is_composed(value: &Value) -> bool {
+    match value {
+        Value::Json(json) if json.is_object() || json.is_array() => true,
+        other => {
+            let text = other.to_text();
+            text.trim_start().starts_with(['<', '{', '['])
+        }
     }
 }
 
@@ -222,7 +253,10 @@ impl Mediator for Enrich {
             return Ok(Flow::Next);
         }
         let value = self.source.value(exchange)?;
-        self.put(exchange, value)?;
+        match self.complaint(exchange, &value) {
+            Some(complaint) => exchange.log(Level::Error, "EnrichMediator", complaint),
+            None => self.put(exchange, value)?,
+        }
         Ok(Flow::Next)
     }
 

@@ -1,11 +1,13 @@
 //! Where the part comes from.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use penstock_compile::expression::closing_brace;
 use penstock_compile::{Compiler, Element, Expression, NameKind};
 use penstock_engine::{Exchange, Fault, Needs};
-use penstock_message::{Form, Scope, Value};
+use penstock_message::{Form, MediaType, Scope, Value};
+use penstock_xml::TreeBuilder;
 
 use super::{Action, target_xml};
 use crate::template::Template;
@@ -139,7 +141,7 @@ fn braced_parts(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str) -> Option<V
 }
 
 impl Source {
-    /// The part; a source that finds nothing is a fault, as in the original.
+    /// The part. What is not there is no nodes; in JSON it is a fault, as in the original.
     pub fn value(&self, exchange: &mut Exchange) -> Result<Value, Fault> {
         match self {
             Source::Custom(paths, stays) => custom_value(paths, *stays, exchange),
@@ -148,17 +150,19 @@ impl Source {
                 Ok(Value::Xml(envelope.document.clone(), vec![envelope.envelope]))
             }
             Source::Body(stays) => {
-                let value =
-                    payload::payload_of(exchange)?.ok_or_else(|| Fault::new("the message has no body to copy"))?;
+                let Some(value) = payload::payload_of(exchange)? else { return Ok(nothing()) };
                 if !stays {
                     take_payload(exchange, &value)?;
                 }
                 Ok(value)
             }
             Source::Property(name, stays) => {
-                let value = exchange
-                    .property(Scope::Default, name)
-                    .ok_or_else(|| Fault::new(format!("the property `{name}` is not set")))?;
+                let Some(value) = exchange.property(Scope::Default, name) else {
+                    return match exchange.message.media_type() {
+                        MediaType::Json => Err(Fault::new(format!("the property `{name}` is not set"))),
+                        _ => Ok(nothing()),
+                    };
+                };
                 if !stays {
                     exchange.remove_property(Scope::Default, name);
                 }
@@ -211,10 +215,10 @@ impl Source {
 
 fn custom_value(paths: &[Expression], stays: bool, exchange: &mut Exchange) -> Result<Value, Fault> {
     let [path] = paths else { return Err(Fault::new("several paths can only be removed")) };
-    let nothing = || Fault::new(format!("the expression `{}` finds nothing", path.text));
     if let Some(json) = path.json_path() {
         let root = exchange.json()?;
-        let found = json.read(&root).ok_or_else(nothing)?.into_owned();
+        let found = json.read(&root).map(Cow::into_owned);
+        let found = found.ok_or_else(|| Fault::new(format!("the expression `{}` finds nothing", path.text)))?;
         if !stays {
             let mut rest = (*root).clone();
             penstock_json::path::remove(&mut rest, json);
@@ -222,11 +226,16 @@ fn custom_value(paths: &[Expression], stays: bool, exchange: &mut Exchange) -> R
         }
         return Ok(Value::Json(Arc::new(found)));
     }
-    let value = path.value(exchange)?.ok_or_else(nothing)?;
+    let value = path.value(exchange)?.unwrap_or_else(nothing);
     if !stays && matches!(value, Value::Xml(..)) {
         target_xml::change(exchange, path, Action::Remove, &[])?;
     }
     Ok(value)
+}
+
+/// What is not there: no nodes.
+fn nothing() -> Value {
+    Value::Xml(Arc::new(TreeBuilder::new().finish()), Vec::new())
 }
 
 /// The payload moves out of the message.

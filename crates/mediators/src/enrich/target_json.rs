@@ -22,10 +22,8 @@ pub fn change(exchange: &mut Exchange, target: &JsonPath, action: Action, value:
         }
         Action::Replace => replace_or_add(&mut root, target, &part),
         Action::Child => path::insert_child(&mut root, target, &part),
-        Action::Sibling => match target.parent() {
-            Some(parent) => path::insert_child(&mut root, &parent, &part),
-            None => 0,
-        },
+        // See `Enrich::complaint`.
+        Action::Sibling => return Ok(()),
         Action::Remove => path::remove(&mut root, target),
     };
     if changed == 0 {

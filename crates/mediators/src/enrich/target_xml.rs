@@ -28,27 +28,51 @@ pub fn change(exchange: &mut Exchange, target: &Expression, action: Action, cont
     put_envelope(exchange, tree::edit(&document, &changes(&document, &nodes, action, contents)), envelope.soap)
 }
 
-fn changes(document: &Document, nodes: &[NodeId], action: Action, contents: &[Content]) -> Changes {
-    nodes
-        .iter()
-        .map(|node| {
-            let change = match action {
-                Action::Replace => Change::Replace(contents.to_vec()),
-                Action::Child => Change::Append(contents.to_vec()),
-                Action::Sibling => Change::After(contents.to_vec()),
-                Action::Remove => Change::Replace(Vec::new()),
-            };
-            // An attribute or text gets the text of what is put there.
-            let plain = matches!(document.kind(*node), NodeKind::Attribute | NodeKind::Text);
-            let change = match change {
-                Change::Replace(contents) if plain && !contents.is_empty() => {
-                    Change::Replace(vec![Content::Text(tree::text_of(&contents).into())])
+/// What changes at each node. Elements take elements; text becomes the text of an element, and goes nowhere else.
+fn changes(document: &Arc<Document>, nodes: &[NodeId], action: Action, contents: &[Content]) -> Changes {
+    let is_element = |content: &&Content| match content {
+        Content::Node(document, node) => document.is_element(*node),
+        Content::Text(_) => false,
+    };
+    let mut elements: Vec<Content> = contents.iter().filter(is_element).cloned().collect();
+    let text = || Content::Text(tree::text_of(contents).into());
+    let mut changes = Changes::new();
+    for node in nodes {
+        let change = match (action, document.kind(*node)) {
+            (Action::Remove, _) => Change::Replace(Vec::new()),
+            (Action::Replace, NodeKind::Element) if elements.is_empty() => {
+                Change::Replace(vec![with_text(document, *node, contents)])
+            }
+            // The element comes where the text was, behind everything else.
+            (Action::Replace, NodeKind::Text) if !elements.is_empty() => {
+                if let Some(parent) = document.parent(*node) {
+                    changes.insert(parent, Change::Append(elements[..1].to_vec()));
                 }
-                other => other,
-            };
-            (*node, change)
-        })
-        .collect()
+                Change::Replace(Vec::new())
+            }
+            (Action::Replace, NodeKind::Attribute | NodeKind::Text) => Change::Replace(vec![text()]),
+            (Action::Replace, _) => Change::Replace(elements.clone()),
+            (Action::Child, _) => Change::Append(elements.clone()),
+            (Action::Sibling, _) => {
+                // Each comes right behind the node, so the last is the first.
+                elements.reverse();
+                Change::After(std::mem::take(&mut elements))
+            }
+        };
+        changes.insert(*node, change);
+    }
+    changes
+}
+
+/// The element with this text and nothing else in it.
+fn with_text(document: &Document, node: NodeId, contents: &[Content]) -> Content {
+    let mut builder = TreeBuilder::new();
+    tree::open_copy(&mut builder, document, node);
+    builder.text(&tree::text_of(contents));
+    builder.end_element();
+    let changed = Arc::new(builder.finish());
+    let root = changed.root_element().expect("one element was just built");
+    Content::Node(changed, root)
 }
 
 /// Adds to the payload, or beside it.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, MediatorKind};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
-use penstock_message::MediaType;
 
 use crate::payload;
 use crate::tree::Content;
@@ -107,18 +106,18 @@ impl Mediator for PayloadFactory {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let built = self.build(exchange)?;
         match self.media {
+            Media::Xml => payload::ensure_media_type(exchange, "application/xml"),
+            Media::Json => payload::ensure_media_type(exchange, "application/json"),
+            Media::Text => {}
+        }
+        match self.media {
             // A format that is an envelope replaces header and body of the message.
             Media::Xml if self.format.is_envelope => {
                 let (document, root) = payload::parse(built.into_bytes())?;
                 payload::replace_by_nodes(exchange, &[Content::Node(document, root)])?;
             }
             Media::Xml => payload::replace_by_bytes(exchange, built.into_bytes())?,
-            Media::Json => {
-                payload::set_json_text(exchange, built);
-                if exchange.message.media_type() != MediaType::Json {
-                    payload::set_media_type(exchange, "application/json");
-                }
-            }
+            Media::Json => payload::set_json_text(exchange, built),
             Media::Text => payload::set_text(exchange, built),
         }
         Ok(Flow::Next)
