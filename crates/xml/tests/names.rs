@@ -85,3 +85,36 @@ fn what_was_built_and_what_broke_leave_nothing_wrong_behind() {
         assert_eq!(seen(&parse(&text)), alone(move || seen(&parse(&copy))), "{text}");
     }
 }
+
+/// What a declaration declared in the document before says nothing about one that only looks the same.
+#[test]
+fn declarations_are_those_of_the_document() {
+    let namespace = |text: &str| {
+        let document = Document::parse(text.to_owned(), &ParseOptions::default()).ok()?;
+        let root = document.root_element()?;
+        let first = document.children(root).next().unwrap_or(root);
+        Some(document.namespace(first).to_owned())
+    };
+    for (text, expected) in [
+        ("<p:a xmlns:p='u'/>", Some("u")),
+        ("<p:a xmlns:p='v'/>", Some("v")),
+        ("<p:a xmlns:p='u'/>", Some("u")),
+        ("<p:a xmlns:p=''/>", None),
+        ("<p:a xmlns:p='http://www.w3.org/XML/1998/namespace'/>", None),
+        ("<a xmlns='u'><a/></a>", Some("u")),
+        ("<a xmlns='u'><a xmlns=''/></a>", Some("")),
+        ("<p:a xmlns:p='u'><p:a xmlns:p='v'/></p:a>", Some("v")),
+        ("<p:a xmlns:p='u'><b xmlns:p='v'/></p:a>", Some("")),
+        ("<xmlns:p xmlns:p='u'/>", None),
+        (
+            "<a xml:lang='x'><xml:a xmlns:xml='http://www.w3.org/XML/1998/namespace'/></a>",
+            Some("http://www.w3.org/XML/1998/namespace"),
+        ),
+        ("<a xmlns:xml='u'/>", None),
+        ("<p:a xmlns:p='u&#x31;'/>", Some("u1")),
+    ] {
+        for _ in 0..2 {
+            assert_eq!(namespace(text).as_deref(), expected, "{text}");
+        }
+    }
+}

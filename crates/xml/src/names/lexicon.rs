@@ -16,6 +16,8 @@ const KEPT_BYTES_MAX: usize = 16 << 10;
 
 /// Names of which the resolution is kept at hand.
 const RESOLVED: usize = 128;
+/// The same for declarations of namespaces.
+const DECLARED: usize = 16;
 
 /// What a name as written means.
 #[derive(Clone, Copy)]
@@ -36,6 +38,7 @@ pub(crate) struct Lexicon {
     /// The reader's table whose numbers `resolved` is about.
     identity: u64,
     resolved: Box<[Resolved; RESOLVED]>,
+    declared: Box<[Resolved; DECLARED]>,
 }
 
 thread_local! {
@@ -72,7 +75,8 @@ fn is_small(names: &Names) -> bool {
 
 impl Lexicon {
     fn of(names: Arc<Names>) -> Lexicon {
-        Lexicon { names, identity: 0, resolved: Box::new([NOTHING; RESOLVED]) }
+        let (resolved, declared) = (Box::new([NOTHING; RESOLVED]), Box::new([NOTHING; DECLARED]));
+        Lexicon { names, identity: 0, resolved, declared }
     }
 
     /// The lexicon for a document with these names, whose reader gives numbers of the table `identity`.
@@ -87,6 +91,12 @@ impl Lexicon {
     #[inline]
     pub(crate) fn resolved(&mut self, number: u32) -> &mut Resolved {
         &mut self.resolved[number as usize % RESOLVED]
+    }
+
+    /// What the declaration with the name of this number, `xmlns:p`, declared last, and the name of its node.
+    #[inline]
+    pub(crate) fn declared(&mut self, number: u32) -> &mut Resolved {
+        &mut self.declared[number as usize % DECLARED]
     }
 
     /// Leaves this and the names of the document to the next one.

@@ -6,6 +6,7 @@ use super::{Parse, offset, undeclared};
 use crate::build::UNBOUND;
 use crate::dtd::{AttributeKind, AttributeRule};
 use crate::error::{XmlError, XmlErrorKind};
+use crate::names::lexicon::Resolved;
 use crate::names::{NAME_EMPTY, Names, PREFIX_XML, XML_NAMESPACE, XMLNS_NAMESPACE};
 use crate::reader::{NameToken, RawAttribute, Reader, declares_namespace};
 use crate::text::StrRef;
@@ -74,7 +75,7 @@ impl Parse<'_> {
             0 => StrRef::EMPTY,
             colon => StrRef { start: base + name.start + colon + 1, len: name.len - colon - 1 },
         };
-        self.bind(reader, prefix, uri, name.start)?;
+        self.bind(reader, prefix, uri, name.start, name.number)?;
         self.place(attribute);
         Ok(())
     }
@@ -87,24 +88,49 @@ impl Parse<'_> {
         }
     }
 
-    /// Binds a prefix on the open element and adds the namespace node.
-    fn bind(&mut self, reader: &Reader<'_>, prefix: StrRef, uri: StrRef, at: u32) -> Result<(), Box<XmlError>> {
-        let document = &self.builder.document;
-        let (prefix_text, uri_text) = (document.strings.get(prefix), document.strings.get(uri));
-        if let Some(message) = wrong_declaration(prefix_text, uri_text) {
-            return Err(Box::new(reader.error(XmlErrorKind::Namespace, at as usize, &message)));
+    /// Binds a prefix on the open element and adds the namespace node. `number` is that of the declaration's name.
+    fn bind(
+        &mut self,
+        reader: &Reader<'_>,
+        prefix: StrRef,
+        uri: StrRef,
+        at: u32,
+        number: u32,
+    ) -> Result<(), Box<XmlError>> {
+        let mut known = *self.lexicon.declared(number);
+        let Document { names, strings, .. } = &self.builder.document;
+        // A message declares what the message before it declared.
+        let again = number != 0 && known.number == number && names.namespace(known.namespace) == strings.get(uri);
+        if !again {
+            known = Resolved { number, ..self.new_declaration(reader, prefix, uri, at)? };
+            *self.lexicon.declared(number) = known;
         }
-        let Document { names, strings, .. } = &mut self.builder.document;
-        let namespace = Names::intern_namespace(names, strings.get(uri));
-        let prefix = Names::intern_prefix(names, strings.get(prefix));
-        let name = Names::intern_declaration(names, prefix);
-        self.builder.make_room_for(prefix);
-        if prefix != PREFIX_XML {
-            self.builder.bind(prefix, namespace);
+        self.builder.make_room_for(known.prefix);
+        if known.prefix != PREFIX_XML {
+            self.builder.bind(known.prefix, known.namespace);
         }
         let parent = self.builder.current();
-        self.builder.document.nodes.push(Node::new(NodeKind::Namespace, name, parent, uri.start, uri.len));
+        self.builder.document.nodes.push(Node::new(NodeKind::Namespace, known.id, parent, uri.start, uri.len));
         Ok(())
+    }
+
+    /// Checks a declaration and finds the numbers of what is in it.
+    #[cold]
+    fn new_declaration(
+        &mut self,
+        reader: &Reader<'_>,
+        prefix: StrRef,
+        uri: StrRef,
+        at: u32,
+    ) -> Result<Resolved, Box<XmlError>> {
+        let Document { names, strings, .. } = &mut self.builder.document;
+        if let Some(message) = wrong_declaration(strings.get(prefix), strings.get(uri)) {
+            return Err(Box::new(reader.error(XmlErrorKind::Namespace, at as usize, &message)));
+        }
+        let namespace = Names::intern_namespace(names, strings.get(uri));
+        let prefix = Names::intern_prefix(names, strings.get(prefix));
+        let id = Names::intern_declaration(names, prefix);
+        Ok(Resolved { number: 0, prefix, namespace, id })
     }
 
     /// A default namespace in scope around the document must not become that of its elements.
@@ -188,7 +214,7 @@ impl Parse<'_> {
             let prefix = rule.name.strip_prefix("xmlns:").unwrap_or_default();
             let prefix = self.builder.document.strings.push(prefix);
             let uri = self.builder.document.strings.push(default);
-            self.bind(reader, prefix, uri, element.start)?;
+            self.bind(reader, prefix, uri, element.start, 0)?;
         }
         Ok(())
     }

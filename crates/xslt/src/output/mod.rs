@@ -6,6 +6,8 @@ mod html;
 mod namespaces;
 mod writer;
 
+use std::borrow::Cow;
+
 pub(crate) use encode::{Charset, encode};
 pub(crate) use writer::{Buffers, Writer};
 
@@ -26,9 +28,9 @@ pub struct OutputInfo {
     /// The method that was used: the declared one, or the one the result suggested.
     pub method: Method,
     /// The declared media type, or the usual one of the method.
-    pub media_type: String,
+    pub media_type: Cow<'static, str>,
     /// The encoding the bytes are in.
-    pub encoding: String,
+    pub encoding: Cow<'static, str>,
 }
 
 /// The merged `xsl:output` declarations; `None` is "not said".
@@ -61,8 +63,11 @@ impl OutputProperties {
         };
         OutputInfo {
             method,
-            media_type: self.media_type.as_deref().unwrap_or(usual).to_owned(),
-            encoding: Charset::of(self.encoding.as_deref()).name().to_owned(),
+            media_type: self.media_type.as_deref().map_or(Cow::Borrowed(usual), |said| said.to_owned().into()),
+            encoding: match Charset::of(self.encoding.as_deref()) {
+                Charset::Utf8 => Cow::Borrowed("UTF-8"),
+                other => other.name().to_owned().into(),
+            },
         }
     }
 }
