@@ -13,6 +13,7 @@ pub mod interceptor;
 pub mod json_mapping;
 pub mod json_schema;
 pub mod jsonpath;
+pub mod mcp;
 pub mod policy_template;
 pub mod stylesheet;
 pub mod synapse;
@@ -43,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },
     Target { name: "json_schema", check: json_schema::schema, dictionary: json_schema::DICTIONARY },
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
+    Target { name: "mcp", check: mcp::message, dictionary: mcp::DICTIONARY },
     Target { name: "policy_template", check: policy_template::template, dictionary: policy_template::DICTIONARY },
     Target { name: "stylesheet", check: stylesheet::stylesheet, dictionary: stylesheet::DICTIONARY },
     Target { name: "synapse", check: synapse::expression, dictionary: synapse::DICTIONARY },

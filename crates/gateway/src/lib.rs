@@ -33,7 +33,6 @@ pub use config::{ErrorStyle, GatewayConfig};
 pub use context::CallContext;
 pub use error::{GatewayError, codes};
 pub use import::{Import, Imported, Project, ProjectFile};
-pub use mcp::read_message;
 pub use observe::TracingConfig;
 pub use policy::graphql::GraphQlConfig;
 pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, parse_denial, parse_plan};

@@ -19,7 +19,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("mock_endpoint_openAPI.yaml", "the API has no backend"),
     // A template with the name and the context left blank.
     ("init-template/default_api.yaml", "an API needs `name`"),
-    ("sample-mcp-server.yaml", "type `mcp_server`"),
+    // The server behind it stands in `backends.yaml`, which is not there.
+    ("sample-mcp-server.yaml", "the MCP server behind this one is not described"),
 ];
 
 /// Files that are parts of projects, or say something to other tools.

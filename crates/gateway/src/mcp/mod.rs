@@ -25,7 +25,7 @@ pub(crate) use session::Sessions;
 /// The path of the one operation that takes messages.
 pub(crate) const PATH: &str = "/mcp";
 
-/// Whether bytes are a message, for fuzz targets.
-pub fn read_message(bytes: &[u8]) -> bool {
-    message::read(bytes).is_ok()
+/// What bytes say as a message, written again for another server; `None` when they are none.
+pub(crate) fn rewritten(bytes: &[u8]) -> Option<bytes::Bytes> {
+    message::read(bytes).ok().map(message::Incoming::forwarded)
 }

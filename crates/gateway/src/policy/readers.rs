@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use penstock_message::{Headers, Message};
 
 use super::interceptor::read_reply;
@@ -11,6 +12,11 @@ use super::{gotemplate, synapse};
 /// service gives itself. The error says what in it cannot be used.
 pub fn interceptor_reply(reply: &[u8], headers: Headers, compat: bool) -> Result<Message, String> {
     read_reply(reply, headers, compat)
+}
+
+/// What a message of MCP says, written again for another server; `None` when it is none.
+pub fn mcp_message(bytes: &[u8]) -> Option<Bytes> {
+    crate::mcp::rewritten(bytes)
 }
 
 /// Fills a template of actions (`.gotmpl`).

@@ -9,7 +9,11 @@ use super::archive::Archive;
 use super::{ARCHIVE_BYTES_MAX, FILE_BYTES_MAX, Loader, sniff};
 
 /// The names the descriptor of a project may have.
-const DESCRIPTORS: [&str; 3] = ["api.yaml", "api.yml", "api.json"];
+const DESCRIPTORS: [&str; 6] =
+    ["api.yaml", "api.yml", "api.json", "mcp_server.yaml", "mcp_server.yml", "mcp_server.json"];
+
+/// Files beside it that are read whatever their ending is.
+const BESIDE: [&str; 2] = ["deployment_environments", "backends"];
 
 /// Folders of a project that a gateway reads; documents, pictures and the rest are for portals.
 const FOLDERS: [&str; 5] =
@@ -24,7 +28,10 @@ fn is_read(path: &str) -> bool {
         Some((folder, rest)) => {
             FOLDERS.contains(&folder) && !sniff::is_editors(rest.rsplit('/').next().unwrap_or(rest))
         }
-        None => DESCRIPTORS.contains(&path) || path.starts_with("deployment_environments."),
+        None => {
+            let stem = path.split('.').next().unwrap_or_default();
+            DESCRIPTORS.contains(&path) || (stem != path && BESIDE.contains(&stem))
+        }
     }
 }
 

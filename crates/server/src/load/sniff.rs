@@ -73,7 +73,7 @@ pub(super) fn is_artifact(root: &str, bytes: &[u8]) -> bool {
 pub(super) fn is_api(bytes: &[u8]) -> bool {
     let mut found = false;
     top_members(bytes, &mut |name, value| {
-        found |= matches!(name, "openapi" | "swagger" | "asyncapi") || (name == "type" && value == "api");
+        found |= matches!(name, "openapi" | "swagger" | "asyncapi") || (name == "type" && matches!(value, "api" | "mcp_server"));
     });
     found
 }
@@ -244,6 +244,7 @@ mod tests {
             ("openapi: 3.0.1\ninfo: {}", true),
             ("---\n# c\n'swagger': '2.0'", true),
             ("type: api # x\ndata:\n", true),
+            ("type: mcp_server\n", true),
             ("type: application\n", false),
             ("info:\n  openapi: 3.0.1\n", false),
             ("{\"info\": {\"openapi\": 1, \"x\": \"}\\\"\"}, \"openapi\": \"3.0.0\"}", true),

@@ -242,6 +242,9 @@ fn api_projects_are_folders_archives_and_single_files() {
     folder.write("all/a/Endpoint-certificates/interceptors/ca.crt", "x");
     folder.write("all/a/Docs/notes.md", "for people");
     folder.write("all/a/api_meta.yaml", "name: A\n");
+    folder.write("all/tools/mcp_server.yaml", "type: mcp_server\ndata: {name: T}\n");
+    folder.write("all/tools/backends.yaml", "type: backends\n");
+    folder.write("all/tools/backends", "x");
     folder.write("all/bare.json", "{\"openapi\": \"3.0.1\"}");
     folder.write("all/events.yaml", "asyncapi: 2.0.0\n");
     folder.write("all/other.yaml", "a: 1\n");
@@ -262,6 +265,8 @@ fn api_projects_are_folders_archives_and_single_files() {
             "all/b.zip api.json",
             "all/bare.json ",
             "all/events.yaml ",
+            "all/tools backends.yaml",
+            "all/tools mcp_server.yaml",
             "all/other.yaml:1:1: warning: left out: not an artifact; resources belong into a folder `registry` or `resources` \
              of a project",
         ],

@@ -28,6 +28,9 @@ impl AccessLog for Access {
     fn record(&self, entry: &AccessEntry<'_>) {
         let now = SystemTime::now();
         let call = entry.extension.and_then(|extension| extension.downcast_ref::<CallContext>());
+        // A message to an MCP server became a call of a tool.
+        let became = call.and_then(CallContext::innermost);
+        let call = became.as_deref().or(call);
         self.writer.line(match (call, self.format) {
             (None, _) => line(entry, now),
             (Some(call), LogFormat::Text) => gateway_access::line(entry, call, now),

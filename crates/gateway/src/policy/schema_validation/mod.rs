@@ -22,7 +22,7 @@ use self::body::BodyCheck;
 pub(crate) use self::definition::Definition;
 use self::parameters::{ParameterCheck, RequestParts};
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{PolicyKind, Site, facts};
 use crate::{CallContext, Gateway, place};
 
 /// The kind for requests.
@@ -102,7 +102,12 @@ impl Mediator for CheckRequest {
         let mut wrong = Vec::new();
         if !self.parameters.is_empty() {
             let context = CallContext::of(exchange)?;
-            let parts = RequestParts::new(exchange, &context.path_values);
+            // What a tool calls is not what its client asked for.
+            let target = match context.mcp.get() {
+                None => exchange.client.line.target(),
+                Some(_) => facts::below_now(exchange, &context.site),
+            };
+            let parts = RequestParts::new(&exchange.message.headers, target, &context.path_values);
             self.parameters.iter().for_each(|parameter| parameter.check(&parts, &self.path, &mut wrong));
         }
         if let Some(body) = &self.body {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use penstock_engine::Exchange;
 use penstock_json::schema::JsonSchema;
 use penstock_message::Headers;
 use serde_json::{Map, Value};
@@ -53,13 +52,14 @@ pub(super) struct RequestParts<'e> {
 }
 
 impl<'e> RequestParts<'e> {
-    pub(super) fn new(exchange: &'e Exchange, path_values: &'e [String]) -> RequestParts<'e> {
-        let pairs = exchange.client.line.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    pub(super) fn new(headers: &'e Headers, target: &str, path_values: &'e [String]) -> RequestParts<'e> {
+        let query = target.split_once('?').map_or("", |(_, query)| query);
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
         let query = pairs.map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (percent_decoded(name, true).into_owned(), percent_decoded(value, true).into_owned())
         });
-        RequestParts { path_values, headers: &exchange.message.headers, query: query.collect() }
+        RequestParts { path_values, headers, query: query.collect() }
     }
 }
 
