@@ -29,6 +29,7 @@ mod outgoing;
 pub mod ports;
 mod program;
 mod properties;
+mod registry;
 pub mod route;
 mod run;
 mod secrets;
@@ -50,6 +51,7 @@ pub use mediator::{
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter};
+pub use registry::{Registry, RegistryKeeper, RegistryPath};
 pub use secrets::Secrets;
 pub use serve::Dispatcher;
 pub use shared::Shared;

@@ -199,6 +199,8 @@ pub struct Environment {
     pub users: std::collections::HashMap<String, String>,
     /// Secrets by alias.
     pub secrets: crate::Secrets,
+    /// What flows wrote to the registry.
+    pub registry: Arc<crate::Registry>,
     /// Whether `/services/` does not list the proxy services.
     pub services_hidden: bool,
     /// The host name and ports of the listeners, for rewritten WSDL addresses.

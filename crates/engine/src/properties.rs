@@ -280,18 +280,22 @@ impl Exchange {
 
     /// `gov:/path` or `gov:/path@property`.
     fn registry_property(&self, name: &str) -> Option<Value> {
-        let resources = &self.program().resources;
         match name.rsplit_once('@') {
             Some((path, property)) => {
-                let resource = resources.get(path)?;
+                let resource = self.registry_resource(path)?;
                 resource
                     .properties
                     .iter()
                     .find(|(key, _)| **key == *property)
                     .map(|(_, value)| Value::String(value.clone()))
             }
-            None => resources.get(name).map(|resource| resource.to_value()),
+            None => self.registry_resource(name).map(|resource| resource.to_value()),
         }
+    }
+
+    /// A resource of the registry: as flows wrote it, or as artifacts define it.
+    pub fn registry_resource(&self, key: &str) -> Option<Arc<crate::Resource>> {
+        self.core().environment.registry.get(key).or_else(|| self.program().resources.get(key).cloned())
     }
 
     /// The message's id, made when first asked for.

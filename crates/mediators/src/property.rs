@@ -1,7 +1,8 @@
 //! `<property>` and `<propertyGroup>`: sets or removes properties of any scope.
 
 use penstock_compile::{Compiler, Element, MediatorKind, Text};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_engine::ports::LocalFuture;
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::{Scope, Value};
 use regex::Regex;
 
@@ -24,6 +25,9 @@ enum Action {
     Remove,
 }
 
+/// Resolves when a resource of the registry is kept.
+type Kept = LocalFuture<'static, Result<(), String>>;
+
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     Some(Box::new(property(el, cx)?))
 }
@@ -39,7 +43,7 @@ fn property(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Property> {
         }
         return Some(Property { scope, name, action: Action::Remove });
     }
-    if matches!(scope, Scope::Registry | Scope::Environment | Scope::File) {
+    if matches!(scope, Scope::Environment | Scope::File) {
         cx.warn(el.attribute_place("scope"), "properties of this scope cannot be set and the value is lost");
     }
     let declared = match el.attribute("type") {
@@ -100,13 +104,20 @@ fn whole(pattern: &str) -> Result<Regex, regex::Error> {
 }
 
 impl Property {
-    fn apply(&self, exchange: &mut Exchange) -> Result<(), Fault> {
+    /// Sets or removes the property. What has to be kept comes back to be waited for.
+    fn apply(&self, exchange: &mut Exchange) -> Result<Option<Kept>, Fault> {
         let name = self.name.text(exchange)?;
         let Action::Set { source, declared, pattern } = &self.action else {
             exchange.remove_property(self.scope, &name);
-            return Ok(());
+            return Ok(None);
         };
-        match value(source, *declared, pattern.as_ref(), exchange)? {
+        let value = value(source, *declared, pattern.as_ref(), exchange)?;
+        if self.scope == Scope::Registry {
+            let value = value.as_ref().map(Value::to_text).unwrap_or_default();
+            let kept = exchange.core().environment.registry.put(&name, &value, &exchange.program().resources);
+            return kept.map(Some).map_err(Fault::new);
+        }
+        match value {
             Some(value) => exchange.set_property(self.scope, &name, value),
             // What is not there changes nothing in this scope, is an empty header, and unsets elsewhere.
             None => match self.scope {
@@ -115,7 +126,7 @@ impl Property {
                 _ => exchange.remove_property(self.scope, &name),
             },
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -142,10 +153,25 @@ fn matched(pattern: Option<&(Regex, usize)>, text: String) -> String {
     found.map(|found| found.as_str().to_owned()).unwrap_or_default()
 }
 
+/// Waits until everything is kept.
+fn wait(kept: Vec<Kept>) -> Flow {
+    if kept.is_empty() {
+        return Flow::Next;
+    }
+    Flow::Wait(Box::pin(async move {
+        let mut outcome = Ok(());
+        for one in kept {
+            outcome = outcome.and(one.await);
+        }
+        Resume::new(move |_: &mut Exchange, ()| {
+            outcome.map(|()| Flow::Next).map_err(|why| Fault::new(format!("the registry cannot be written: {why}")))
+        })
+    }))
+}
+
 impl Mediator for Property {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        self.apply(exchange)?;
-        Ok(Flow::Next)
+        self.apply(exchange).map(|kept| wait(kept.into_iter().collect()))
     }
 
     fn needs(&self) -> Needs {
@@ -171,10 +197,11 @@ fn compile_group(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Medi
 
 impl Mediator for Group {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let mut kept = Vec::new();
         for property in &self.properties {
-            property.apply(exchange)?;
+            kept.extend(property.apply(exchange)?);
         }
-        Ok(Flow::Next)
+        Ok(wait(kept))
     }
 
     fn needs(&self) -> Needs {

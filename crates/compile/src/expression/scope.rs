@@ -144,7 +144,7 @@ impl Scope for ExchangeScope<'_> {
     }
 
     fn registry(&mut self, path: &str, property: Option<&str>) -> Option<String> {
-        let resource = self.exchange.program().resources.get(path)?;
+        let resource = self.exchange.registry_resource(path)?;
         match property {
             None => Some(resource.text().into_owned()),
             Some(name) => {

@@ -66,6 +66,14 @@ const PENSTOCK: &[Key] = &[
     Key { name: "listener.connections_max", kind: NUMBER, set: assign!(connections_max = positive()) },
     Key { name: "listener.hostname", kind: TEXT, set: hostname },
     Key { name: "listener.list_services", kind: FLAG, set: assign!(list_services = flag()) },
+    Key {
+        name: "registry.folder",
+        kind: TEXT,
+        set: |settings, value| {
+            settings.registry_folder = Some(PathBuf::from(value.text()));
+            Ok(())
+        },
+    },
     Key { name: "admin.host", kind: TEXT, set: assign!(admin_host = number("an IP address")) },
     Key { name: "admin.strict_ready", kind: FLAG, set: assign!(strict_ready = flag()) },
     Key { name: "admin.port", kind: PORT, set: assign!(admin_port = some port()) },

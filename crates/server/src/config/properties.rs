@@ -53,20 +53,63 @@ fn unescape(text: &str) -> String {
             Some('t') => out.push('\t'),
             Some('r') => out.push('\r'),
             Some('u') => {
-                let digits: String = letters.clone().take(4).collect();
-                match u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32) {
-                    Some(decoded) if digits.len() == 4 => {
-                        out.push(decoded);
-                        letters.nth(3);
-                    }
-                    _ => out.push('u'),
-                }
+                let (Some(first), after) = unit(letters.as_str()) else {
+                    out.push('u');
+                    continue;
+                };
+                let second = after.strip_prefix("\\u").map(unit);
+                // Java writes what does not fit into 16 bits as two of them.
+                let pair = second.and_then(|(second, after)| {
+                    let decoded = char::decode_utf16([first, second?]).next()?.ok()?;
+                    (decoded.len_utf16() == 2).then_some((decoded, after))
+                });
+                let (decoded, after) = pair.unwrap_or((char::from_u32(first.into()).unwrap_or('\u{fffd}'), after));
+                out.push(decoded);
+                letters = after.chars();
             }
             Some(other) => out.push(other),
             None => {}
         }
     }
     out
+}
+
+/// The four hexadecimal digits that a text begins with, and what follows them.
+fn unit(text: &str) -> (Option<u16>, &str) {
+    match text.get(..4).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit())) {
+        Some(digits) => (u16::from_str_radix(digits, 16).ok(), &text[4..]),
+        None => (None, text),
+    }
+}
+
+/// Writes properties so that [`parse`] and Java read them back.
+pub fn write<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> String {
+    let mut out = String::new();
+    for (name, value) in pairs {
+        escape(name, true, &mut out);
+        out.push('=');
+        escape(value, false, &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+fn escape(text: &str, is_name: bool, out: &mut String) {
+    for (index, letter) in text.char_indices() {
+        match letter {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\\' | '=' | ':' | '#' | '!' => out.extend(['\\', letter]),
+            ' ' if is_name || index == 0 => out.push_str("\\ "),
+            ' '..='~' => out.push(letter),
+            _ => {
+                for unit in letter.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04X}"));
+                }
+            }
+        }
+    }
 }
 
 /// Reads the lines of a `.env` file: `NAME=value`, quotes around the value taken off.
@@ -93,6 +136,12 @@ mod tests {
 
     fn pairs(found: &[(String, String)]) -> Vec<(&str, &str)> {
         found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
+    }
+
+    #[test]
+    fn properties_are_read_back() {
+        let all = [("a b:c", " x = y\\\n\tz "), ("#", "!"), ("ü€", "😀\u{7f}"), ("", ""), ("n", "")];
+        assert_eq!(pairs(&parse(&write(all))), all);
     }
 
     #[test]

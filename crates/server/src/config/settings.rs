@@ -44,6 +44,8 @@ pub struct Settings {
     pub admin_port: Option<u16>,
     /// The name clients know this server by; goes into WSDL addresses.
     pub hostname: String,
+    /// Where resources are kept that flows write to the registry.
+    pub registry_folder: Option<PathBuf>,
     /// Whether `/services/` lists the proxy services.
     pub list_services: bool,
     /// Whether clients may speak HTTP/2.
@@ -147,6 +149,7 @@ impl Default for Settings {
             admin_host: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             admin_port: None,
             hostname: "localhost".to_owned(),
+            registry_folder: None,
             list_services: true,
             http2: true,
             // Memory for heads and buffers stays within a few hundred megabytes.

@@ -108,6 +108,13 @@ pub fn resource(file: &str, bytes: Bytes, collection: &str, name: &str, media_ty
     loader.loaded.inputs
 }
 
+/// The resources of a folder that is a registry, and what there is to say about its files.
+pub fn registry_folder(folder: &Path) -> Loaded {
+    let mut loader = Loader::default();
+    loader.registry_root(folder);
+    loader.finish()
+}
+
 /// The state of one load.
 #[derive(Default)]
 struct Loader {

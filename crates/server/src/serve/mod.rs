@@ -12,6 +12,7 @@ mod end;
 mod metrics;
 mod ports;
 mod process;
+mod registry;
 mod reload;
 mod security;
 mod state;
@@ -94,6 +95,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         system: std::sync::RwLock::default(),
         users: settings.users.iter().cloned().collect(),
         secrets: settings.secrets.clone(),
+        registry: Arc::new(registry::open(settings.registry_folder.as_deref())?),
         services_hidden: !settings.list_services,
         host: settings.hostname.clone(),
         http_port: served.http,

@@ -11,7 +11,7 @@ use penstock_engine::database::Databases;
 use penstock_engine::ports::{
     Client, Environment, Level, LocalFuture, LogSink, Outbound, Outgoing, Record, Request, Service,
 };
-use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Side, codes};
+use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Registry, Side, codes};
 use penstock_mediators::REGISTRY;
 use penstock_message::{Body, Form, Headers, Message, Method, RequestLine};
 use penstock_transports::http::tls::{ClientTrust, TlsClient};
@@ -81,6 +81,7 @@ pub struct Flow {
     errors: bool,
     current: Arc<Current>,
     databases: Arc<dyn Databases>,
+    registry: Arc<Registry>,
 }
 
 impl Flow {
@@ -94,7 +95,13 @@ impl Flow {
         let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         // Databases of a page are those that stand in for others: they are empty, and gone with the section.
         let databases = Arc::new(Sql::new(Mapping::default(), Arc::new(TlsClient::new(ClientTrust::default()))));
-        Flow { compilation_text: lines.join("\n"), errors, current: Current::new(Arc::new(program)), databases }
+        Flow {
+            compilation_text: lines.join("\n"),
+            errors,
+            current: Current::new(Arc::new(program)),
+            databases,
+            registry: Arc::default(),
+        }
     }
 
     /// What the compiler said.
@@ -125,6 +132,7 @@ impl Flow {
         let log = Arc::new(Lines::default());
         let environment = Environment {
             users: [("anna".to_owned(), "secret".to_owned())].into(),
+            registry: self.registry.clone(),
             host: "localhost".into(),
             http_port: 8290,
             https_port: 8253,
