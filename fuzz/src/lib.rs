@@ -18,6 +18,7 @@ pub mod policy_template;
 pub mod stylesheet;
 pub mod synapse;
 pub mod token;
+pub mod websocket;
 pub mod xml;
 pub mod xpath_parser;
 pub mod xpath_stream;
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "stylesheet", check: stylesheet::stylesheet, dictionary: stylesheet::DICTIONARY },
     Target { name: "synapse", check: synapse::expression, dictionary: synapse::DICTIONARY },
     Target { name: "token", check: token::token, dictionary: token::DICTIONARY },
+    Target { name: "websocket", check: websocket::frames, dictionary: websocket::DICTIONARY },
     Target { name: "xml", check: xml::reader, dictionary: xml::DICTIONARY },
     Target { name: "xpath_parser", check: xpath_parser::parser, dictionary: xpath_parser::DICTIONARY },
     Target { name: "xpath_stream", check: xpath_stream::stream, dictionary: xml::DICTIONARY },

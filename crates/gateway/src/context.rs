@@ -1,10 +1,12 @@
 //! What the policies of one request know of it and tell each other.
 
+use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use penstock_catalog::Requirement;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::Headers;
 
@@ -144,8 +146,52 @@ impl CallContext {
         }
     }
 
+    /// A path and query as it may be written down: a credential in it becomes `***`.
+    pub fn without_credentials<'t>(&self, target: &'t str) -> Cow<'t, str> {
+        let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
+        let names_one = |name: &str| {
+            let by_definition =
+                self.site.operation.requirements.iter().any(
+                    |requirement| matches!(requirement, Requirement::ApiKeyQuery(parameter) if **parameter == *name),
+                );
+            by_definition || matches!(name, "apikey" | "access_token")
+        };
+        let has_one = query.split('&').any(|pair| pair.split_once('=').is_some_and(|(name, _)| names_one(name)));
+        if !has_one {
+            return Cow::Borrowed(target);
+        }
+        let masked = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((name, _)) if names_one(name) => Cow::Owned(format!("{name}=***")),
+            _ => Cow::Borrowed(pair),
+        });
+        Cow::Owned(format!("{path}?{}", masked.collect::<Vec<_>>().join("&")))
+    }
+
     /// The context of an exchange that a router of this crate admitted.
     pub fn of(exchange: &Exchange) -> Result<Rc<CallContext>, Fault> {
         exchange.extension::<CallContext>().ok_or_else(|| Fault::new("a gateway policy runs outside of a managed API"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use penstock_catalog::Operation;
+
+    use super::*;
+
+    #[test]
+    fn credentials_are_not_written_down() {
+        let requirements = vec![Requirement::ApiKeyQuery("k".into())];
+        let operation = Arc::new(Operation { requirements, ..Operation::default() });
+        let site = Site { operation, ..Site::default() };
+        let context = CallContext::new(Arc::new(site), Vec::new());
+        for (target, written) in [
+            ("/a", "/a"),
+            ("/a?x=1&keys=2", "/a?x=1&keys=2"),
+            ("/a?x=1&k=secret", "/a?x=1&k=***"),
+            ("/a?access_token=secret&apikey=secret&y", "/a?access_token=***&apikey=***&y"),
+        ] {
+            assert_eq!(context.without_credentials(target), written);
+        }
     }
 }

@@ -58,6 +58,7 @@ pub(crate) use respond::Respond;
 pub(crate) use websocket::is_websocket;
 
 /// Where a policy is applied: one operation of one API.
+#[derive(Default)]
 pub struct Site {
     /// The API.
     pub api: Arc<Api>,

@@ -138,6 +138,7 @@ const PENSTOCK: &[Key] = &[
     Key { name: "timeouts.connect", kind: TIME, set: assign!(timeouts.connect = duration("s")) },
     Key { name: "timeouts.reply_body", kind: TIME, set: assign!(timeouts.reply_body = duration("s")) },
     Key { name: "timeouts.pool_idle", kind: TIME, set: assign!(timeouts.pool_idle = duration("s")) },
+    Key { name: "timeouts.websocket_idle", kind: TIME, set: assign!(timeouts.websocket_idle = duration("s")) },
     Key { name: "timeouts.drain", kind: TIME, set: assign!(timeouts.drain = duration("s")) },
     Key { name: "timeouts.endpoint", kind: TIME, set: assign!(flow.endpoint_timeout = duration("s")) },
     Key { name: "timeouts.deadline", kind: TIME, set: assign!(flow.deadline = duration("s")) },

@@ -17,7 +17,7 @@ pub(super) fn line(entry: &AccessEntry<'_>, call: &CallContext, now: SystemTime)
         "[{}] '{} {} {} {}' {} {} {} {} {} {} '{}' '{}' '{}' '{}' '{}'\n",
         of.start,
         entry.line.method.as_str(),
-        entry.line.target(),
+        call.without_credentials(entry.line.target()),
         or_dash(of.path),
         entry.protocol,
         entry.status,
@@ -41,7 +41,7 @@ pub(super) fn json(entry: &AccessEntry<'_>, call: &CallContext, now: SystemTime)
     let value = serde_json::json!({
         "time": of.start,
         "method": entry.line.method.as_str(),
-        "path": entry.line.target(),
+        "path": call.without_credentials(entry.line.target()),
         "upstream_path": of.path,
         "protocol": entry.protocol,
         "status": entry.status,
@@ -88,7 +88,7 @@ impl Facts {
         let incomplete = if entry.complete { "-" } else { "DC" };
         Facts {
             start: format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"),
-            path: call.upstream.path(),
+            path: call.upstream.path().map(|path| call.without_credentials(&path).into_owned()),
             flags: call.upstream.flag().unwrap_or(incomplete),
             received: field("Content-Length").and_then(|length| length.parse().ok()).unwrap_or(0),
             upstream_ms: call.upstream.took().map(|took| took.as_millis()),

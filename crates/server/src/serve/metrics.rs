@@ -161,6 +161,14 @@ impl Page {
             ("penstock_written_bytes_total", "counter", "Bytes written to clients and backends.", http.written_bytes),
             ("penstock_backend_connects_total", "counter", "Connections opened to backends.", http.connects),
             ("penstock_backend_reused_total", "counter", "Requests sent over a pooled connection.", http.reused),
+            ("penstock_websocket_connections", "gauge", "WebSocket connections open now.", http.websockets),
+            ("penstock_websocket_frames_total", "counter", "Frames of messages that were carried.", http.frames),
+            (
+                "penstock_websocket_dropped_total",
+                "counter",
+                "Messages over WebSocket that a limit left out.",
+                http.frames_dropped,
+            ),
         ];
         for (name, kind, help, value) in counters {
             self.single(name, kind, help, value as f64);

@@ -9,3 +9,4 @@ mod proxied;
 mod refusals;
 mod sender;
 mod tls;
+mod websocket;

@@ -1,0 +1,98 @@
+//! A listener and a sender joined by a service that asks for WebSocket: what the gateway's own tests cannot set.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use penstock_engine::ports::{LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
+use penstock_message::{Message, Method};
+use penstock_transports::http::{HttpSender, HttpTimeouts, ListenerConfig, PerCore, SenderConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::common::{Server, options, run, serve_on};
+
+/// Sends every request on, asking for WebSocket when it is told to.
+struct Proxy {
+    sender: HttpSender,
+    url: String,
+    websocket: bool,
+}
+
+impl Service for Proxy {
+    fn answer<'a>(&'a self, request: Request) -> LocalFuture<'a, Message> {
+        Box::pin(async move {
+            let outgoing = Outgoing {
+                url: self.url.as_str().into(),
+                method: Method::Get,
+                message: Message { headers: request.message.headers, ..Message::default() },
+                options: SendOptions { websocket: self.websocket, ..options() },
+            };
+            self.sender.send(outgoing).await.unwrap_or_else(|_| Message { status: 502, ..Message::default() })
+        })
+    }
+}
+
+const HANDSHAKE: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+const AGREED: &[u8] = b"HTTP/1.1 101 Ok\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nDate: then\r\n\r\n";
+
+/// A proxy before a backend that is the other end of the socket.
+async fn joined(websocket: bool) -> (Server, TcpStream, TcpListener) {
+    let backend = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let core = PerCore::start();
+    let sender = HttpSender::new(&core, SenderConfig::default());
+    let url = format!("http://{}/", backend.local_addr().unwrap());
+    let short = Duration::from_millis(100);
+    let timeouts = HttpTimeouts { websocket_idle: short, linger: short, ..HttpTimeouts::default() };
+    let config = ListenerConfig { timeouts, ..ListenerConfig::default() };
+    let server = serve_on(core, Rc::new(Proxy { sender, url, websocket }), config);
+    let mut client = TcpStream::connect(server.address).await.unwrap();
+    client.write_all(HANDSHAKE).await.unwrap();
+    (server, client, backend)
+}
+
+async fn head(socket: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
+#[test]
+fn a_connection_on_which_nothing_arrives_is_closed_on_both_sides() {
+    run(async {
+        let (server, mut client, backend) = joined(true).await;
+        let (mut backend, _) = backend.accept().await.unwrap();
+        let asked = head(&mut backend).await;
+        assert!(asked.ends_with("\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "{asked}");
+        backend.write_all(&[AGREED, b"\x81\x02hi"].concat()).await.unwrap();
+        let answer = head(&mut client).await;
+        let expected =
+            "HTTP/1.1 101 Switching Protocols\r\nDate: then\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+        assert_eq!(answer, expected);
+        assert_eq!(server.core.counters.websockets.get(), 1);
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).await.unwrap();
+        assert_eq!(got, b"\x81\x02hi\x88\x02\x03\xe9");
+        got.clear();
+        backend.read_to_end(&mut got).await.unwrap();
+        assert_eq!((&got[..2], got.len()), (&b"\x88\x82"[..], 8));
+        assert_eq!(server.core.counters.frames.get(), 1);
+        while server.core.counters.connections.get() > 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        assert_eq!(server.core.counters.websockets.get(), 0);
+    });
+}
+
+#[test]
+fn a_backend_may_not_leave_http_when_nobody_asked() {
+    run(async {
+        let (_server, mut client, backend) = joined(false).await;
+        let (mut backend, _) = backend.accept().await.unwrap();
+        let asked = head(&mut backend).await;
+        assert!(!asked.contains("pgrade"), "{asked}");
+        backend.write_all(AGREED).await.unwrap();
+        assert!(head(&mut client).await.starts_with("HTTP/1.1 502 "));
+    });
+}
