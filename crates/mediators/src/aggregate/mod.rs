@@ -177,6 +177,11 @@ impl Aggregate {
     }
 }
 
+/// As in the original, a message of a group has to say which.
+fn uncorrelated() -> Fault {
+    Fault::new("Failed to evaluate correlate expression: it finds nothing in the message")
+}
+
 impl Mediator for Aggregate {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let Some(family) = self.family(exchange) else {
@@ -185,6 +190,12 @@ impl Mediator for Aggregate {
         };
         let mut key = self.number.to_string();
         if let Some(correlate) = &self.correlate {
+            match correlate.value(exchange)? {
+                Some(Value::Boolean(false)) => return Ok(Flow::Next),
+                Some(Value::Xml(_, nodes)) if nodes.is_empty() => return Err(uncorrelated()),
+                None => return Err(uncorrelated()),
+                Some(_) => {}
+            }
             key.push(':');
             key.push_str(&correlate.text(exchange)?);
         }
