@@ -28,7 +28,7 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
         el.attribute(known);
     }
     let uri = if uri.contains('{') {
-        Uri::Computed(UrlTemplate::compile(cx, el, &uri, el.attribute_place("uri"))?)
+        Uri::Computed(UrlTemplate::compile_address(cx, el, &uri, el.attribute_place("uri"))?)
     } else {
         Uri::Constant(uri.into())
     };

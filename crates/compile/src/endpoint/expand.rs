@@ -21,6 +21,8 @@ enum Piece {
     },
     /// Put in as it is.
     Expression(Expression),
+    /// A property of the message, put in as it is; what is not there stays as it was written.
+    Property(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +38,23 @@ enum Operator {
 }
 
 impl UrlTemplate {
+    /// Compiles the address of an address endpoint: `${name}` is the property of that name there.
+    pub fn compile_address(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<UrlTemplate> {
+        UrlTemplate::compile_with(cx, el, text, at, true)
+    }
+
     /// Compiles a template. `None` after an error was reported.
     pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<UrlTemplate> {
+        UrlTemplate::compile_with(cx, el, text, at, false)
+    }
+
+    fn compile_with(
+        cx: &mut Compiler<'_>,
+        el: &Element<'_>,
+        text: &str,
+        at: Place,
+        is_address: bool,
+    ) -> Option<UrlTemplate> {
         let (legacy, text) = match text.strip_prefix("legacy-encoding:") {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -57,6 +74,10 @@ impl UrlTemplate {
             let body = &rest[start + 1..start + end];
             rest = &rest[start + end + 1..];
             let first = pieces.is_empty();
+            if is_expression && is_address && is_property(body) {
+                pieces.push(Piece::Property(body.to_owned()));
+                continue;
+            }
             if is_expression && is_placeholder(body) {
                 // A build tool would have put a value in; the original sends the text and expands what looks like a variable.
                 let message = format!(
@@ -88,6 +109,10 @@ impl UrlTemplate {
             match piece {
                 Piece::Text(text) => url.push_str(text),
                 Piece::Expression(expression) => url.push_str(&expression.text(exchange)?),
+                Piece::Property(name) => match exchange.property(Scope::Default, name) {
+                    Some(value) => url.push_str(&value.to_text()),
+                    None => url.push_str(&format!("${{{name}}}")),
+                },
                 Piece::Variables { operator, names } => {
                     let values: Vec<(&str, Option<String>)> = names
                         .iter()
@@ -105,11 +130,20 @@ impl UrlTemplate {
     }
 }
 
+/// What expressions begin with.
+const ROOTS: [&str; 9] = ["payload", "vars", "var", "headers", "configs", "params", "props", "properties", "null"];
+
 /// One word that no expression begins with: a placeholder of a build tool, or a variable with a dollar sign too much.
 fn is_placeholder(body: &str) -> bool {
-    const ROOTS: [&str; 9] = ["payload", "vars", "var", "headers", "configs", "params", "props", "properties", "null"];
     let word = body.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
     word && body.starts_with(|first: char| first.is_alphabetic()) && !ROOTS.contains(&body)
+}
+
+/// The name of a property, and no expression.
+fn is_property(body: &str) -> bool {
+    let first = body.split('.').next().unwrap_or_default();
+    let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-');
+    body.chars().all(is_name) && first.starts_with(|first: char| first.is_alphabetic()) && !ROOTS.contains(&first)
 }
 
 fn variables(body: &str, first: bool) -> Piece {

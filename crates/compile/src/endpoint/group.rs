@@ -18,9 +18,9 @@ const WEIGHT_MAX: usize = 100;
 
 /// `<failover>`
 pub(super) fn failover(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointKind {
-    let dynamic = el.flag("dynamic", true);
+    let stays = (!el.flag("dynamic", true)).then(AtomicUsize::default);
     el.attribute("buildMessage");
-    EndpointKind::Failover { members: members(cx, el), dynamic }
+    EndpointKind::Failover { members: members(cx, el), stays }
 }
 
 /// `<loadbalance>`; `session` stands beside it.

@@ -233,6 +233,6 @@ impl Leaf for ImplicitLeaf {
     fn target(&self, exchange: &mut Exchange) -> Result<Target, Fault> {
         let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
         let url = to.ok_or_else(|| Fault::new("a <default> endpoint sends to the message's `To`, which is not set"))?;
-        Ok(Target { url, method: None, format: self.format, append_postfix: false, headers: Vec::new() })
+        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new() })
     }
 }

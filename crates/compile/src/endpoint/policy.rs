@@ -111,8 +111,8 @@ fn codes(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Vec<u32
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         match word.parse() {
             Ok(code) => found.push(code),
-            // Artifacts write `-1` for none; no fault has such a code.
-            Err(_) if word.parse::<i64>().is_ok() => {}
+            // Artifacts write `-1` for none: a list with a code that no fault has, not an empty one.
+            Err(_) if word.parse::<i64>().is_ok() => found.push(u32::MAX),
             Err(_) => cx.error(child.place(), format!("the error code `{word}` is not a number")),
         }
     }

@@ -26,7 +26,7 @@ pub(crate) fn deliver<'a>(
         }
         let endpoint = match destination {
             Destination::Implicit => return Box::pin(implicit(exchange)).await,
-            Destination::Address(url) => return Box::pin(to_address(exchange, url.clone())).await,
+            Destination::Address(url) => return Box::pin(to_address(exchange, url.clone(), true)).await,
             Destination::Endpoint(id) => exchange.program().endpoint(*id).clone(),
             Destination::Named(name) => match exchange.program().endpoint_names.get(&**name) {
                 Some(id) => exchange.program().endpoint(*id).clone(),
@@ -42,13 +42,18 @@ pub(crate) fn deliver<'a>(
                 let target = resolve(exchange)?;
                 deliver(exchange, &target, depth + 1).await
             }
-            EndpointKind::Failover { members, dynamic: _ } => {
-                Box::pin(deliver_group(exchange, &endpoint, members, 0, true, depth)).await.map(|(reply, _)| reply)
+            EndpointKind::Failover { members, stays } => {
+                let first = stays.as_ref().map_or(0, |member| member.load(Ordering::Relaxed));
+                let turn = Turn { first, failover: true, next: None };
+                let (reply, index) = Box::pin(deliver_group(exchange, &endpoint, members, turn, depth)).await?;
+                if let Some(member) = stays {
+                    member.store(index, Ordering::Relaxed);
+                }
+                Ok(reply)
             }
             EndpointKind::LoadBalance { members, failover, next, sessions: None } => {
-                let first = next.fetch_add(1, Ordering::Relaxed);
-                let sent = Box::pin(deliver_group(exchange, &endpoint, members, first, *failover, depth)).await;
-                sent.map(|(reply, _)| reply)
+                let turn = Turn { first: next.fetch_add(1, Ordering::Relaxed), failover: *failover, next: Some(next) };
+                Box::pin(deliver_group(exchange, &endpoint, members, turn, depth)).await.map(|(reply, _)| reply)
             }
             EndpointKind::LoadBalance { members, failover, next, sessions: Some(sessions) } => {
                 Box::pin(deliver_in_session(exchange, &endpoint, members, *failover, next, sessions, depth)).await
@@ -65,15 +70,25 @@ pub(crate) fn deliver<'a>(
     })
 }
 
-/// Tries members from `first` on until one answers, is not worth a retry, or all were tried.
+/// Whose turn it is in a group.
+struct Turn<'e> {
+    /// The member that is tried first.
+    first: usize,
+    /// Whether others are tried when it fails.
+    failover: bool,
+    /// Where turns are counted: a member that was passed over has had its turn.
+    next: Option<&'e AtomicUsize>,
+}
+
+/// Tries members from the first on until one answers, is not worth a retry, or all were tried.
 async fn deliver_group(
     exchange: &mut Exchange,
     group: &Endpoint,
     members: &[Destination],
-    first: usize,
-    failover: bool,
+    turn: Turn<'_>,
     depth: usize,
 ) -> Result<(Box<Message>, usize), Fault> {
+    let Turn { first, failover, next } = turn;
     if members.is_empty() {
         return Err(Fault::coded(
             codes::GROUP_NOT_READY,
@@ -104,6 +119,9 @@ async fn deliver_group(
                 if !tries_next {
                     return Err(fault);
                 }
+                if let Some(next) = next {
+                    next.fetch_add(1, Ordering::Relaxed);
+                }
                 last = Some((fault, skipped));
             }
         }
@@ -130,8 +148,8 @@ async fn deliver_in_session(
     let asked = sessions.asked(exchange);
     let bound = sessions.member(&asked);
     let first = bound.unwrap_or_else(|| next.fetch_add(1, Ordering::Relaxed));
-    let (mut reply, member) =
-        deliver_group(exchange, group, members, first, failover && bound.is_none(), depth).await?;
+    let turn = Turn { first, failover: failover && bound.is_none(), next: None };
+    let (mut reply, member) = deliver_group(exchange, group, members, turn, depth).await?;
     if sessions.reads_body() {
         wait::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await?;
     }
@@ -192,9 +210,9 @@ fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
     fault
 }
 
-/// To an address that was computed.
-async fn to_address(exchange: &mut Exchange, url: Arc<str>) -> Result<Box<Message>, Fault> {
-    let target = Target { url, method: None, format: Format::Same, append_postfix: false, headers: Vec::new() };
+/// To an address that was computed: an endpoint's, or the message's own `To`, which is the whole address.
+async fn to_address(exchange: &mut Exchange, url: Arc<str>, append_postfix: bool) -> Result<Box<Message>, Fault> {
+    let target = Target { url, method: None, format: Format::Same, append_postfix, headers: Vec::new() };
     let timeout = exchange.program().limits.endpoint_timeout;
     transmit(exchange, target, timeout).await
 }
@@ -207,7 +225,9 @@ async fn implicit(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
         to = exchange.address_in_header();
     }
     match to {
-        Some(url) if url.contains("://") && exchange.direction == Direction::Request => to_address(exchange, url).await,
+        Some(url) if url.contains("://") && exchange.direction == Direction::Request => {
+            to_address(exchange, url, false).await
+        }
         _ => Err(Fault::new(
             "the message has no address to be sent to: no endpoint is given and `To` is not an absolute URL",
         )),

@@ -45,8 +45,8 @@ pub enum EndpointKind {
     Failover {
         /// The members.
         members: Vec<Destination>,
-        /// Whether it goes back to the first member that recovered (`dynamic`, the default).
-        dynamic: bool,
+        /// The member that answered last, when that one is tried first (`dynamic="false"`); otherwise the first is.
+        stays: Option<AtomicUsize>,
     },
     /// Takes turns.
     LoadBalance {

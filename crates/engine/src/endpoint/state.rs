@@ -112,11 +112,9 @@ impl EndpointState {
         }
         let timeouts = [codes::CONNECTION_TIMED_OUT, codes::CONNECTION_CLOSED];
         let marks: &[u32] = if suspension.mark_codes.is_empty() { &timeouts } else { &suspension.mark_codes };
-        let suspends = if suspension.suspend_codes.is_empty() {
-            !marks.contains(&code)
-        } else {
-            suspension.suspend_codes.contains(&code)
-        };
+        // An error that marks does not suspend at once, whatever the other list says.
+        let is_marked = marks.contains(&code);
+        let suspends = !is_marked && (suspension.suspend_codes.is_empty() || suspension.suspend_codes.contains(&code));
         let mut detail = self.lock();
         let again = self.phase.load(Ordering::Relaxed) == SUSPENDED;
         if again && !std::mem::take(&mut detail.trying) {
@@ -124,7 +122,7 @@ impl EndpointState {
             return false;
         }
         if !suspends {
-            if !marks.contains(&code) {
+            if !is_marked {
                 return false;
             }
             detail.marked_failures += 1;
@@ -192,6 +190,23 @@ mod tests {
         assert!(!state.is_ready());
         state.succeeded();
         assert!(state.is_ready());
+    }
+
+    #[test]
+    fn errors_that_neither_list_names_change_nothing() {
+        let state = EndpointState::default();
+        let never = Suspension { suspend_codes: vec![u32::MAX], mark_codes: vec![u32::MAX], ..Suspension::default() };
+        assert!(!state.failed(codes::CONNECTION_FAILED, &never));
+        assert!(!state.failed(codes::CONNECTION_TIMED_OUT, &never));
+        assert_eq!(state.phase(), "Active");
+        let both = Suspension {
+            suspend_codes: vec![codes::CONNECTION_FAILED],
+            mark_codes: vec![codes::CONNECTION_FAILED],
+            retries_before_suspension: 1,
+            ..Suspension::default()
+        };
+        assert!(!state.failed(codes::CONNECTION_FAILED, &both));
+        assert_eq!(state.phase(), "Timeout");
     }
 
     #[test]
