@@ -160,6 +160,15 @@ impl Exchange {
         self.extension.clone()?.downcast().ok()
     }
 
+    /// Whether the message travels to the client; the property `RESPONSE` may say so, and that it does not.
+    pub fn is_response(&self) -> bool {
+        match self.message.properties.get("RESPONSE").map(|value| value.to_text()) {
+            Some(text) if text.trim().eq_ignore_ascii_case("true") => true,
+            Some(text) if text.trim().eq_ignore_ascii_case("false") => false,
+            _ => self.direction == Direction::Response,
+        }
+    }
+
     /// Says something to whoever wants to know what becomes of this exchange; nothing is made when nobody does.
     pub fn explain(&self, name: &'static str, text: impl FnOnce() -> String) {
         if let Some(trace) = &self.trace {

@@ -3,7 +3,7 @@
 use penstock_message::{Body, Form, Message, Shape, Value};
 
 use crate::route::{Entry, Unserved};
-use crate::{Direction, Exchange, Fault, outgoing};
+use crate::{Exchange, Fault, outgoing};
 
 /// Request fields that say nothing in an answer. The original sends every header of the message at
 /// hand, also those of the client's own request; these are left out because they could only leak
@@ -28,7 +28,7 @@ const REQUEST_ONLY: [&str; 13] = [
 /// A body that must be converted has been buffered before.
 pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     let loaded = exchange.loaded.clone();
-    let from_client = exchange.direction == Direction::Request;
+    let from_client = !exchange.message.is_reply;
     let message = &mut exchange.message;
     let explicit = message.axis2.get("HTTP_SC").and_then(|value| value.to_text().trim().parse::<u16>().ok());
 

@@ -101,8 +101,21 @@ fn url_of(exchange: &Exchange, target: &Target) -> Result<Arc<str>, Fault> {
         return Err(Fault::new(format!("`{}` is not an absolute URL", target.url)));
     }
     match &exchange.message.url_postfix {
-        Some(postfix) if target.append_postfix && !postfix.is_empty() => Ok(join(&target.url, postfix).into()),
+        Some(postfix) if target.append_postfix && !postfix.is_empty() && takes_postfix(exchange, target.format) => {
+            Ok(join(&target.url, postfix).into())
+        }
         _ => Ok(target.url.clone()),
+    }
+}
+
+/// What follows the service in a path goes to the backend with REST calls only. A call of SOAP is a POST to one address.
+fn takes_postfix(exchange: &Exchange, format: Format) -> bool {
+    match format {
+        Format::Rest => true,
+        Format::Soap11 | Format::Soap12 => false,
+        Format::Same | Format::Pox | Format::Get => {
+            exchange.message.method != Method::Post || !exchange.message.speaks_soap()
+        }
     }
 }
 

@@ -21,6 +21,9 @@ fn names_addressing(bytes: &[u8]) -> bool {
     ADDRESSING.iter().any(|uri| text.contains(uri))
 }
 
+/// To whom the answer of a backend is addressed: to whoever waits for it.
+const ANONYMOUS: &str = "http://www.w3.org/2005/08/addressing/anonymous";
+
 /// The namespaces of WS-Addressing: the recommendation and the submission before it.
 const ADDRESSING: [&str; 2] =
     ["http://www.w3.org/2005/08/addressing", "http://schemas.xmlsoap.org/ws/2004/08/addressing"];
@@ -116,6 +119,7 @@ impl Exchange {
         match name {
             "To" => match addressing.and_then(|addressing| addressing.to.as_ref()) {
                 Some(to) => Some(Value::String(to.clone())),
+                None if self.message.is_reply => Some(Value::string(ANONYMOUS)),
                 None if self.direction == Direction::Request => Some(match self.address_in_header() {
                     Some(to) => Value::String(to),
                     None => Value::string(self.client.line.target()),
@@ -154,7 +158,7 @@ impl Exchange {
             }
             "SYSTEM_DATE" => Some(Value::string(crate::clock::system_date(None))),
             "SYSTEM_TIME" => Some(Value::string(crate::clock::epoch_ms().to_string())),
-            "RESPONSE" if self.direction == Direction::Response => Some(Value::Boolean(true)),
+            "RESPONSE" if self.is_response() => Some(Value::Boolean(true)),
             "REST_FULL_REQUEST_PATH" => Some(Value::string(self.client.line.target())),
             "REST_METHOD" => Some(Value::string(self.client.line.method.as_str())),
             "REST_API_CONTEXT"

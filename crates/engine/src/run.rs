@@ -108,8 +108,8 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 let one_way = takes_one_way(exchange);
                 let reply = transmit(exchange, &destination).await?;
                 if !one_way {
+                    // The direction stays what it was, as in the original: `loopback` still turns the message around.
                     exchange.message.replace_by_reply(*reply);
-                    exchange.direction = Direction::Response;
                 }
                 exchange.called = true;
                 return Ok(None);
@@ -127,9 +127,13 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
             }
             Flow::Respond => return respond(exchange).await.map(Some),
             Flow::Loopback => {
-                if exchange.direction == Direction::Request {
-                    exchange.direction = Direction::Response;
-                    to_out_path(exchange, None)?;
+                if exchange.is_response() {
+                    return Ok(Some(End::Stopped));
+                }
+                exchange.direction = Direction::Response;
+                to_out_path(exchange, None)?;
+                if exchange.frames.is_empty() {
+                    return respond(exchange).await.map(Some);
                 }
                 return Ok(None);
             }
@@ -221,18 +225,18 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
         (None, None) => fault.message.to_string(),
     };
     let properties = &mut exchange.message.properties;
-    properties.set("ERROR_CODE", fault.code.to_value());
-    match words_of_the_original(fault) {
-        Some(words @ "Send timeout") => {
-            properties.set("ERROR_MESSAGE", Value::string(words));
-            properties.set("ERROR_DETAIL", Value::string(""));
-            properties.set("ERROR_EXCEPTION", Value::string(""));
-        }
-        words => {
-            properties.set("ERROR_MESSAGE", Value::string(words.unwrap_or(first_line)));
-            properties.set("ERROR_DETAIL", Value::string(detail));
-            properties.set("ERROR_EXCEPTION", Value::string(fault.message.clone()));
-        }
+    // As in the original, an error without a code of its own does not hide the one that led to it.
+    let follows_another = fault.number() == Some(codes::DEFAULT) && properties.get("ERROR_CODE").is_some();
+    if !follows_another {
+        let words = words_of_the_original(fault);
+        let (detail, exception) = match words {
+            Some("Send timeout") => (String::new(), Value::string("")),
+            _ => (detail, Value::string(fault.message.clone())),
+        };
+        properties.set("ERROR_CODE", fault.code.to_value());
+        properties.set("ERROR_MESSAGE", Value::string(words.unwrap_or(first_line)));
+        properties.set("ERROR_DETAIL", Value::string(detail));
+        properties.set("ERROR_EXCEPTION", exception);
     }
     if fault.side == Side::Backend {
         exchange.message.axis2.set("SENDING_FAULT", Value::Boolean(true));
@@ -284,7 +288,10 @@ async fn send(
     destination: Destination,
     receive: Option<SequenceId>,
 ) -> Result<Option<End>, Fault> {
-    let answers = exchange.direction == Direction::Response || exchange.message.properties.is_true("RESPONSE");
+    let message = &exchange.message;
+    let is_addressed = message.addressing.as_ref().is_some_and(|addressing| addressing.to.is_some());
+    // What a `call` brought is addressed to nobody, so it is for the client.
+    let answers = exchange.is_response() || message.is_reply && !is_addressed;
     if answers && matches!(destination, Destination::Implicit) {
         return respond(exchange).await.map(Some);
     }

@@ -124,6 +124,7 @@ impl Exchange {
     pub(crate) async fn finish_path(&mut self, end: End) -> End {
         if !matches!(end, End::Finished)
             || self.direction != crate::Direction::Request
+            || self.message.is_reply
             || self.fault.is_some()
             || self.reply.is_answered()
         {

@@ -7,12 +7,12 @@ use std::time::Instant;
 use penstock_message::{Body, BodyError};
 
 use crate::ports::LocalFuture;
-use crate::{Direction, Exchange, Fault, Side, codes};
+use crate::{Exchange, Fault, Side, codes};
 
 /// Buffers the message's body within the program's limit.
 pub(crate) async fn buffer_body(exchange: &mut Exchange) -> Result<(), Fault> {
     let limit = exchange.loaded.program.limits.body_bytes_max;
-    let side = if exchange.direction == Direction::Request { Side::Client } else { Side::Backend };
+    let side = if exchange.message.is_reply { Side::Backend } else { Side::Client };
     let whole = buffer(&mut exchange.message.body, limit);
     let outcome = bounded(exchange.deadline, whole).await.unwrap_or(Err(BodyError::Timeout));
     outcome.map_err(|error| Fault { side, ..Fault::from(error) })

@@ -19,6 +19,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>, direction: Direction) -> Opt
 
 impl Mediator for ForDirection {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        Ok(if exchange.direction == self.direction { Flow::Enter(self.children) } else { Flow::Next })
+        let direction = if exchange.is_response() { Direction::Response } else { Direction::Request };
+        Ok(if direction == self.direction { Flow::Enter(self.children) } else { Flow::Next })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
 use penstock_engine::ports::Level;
-use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, Needs};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{Form, MediaType, Scope};
 
 use crate::template::Template;
@@ -153,7 +153,7 @@ impl Log {
         }
         let correlation = exchange.correlation_id();
         line.add(&format!("correlation_id: {correlation}"));
-        let direction = if exchange.direction == Direction::Request { "request" } else { "response" };
+        let direction = if exchange.is_response() { "response" } else { "request" };
         line.add(&format!("Direction: {direction}"));
     }
 }

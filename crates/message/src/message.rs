@@ -141,6 +141,8 @@ pub struct Message {
     pub addressing: Option<Box<Addressing>>,
     /// What whoever made this answer wants the listener's log to know; nothing else reads it.
     pub extension: Option<Rc<dyn Any>>,
+    /// Whether this is what a backend answered, no longer what the client sent.
+    pub is_reply: bool,
     /// Whether the client of this exchange spoke SOAP; `None` until somebody looked at its request.
     /// Answers to others leave their envelope.
     pub client_spoke_soap: Option<bool>,
@@ -163,6 +165,7 @@ impl Message {
             reason: self.reason.clone(),
             addressing: self.addressing.clone(),
             client_spoke_soap: self.client_spoke_soap,
+            is_reply: self.is_reply,
             extension: self.extension.clone(),
         }
     }
@@ -186,7 +189,8 @@ impl Message {
     }
 
     /// Takes over what a backend answered: headers, body, status and `axis2` properties are
-    /// replaced, everything that belongs to the flow stays.
+    /// replaced, everything that belongs to the flow stays. What is sent next is a POST unless somebody says otherwise:
+    /// the method belonged to the client's request.
     pub fn replace_by_reply(&mut self, reply: Message) {
         self.client_spoke_soap = Some(self.speaks_soap());
         self.headers = reply.headers;
@@ -195,6 +199,8 @@ impl Message {
         self.reason = reply.reason;
         self.axis2 = reply.axis2;
         self.url_postfix = None;
+        self.method = Method::Post;
+        self.is_reply = true;
         if let Some(addressing) = &mut self.addressing {
             addressing.to = None;
         }

@@ -219,7 +219,7 @@ impl Mediator for Then {
 
 impl Mediator for Finder {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        if exchange.direction == Direction::Response {
+        if exchange.direction == Direction::Response || exchange.message.is_reply {
             return Err(Fault::new("Response messages cannot be handled in a non collector cache"));
         }
         if key::needs_body(exchange) && exchange.message.body.is_stream() {
@@ -280,7 +280,7 @@ impl Cache {
 
 impl Mediator for Collector {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        if exchange.direction == Direction::Request {
+        if exchange.direction == Direction::Request && !exchange.message.is_reply {
             return Err(Fault::new("Request messages cannot be handled in a collector cache"));
         }
         let properties = &exchange.message.properties;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::ports::Level;
-use penstock_engine::{Direction, Exchange, Fault};
+use penstock_engine::{Exchange, Fault};
 use penstock_message::{Scope, Value};
 use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
 use rquickjs::{Ctx, Exception, Object};
@@ -60,7 +60,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, slot: &Slot) -> rquickjs::Result<Objec
     host_function(ctx, &object, "sleep", sandbox::sleep)?;
     let own = slot.clone();
     host_function(ctx, &object, "isResponse", move |ctx: Ctx<'js>| {
-        own.with(&ctx, |exchange| Ok(exchange.direction == Direction::Response))
+        own.with(&ctx, |exchange| Ok(exchange.is_response()))
     })?;
     Ok(object)
 }

@@ -169,7 +169,7 @@ impl Throttle {
 
 impl Mediator for Throttle {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let admitted = if exchange.direction == Direction::Response {
+        let admitted = if exchange.direction == Direction::Response || exchange.message.is_reply {
             // On the way back a place is given back, and everything passes.
             exchange.held.borrow_mut().retain(|(name, _)| *name != self.name);
             true

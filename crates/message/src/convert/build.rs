@@ -91,7 +91,7 @@ impl Message {
 
     /// Whether the client of this exchange speaks SOAP: an action (SOAP 1.1), the media type of SOAP
     /// 1.2, or an envelope. Without any of them a client is taken for a REST client, whatever XML it sent.
-    pub(crate) fn speaks_soap(&self) -> bool {
+    pub fn speaks_soap(&self) -> bool {
         self.client_spoke_soap.unwrap_or_else(|| {
             // An envelope that was read has been noticed then; one that a mediator made says nothing.
             self.headers.contains("SOAPAction")
