@@ -55,7 +55,9 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>) -> Option<ClusterKind> {
     let kind = import.some_text_of(item, "endpoint_type");
     match kind.as_deref() {
         _ if fails_over => Some(ClusterKind::Failover),
-        None | Some("http" | "address" | "load_balance" | "loadbalance" | "service") => Some(ClusterKind::LoadBalance),
+        None | Some("http" | "address" | "load_balance" | "loadbalance" | "service" | "ws") => {
+            Some(ClusterKind::LoadBalance)
+        }
         Some("failover") => Some(ClusterKind::Failover),
         Some("default") => {
             import.warn(&item.at(), "backends that a policy chooses (`default`) need a policy that sets the address");

@@ -10,6 +10,7 @@ use penstock_compile::suggestion;
 use super::condition::Conditions;
 
 const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The plans of the original that need no definition: requests a minute.
 const BUILT_IN: &[(PlanLevel, &str, Option<u64>)] = &[
@@ -27,6 +28,15 @@ const BUILT_IN: &[(PlanLevel, &str, Option<u64>)] = &[
     (PlanLevel::Subscription, "Unauthenticated", Some(500)),
     (PlanLevel::Subscription, "DefaultSubscriptionless", None),
     (PlanLevel::Subscription, "Unlimited", None),
+];
+
+/// The same for subscriptions to APIs of frames and events: how many a day.
+const BUILT_IN_EVENTS: &[(&str, Option<u64>)] = &[
+    ("AsyncBronze", Some(5_000)),
+    ("AsyncSilver", Some(25_000)),
+    ("AsyncGold", Some(50_000)),
+    ("AsyncDefaultSubscriptionless", None),
+    ("AsyncUnlimited", None),
 ];
 
 /// A plan, ready to be counted.
@@ -49,9 +59,15 @@ impl Plans {
     /// The built-in plans and those of a configuration, which may redefine them.
     pub(crate) fn new(configured: &[Plan]) -> Plans {
         let mut plans = Plans::default();
+        let mut built_in = |level, name: &str, amount: Option<u64>, window| {
+            let limit = amount.map(|amount| Limit { amount, unit: LimitUnit::Requests, window });
+            plans.add(&Plan { name: name.into(), level, limit, stop_on_quota: true, ..Plan::default() });
+        };
         for (level, name, requests) in BUILT_IN {
-            let limit = requests.map(|amount| Limit { amount, unit: LimitUnit::Requests, window: MINUTE });
-            plans.add(&Plan { name: (*name).into(), level: *level, limit, stop_on_quota: true, ..Plan::default() });
+            built_in(*level, name, *requests, MINUTE);
+        }
+        for (name, events) in BUILT_IN_EVENTS {
+            built_in(PlanLevel::Subscription, name, *events, DAY);
         }
         for plan in configured {
             plans.add(plan);
