@@ -74,6 +74,40 @@ pub struct CircuitBreakers {
 pub enum EndpointSecurity {
     /// Name and password.
     Basic(BasicCredentials),
+    /// Name and password, of which the backend sees a hash.
+    Digest(BasicCredentials),
+    /// A token.
+    OAuth(OAuthCredentials),
+    /// A key that always is the same.
+    ApiKey(ApiKeyCredentials),
+}
+
+/// How tokens for a backend are asked for. Its debug form hides the secrets.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct OAuthCredentials {
+    /// The address of the token service.
+    pub token_url: Arc<str>,
+    /// The client.
+    pub client_id: Arc<str>,
+    /// The client's secret.
+    pub client_secret: Arc<str>,
+    /// Whose password is granted; without one the client asks for itself.
+    pub user: Option<BasicCredentials>,
+    /// Further fields of the form.
+    pub parameters: Vec<(Arc<str>, Arc<str>)>,
+    /// How long the token service may take; the gateway's own time when absent.
+    pub timeout: Option<Duration>,
+}
+
+/// A key of a backend. Its debug form hides it.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct ApiKeyCredentials {
+    /// The name of the header field or query parameter.
+    pub name: Arc<str>,
+    /// The key.
+    pub value: Arc<str>,
+    /// Whether it is sent in the query.
+    pub in_query: bool,
 }
 
 /// Name and password. Never shown: its debug form hides the password.
@@ -87,8 +121,24 @@ pub struct BasicCredentials {
 
 impl std::fmt::Debug for EndpointSecurity {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let EndpointSecurity::Basic(credentials) = self;
-        write!(out, "Basic({credentials:?})")
+        match self {
+            EndpointSecurity::Basic(credentials) => write!(out, "Basic({credentials:?})"),
+            EndpointSecurity::Digest(credentials) => write!(out, "Digest({credentials:?})"),
+            EndpointSecurity::OAuth(credentials) => write!(out, "OAuth({credentials:?})"),
+            EndpointSecurity::ApiKey(credentials) => write!(out, "ApiKey({credentials:?})"),
+        }
+    }
+}
+
+impl std::fmt::Debug for OAuthCredentials {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:*** for {:?}", self.client_id, self.user)
+    }
+}
+
+impl std::fmt::Debug for ApiKeyCredentials {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:***", self.name)
     }
 }
 

@@ -20,7 +20,10 @@ pub use api::{
     SecurityMode,
 };
 pub use condition::{Condition, ConditionalGroup, Denial, IpRange, Subject};
-pub use endpoint::{BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints, Retry};
+pub use endpoint::{
+    ApiKeyCredentials, BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints,
+    OAuthCredentials, Retry,
+};
 pub use mcp::{ApiReference, McpServer, ParameterPlace, Tool, ToolBody, ToolParameter, ToolRequest, ToolTarget};
 pub use plan::{Limit, LimitUnit, Plan, PlanLevel, QueryLimits};
 

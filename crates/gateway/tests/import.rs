@@ -192,8 +192,38 @@ fn mistakes_are_said_where_they_stand() {
         &["api:4:18: error: a base path begins with `/` and is letters, digits and `~ _ . -`, not `no/slash`"],
     );
     says(
-        &format!("{HEAD}x-wso2-production-endpoints:\n  urls: [http://p]\n  securityConfig: {{type: DIGEST}}\n{paths}"),
-        &["api:6:26: error: endpoint security of the type `DIGEST` is not supported; `BASIC` is"],
+        &format!("{HEAD}x-wso2-production-endpoints:\n  urls: [http://p]\n  securityConfig: {{type: NTLM}}\n{paths}"),
+        &[
+            "api:6:26: error: endpoint security of the type `NTLM` is not supported; `BASIC`, `DIGEST`, `OAUTH`, `APIKEY` are",
+        ],
+    );
+    let secured = |config: &str| {
+        format!("{HEAD}x-wso2-production-endpoints:\n  urls: [http://p]\n  securityConfig: {config}\n{paths}")
+    };
+    says(
+        &secured("{type: oauth, grantType: client_credential, tokenUrl: x}"),
+        &[
+            "api:6:44: error: `grantType` must be `CLIENT_CREDENTIALS` or `PASSWORD`, not `client_credential`, did you mean `CLIENT_CREDENTIALS`?",
+        ],
+    );
+    says(
+        &secured("{type: OAUTH, tokenUrl: ftp://t}"),
+        &["api:6:19: error: endpoint security of the type `OAUTH` needs `clientId`"],
+    );
+    says(
+        &secured("{type: OAUTH, clientId: c, tokenUrl: 'ftp://t'}"),
+        &["api:6:56: error: `tokenUrl` must begin with http:// or https://, not `ftp://t`"],
+    );
+    says(
+        &secured("{type: OAUTH, clientId: c, tokenUrl: 'http://t', customParameters: '{'}"),
+        &[
+            "api:6:19: warning: endpoint security without a `clientSecret`; an empty one is sent",
+            "api:6:86: error: `customParameters` is no JSON: a member name in quotes is expected",
+        ],
+    );
+    says(
+        &secured("{type: apikey, apiKeyIdentifier: 'a b', apiKeyValue: v}"),
+        &["api:6:52: error: `a b` is no name of a header field"],
     );
     says(
         &format!("{HEAD}paths:\n  /x:\n    gett: {{}}\n    get: {{x-wso2-cors: {{}}}}\n"),

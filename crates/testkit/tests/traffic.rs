@@ -14,6 +14,8 @@ mod callers;
 mod kept;
 #[path = "traffic/limits.rs"]
 mod limits;
+#[path = "traffic/proofs.rs"]
+mod proofs;
 #[path = "traffic/validated.rs"]
 mod validated;
 #[path = "traffic/watched.rs"]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use penstock_engine::endpoint::{TokenRequest, TokenSource};
+use penstock_engine::endpoint::{TokenRequest, TokenSource, push_field};
 use penstock_engine::{Exchange, Fault};
 
 use crate::expression::Text;
@@ -119,7 +119,7 @@ impl Grant {
             headers.push((name.clone(), text.text(exchange)?));
         }
         for (name, text) in &self.form {
-            push(&mut form, name, &text.text(exchange)?);
+            push_field(&mut form, name, &text.text(exchange)?);
         }
         if let Some((id, secret)) = &self.client {
             let (id, secret) = (id.text(exchange)?, secret.text(exchange)?);
@@ -127,40 +127,10 @@ impl Grant {
                 let basic = format!("Basic {}", BASE64.encode(format!("{id}:{secret}")));
                 headers.push(("Authorization".into(), basic.into()));
             } else {
-                push(&mut form, "client_id", &id);
-                push(&mut form, "client_secret", &secret);
+                push_field(&mut form, "client_id", &id);
+                push_field(&mut form, "client_secret", &secret);
             }
         }
-        Ok(TokenRequest { url: self.url.text(exchange)?, form, headers, timeout: self.timeout })
-    }
-}
-
-/// Adds a field of a form, encoded as WHATWG URL §5.2 says.
-fn push(form: &mut String, name: &str, value: &str) {
-    if !form.is_empty() {
-        form.push('&');
-    }
-    for (index, text) in [name, value].into_iter().enumerate() {
-        if index == 1 {
-            form.push('=');
-        }
-        for byte in text.bytes() {
-            match byte {
-                b' ' => form.push('+'),
-                _ if byte.is_ascii_alphanumeric() || b"-._*".contains(&byte) => form.push(char::from(byte)),
-                _ => form.push_str(&format!("%{byte:02X}")),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn forms_are_encoded() {
-        let mut form = String::new();
-        super::push(&mut form, "scope", "a b/c");
-        super::push(&mut form, "p", "ä&=");
-        assert_eq!(form, "scope=a+b%2Fc&p=%C3%A4%26%3D");
+        Ok(TokenRequest { url: self.url.text(exchange)?, form, headers, timeout: self.timeout, tls: None })
     }
 }

@@ -296,13 +296,17 @@ async fn transmit_with_token(
         target.headers.push(("Authorization".into(), format!("Bearer {token}").into()));
         target
     };
-    let token = source.token(exchange, None).await?;
+    let token = source.token(exchange).await?;
     let reply = transmit(exchange, with(&token), timeout).await?;
     if reply.status != 401 {
         return Ok(reply);
     }
-    let token = source.token(exchange, Some(&token)).await?;
-    transmit(exchange, with(&token), timeout).await
+    let Some(token) = source.renewed(exchange, &token).await? else { return Ok(reply) };
+    let reply = transmit(exchange, with(&token), timeout).await?;
+    if reply.status == 401 {
+        source.refused_again(exchange);
+    }
+    Ok(reply)
 }
 
 async fn transmit(

@@ -2,14 +2,13 @@
 //! refuses it. Neither tokens nor what they are asked with is ever logged.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use penstock_message::{Body, Form, Headers, Message, Method};
-use tokio::sync::Mutex;
 
 use super::Computed;
-use crate::ports::{Outgoing, SendOptions};
+use crate::ports::{Outgoing, SendOptions, TlsProfile};
 use crate::{Exchange, Fault, Side, codes, wait};
 
 /// How long a token is kept when its server does not say.
@@ -27,11 +26,18 @@ const TOKENS_MAX: usize = 1_000;
 /// An answer of a token server is a few hundred bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
+/// How long refusals are a backend's own once it refused a token that was new: whoever asks for another one each time
+/// keeps the token server busy for nothing.
+const IN_VAIN: Duration = Duration::from_secs(10);
+
 /// Where an endpoint's tokens come from. Shared by all cores.
-pub struct TokenSource {
-    request: Computed<TokenRequest>,
-    /// Held while a token is fetched, so that it is fetched once however many wait for it.
-    tokens: Mutex<HashMap<String, Token>>,
+pub struct TokenSource(Asked);
+
+enum Asked {
+    /// Every message has the same token.
+    Alike(Arc<TokenRequest>, Slot),
+    /// What is asked with is computed for each message, and what is asked alike has the same token.
+    ByMessage(Computed<TokenRequest>, Mutex<HashMap<String, Arc<Slot>>>),
 }
 
 /// A request for a token. It holds secrets, so it has no `Debug`.
@@ -44,8 +50,28 @@ pub struct TokenRequest {
     pub headers: Vec<(Arc<str>, Arc<str>)>,
     /// How long the server may take.
     pub timeout: Duration,
+    /// Whom to trust over TLS, when the endpoint says so itself.
+    pub tls: Option<Arc<TlsProfile>>,
 }
 
+/// One token. A slow token server holds up those who need its token, and nobody else.
+#[derive(Default)]
+struct Slot {
+    known: Mutex<Known>,
+    /// Held while a token is fetched, so that it is fetched once however many wait for it.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    token: Option<Token>,
+    /// The last failure: those who waited for that attempt do not make another one each.
+    failed: Option<(Instant, Fault)>,
+    /// Until when refusals are the backend's own.
+    in_vain: Option<Instant>,
+}
+
+#[derive(Clone)]
 struct Token {
     value: Arc<str>,
     until: Instant,
@@ -54,37 +80,156 @@ struct Token {
 impl TokenSource {
     /// A source that asks with what `request` makes for a message.
     pub fn new(request: Computed<TokenRequest>) -> TokenSource {
-        TokenSource { request, tokens: Mutex::default() }
+        TokenSource(Asked::ByMessage(request, Mutex::default()))
     }
 
-    /// The token for a message, but not `refused`, which a backend did not take.
-    pub(super) async fn token(&self, exchange: &mut Exchange, refused: Option<&str>) -> Result<Arc<str>, Fault> {
-        let request = (self.request)(exchange)?;
-        let fields = request.headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect::<String>();
-        let key = format!("{}\n{}\n{fields}", request.url, request.form);
-        let mut tokens = self.tokens.lock().await;
-        if let Some(token) = tokens.get(&key)
-            && token.until > Instant::now()
-            && refused != Some(&*token.value)
-        {
-            return Ok(token.value.clone());
-        }
-        exchange.sent = true;
-        let token = fetch(exchange, request).await?;
-        if tokens.len() >= TOKENS_MAX {
-            let now = Instant::now();
-            tokens.retain(|_, token| token.until > now);
-            if tokens.len() >= TOKENS_MAX {
-                tokens.clear();
+    /// A source of one token for all messages.
+    pub fn alike(request: TokenRequest) -> TokenSource {
+        TokenSource(Asked::Alike(Arc::new(request), Slot::default()))
+    }
+
+    /// The token for a message.
+    pub async fn token(&self, exchange: &mut Exchange) -> Result<Arc<str>, Fault> {
+        match &self.0 {
+            Asked::Alike(request, slot) => slot.token(exchange, request, None).await,
+            Asked::ByMessage(..) => {
+                let (request, slot) = self.of_message(exchange)?;
+                slot.token(exchange, &request, None).await
             }
         }
-        let value = token.value.clone();
-        tokens.insert(key, token);
-        Ok(value)
+    }
+
+    /// Another token in place of one that a backend did not take; nothing when another one was of no use lately.
+    pub async fn renewed(&self, exchange: &mut Exchange, refused: &str) -> Result<Option<Arc<str>>, Fault> {
+        match &self.0 {
+            Asked::Alike(request, slot) => slot.renewed(exchange, request, refused).await,
+            Asked::ByMessage(..) => {
+                let (request, slot) = self.of_message(exchange)?;
+                slot.renewed(exchange, &request, refused).await
+            }
+        }
+    }
+
+    /// Forgets a token that a backend did not take from a request that cannot be sent again.
+    pub fn refused(&self, refused: &str) {
+        if let Asked::Alike(_, slot) = &self.0 {
+            let mut known = lock(&slot.known);
+            if known.in_vain.is_none_or(|until| until <= Instant::now()) {
+                known.token.take_if(|token| *token.value == *refused);
+            }
+        }
+    }
+
+    /// Notes that a backend did not take a token that was new.
+    pub fn refused_again(&self, exchange: &mut Exchange) {
+        let until = Some(Instant::now() + IN_VAIN);
+        match &self.0 {
+            Asked::Alike(_, slot) => lock(&slot.known).in_vain = until,
+            Asked::ByMessage(..) => {
+                if let Ok((_, slot)) = self.of_message(exchange) {
+                    lock(&slot.known).in_vain = until;
+                }
+            }
+        }
+    }
+
+    fn of_message(&self, exchange: &mut Exchange) -> Result<(TokenRequest, Arc<Slot>), Fault> {
+        let Asked::ByMessage(compute, slots) = &self.0 else { return Err(Fault::new("every message has one token")) };
+        let request = compute(exchange)?;
+        let fields = request.headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect::<String>();
+        let key = format!("{}\n{}\n{fields}", request.url, request.form);
+        let mut slots = lock(slots);
+        if slots.len() >= TOKENS_MAX && !slots.contains_key(&key) {
+            slots.retain(|_, slot| slot.fresh(None).is_some());
+            if slots.len() >= TOKENS_MAX {
+                slots.clear();
+            }
+        }
+        Ok((request, slots.entry(key).or_default().clone()))
     }
 }
 
-async fn fetch(exchange: &Exchange, request: TokenRequest) -> Result<Token, Fault> {
+impl Slot {
+    /// The token, when it still holds and is not `refused`.
+    fn fresh(&self, refused: Option<&str>) -> Option<Arc<str>> {
+        let known = lock(&self.known);
+        let token = known.token.as_ref()?;
+        (token.until > Instant::now() && refused != Some(&*token.value)).then(|| token.value.clone())
+    }
+
+    async fn token(
+        &self,
+        exchange: &mut Exchange,
+        request: &TokenRequest,
+        refused: Option<&str>,
+    ) -> Result<Arc<str>, Fault> {
+        if let Some(value) = self.fresh(refused) {
+            return Ok(value);
+        }
+        let began = Instant::now();
+        let _fetching = self.fetching.lock().await;
+        if let Some(value) = self.fresh(refused) {
+            return Ok(value);
+        }
+        if let Some((at, fault)) = &lock(&self.known).failed
+            && *at > began
+        {
+            return Err(fault.clone());
+        }
+        exchange.sent = true;
+        let fetched = fetch(exchange, request).await;
+        let mut known = lock(&self.known);
+        match fetched {
+            Ok(token) => {
+                let value = token.value.clone();
+                *known = Known { token: Some(token), failed: None, in_vain: known.in_vain };
+                Ok(value)
+            }
+            Err(fault) => {
+                known.failed = Some((Instant::now(), fault.clone()));
+                Err(fault)
+            }
+        }
+    }
+
+    async fn renewed(
+        &self,
+        exchange: &mut Exchange,
+        request: &TokenRequest,
+        refused: &str,
+    ) -> Result<Option<Arc<str>>, Fault> {
+        if lock(&self.known).in_vain.is_some_and(|until| Instant::now() < until) {
+            return Ok(None);
+        }
+        self.token(exchange, request, Some(refused)).await.map(Some)
+    }
+}
+
+/// What a panic left behind is whole: every change is one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a field to a form, encoded as WHATWG URL §5.2 says.
+pub fn push_field(form: &mut String, name: &str, value: &str) {
+    if !form.is_empty() {
+        form.push('&');
+    }
+    for (index, text) in [name, value].into_iter().enumerate() {
+        if index == 1 {
+            form.push('=');
+        }
+        for byte in text.bytes() {
+            match byte {
+                b' ' => form.push('+'),
+                _ if byte.is_ascii_alphanumeric() || b"-._*".contains(&byte) => form.push(char::from(byte)),
+                _ => form.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    }
+}
+
+async fn fetch(exchange: &Exchange, request: &TokenRequest) -> Result<Token, Fault> {
     // The address without its query, which may hold what nobody should read in a log.
     let server = request.url.split('?').next().unwrap_or_default().to_owned();
     let failed = |why: &str| {
@@ -98,10 +243,10 @@ async fn fetch(exchange: &Exchange, request: TokenRequest) -> Result<Token, Faul
     for (name, value) in &request.headers {
         headers.set(name, value.as_bytes());
     }
-    let message = Message { headers, body: Body::bytes(request.form), ..Message::default() };
+    let message = Message { headers, body: Body::bytes(request.form.clone()), ..Message::default() };
     let remaining = exchange.deadline.saturating_duration_since(Instant::now());
-    let options = SendOptions::within(request.timeout.min(remaining));
-    let outgoing = Outgoing { url: request.url, method: Method::Post, message, options };
+    let options = SendOptions { tls: request.tls.clone(), ..SendOptions::within(request.timeout.min(remaining)) };
+    let outgoing = Outgoing { url: request.url.clone(), method: Method::Post, message, options };
     let mut reply = exchange.core.outbound.send(outgoing).await.map_err(|fault| failed(&fault.message))?;
     wait::buffer(&mut reply.body, ANSWER_BYTES_MAX).await.map_err(|error| failed(&error.to_string()))?;
     if !(200..300).contains(&reply.status) {
@@ -116,4 +261,15 @@ async fn fetch(exchange: &Exchange, request: TokenRequest) -> Result<Token, Faul
     let lifetime = seconds.map_or(LIFETIME_USUAL, Duration::from_secs).min(LIFETIME_MAX);
     let until = Instant::now() + lifetime.saturating_sub(MARGIN.min(lifetime / 2));
     Ok(Token { value: value.into(), until })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn forms_are_encoded() {
+        let mut form = String::new();
+        super::push_field(&mut form, "scope", "a b/c");
+        super::push_field(&mut form, "p", "ä&=");
+        assert_eq!(form, "scope=a+b%2Fc&p=%C3%A4%26%3D");
+    }
 }

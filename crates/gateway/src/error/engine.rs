@@ -54,9 +54,11 @@ fn of_row(row: &'static Row, fault: &Fault, style: ErrorStyle) -> Told {
 fn of_engine(number: u32, side: Side) -> Option<u32> {
     Some(match number {
         engine::RECEIVER_IO_SENDING | engine::RECEIVER_IO_RECEIVING => codes::CLIENT_PROTOCOL,
-        engine::CONNECTION_FAILED | engine::CONNECT_TIMEOUT | engine::CONNECT_CANCEL => {
-            codes::UPSTREAM_CONNECTION_FAILED
-        }
+        // Without a token nobody gets to the backend.
+        engine::CONNECTION_FAILED
+        | engine::CONNECT_TIMEOUT
+        | engine::CONNECT_CANCEL
+        | engine::ENDPOINT_AUTHENTICATION => codes::UPSTREAM_CONNECTION_FAILED,
         engine::CONNECTION_TIMED_OUT => codes::UPSTREAM_TIMEOUT,
         engine::SENDER_IO_SENDING | engine::CONNECTION_CLOSED => codes::UPSTREAM_CLOSED,
         engine::SENDER_IO_RECEIVING | engine::SEND_ABORTED => codes::UPSTREAM_RESET,
@@ -75,6 +77,7 @@ fn runtime_error(number: u32) -> &'static str {
         engine::CONNECTION_FAILED => "Error connecting to the back end",
         engine::CONNECTION_TIMED_OUT => "Connection timed out",
         engine::CONNECTION_CLOSED => "Connection closed",
+        engine::ENDPOINT_AUTHENTICATION => "No token for the back end",
         engine::CONNECT_TIMEOUT => "Connection timeout",
         engine::GROUP_NOT_READY | engine::ENDPOINT_NOT_READY => "Currently, Address endpoint is suspended",
         engine::MESSAGE_PARSING => "Error while building message",

@@ -11,6 +11,7 @@ mod certificates;
 mod deployment;
 mod descriptor;
 pub(crate) mod document;
+mod endpoint_security;
 mod graphql;
 mod mcp;
 mod openapi;

@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use penstock_catalog::{Cluster, ClusterKind, EndpointSecurity, Endpoints};
+use penstock_catalog::{Cluster, ClusterKind, Endpoints};
 use penstock_compile::Compiler;
 use penstock_engine::ports::TlsProfile;
 
 use super::breaker::Breaker;
 use super::health::Health;
+use super::proof::Proof;
 use crate::config::GatewayConfig;
 use crate::context::Caller;
 use crate::error::{GatewayError, codes};
@@ -30,8 +29,8 @@ pub(crate) struct Backends {
     pub(super) timeout: Duration,
     pub(super) retry: Option<RetryRule>,
     pub(super) breaker: Option<Breaker>,
-    /// The value of `Authorization`.
-    pub(super) authorization: Option<Box<str>>,
+    /// What the gateway proves itself with.
+    pub(super) proof: Option<Proof>,
     pub(super) tls: Option<Arc<TlsProfile>>,
     pub(super) http2: bool,
 }
@@ -138,9 +137,6 @@ impl Backends {
             }
         }
         let retry = cluster.retry.as_ref().map(|retry| RetryRule::clamped(retry.count, &retry.statuses, config));
-        let authorization = cluster.security.as_ref().map(|EndpointSecurity::Basic(basic)| {
-            format!("Basic {}", STANDARD.encode(format!("{}:{}", basic.username, basic.password))).into()
-        });
         Backends {
             cluster: cluster.clone(),
             hosts,
@@ -148,7 +144,7 @@ impl Backends {
             timeout: cluster.timeout.map_or(config.route_timeout, |timeout| timeout.min(config.route_timeout)),
             retry: retry.filter(|retry| retry.count > 0),
             breaker: cluster.circuit_breakers.as_ref().and_then(|limits| Breaker::new(limits, cluster.http2)),
-            authorization,
+            proof: cluster.security.as_ref().map(|security| Proof::new(security, tls.clone())),
             tls,
             http2: cluster.http2,
         }

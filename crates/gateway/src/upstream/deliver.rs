@@ -12,7 +12,8 @@ use penstock_engine::websocket::{FrameGate, Switched};
 use penstock_engine::{Exchange, Fault, Side, clock, codes as engine_codes};
 use penstock_message::{Body, Message};
 
-use super::cluster::{Backends, Choice};
+use super::cluster::{Backends, Choice, Host};
+use super::proof::Proof;
 use super::{breaker, request};
 use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
@@ -21,6 +22,29 @@ use crate::{CallContext, Gateway};
 
 /// The pause between attempts grows to so many times its first.
 const BACK_OFF_MAX: u32 = 10;
+
+/// One of the backends, and how long it may take.
+#[derive(Clone, Copy)]
+struct To<'b> {
+    backends: &'b Backends,
+    index: usize,
+    left: Duration,
+}
+
+impl To<'_> {
+    fn host(&self) -> &Host {
+        &self.backends.hosts[self.index]
+    }
+
+    /// Runs something of which the request must know the end, and takes its time off.
+    async fn after<T>(&mut self, knowing: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let begun = Instant::now();
+        let late = |_| Fault::from(GatewayError::new(codes::UPSTREAM_TIMEOUT));
+        let known = tokio::time::timeout(self.left, knowing).await.map_err(late)?;
+        self.left = self.left.saturating_sub(begun.elapsed());
+        known
+    }
+}
 
 /// The backends of an operation.
 pub(super) struct Upstreams {
@@ -57,7 +81,8 @@ impl Upstreams {
         let backends = self.backends(&context)?;
         let started = Instant::now();
         let deadline = (started + backends.timeout).min(exchange.deadline);
-        let several = backends.retry.is_some() || backends.hosts.len() > 1;
+        let answers = backends.proof.as_ref().is_some_and(Proof::answers);
+        let several = backends.retry.is_some() || backends.hosts.len() > 1 || answers;
         // Before the circuit breaker: a client that takes its time to send must not keep others out.
         let kept = request::body(exchange, several.then_some(self.config.upstream.replay_bytes_max)).await?;
         let permit = match &backends.breaker {
@@ -82,7 +107,8 @@ impl Upstreams {
                 Some(body) => body.share().unwrap_or_default(),
                 None => std::mem::take(&mut exchange.message.body),
             };
-            let outcome = self.send(exchange, &context, backends, index, body, left).await;
+            let request = To { backends, index, left };
+            let outcome = self.prove_and_send(exchange, &context, &request, body, &kept).await;
             let Some(pause) = self.again(backends, &outcome, &mut asked, index, &mut repeated, kept.is_some()) else {
                 break outcome;
             };
@@ -112,19 +138,58 @@ impl Upstreams {
         Ok(reply)
     }
 
+    /// Sends with what the backend wants to be shown, and once more when it wants something else.
+    async fn prove_and_send(
+        &self,
+        exchange: &mut Exchange,
+        context: &CallContext,
+        to: &To<'_>,
+        body: Body,
+        kept: &Option<Body>,
+    ) -> Result<Message, Fault> {
+        let Some(proof) = to.backends.proof.as_ref().filter(|proof| proof.answers()) else {
+            return self.send(exchange, context, to, body, None).await;
+        };
+        let url = request::url(to.host(), facts::below_now(exchange, &self.site));
+        let target = match url.get(to.host().origin_bytes..) {
+            None | Some("") => "/",
+            Some(target) => target,
+        };
+        let mut to = *to;
+        let shown = to.after(proof.first(exchange, target)).await?;
+        let sent = Instant::now();
+        let refusal = self.send(exchange, context, &to, body, shown.as_deref()).await?;
+        if refusal.status != 401 {
+            return Ok(refusal);
+        }
+        let Some(kept) = kept else {
+            proof.refused(&refusal, shown.as_deref());
+            return Ok(refusal);
+        };
+        to.left = to.left.saturating_sub(sent.elapsed());
+        let better = to.after(proof.second(exchange, &refusal, shown.as_deref(), target)).await?;
+        let Some(better) = better else { return Ok(refusal) };
+        drop(refusal);
+        let reply = self.send(exchange, context, &to, kept.share().unwrap_or_default(), Some(&better)).await?;
+        if reply.status == 401 {
+            proof.refused_again(exchange);
+        }
+        Ok(reply)
+    }
+
     async fn send(
         &self,
         exchange: &Exchange,
         context: &CallContext,
-        backends: &Backends,
-        index: usize,
+        to: &To<'_>,
         body: Body,
-        left: Duration,
+        authorization: Option<&str>,
     ) -> Result<Message, Fault> {
-        let host = &backends.hosts[index];
+        let (backends, host) = (to.backends, to.host());
         let url = request::url(host, facts::below_now(exchange, &self.site));
         context.upstream.sending(&url, host.origin_bytes);
-        let mut headers = request::headers(&exchange.message.headers, backends);
+        let url = backends.proof.as_ref().map_or(url.clone(), |proof| proof.address(url));
+        let mut headers = request::headers(&exchange.message.headers, backends, authorization);
         if let Some(field) = context.trace.field() {
             headers.set("traceparent", field);
         }
@@ -141,7 +206,7 @@ impl Upstreams {
                 tls: backends.tls.clone(),
                 http2: backends.http2 && !websocket,
                 websocket,
-                ..SendOptions::within(left)
+                ..SendOptions::within(to.left)
             },
         };
         let outcome = exchange.core().outbound.send(outgoing).await;

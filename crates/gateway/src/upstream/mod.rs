@@ -2,15 +2,17 @@
 //! interceptor choose, within the limits that its API sets.
 //!
 //! Start reading at [`Backends`] in `cluster.rs` (what an API says of its endpoints, made ready), then
-//! `deliver.rs` (one request: attempts, timeout, circuit breaker), `request.rs` (address, fields, body)
-//! and `health.rs` (who is up).
+//! `deliver.rs` (one request: attempts, timeout, circuit breaker), `request.rs` (address, fields, body),
+//! `health.rs` (who is up) and `proof.rs` (what backends are shown).
 
 mod breaker;
 mod call;
 mod cluster;
 mod config;
 mod deliver;
+mod digest;
 mod health;
+mod proof;
 mod request;
 
 use std::sync::Arc;

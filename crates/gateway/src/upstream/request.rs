@@ -7,17 +7,21 @@ use penstock_engine::{Exchange, Fault, Side};
 use penstock_message::{Body, Form, Headers, Shape};
 
 use super::cluster::{Backends, Host};
+use super::proof::Proof;
 
 /// The fields of a client's request that go on. Framing and connection fields are the sender's.
-pub(super) fn headers(client: &Headers, backends: &Backends) -> Headers {
+pub(super) fn headers(client: &Headers, backends: &Backends, authorization: Option<&str>) -> Headers {
     // `Host` is the backend's own, and what steers Envoy is nothing a client may say.
     let mut headers = client.filtered(|name, _| {
         let host = name.len() == 4 && name.eq_ignore_ascii_case(b"host");
         let steers = name.len() > 8 && name[0] | 0x20 == b'x' && name[..8].eq_ignore_ascii_case(b"x-envoy-");
         !host && !steers
     });
-    if let Some(authorization) = &backends.authorization {
-        headers.set("Authorization", &**authorization);
+    if let Some(Proof::Field(name, value)) = &backends.proof {
+        headers.set(name, &**value);
+    }
+    if let Some(authorization) = authorization {
+        headers.set("Authorization", authorization);
     }
     headers
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use penstock_catalog::{Api, Cluster, ClusterKind, EndpointSecurity, Lifecycle, Retry};
 
 use crate::import::document::{Item, parse};
-use crate::import::{Import, hint, openapi};
+use crate::import::{Import, endpoint_security, hint, openapi};
 
 /// Reads backends into an API.
 pub(in crate::import) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
@@ -111,9 +111,9 @@ fn cluster(
 /// `endpoint_security`: by kind of key, or the old form for both.
 fn credentials(import: &mut Import<'_>, all: &Item<'_>, key: &str) -> Option<EndpointSecurity> {
     if let Some(one) = all.get(key) {
-        return openapi::credentials(import, &one);
+        return endpoint_security::read(import, &one);
     }
-    all.get("type").and_then(|_| openapi::credentials(import, all))
+    all.get("type").and_then(|_| endpoint_security::read(import, all))
 }
 
 /// `config` of an endpoint. Numbers are milliseconds, and exports write them as texts.

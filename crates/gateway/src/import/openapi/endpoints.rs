@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_catalog::{
-    At, BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints, Retry,
-};
+use penstock_catalog::{At, CircuitBreakers, Cluster, ClusterKind, Endpoints, Retry};
 
 use crate::import::document::Item;
 use crate::import::shared::address;
-use crate::import::{Import, hint};
+use crate::import::{Import, endpoint_security, hint};
 
 /// How often the original repeats a request at the most; a larger number becomes this.
 const RETRIES_MAX: u64 = 5;
@@ -87,7 +85,7 @@ fn cluster(import: &mut Import<'_>, root: &Item<'_>, item: &Item<'_>) -> Option<
         advanced_config(import, &advanced, &mut cluster);
     }
     if let Some(security) = item.get("securityConfig") {
-        cluster.security = credentials(import, &security);
+        cluster.security = endpoint_security::read(import, &security);
     }
     Some(cluster)
 }
@@ -178,28 +176,6 @@ fn circuit_breakers(import: &mut Import<'_>, item: &Item<'_>) -> CircuitBreakers
         import.warn(&pools.at(), "`maxConnectionPools` has no effect: there is one pool for each core and backend");
     }
     found
-}
-
-/// `securityConfig`, and `endpoint_security` of descriptors.
-pub(in crate::import) fn credentials(import: &mut Import<'_>, item: &Item<'_>) -> Option<EndpointSecurity> {
-    if import.flag_of(item, "enabled") == Some(false) {
-        return None;
-    }
-    let kind = import.text_of(item, "type")?;
-    if kind.eq_ignore_ascii_case("NONE") || kind.is_empty() {
-        return None;
-    }
-    if !kind.eq_ignore_ascii_case("BASIC") {
-        let at = item.get("type").map_or_else(|| item.at(), |value| value.at());
-        import.error(&at, format!("endpoint security of the type `{kind}` is not supported; `BASIC` is"));
-        return None;
-    }
-    let username = import.text_of(item, "username").unwrap_or_default();
-    let password = import.text_of(item, "password");
-    if password.is_none() {
-        import.warn(&item.at(), "endpoint security without a `password`; an empty one is sent");
-    }
-    Some(EndpointSecurity::Basic(BasicCredentials { username, password: password.unwrap_or_default() }))
 }
 
 /// The backend that `servers` name: those that are absolute. Also what they say of the base path: the last absolute one,

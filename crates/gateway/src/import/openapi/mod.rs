@@ -16,7 +16,7 @@ use penstock_catalog::{Api, At, Cluster, Implementation, SecurityMode};
 
 use super::document::Item;
 use super::{Definition, Import};
-pub(super) use endpoints::{credentials, url};
+pub(super) use endpoints::url;
 use extensions::Level;
 pub(super) use paths::METHODS;
 pub(super) use reference::resolve;
