@@ -27,7 +27,28 @@ impl Message {
         if header.is_some() && !matches!(output.form, Form::Empty) {
             output.content_type = header;
         }
+        if shape == Shape::Reply && !matches!(output.form, Form::Empty) && self.was_read() {
+            self.name_charset(&mut output);
+        }
         Ok(output)
+    }
+
+    /// Whether a mediator made the body or looked into it.
+    fn was_read(&self) -> bool {
+        match self.body.form() {
+            Form::Bytes(_) => self.body.view_xml().is_some() || self.body.view_json().is_some(),
+            Form::Xml(_) | Form::Json(_) | Form::Text(_) => true,
+            Form::Empty | Form::Stream { .. } => false,
+        }
+    }
+
+    /// The original names the charset to clients of everything that does not just pass through.
+    fn name_charset(&self, output: &mut Output) {
+        let kind = output.content_type.as_deref().or_else(|| self.content_type());
+        let kind = kind.filter(|kind| MediaType::of(kind).has_charset() && MediaType::charset(kind).is_none());
+        if let Some(kind) = kind {
+            output.content_type = Some(in_utf8(kind));
+        }
     }
 
     /// Whether the body must be read whole before [`Message::output`] can send it in that shape.
