@@ -99,7 +99,7 @@ impl Databases for Sql {
     fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>> {
         let pool = self.shared.pool(source);
         Box::pin(async move {
-            let mut lease = pool?.lease(Purpose::of(&query)).await?;
+            let mut lease = pool?.lease(Purpose::Query(&query)).await?;
             let answer = lease.run(&query).await;
             lease.give_back();
             answer

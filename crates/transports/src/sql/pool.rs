@@ -20,15 +20,18 @@ pub(super) const TURN_WAIT: Duration = Duration::from_secs(5);
 pub(super) type Turn = Arc<Semaphore>;
 
 /// What a connection is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Read,
-    Write,
+#[derive(Clone, Copy)]
+pub(super) enum Purpose<'q> {
+    Query(&'q Query),
+    Transaction,
 }
 
-impl Purpose {
-    pub(super) fn of(query: &Query) -> Purpose {
-        if may_write(&query.sql) { Purpose::Write } else { Purpose::Read }
+impl Purpose<'_> {
+    fn may_write(self) -> bool {
+        match self {
+            Purpose::Query(query) => may_write(&query.sql),
+            Purpose::Transaction => true,
+        }
     }
 }
 
@@ -53,11 +56,11 @@ impl Pool {
     }
 
     /// A connection, waiting while all are in use.
-    pub(super) async fn lease(self: &Arc<Pool>, purpose: Purpose) -> Result<Lease, DatabaseError> {
+    pub(super) async fn lease(self: &Arc<Pool>, purpose: Purpose<'_>) -> Result<Lease, DatabaseError> {
         // Before the connection: who waits to write must not take the connections of those who read, for whom the one
         // that writes may be waiting.
         let turn = match &self.turn {
-            Some(turn) if purpose == Purpose::Write => Some(next_turn(turn).await?),
+            Some(turn) if purpose.may_write() => Some(next_turn(turn).await?),
             _ => None,
         };
         let limit = self.to.wait_max;

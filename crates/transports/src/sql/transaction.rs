@@ -44,7 +44,7 @@ impl Transaction for SqlTransaction {
                     (index, lease.ok_or_else(lost)?)
                 }
                 None => {
-                    let mut lease = pool.lease(Purpose::Write).await?;
+                    let mut lease = pool.lease(Purpose::Transaction).await?;
                     lease.begin().await?;
                     let mut state = state.borrow_mut();
                     state.members.push((pool.to().clone(), None));

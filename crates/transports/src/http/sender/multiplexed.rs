@@ -140,8 +140,8 @@ impl Multiplexed {
                 return Ok(Turn::Open(Opener { all: self, opening }));
             };
             opening.ended.notified().await;
-            if let Some(fault) = opening.failure.take() {
-                *opening.failure.borrow_mut() = Some(fault.clone());
+            let failure = opening.failure.borrow().clone();
+            if let Some(fault) = failure {
                 return Err(fault);
             }
         }
