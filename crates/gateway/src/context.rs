@@ -25,8 +25,8 @@ pub struct CallContext {
     pub site: Arc<Site>,
     /// The values of the path template's parameters, in its order, as sent.
     pub path_values: Vec<String>,
-    /// Who calls, once a policy found out.
-    pub caller: RefCell<Caller>,
+    /// Who calls, once a policy found out. Shared with what is remembered of the token: whoever changes it makes a copy.
+    pub caller: RefCell<Rc<Caller>>,
     /// The token it called with.
     pub(crate) credential: RefCell<Option<Rc<Verified>>>,
     /// Its way to the backend.
@@ -114,13 +114,21 @@ impl Default for Caller {
     }
 }
 
+/// The caller of whom nothing is known yet. One for each core.
+fn nobody() -> Rc<Caller> {
+    thread_local! {
+        static NOBODY: Rc<Caller> = Rc::default();
+    }
+    NOBODY.with(Rc::clone)
+}
+
 impl CallContext {
     /// A request's context before any policy ran.
     pub fn new(site: Arc<Site>, path_values: Vec<String>) -> CallContext {
         CallContext {
             site,
             path_values,
-            caller: RefCell::default(),
+            caller: RefCell::new(nobody()),
             credential: RefCell::default(),
             upstream: UpstreamCall::default(),
             graphql: RefCell::default(),

@@ -23,6 +23,9 @@ type Field = (Range<u32>, Range<u32>);
 /// Set in the start and the end of a range of the message's own bytes. No head is that long.
 const OWN: u32 = 1 << 31;
 
+/// Room for a message's first own bytes: a handful of short fields.
+const OWN_BYTES_FIRST: usize = 128;
+
 /// Own bytes are put together anew when there are more of them than this and most belong to values that were replaced.
 const OWN_BYTES_LOOSE: usize = 4096;
 
@@ -106,6 +109,10 @@ impl Headers {
     /// Puts bytes behind the message's own.
     fn keep(&mut self, bytes: &[u8]) -> Range<u32> {
         let start = self.own.len();
+        if self.own.capacity() == 0 {
+            // Whoever sets one field sets several.
+            self.own.reserve(OWN_BYTES_FIRST.max(bytes.len()));
+        }
         self.own.extend_from_slice(bytes);
         match u32::try_from(self.own.len()) {
             Ok(end) if end < OWN => start as u32 | OWN..end | OWN,

@@ -13,6 +13,9 @@ const DEFINITION: &str = "openapi: 3.0.1\ninfo: {title: pets, version: 1.0.0}\nx
     components: {securitySchemes: {default: {type: oauth2, flows: {}}}}\n\
     paths: {/pet: {get: {responses: {'200': {description: ok}}}}}\n";
 
+/// Said once, by whoever makes it.
+const KEY_MADE: &str = "the gateway had no key, `penstock-state/gateway-key.pem` is its key from now on\n";
+
 fn gateway_port(server: &Server) -> u16 {
     let log = server.log();
     let (_, rest) = log.split_once("  APIs     http://localhost:").unwrap_or_else(|| panic!("no port in\n{log}"));
@@ -27,7 +30,7 @@ fn a_token_of_the_command_line_opens_an_api_until_it_is_revoked() {
     let toml = "gateway.http_port = 0\ngateway.https_port = 0\ngateway.revoked = 'revoked.txt'";
     let server = Server::start(&folder, &["run", "pets.yaml"], toml);
     let made = penstock(&folder.0, &["token", "--config", "penstock.toml", "--claim", "jti=one"]);
-    assert_eq!((made.status, made.stderr.as_str()), (0, ""));
+    assert_eq!((made.status, made.stderr.as_str()), (0, KEY_MADE));
     let bearer = format!("Bearer {}", made.stdout.trim());
     let mut client = Connection::open(gateway_port(&server));
     let mut ask = |bearer: &str| client.request("GET", "/pets/pet", &[("Authorization", bearer)], b"").status;
@@ -46,7 +49,8 @@ fn a_token_of_the_command_line_opens_an_api_until_it_is_revoked() {
 fn many_tokens_go_to_a_file_and_mistakes_are_said() {
     let folder = Folder::new("tokens");
     let made = penstock(&folder.0, &["token", "--count", "50", "--scope", "a", "--output", "tokens.csv"]);
-    assert_eq!((made.status, made.stdout.as_str(), made.stderr.as_str()), (0, "", ""));
+    assert_eq!((made.status, made.stdout.as_str(), made.stderr.as_str()), (0, "", KEY_MADE));
+    assert_eq!(penstock(&folder.0, &["token"]).stderr, "");
     let text = std::fs::read_to_string(folder.0.join("tokens.csv")).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
     assert!(lines.iter().all(|line| line.split('.').count() == 3), "{text}");

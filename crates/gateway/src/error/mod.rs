@@ -4,7 +4,9 @@
 mod engine;
 mod table;
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use penstock_engine::{Fault, Side};
 
@@ -122,6 +124,14 @@ pub mod codes {
     pub const INTERCEPTOR_REPLY: u32 = 103501;
 }
 
+/// The codes of callers who are not let in.
+const REFUSED_CALLERS_FIRST: u32 = codes::UNCLASSIFIED_AUTHENTICATION;
+const REFUSED_CALLERS_LAST: u32 = codes::AUDIENCE;
+
+/// Refused callers a core warns of in a second, where the original warns of each. The others are told at the level
+/// DEBUG; access log and metrics have all of them.
+const WARNINGS_MAX: u32 = 10;
+
 /// What the client is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayError {
@@ -168,11 +178,38 @@ impl From<GatewayError> for Fault {
         let mut fault = Fault::coded(error.code, Side::Client, error.reason.unwrap_or_else(|| row.message.into()));
         // Without one of its own the style decides over the description when the client is told.
         fault.detail = error.description;
-        fault.quiet = matches!(
-            error.code,
-            codes::SCHEMA_REQUEST | codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | codes::INVALID_QUERY | 900_800
-                ..=900_821
-        );
+        fault.quiet = match error.code {
+            codes::SCHEMA_REQUEST | codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | codes::INVALID_QUERY => true,
+            900_800..=900_821 => true,
+            REFUSED_CALLERS_FIRST..=REFUSED_CALLERS_LAST => !is_worth_a_warning(Instant::now()),
+            _ => false,
+        };
         fault
+    }
+}
+
+/// Whether one more refused caller is warned of. Who tries passwords or tokens shall be seen and must not fill the log.
+fn is_worth_a_warning(now: Instant) -> bool {
+    thread_local! {
+        static SECOND: Cell<Option<(Instant, u32)>> = const { Cell::new(None) };
+    }
+    let (since, told) = SECOND.get().filter(|(since, _)| now - *since < Duration::from_secs(1)).unwrap_or((now, 0));
+    SECOND.set(Some((since, told.saturating_add(1))));
+    told < WARNINGS_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_callers_are_warned_of_until_they_are_too_many() {
+        let now = Instant::now();
+        let warnings = |at: u64| (0..100).filter(|_| is_worth_a_warning(now + Duration::from_millis(at))).count();
+        assert_eq!([0, 900, 1000, 1999, 2500].map(warnings), [10, 0, 10, 0, 10]);
+        let quiet = |code: u32| (0..100).filter(|_| Fault::from(GatewayError::new(code)).quiet).count();
+        assert_eq!(quiet(codes::API_LIMIT), 100);
+        assert!(quiet(codes::INVALID_CREDENTIALS) >= 90);
+        assert_eq!(quiet(codes::UPSTREAM_TIMEOUT), 0);
     }
 }

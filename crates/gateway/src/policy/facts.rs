@@ -71,19 +71,28 @@ fn address(peer: SocketAddr) -> String {
         if index > 0 {
             text.push('.');
         }
-        push_decimal(&mut text, octet.into());
+        text.push_str(decimal(octet.into(), &mut [0; DIGITS_MAX]));
     }
     text.push(':');
-    push_decimal(&mut text, peer.port());
+    text.push_str(decimal(peer.port().into(), &mut [0; DIGITS_MAX]));
     text
 }
 
-/// Writes a number. By hand: the formatter would cost more than what the address is written into.
-fn push_decimal(text: &mut String, number: u16) {
-    if number >= 10 {
-        push_decimal(text, number / 10);
+/// As many digits as a number may have.
+pub(crate) const DIGITS_MAX: usize = 20;
+
+/// A number as text. By hand: the formatter would cost more than what the number is written into.
+pub(crate) fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MAX]) -> &str {
+    let mut at = DIGITS_MAX;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
     }
-    text.push(char::from(b'0' + (number % 10) as u8));
+    std::str::from_utf8(&digits[at..]).unwrap_or_default()
 }
 
 /// Text of a path or query, or a value of a form, without its escapes (RFC 3986 §2.1); in a form `+` is a blank. What is
@@ -180,6 +189,13 @@ mod tests {
             [("/a", "x", "/a"), ("/a?x=1", "x", "/a"), ("/a?x=1&y=2&x=3", "x", "/a?y=2"), ("/a?xx=1&x", "x", "/a?xx=1")]
         {
             assert_eq!(without_parameter(target, name), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_the_library_writes_them() {
+        for number in [0, 7, 10, 65_535, u64::MAX] {
+            assert_eq!(decimal(number, &mut [0; DIGITS_MAX]), number.to_string());
         }
     }
 

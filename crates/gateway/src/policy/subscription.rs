@@ -1,6 +1,7 @@
 //! Whether the caller's application subscribed to the API, and with which plan: by the catalog, or by what the token
 //! says when the catalog does not know the application.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_catalog::{Subscription, SubscriptionState};
@@ -36,21 +37,36 @@ impl Mediator for Subscribed {
         let credential = context.credential.borrow();
         let Some(token) = credential.as_ref() else { return Ok(Flow::Next) };
         let mut caller = context.caller.borrow_mut();
-        let in_catalog = self.in_catalog(token, &context.site, &mut caller);
-        match in_catalog {
-            InCatalog::Found(state) => match refusal(state, caller.sandbox) {
-                None => Ok(Flow::Next),
-                Some((code, reason)) => Err(GatewayError::new(code).because(reason).into()),
-            },
-            InCatalog::Unknown if subscribed_by_token(token, &context.site, &mut caller) => Ok(Flow::Next),
-            _ if !token.validate_subscription => Ok(Flow::Next),
-            InCatalog::NotSubscribed => Err(forbidden("the application has not subscribed to the API")),
-            InCatalog::Unknown => Err(forbidden("neither the catalog nor the token knows of a subscription")),
+        let (api, accesses) = (&context.site.api, self.0.access_number());
+        // A certificate may have added to what the token says.
+        let is_of_token = Rc::ptr_eq(&caller, &token.caller);
+        if is_of_token && let Some(known) = token.caller_at(api, accesses) {
+            *caller = known;
+            return Ok(Flow::Next);
         }
+        self.check(token, &context.site, Rc::make_mut(&mut caller))?;
+        if is_of_token {
+            token.remember_at(api, accesses, &caller);
+        }
+        Ok(Flow::Next)
     }
 }
 
 impl Subscribed {
+    /// Whether the caller may call the API. What is known of it is noted.
+    fn check(&self, token: &Verified, site: &Site, caller: &mut Caller) -> Result<(), Fault> {
+        match self.in_catalog(token, site, caller) {
+            InCatalog::Found(state) => match refusal(state, caller.sandbox) {
+                None => Ok(()),
+                Some((code, reason)) => Err(GatewayError::new(code).because(reason).into()),
+            },
+            InCatalog::Unknown if subscribed_by_token(token, site, caller) => Ok(()),
+            _ if !token.validate_subscription => Ok(()),
+            InCatalog::NotSubscribed => Err(forbidden("the application has not subscribed to the API")),
+            InCatalog::Unknown => Err(forbidden("neither the catalog nor the token knows of a subscription")),
+        }
+    }
+
     /// Looks the caller's application up and notes what is known of it.
     fn in_catalog(&self, token: &Verified, site: &Site, caller: &mut Caller) -> InCatalog {
         if token.kind == Kind::Internal {

@@ -1,8 +1,9 @@
 //! What one core remembers: tokens it verified. Nothing here is shared, so a hit takes no lock.
 
+use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,7 +27,23 @@ struct Cache {
     old: Generation,
 }
 
-type Generation = HashMap<Arc<str>, Rc<Verified>, TailHash>;
+type Generation = HashMap<Token, Rc<Verified>, TailHash>;
+
+/// A token as a key, found by its bytes: those of a request are known for text once they are found.
+#[derive(PartialEq, Eq)]
+struct Token(Arc<str>);
+
+impl Borrow<[u8]> for Token {
+    fn borrow(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl Hash for Token {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_bytes().hash(state);
+    }
+}
 
 /// What the tokens of a core are checked against.
 #[derive(Clone, Copy)]
@@ -40,7 +57,7 @@ pub(super) struct Epoch<'r> {
 }
 
 /// The token, when this core verified it before.
-pub(super) fn get(epoch: Epoch<'_>, token: &str) -> Option<Rc<Verified>> {
+pub(super) fn get(epoch: Epoch<'_>, token: &[u8]) -> Option<Rc<Verified>> {
     CACHE.with_borrow_mut(|cache| {
         cache.catch_up(epoch);
         if let Some(found) = cache.young.get(token) {
@@ -56,12 +73,12 @@ pub(super) fn get(epoch: Epoch<'_>, token: &str) -> Option<Rc<Verified>> {
 pub(super) fn put(epoch: Epoch<'_>, verified: Rc<Verified>) {
     CACHE.with_borrow_mut(|cache| {
         cache.catch_up(epoch);
-        cache.insert(verified.caller.token.clone(), verified);
+        cache.insert(Token(verified.caller.token.clone()), verified);
     });
 }
 
 /// Forgets a token.
-pub(super) fn remove(token: &str) {
+pub(super) fn remove(token: &[u8]) {
     CACHE.with_borrow_mut(|cache| {
         cache.young.remove(token);
         cache.old.remove(token);
@@ -74,7 +91,7 @@ impl Cache {
             *self = Cache { verifier: epoch.verifier, revocations: epoch.revocations, ..Cache::default() };
         } else if self.revocations != epoch.revocations {
             self.revocations = epoch.revocations;
-            let holds = |_: &Arc<str>, verified: &mut Rc<Verified>| {
+            let holds = |_: &Token, verified: &mut Rc<Verified>| {
                 !verified.jti.as_deref().is_some_and(|jti| (epoch.is_revoked)(jti))
             };
             self.young.retain(holds);
@@ -82,7 +99,7 @@ impl Cache {
         }
     }
 
-    fn insert(&mut self, key: Arc<str>, verified: Rc<Verified>) {
+    fn insert(&mut self, key: Token, verified: Rc<Verified>) {
         if self.young.len() >= GENERATION_MAX {
             self.old = std::mem::take(&mut self.young);
         }
@@ -109,6 +126,9 @@ impl BuildHasher for TailHash {
 }
 
 impl<H: Hasher> Hasher for TailHasher<H> {
+    /// The length of what follows says little that its end does not.
+    fn write_usize(&mut self, _: usize) {}
+
     fn write(&mut self, bytes: &[u8]) {
         self.0.write(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
     }
@@ -138,13 +158,13 @@ mod tests {
         for number in 0..3 * GENERATION_MAX {
             put(epoch, verified(&format!("token {number}"), "x"));
             if number % 1000 == 0 {
-                assert!(get(epoch, "used").is_some(), "{number}");
+                assert!(get(epoch, b"used").is_some(), "{number}");
             }
         }
-        assert!(get(epoch, "unused").is_none() && get(epoch, "token 0").is_none());
+        assert!(get(epoch, b"unused").is_none() && get(epoch, b"token 0").is_none());
         CACHE.with_borrow(|cache| assert!(cache.young.len() + cache.old.len() <= 2 * GENERATION_MAX));
         // Same end, other beginning: another token.
-        assert!(get(epoch, "xused").is_none());
+        assert!(get(epoch, b"xused").is_none());
     }
 
     #[test]
@@ -153,7 +173,7 @@ mod tests {
         put(epoch, verified("a", "a"));
         put(epoch, verified("b", "b"));
         let later = Epoch { revocations: 1, is_revoked: &|jti| jti == "a", ..epoch };
-        assert!(get(later, "a").is_none() && get(later, "b").is_some());
-        assert!(get(Epoch { verifier: u64::MAX - 2, ..later }, "b").is_none());
+        assert!(get(later, b"a").is_none() && get(later, b"b").is_some());
+        assert!(get(Epoch { verifier: u64::MAX - 2, ..later }, b"b").is_none());
     }
 }

@@ -69,24 +69,32 @@ impl Verifier {
         }
     }
 
+    /// What is known of a token that this core has verified before. It is compared whole, so nothing else need be asked.
+    pub(crate) fn recall(&self, kind: Kind, sent: &[u8]) -> Option<Outcome> {
+        let found = self.with_epoch(|epoch| cache::get(epoch, sent))?;
+        if found.kind != kind {
+            return None;
+        }
+        if !found.is_expired(unix_now(), self.skew) {
+            return Some(Outcome::Valid(found));
+        }
+        cache::remove(sent);
+        Some(Outcome::Refused(Refusal::invalid("the token expired")))
+    }
+
     /// Checks a token. `may_fetch` is false for the second look, after keys were fetched.
     pub(crate) fn verify(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
-        let is_revoked = |jti: &str| self.state.is_revoked(jti);
-        let epoch = Epoch { verifier: self.id, revocations: self.state.revocation_number(), is_revoked: &is_revoked };
-        if let Some(found) = cache::get(epoch, text)
-            && found.kind == kind
-        {
-            if !found.is_expired(unix_now(), self.skew) {
-                return Outcome::Valid(found);
-            }
-            cache::remove(text);
-            return Outcome::Refused(Refusal::invalid("the token expired"));
-        }
         let outcome = self.examine(kind, text, may_fetch).unwrap_or_else(Outcome::Refused);
         if let Outcome::First(verified) = &outcome {
-            cache::put(epoch, verified.clone());
+            self.with_epoch(|epoch| cache::put(epoch, verified.clone()));
         }
         outcome
+    }
+
+    fn with_epoch<T>(&self, use_cache: impl FnOnce(Epoch<'_>) -> T) -> T {
+        let is_revoked = |jti: &str| self.state.is_revoked(jti);
+        let revocations = self.state.revocation_number();
+        use_cache(Epoch { verifier: self.id, revocations, is_revoked: &is_revoked })
     }
 
     fn examine(&self, kind: Kind, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {

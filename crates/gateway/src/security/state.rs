@@ -96,12 +96,17 @@ impl SecurityState {
         self.accesses.fetch_add(1, Ordering::Release);
     }
 
+    /// The number of the present applications and subscriptions; another one after they changed.
+    pub(crate) fn access_number(&self) -> u64 {
+        self.accesses.load(Ordering::Acquire)
+    }
+
     /// Looks something up in applications and subscriptions, without a lock unless they changed since this core looked.
     pub(crate) fn with_access<T>(&self, look: impl FnOnce(&AccessList) -> T) -> T {
         thread_local! {
             static SEEN: RefCell<(u64, u64, Arc<AccessList>)> = RefCell::default();
         }
-        let number = self.accesses.load(Ordering::Acquire);
+        let number = self.access_number();
         let me = self.id.0;
         SEEN.with_borrow_mut(|seen| {
             if (seen.0, seen.1) != (me, number) {

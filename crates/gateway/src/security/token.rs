@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
 
-use penstock_catalog::IpRange;
+use penstock_catalog::{Api, IpRange};
 use serde_json::{Map, Value};
 
 use super::config::Issuer;
@@ -92,7 +93,7 @@ pub(crate) struct Verified {
     /// Its id.
     pub jti: Option<Arc<str>>,
     /// Who calls with it.
-    pub caller: Caller,
+    pub caller: Rc<Caller>,
     /// Its scopes.
     pub scopes: Vec<Arc<str>>,
     /// `aud`.
@@ -107,6 +108,21 @@ pub(crate) struct Verified {
     pub permitted_referers: Vec<Arc<str>>,
     /// What backends are told of its caller, by base path, until when.
     pub for_backends: RefCell<HashMap<Arc<str>, ForBackend>>,
+    /// The APIs its application may call, as far as they were asked.
+    at_apis: RefCell<Vec<AtApi>>,
+}
+
+/// APIs a token's caller is remembered at. An application that calls more of them is looked up again now and then.
+const REMEMBERED_APIS_MAX: usize = 16;
+
+/// What is known of a caller at an API.
+#[derive(Debug)]
+struct AtApi {
+    /// Compared by its place, which is not used for another as long as this is held.
+    api: Weak<Api>,
+    /// The number of the applications and subscriptions that were asked.
+    accesses: u64,
+    caller: Rc<Caller>,
 }
 
 impl Verified {
@@ -141,7 +157,7 @@ impl Verified {
             uuid if uuid.is_empty() => of_application("id"),
             uuid => uuid,
         };
-        let caller = Caller {
+        let mut caller = Caller {
             token_type: kind.name(),
             token,
             sandbox: key_type.is_some_and(|kind| kind.eq_ignore_ascii_case("SANDBOX")),
@@ -167,7 +183,7 @@ impl Verified {
             kind,
             expires,
             jti: text("jti").map(Arc::from),
-            caller,
+            caller: Rc::default(),
             scopes: texts(claims.get(&*issuer.scopes_claim), true),
             audiences,
             subscribed: subscribed(&claims),
@@ -175,9 +191,28 @@ impl Verified {
             permitted_ips,
             permitted_referers: list("permittedReferer").into_iter().map(Arc::from).collect(),
             for_backends: RefCell::default(),
+            at_apis: RefCell::default(),
         };
-        verified.caller.claims = Some(Arc::new(renamed(claims, issuer)));
+        caller.claims = Some(Arc::new(renamed(claims, issuer)));
+        verified.caller = Rc::new(caller);
         Ok(verified)
+    }
+
+    /// The caller at an API that it was found to have subscribed to, unless subscriptions changed since.
+    pub(crate) fn caller_at(&self, api: &Arc<Api>, accesses: u64) -> Option<Rc<Caller>> {
+        let known = self.at_apis.borrow();
+        let found = known.iter().find(|known| known.api.as_ptr() == Arc::as_ptr(api) && known.accesses == accesses)?;
+        Some(found.caller.clone())
+    }
+
+    /// Remembers that.
+    pub(crate) fn remember_at(&self, api: &Arc<Api>, accesses: u64, caller: &Rc<Caller>) {
+        let mut known = self.at_apis.borrow_mut();
+        known.retain(|known| known.accesses == accesses && known.api.as_ptr() != Arc::as_ptr(api));
+        if known.len() >= REMEMBERED_APIS_MAX {
+            known.clear();
+        }
+        known.push(AtApi { api: Arc::downgrade(api), accesses, caller: caller.clone() });
     }
 
     /// Whether it is over.

@@ -98,11 +98,15 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
 
 fn signer(matches: &ArgMatches, settings: &Settings) -> Result<Signer, Failure> {
     let given = matches.get_one::<PathBuf>("key").map(|file| Keystore { file: file.clone(), ..Keystore::default() });
-    let signer = match given.as_ref().or(settings.security.signing_key.as_ref()) {
-        Some(key) => read_signing_key(key),
-        None => serve::kept_key(&settings.adapter.state),
-    };
-    signer.map_err(Failure::environment)
+    if let Some(key) = given.as_ref().or(settings.security.signing_key.as_ref()) {
+        return read_signing_key(key).map_err(Failure::environment);
+    }
+    let (signer, made) = serve::kept_key(&settings.adapter.state).map_err(Failure::environment)?;
+    if let Some(file) = made {
+        // Nobody asked for a file; when it cannot be said there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "the gateway had no key, `{}` is its key from now on", file.display());
+    }
+    Ok(signer)
 }
 
 /// The claims that all tokens share.

@@ -36,7 +36,7 @@ pub(super) fn prepare(settings: &Settings, log: &Arc<Log>) -> Result<Option<Watc
         None => {
             let (folder, log) = (settings.adapter.state.clone(), log.clone());
             state.set_signer_source(move || match kept_key(&folder) {
-                Ok(signer) => Some(signer),
+                Ok((signer, _)) => Some(signer),
                 Err(why) => {
                     let text = format!("the gateway's key cannot be kept, tokens end with this process: {why}");
                     log.say(Level::Warn, "Gateway", &text);
@@ -49,8 +49,8 @@ pub(super) fn prepare(settings: &Settings, log: &Arc<Log>) -> Result<Option<Watc
     files.revoked.clone().map(|file| watch(file, state.clone(), log.clone())).transpose()
 }
 
-/// The key in the state folder, made when it is not there.
-pub fn kept_key(folder: &Path) -> Result<Signer, String> {
+/// The key in the state folder, made when it is not there; then its file is told, too.
+pub fn kept_key(folder: &Path) -> Result<(Signer, Option<PathBuf>), String> {
     let file = folder.join(KEY_FILE);
     let shown = file.display();
     let read = || match std::fs::read(&file) {
@@ -59,7 +59,7 @@ pub fn kept_key(folder: &Path) -> Result<Signer, String> {
         Err(error) => Err(format!("`{shown}`: {error}")),
     };
     if let Some(signer) = read()? {
-        return Ok(signer);
+        return Ok((signer, None));
     }
     let (signer, pem) = Signer::generate().map_err(|error| error.to_string())?;
     std::fs::create_dir_all(folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
@@ -72,8 +72,10 @@ pub fn kept_key(folder: &Path) -> Result<Signer, String> {
     let named = std::fs::hard_link(&draft, &file);
     let _ = std::fs::remove_file(&draft);
     match named {
-        Ok(()) => Ok(signer),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => read()?.ok_or_else(|| format!("`{shown}` is gone")),
+        Ok(()) => Ok((signer, Some(file))),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            read()?.map(|signer| (signer, None)).ok_or_else(|| format!("`{shown}` is gone"))
+        }
         Err(error) => Err(format!("`{shown}`: {error}")),
     }
 }
@@ -131,8 +133,10 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("penstock-key-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        let made = kept_key(&folder).unwrap();
-        let again = kept_key(&folder).unwrap();
+        let (made, file) = kept_key(&folder).unwrap();
+        assert_eq!(file, Some(folder.join(KEY_FILE)));
+        let (again, file) = kept_key(&folder).unwrap();
+        assert_eq!(file, None);
         assert_eq!(made.kid(), again.kid());
         let mode = std::fs::metadata(folder.join(KEY_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

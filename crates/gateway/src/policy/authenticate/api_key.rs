@@ -48,12 +48,15 @@ pub(super) fn attempt<'r>(
     may_fetch: bool,
 ) -> Attempt<'r> {
     for place in &rules.api_key {
-        let (text, sent_in) = match place {
-            KeyPlace::Header(name) => (exchange.message.headers.get(name), SentIn::Header(name)),
-            KeyPlace::Query(name) => (query_value(exchange.client.line.query(), name), SentIn::Query(name)),
+        let (sent, sent_in) = match place {
+            KeyPlace::Header(name) => (exchange.message.headers.get_bytes(name), SentIn::Header(name)),
+            KeyPlace::Query(name) => {
+                let value = query_value(exchange.client.line.query(), name);
+                (value.map(str::as_bytes), SentIn::Query(name))
+            }
         };
-        let Some(text) = text.map(str::trim) else { continue };
-        let attempt = rules.verify(exchange, Kind::ApiKey, text, may_fetch, sent_in);
+        let Some(sent) = sent.map(<[u8]>::trim_ascii) else { continue };
+        let attempt = rules.verify(exchange, Kind::ApiKey, sent, may_fetch, sent_in);
         if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
             && let Some(refusal) = not_from_here(exchange, token)
         {

@@ -191,12 +191,12 @@ fn admit(
     let Accepted { caller, token, sent_in } = accepted;
     {
         let mut slot = context.caller.borrow_mut();
-        let tier = by_certificate.then(|| std::mem::take(&mut slot.subscription_tier));
-        if let Some(caller) = token.as_ref().map(|token| token.caller.clone()).or(caller) {
+        let tier = by_certificate.then(|| slot.subscription_tier.clone());
+        if let Some(caller) = token.as_ref().map(|token| token.caller.clone()).or_else(|| caller.map(Rc::new)) {
             *slot = caller;
         }
         if let Some(tier) = tier.filter(|tier| !tier.is_empty()) {
-            slot.subscription_tier = tier;
+            Rc::make_mut(&mut slot).subscription_tier = tier;
         }
     }
     exchange.explain("caller", || {
@@ -237,11 +237,15 @@ impl Authenticate {
         &'r self,
         exchange: &Exchange,
         kind: Kind,
-        text: &str,
+        sent: &[u8],
         may_fetch: bool,
         sent_in: SentIn<'r>,
     ) -> Attempt<'r> {
-        match self.verifier.verify(kind, text, may_fetch) {
+        let examined = || match std::str::from_utf8(sent) {
+            Ok(text) if kind != Kind::Jwt || is_one_token(text) => self.verifier.verify(kind, text, may_fetch),
+            _ => Outcome::Refused(Refusal::invalid("what was sent is not one token of three parts")),
+        };
+        match self.verifier.recall(kind, sent).unwrap_or_else(examined) {
             Outcome::Valid(token) => Attempt::Accepted(Accepted { caller: None, token: Some(token), sent_in }),
             Outcome::First(token) => {
                 if let Some(ring) = self.verifier.stale() {
@@ -264,10 +268,18 @@ fn internal_key<'r>(
     may_fetch: bool,
 ) -> Attempt<'r> {
     let name = &rules.config.security.internal_key_header;
-    match exchange.message.headers.get(name) {
+    match exchange.message.headers.get_bytes(name) {
         None => Attempt::Absent,
-        Some(text) => rules.verify(exchange, Kind::Internal, text.trim(), may_fetch, SentIn::Header(name)),
+        Some(sent) => rules.verify(exchange, Kind::Internal, sent.trim_ascii(), may_fetch, SentIn::Header(name)),
     }
+}
+
+/// The scheme of access tokens (RFC 6750 §2.1).
+const BEARER: &[u8] = b"bearer";
+
+/// Whether it is three parts, and nothing before or after them.
+fn is_one_token(text: &str) -> bool {
+    !text.contains(char::is_whitespace) && text.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
 /// An access token.
@@ -276,17 +288,14 @@ fn bearer<'r>(rules: &'r Authenticate, exchange: &mut Exchange, context: &CallCo
         return Attempt::Absent;
     }
     let name = &rules.authorization_header;
-    let Some((scheme, rest)) = exchange.message.headers.get(name).and_then(|value| value.trim().split_once(' ')) else {
+    let value = exchange.message.headers.get_bytes(name).map(<[u8]>::trim_ascii);
+    let Some((scheme, [b' ', sent @ ..])) = value.and_then(|value| value.split_at_checked(BEARER.len())) else {
         return Attempt::Absent;
     };
-    if !scheme.eq_ignore_ascii_case("bearer") {
+    if !scheme.eq_ignore_ascii_case(BEARER) {
         return Attempt::Absent;
     }
-    let text = rest.trim_start();
-    if text.contains(char::is_whitespace) || text.bytes().filter(|byte| *byte == b'.').count() != 2 {
-        return Attempt::Refused(Refusal::invalid("what follows `Bearer` is not one token of three parts"));
-    }
-    let attempt = rules.verify(exchange, Kind::Jwt, text, may_fetch, SentIn::Header(name));
+    let attempt = rules.verify(exchange, Kind::Jwt, sent.trim_ascii_start(), may_fetch, SentIn::Header(name));
     let audiences = &context.site.api.audiences;
     if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
         && !audiences.is_empty()

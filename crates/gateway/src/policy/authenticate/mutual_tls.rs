@@ -1,5 +1,6 @@
 //! Client certificates: one that the API lists, shown by TLS or passed on by a proxy that is trusted to.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -59,6 +60,7 @@ impl MutualTls {
             return if self.mandatory { Err(Refusal::invalid(reason)) } else { Ok(false) };
         };
         let mut caller = context.caller.borrow_mut();
+        let caller = Rc::make_mut(&mut caller);
         caller.subject = certificate.subject.clone();
         caller.subscription_tier = tier.clone();
         Ok(true)

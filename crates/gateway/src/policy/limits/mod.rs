@@ -26,6 +26,7 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use crate::error::{GatewayError, codes};
+use crate::policy::facts::{DIGITS_MAX, decimal};
 use crate::policy::{PolicyKind, Site, is_websocket};
 use crate::state::GatewayState;
 use crate::{CallContext, Gateway, place};
@@ -277,7 +278,10 @@ fn key_of(key: &str, limit: &Limit) -> String {
 
 fn finish_key(key: &mut String, limit: &Limit) {
     let unit = if limit.unit == LimitUnit::Bytes { "bytes" } else { "requests" };
-    let _ = write!(key, "{SEPARATOR}{unit}/{}", limit.window.as_secs());
+    key.push(SEPARATOR);
+    key.push_str(unit);
+    key.push('/');
+    key.push_str(decimal(limit.window.as_secs(), &mut [0; DIGITS_MAX]));
 }
 
 /// A limit that refused.
