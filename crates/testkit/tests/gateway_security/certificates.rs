@@ -93,7 +93,7 @@ fn a_certificate_that_was_passed_on_counts_while_keys_are_fetched() {
     let setup = Setup::of([both("/both")])
         .configured(|config| {
             config.security.certificate_header = Some(name.into());
-            config.security.issuers = vec![super::issuers::jwks_issuer("idp", &keys.url())];
+            config.security.issuers = vec![issuers::jwks_issuer("idp", &keys.url())];
         })
         .trusting(&keys);
     let gateway = TestGateway::start(setup);
