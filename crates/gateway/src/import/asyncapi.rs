@@ -1,4 +1,4 @@
-//! AsyncAPI 2: the channels of a WebSocket API are topics a client connects to.
+//! AsyncAPI 2 and 3: the channels of a WebSocket API are topics a client connects to.
 //!
 //! A connection goes both ways, so publishing and subscribing on one channel are one operation: `GET` on the topic.
 //! Start reading at [`read`]; [`join`] makes one of both, [`finish`] says what has no effect on frames.
@@ -13,8 +13,8 @@ use super::shared::address;
 use super::{Import, hint};
 use crate::router::PathPattern;
 
-/// Channels of one API. More is a generator that went wrong.
-const CHANNELS_MAX: usize = 20_000;
+/// Directions of all channels of one API. More is a generator that went wrong.
+const OPERATIONS_MAX: usize = 20_000;
 
 /// What the two directions of a channel are called, the one that comes first where both say something.
 const PUBLISH: &str = "PUBLISH";
@@ -75,7 +75,11 @@ pub(super) fn read(import: &mut Import<'_>, root: Item<'_>) -> OpenApi {
     api.endpoints = endpoints::read(import, &root, &root);
     root_extensions(import, &root, &mut api);
     security::read_api(import, &root, &mut api);
-    let Servers { production, sandbox, path, requirements } = servers(import, root);
+    let is_version_3 = root
+        .get("asyncapi")
+        .and_then(|version| version.text().cloned())
+        .is_some_and(|version| version.starts_with('3'));
+    let Servers { production, sandbox, path, requirements } = servers(import, root, is_version_3);
     let fallback_base = match &base_path {
         None => import.base_path(&path, &root.at()).unwrap_or_else(|| "/".into()),
         Some(_) => "/".into(),
@@ -84,7 +88,14 @@ pub(super) fn read(import: &mut Import<'_>, root: Item<'_>) -> OpenApi {
         Some(item) => import.texts(&item, "x-wso2-label").into_iter().map(|label| (label, item.at())).collect(),
         None => Vec::new(),
     };
-    api.operations = channels(import, root, &requirements, api.tier.is_some());
+    let api_has_tier = api.tier.is_some();
+    let mut topics = Topics { root, is_version_3, requirements, api_has_tier, operations: Vec::new() };
+    if is_version_3 {
+        topics.of_operations(import);
+    } else {
+        topics.of_channels(import);
+    }
+    api.operations = join(topics.operations);
     OpenApi { api, base_path, fallback_base, server: production, sandbox_server: sandbox, http2: false, labels }
 }
 
@@ -99,17 +110,19 @@ struct Servers {
 }
 
 /// `servers`: one called `sandbox` is for sandbox keys, all others are for production.
-fn servers(import: &mut Import<'_>, root: Item<'_>) -> Servers {
+fn servers(import: &mut Import<'_>, root: Item<'_>, is_version_3: bool) -> Servers {
     let mut found = Servers { path: "/".to_owned(), ..Servers::default() };
     let Some(list) = root.get("servers") else { return found };
     let (mut production, mut sandbox) = (Vec::new(), Vec::new());
     for (name, at, server) in list.entries() {
         let Some(server) = resolve(import, root, server) else { continue };
-        let Some(url) = import.some_text_of(&server, "url") else {
-            import.error(&at, format!("the server `{name}` needs `url`"));
+        let address_key = if is_version_3 { "host" } else { "url" };
+        let Some(url) = import.some_text_of(&server, address_key) else {
+            import.error(&at, format!("the server `{name}` needs `{address_key}`"));
             continue;
         };
-        let mut url = endpoints::variables(&url, &server);
+        let pathname = import.text_of(&server, "pathname").filter(|_| is_version_3).unwrap_or_default();
+        let mut url = endpoints::variables(&format!("{url}{pathname}"), &server);
         let protocol = import.text_of(&server, "protocol").unwrap_or_default().to_ascii_lowercase();
         if !matches!(&*protocol, "" | "ws" | "wss" | "http" | "https") {
             import.warn(
@@ -121,14 +134,13 @@ fn servers(import: &mut Import<'_>, root: Item<'_>) -> Servers {
         if !url.contains("://") {
             url = format!("{}://{url}", if protocol.is_empty() { "ws" } else { &protocol });
         }
-        let url_at = server.get("url").map_or(at, |url| url.at());
+        let url_at = server.get(address_key).map_or(at, |url| url.at());
         let Some(url) = endpoints::url(import, &url, &url_at) else { continue };
         if production.is_empty() && sandbox.is_empty() {
             found.path = address(&url).map_or("/", |url| url.path).to_owned();
         }
-        if let Some(requirements) = security::requirements(import, root, &server)
-            && found.requirements.is_empty()
-        {
+        let requirements = requirements(import, root, &server, is_version_3);
+        if found.requirements.is_empty() {
             found.requirements = requirements;
         }
         if &**name == "sandbox" { &mut sandbox } else { &mut production }.push(url);
@@ -140,63 +152,105 @@ fn servers(import: &mut Import<'_>, root: Item<'_>) -> Servers {
     found
 }
 
-/// The topics, in the order written.
-fn channels(
-    import: &mut Import<'_>,
-    root: Item<'_>,
-    requirements: &[Requirement],
+/// What the topics of a definition have in common.
+struct Topics<'d> {
+    root: Item<'d>,
+    is_version_3: bool,
+    requirements: Vec<Requirement>,
     api_has_tier: bool,
-) -> Vec<Arc<Operation>> {
-    let api_secured = security::secured(import, &root);
-    let mut operations = Vec::new();
-    for (name, at, channel) in root.get("channels").iter().flat_map(|channels| channels.entries()) {
-        if name.starts_with("x-") {
-            continue;
-        }
-        if operations.len() >= CHANNELS_MAX {
-            import.error(&at, format!("more than {CHANNELS_MAX} channels"));
-            break;
-        }
-        let Some(channel) = resolve(import, root, channel) else { continue };
-        check(import, &channel, OF_CHANNELS);
-        let secured = security::secured(import, &channel).or(api_secured);
-        let before = operations.len();
-        for (key, verb) in [("publish", PUBLISH), ("subscribe", SUBSCRIBE)] {
-            // `publish: {}` and a `publish` with nothing behind it say that there is one.
-            let Some((_, at, item)) = channel.entries().find(|(name, _, _)| &***name == key) else { continue };
-            let Some(item) = resolve(import, root, item) else { continue };
-            let mut operation = topic(import, root, &item, api_has_tier);
-            operation.method = verb.into();
-            operation.path = slashed(name);
-            operation.secured = security::secured(import, &item).or(secured).unwrap_or(true);
-            if operation.requirements.is_empty() {
-                operation.requirements = requirements.to_vec();
-            }
-            operation.at = at;
-            operations.push(Arc::new(operation));
-        }
-        if operations.len() == before {
-            import.warn(&at, format!("the channel `{name}` is left out: it has neither `publish` nor `subscribe`"));
-        }
-    }
-    join(operations)
+    operations: Vec<Arc<Operation>>,
 }
 
-fn topic(import: &mut Import<'_>, root: Item<'_>, item: &Item<'_>, api_has_tier: bool) -> Operation {
-    check(import, item, OF_OPERATIONS);
-    let requirements = security::requirements(import, root, item).unwrap_or_default();
-    let mut scopes = import.texts_of(item, "x-scopes");
-    if scopes.is_empty() {
-        scopes = security::scopes(&requirements);
+impl<'d> Topics<'d> {
+    /// Version 2: channels with what is published and what is subscribed to.
+    fn of_channels(&mut self, import: &mut Import<'_>) {
+        for (name, at, channel) in self.root.get("channels").iter().flat_map(|channels| channels.entries()) {
+            if name.starts_with("x-") {
+                continue;
+            }
+            let Some(channel) = resolve(import, self.root, channel) else { continue };
+            check(import, &channel, OF_CHANNELS);
+            let before = self.operations.len();
+            for (key, verb) in [("publish", PUBLISH), ("subscribe", SUBSCRIBE)] {
+                // `publish: {}` and a `publish` with nothing behind it say that there is one.
+                let Some((_, at, item)) = channel.entries().find(|(name, _, _)| &***name == key) else { continue };
+                let Some(item) = resolve(import, self.root, item) else { continue };
+                self.add(import, name, &channel, verb, &item, at);
+            }
+            if self.operations.len() == before {
+                import.warn(&at, format!("the channel `{name}` is left out: it has neither `publish` nor `subscribe`"));
+            }
+        }
     }
-    Operation {
-        id: import.some_text_of(item, "operationId"),
-        scopes,
-        requirements,
-        tier: tier(import, item).filter(|_| !api_has_tier),
-        uri_mapping: import.some_text_of(item, "x-uri-mapping"),
-        ..Operation::default()
+
+    /// Version 3: operations on channels. What the API receives is what its clients publish.
+    fn of_operations(&mut self, import: &mut Import<'_>) {
+        for (name, at, item) in self.root.get("operations").iter().flat_map(|operations| operations.entries()) {
+            if name.starts_with("x-") {
+                continue;
+            }
+            let Some(item) = resolve(import, self.root, item) else { continue };
+            let verb = match import.text_of(&item, "action").as_deref() {
+                Some("receive") => PUBLISH,
+                Some("send") => SUBSCRIBE,
+                _ => {
+                    import.error(&at, format!("the operation `{name}` needs `action`, `send` or `receive`"));
+                    continue;
+                }
+            };
+            let Some(reference) = item.get("channel") else {
+                import.error(&at, format!("the operation `{name}` needs `channel`"));
+                continue;
+            };
+            let Some(channel) = resolve(import, self.root, reference) else { continue };
+            check(import, &channel, OF_CHANNELS);
+            match import.some_text_of(&channel, "address") {
+                Some(address) => self.add(import, &address, &channel, verb, &item, at),
+                None => import.warn(&at, format!("the operation `{name}` is left out: its channel has no `address`")),
+            }
+        }
     }
+
+    /// Adds one direction of a topic.
+    fn add(&mut self, import: &mut Import<'_>, name: &str, channel: &Item<'d>, verb: &str, item: &Item<'d>, at: At) {
+        if self.operations.len() >= OPERATIONS_MAX {
+            return import.error(&at, format!("more than {OPERATIONS_MAX} operations on channels"));
+        }
+        check(import, item, OF_OPERATIONS);
+        let requirements = requirements(import, self.root, item, self.is_version_3);
+        let mut scopes = import.texts_of(item, "x-scopes");
+        if scopes.is_empty() {
+            scopes = security::scopes(&requirements);
+        }
+        let levels = [item, channel, &self.root];
+        let secured = levels.into_iter().find_map(|level| security::secured(import, level));
+        self.operations.push(Arc::new(Operation {
+            method: verb.into(),
+            path: slashed(name),
+            id: import.some_text_of(item, "operationId"),
+            secured: secured.unwrap_or(true),
+            scopes,
+            requirements: if requirements.is_empty() { self.requirements.clone() } else { requirements },
+            tier: tier(import, item).filter(|_| !self.api_has_tier),
+            uri_mapping: import.some_text_of(item, "x-uri-mapping"),
+            at,
+            ..Operation::default()
+        }));
+    }
+}
+
+/// `security` of an operation or a server.
+fn requirements<'d>(import: &mut Import<'_>, root: Item<'d>, item: &Item<'d>, is_version_3: bool) -> Vec<Requirement> {
+    if !is_version_3 {
+        return security::requirements(import, root, item).unwrap_or_default();
+    }
+    if let Some(security) = item.get("security") {
+        import.warn(
+            &security.at(),
+            "`security` has no effect in AsyncAPI 3: a token is asked for, `x-scopes` says which",
+        );
+    }
+    Vec::new()
 }
 
 /// A channel's name as a path.

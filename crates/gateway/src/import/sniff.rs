@@ -9,7 +9,7 @@ pub(crate) enum Definition {
     Swagger,
     /// OpenAPI 3.0 or 3.1.
     OpenApi,
-    /// AsyncAPI 2.
+    /// AsyncAPI 2 or 3.
     AsyncApi,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn definition(root: &Item<'_>) -> Result<Option<Definition>, String> 
     }
     match version("asyncapi") {
         None => Ok(None),
-        Some(version) if version.starts_with("2.") || &*version == "2" => Ok(Some(Definition::AsyncApi)),
-        Some(version) => Err(format!("AsyncAPI `{version}` is not supported; versions 2.x are")),
+        Some(version) if version.starts_with(['2', '3']) => Ok(Some(Definition::AsyncApi)),
+        Some(version) => Err(format!("AsyncAPI `{version}` is not supported; versions 2 and 3 are")),
     }
 }

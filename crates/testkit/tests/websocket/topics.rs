@@ -95,6 +95,33 @@ fn a_definition_by_itself_has_its_backend_in_servers() {
 }
 
 #[test]
+fn version_3_has_operations_beside_its_channels() {
+    let backend = EchoBackend::start();
+    let host = backend.url().replace("ws://", "");
+    let definition = format!(
+        "asyncapi: 3.0.0\ninfo: {{ title: Three, version: '1' }}\nx-wso2-basePath: /three\n\
+         servers:\n  production: {{ host: '{host}', pathname: /base, protocol: ws }}\n\
+         channels:\n  room:\n    address: rooms/{{room}}\n    x-auth-type: None\n  silent: {{ address: /silent }}\n\
+         operations:\n  say:\n    action: receive\n    channel: {{ $ref: '#/channels/room' }}\n\
+         \x20   x-uri-mapping: /in/{{room}}\n\
+         \x20 hear:\n    action: send\n    channel: {{ $ref: '#/channels/room' }}\n    x-uri-mapping: /out/{{room}}\n"
+    );
+    let gateway = TestGateway::start(Setup::project(&[("", &definition)]));
+    run(async {
+        echoes(&mut connect(&gateway, "/three/rooms/7", &[]).await.unwrap(), "hi").await;
+        assert_eq!(backend.last().target, "/base/in/7");
+        assert_eq!(connect(&gateway, "/three/silent", &[]).await.unwrap_err().status, 404);
+    });
+    let bad = definition
+        .replace("action: send", "action: shout")
+        .replace("#/channels/room' }\n    x-uri-mapping: /in", "#/channels/rom' }\n    x-uri-mapping: /in");
+    let (gateway, _) = TestGateway::try_start(Setup::project(&[("", &bad)]));
+    let told = gateway.diagnostics.join("\n");
+    assert!(told.contains("project/:16:3: error: the operation `hear` needs `action`, `send` or `receive`"), "{told}");
+    assert!(told.contains("project/:14:22: error: `#/channels/rom` leads nowhere"), "{told}");
+}
+
+#[test]
 fn what_does_not_ask_for_websocket_is_told_so() {
     let backend = EchoBackend::start();
     let gateway = TestGateway::start(Setup::of([secured_api("/ws", &backend.url(), &["/*"])]));
@@ -191,8 +218,8 @@ fn what_means_nothing_is_told_with_its_place() {
             "asyncapi.yaml:5:5: error: `x-uri-mapping` names `rom`, which is no parameter of `/rooms/{room}`, did you mean `room`?",
         ),
         (
-            TOPICS.replace("2.0.0", "3.0.0"),
-            "asyncapi.yaml:1:1: error: AsyncAPI `3.0.0` is not supported; versions 2.x are",
+            TOPICS.replace("2.0.0", "1.2.0"),
+            "asyncapi.yaml:1:1: error: AsyncAPI `1.2.0` is not supported; versions 2 and 3 are",
         ),
         ("openapi: 3.0.1".to_owned(), "asyncapi.yaml:1:1: warning: left out: the topics of an API of the type `WS`"),
     ] {
