@@ -1,7 +1,8 @@
-//! JSON text and the mapping: our parser agrees with `serde_json`, what is mapped can be mapped back.
+//! JSON text and the mapping: our parser agrees with `serde_json`, the forgiving one with ours, what is mapped can be mapped
+//! back.
 
 use penstock_json::mapping::{Options, to_json, to_xml, write_json};
-use penstock_json::text;
+use penstock_json::{lenient, text};
 use penstock_xml::{Document, ParseOptions, TreeBuilder, WriteOptions, to_vec};
 use serde_json::Value;
 
@@ -75,7 +76,10 @@ fn json(text: &str) {
         (Err(_), Ok(_)) => assert!(text.bytes().any(|byte| byte < b' ')),
         (Err(_), Err(_)) => {}
     }
+    // The forgiving reader reads more, and what is JSON as what it is.
+    let forgiven = lenient::parse(text);
     let Ok(value) = ours else { return };
+    assert_eq!(forgiven.as_ref(), Some(&value));
     for options in options() {
         let mut builder = TreeBuilder::new();
         if to_xml(&value, &mut builder, &options).is_err() {

@@ -3,9 +3,11 @@
 //! This crate knows nothing of messages, configuration or sockets: it works on
 //! [`serde_json::Value`] and on the XML tree.
 //!
-//! Start reading at [`path::JsonPath`], then [`mapping`] and [`schema::JsonSchema`]; [`text`] reads JSON text.
+//! Start reading at [`path::JsonPath`], then [`mapping`] and [`schema::JsonSchema`]; [`text`] reads JSON text, and
+//! [`lenient`] what is not quite.
 
 mod equality;
+pub mod lenient;
 pub mod mapping;
 pub mod path;
 pub mod schema;

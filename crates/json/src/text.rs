@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Number, Value};
 
 /// Lists and objects nest this deep at most: the parser recurses, and so does everybody after it.
-const DEPTH_MAX: usize = 128;
+pub(crate) const DEPTH_MAX: usize = 128;
 
 /// Why a text is not JSON, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,7 +35,8 @@ impl Message {
         Ok(envelope)
     }
 
-    /// The body as JSON; XML is mapped. A body that is empty is none.
+    /// The body as JSON; XML is mapped. A body that is empty is none. What is not quite JSON is taken for what is meant, as
+    /// the original does wherever a JSONPath is asked; made XML of, it is malformed.
     pub fn json(&mut self, conversion: &Conversion) -> Result<Arc<Value>, BodyError> {
         if let Some(value) = self.body.view_json() {
             return Ok(value.clone());
@@ -43,8 +44,13 @@ impl Message {
         let value = match self.body.form() {
             Form::Empty => return Err(BodyError::Unsupported { from: "empty", wanted: "JSON" }),
             Form::Stream { .. } => return Err(BodyError::Unsupported { from: "a stream", wanted: "JSON" }),
-            Form::Bytes(_) if self.source_media() == MediaType::Json => self.bytes_as_json(conversion)?,
-            Form::Text(text) if self.media_type() == MediaType::Json => parse_json(text)?,
+            Form::Bytes(bytes) if self.source_media() == MediaType::Json => {
+                let bytes = bytes.clone();
+                self.bytes_as_json(conversion).or_else(|strict| forgiven(&bytes).ok_or(strict))?
+            }
+            Form::Text(text) if self.media_type() == MediaType::Json => {
+                parse_json(text).or_else(|strict| forgiven(text.as_bytes()).ok_or(strict))?
+            }
             _ => {
                 let envelope = self.xml(conversion)?;
                 let payload = envelope.payload().ok_or(BodyError::Unsupported { from: "empty", wanted: "JSON" })?;
@@ -259,6 +265,10 @@ fn parse_json(text: &str) -> Result<Value, BodyError> {
     penstock_json::text::parse(text).map_err(|error| {
         BodyError::Malformed(format!("{}:{}: the body is not JSON: {}", error.line, error.column, error.message))
     })
+}
+
+fn forgiven(bytes: &[u8]) -> Option<Value> {
+    penstock_json::lenient::parse(std::str::from_utf8(bytes).ok()?)
 }
 
 fn malformed(error: penstock_xml::XmlError) -> BodyError {

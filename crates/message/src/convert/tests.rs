@@ -263,6 +263,9 @@ fn what_cannot_be_read_says_where_and_why() {
 
     let mut control = message("application/json", "{\"a\":\"x\u{1}y\nz\"}");
     assert_eq!(control.json(&Conversion::default()).unwrap()["a"], "x\u{1}y\nz");
+    let mut forgiven = message("application/json", "{city: Oslo}");
+    assert!(matches!(forgiven.xml(&Conversion::default()), Err(BodyError::Malformed(_))));
+    assert_eq!(forgiven.json(&Conversion::default()).unwrap()["city"], "Oslo");
     let mut empty = message("application/json", "");
     assert!(matches!(empty.json(&Conversion::default()), Err(BodyError::Unsupported { from: "empty", .. })));
     let mut form = message(
