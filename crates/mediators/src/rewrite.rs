@@ -131,7 +131,7 @@ impl Action {
             Kind::Set => Some(value),
             Kind::Append => Some(old + &value),
             Kind::Prepend => Some(value + &old),
-            Kind::Replace(regex) => Some(regex.replace_all(&old, value.as_str()).into_owned()),
+            Kind::Replace(regex) => Some(regex.replace_all(&old, java_replacement(&value)).into_owned()),
         };
         Ok(match self.fragment {
             None => Uri::parse(&new.unwrap_or_default()),
@@ -142,6 +142,27 @@ impl Action {
             }
         })
     }
+}
+
+/// `$1` of Java is `${1}` here, whatever follows it, and a backslash makes the next letter a plain one.
+fn java_replacement(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => match letters.next() {
+                Some('$') => out.push_str("$$"),
+                Some(plain) => out.push(plain),
+                None => {}
+            },
+            '$' => match letters.next_if(char::is_ascii_digit) {
+                Some(digit) => out.push_str(&format!("${{{digit}}}")),
+                None => out.push_str("$$"),
+            },
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 impl Mediator for Rewrite {
@@ -170,5 +191,19 @@ impl Mediator for Rewrite {
             _ => Needs::Nothing,
         });
         needs.max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacements_are_those_of_java() {
+        let regex = Regex::new("a(b)").unwrap();
+        for (value, expected) in [("x$1y", "xby"), ("$2", ""), ("\\$1", "$1"), ("a\\\\b", "a\\b"), ("5$", "5$")] {
+            let replaced = regex.replace_all("ab", java_replacement(value)).into_owned();
+            assert_eq!(replaced, expected, "{value}");
+        }
     }
 }

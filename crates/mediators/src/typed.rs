@@ -42,6 +42,19 @@ impl Type {
         })
     }
 
+    /// What variables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::String => "STRING",
+            Type::Boolean => "BOOLEAN",
+            Type::Integer(_, i64::MAX) => "LONG",
+            Type::Integer(..) => "INTEGER",
+            Type::Double => "DOUBLE",
+            Type::Xml => "XML",
+            Type::Json => "JSON",
+        }
+    }
+
     /// The value as one of this type; a value that cannot be is a fault.
     pub fn coerce(self, value: Value) -> Result<Value, Fault> {
         let wrong = |what: &str, value: &Value| Fault::new(format!("`{}` is not {what}", value.to_text()));

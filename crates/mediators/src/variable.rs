@@ -54,8 +54,12 @@ impl Mediator for Variable {
             exchange.message.variables.remove(&self.name);
             return Ok(Flow::Next);
         };
-        let value = source.value(exchange)?.unwrap_or_else(|| Value::string(""));
         let value = match declared {
+            Some(Type::String) => Value::string(source.text(exchange)?.unwrap_or_default()),
+            _ => source.value(exchange)?.unwrap_or_else(|| Value::string("")),
+        };
+        let value = match declared {
+            Some(declared) if !fits(source, *declared, &value) => return Err(mismatch(source, *declared)),
             Some(declared) => declared.coerce(value)?,
             None => value,
         };
@@ -66,4 +70,28 @@ impl Mediator for Variable {
     fn needs(&self) -> Needs {
         self.value.as_ref().map_or(Needs::Nothing, |(source, _)| source.needs())
     }
+}
+
+/// Whether what a `${…}` gave can be of a type: text is no number and no truth, however it reads.
+fn fits(source: &Source, declared: Type, value: &Value) -> bool {
+    let Source::Expression(expression) = source else { return true };
+    let number = match value {
+        Value::Integer(_) | Value::Double(_) => true,
+        Value::Json(json) => json.is_number(),
+        _ => false,
+    };
+    match declared {
+        _ if !expression.text.trim_start().starts_with("${") => true,
+        Type::Boolean => matches!(value, Value::Boolean(_)) || matches!(value, Value::Json(json) if json.is_boolean()),
+        Type::Integer(..) | Type::Double => number,
+        Type::String | Type::Xml | Type::Json => true,
+    }
+}
+
+fn mismatch(source: &Source, declared: Type) -> Fault {
+    let text = match source {
+        Source::Expression(expression) => expression.text.trim(),
+        Source::Constant(_) | Source::Template(_) => "",
+    };
+    Fault::new(format!("Expected '{text}' result does not match the expected data type '{}'", declared.name()))
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use penstock_engine::Fault;
 use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
+use serde_json::Value as Json;
 
 use super::Media;
 use super::argument::{Given, GivenValue};
@@ -24,6 +25,27 @@ pub fn close_empty<'t>(out: &mut String, text: &'t str) -> &'t str {
         }
         _ => text,
     }
+}
+
+/// Whether a string that stands in no quotes is JSON as it is: a literal or a number.
+fn is_bare(text: &str) -> bool {
+    matches!(serde_json::from_str(text), Ok(Json::Bool(_) | Json::Null | Json::Number(_)))
+}
+
+/// Inserts an argument as [`argument`] does; a string that stands in no quotes gets them.
+pub fn quoted_argument(out: &mut String, given: &Given) {
+    let text = match &given.value {
+        GivenValue::Text(text) => text.as_str(),
+        GivenValue::Json(json, _) => json.as_str().unwrap_or_default(),
+        GivenValue::Nothing => "",
+    };
+    let composed = !given.literal && text.trim_start().starts_with(['<', '{', '[']);
+    if text.is_empty() || composed || is_bare(text.trim()) {
+        return argument(out, given, Media::Json, false, false);
+    }
+    out.push('"');
+    escape_json(out, text);
+    out.push('"');
 }
 
 /// Inserts an argument.
@@ -46,7 +68,7 @@ pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, att
         (GivenValue::Json(json, raw), Media::Json) => {
             let composed = json.is_object() || json.is_array();
             let text = json_text(json, raw.as_deref());
-            if composed && !quoted && !given.literal { out.push_str(&text) } else { escape_json(out, &text) }
+            if composed && !given.literal { out.push_str(&text) } else { escape_json(out, &text) }
         }
     }
 }
@@ -60,23 +82,20 @@ fn json_text(json: &serde_json::Value, raw: Option<&str>) -> String {
     }
 }
 
+/// Text that is an object, a list or XML goes in as JSON, even between quotes: `literal` makes it the text it is.
 fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
     let trimmed = text.trim();
-    if !literal
-        && trimmed.starts_with('<')
+    if literal {
+        return escape_json(out, text);
+    }
+    if trimmed.starts_with('<')
         && let Ok((document, root)) = payload::parse(trimmed.as_bytes().to_vec())
         && let Ok(json) = typed::xml_to_json(&document, &[root])
     {
-        let text = json.to_string();
-        return if quoted { escape_json(out, &text) } else { out.push_str(&text) };
+        return out.push_str(&json.to_string());
     }
-    if !literal
-        && !quoted
-        && trimmed.starts_with(['{', '['])
-        && serde_json::from_str::<serde_json::Value>(trimmed).is_ok()
-    {
-        out.push_str(trimmed);
-        return;
+    if trimmed.starts_with(['{', '[']) && (quoted || serde_json::from_str::<serde_json::Value>(trimmed).is_ok()) {
+        return out.push_str(if quoted { text } else { trimmed });
     }
     escape_json(out, text);
 }
@@ -266,15 +285,31 @@ mod tests {
         check("a \"b\"\n", Media::Json, true, false, "a \\\"b\\\"\\n");
         check("{\"a\":1}", Media::Json, false, false, "{\"a\":1}");
         check("{\"a\":1}", Media::Json, true, true, "{\\\"a\\\":1}");
+        check("{\"a\":1}", Media::Json, true, false, "{\"a\":1}");
         check("{a}", Media::Json, false, false, "{a}");
         check("<&\n", Media::Text, false, false, "<&\n");
+    }
+
+    #[test]
+    fn strings_get_quotes_where_the_switch_is_on() {
+        for (value, literal, expected) in [
+            ("a \"b\"", false, r#""a \"b\"""#),
+            ("1.50", false, "1.50"),
+            ("null", false, "null"),
+            (r#"{"a":1}"#, false, r#"{"a":1}"#),
+            (r#"{"a":1}"#, true, r#""{\"a\":1}""#),
+        ] {
+            let mut out = String::new();
+            quoted_argument(&mut out, &Given { value: GivenValue::Text(value.into()), literal });
+            assert_eq!(out, expected);
+        }
     }
 
     #[test]
     fn json_arguments_keep_their_kind() {
         for (json, media, quoted, expected) in [
             (r#"{"a":[1,2]}"#, Media::Json, false, r#"{"a":[1,2]}"#),
-            (r#"{"a":1}"#, Media::Json, true, r#"{\"a\":1}"#),
+            (r#"{"a":1}"#, Media::Json, true, r#"{"a":1}"#),
             (r#""x""#, Media::Json, true, "x"),
             ("1.50", Media::Json, false, "1.50"),
             (r#"{"a":"x<"}"#, Media::Xml, false, "<a>x&lt;</a>"),

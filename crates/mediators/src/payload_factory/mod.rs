@@ -19,6 +19,9 @@ use format::{Format, Piece};
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "payloadFactory", compile };
 
+/// The property that puts strings in quotes where the format has none.
+const QUOTE_STRINGS: &str = "QUOTE_STRING_IN_PAYLOAD_FACTORY_JSON";
+
 struct PayloadFactory {
     media: Media,
     format: Format,
@@ -46,6 +49,8 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             return None;
         }
     };
+    // What is put into JSON is escaped for JSON here, whatever is in it.
+    el.attribute("escapeXmlChars");
     let freemarker = el.attribute("template-type").is_some_and(|kind| kind.eq_ignore_ascii_case("freemarker"));
     let mut arguments = Vec::new();
     if let Some(list) = el.child("args") {
@@ -88,7 +93,12 @@ impl PayloadFactory {
                             given
                         }
                     };
-                    insert::argument(&mut out, &given, self.media, *quoted, *attribute);
+                    // A switch of the original's for formats that say `{"name": $1}`.
+                    if self.media == Media::Json && !quoted && exchange.message.properties.is_true(QUOTE_STRINGS) {
+                        insert::quoted_argument(&mut out, &given);
+                    } else {
+                        insert::argument(&mut out, &given, self.media, *quoted, *attribute);
+                    }
                 }
                 Piece::Inline(text) => out.push_str(&text.text(exchange)),
                 Piece::Expression { expression, quoted, attribute } => {
