@@ -12,9 +12,8 @@ impl Reader<'_> {
     /// innermost now, or what is neither a tag nor text, a comment or a processing instruction.
     ///
     /// `is_boring` is given [`Reader::name_number`] and whether the element stands deeper than the children of the one
-    /// that is innermost now. What is passed over is checked as [`Reader::advance`] checks it and remembered as far as
-    /// later tokens depend on it: which elements are open, and what prefixes mean. This is why it takes about half the
-    /// time of a pass over the tokens, not less.
+    /// that is innermost now. What is passed over is checked as [`Reader::advance`] checks it, and remembered as far as
+    /// later tokens depend on it: which elements are open, and what prefixes mean.
     #[inline]
     pub fn skim(&mut self, is_boring: impl Fn(u32, bool) -> bool) -> Result<Token, Box<XmlError>> {
         let depth_before = self.depth();

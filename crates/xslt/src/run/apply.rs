@@ -1,74 +1,15 @@
 //! Templates: finding the rule for a node, applying, calling, continuing.
 
-use std::sync::Arc;
-
 use penstock_xml::{Document, NodeKind};
 use penstock_xpath::{Item, Node};
 
+use super::Outcome;
 use super::context::as_node;
+use super::dispatch::DispatchTable;
 use super::frame::{Application, Focus, Frame};
 use super::machine::Machine;
 use super::source::Source;
-use super::{Outcome, Run};
 use crate::program::{Mode, NONE, Select};
-
-/// Which candidates each name of a document has in a mode.
-#[derive(Debug)]
-pub(crate) struct DispatchTable {
-    /// By [`penstock_xml::NameId::index`]; lists of [`Mode::lists`].
-    elements: Box<[u32]>,
-    attributes: Box<[u32]>,
-}
-
-/// A table, and what it is for.
-#[derive(Debug, Clone)]
-pub(crate) struct Dispatch {
-    pub document: u32,
-    pub mode: u32,
-    table: Arc<DispatchTable>,
-}
-
-/// Transformations that make many temporary trees forget the tables of the earlier ones.
-const DISPATCH_TABLES_MAX: usize = 64;
-
-impl DispatchTable {
-    fn new(run: &Run<'_>, document: u32, mode: &Mode) -> DispatchTable {
-        let table = |names: &[(u32, u32)], any: u32| {
-            if names.is_empty() {
-                return Box::default();
-            }
-            let mut table = vec![any; run.session.document(document).name_count()].into_boxed_slice();
-            for (symbol, list) in names {
-                if let Some(name) = run.name_in(document, *symbol) {
-                    table[name.index()] = *list;
-                }
-            }
-            table
-        };
-        DispatchTable {
-            elements: table(&mode.element_names, mode.elements),
-            attributes: table(&mode.attribute_names, mode.attributes),
-        }
-    }
-}
-
-impl Run<'_> {
-    /// The table of a mode for a document, made when it is first asked for.
-    #[cold]
-    fn table(&self, document: u32, mode: u32) -> Dispatch {
-        let mut known = self.dispatch.borrow_mut();
-        // Few modes and few documents: a search is faster than a hash.
-        if let Some(found) = known.iter().find(|table| table.document == document && table.mode == mode) {
-            return found.clone();
-        }
-        let table = Arc::new(DispatchTable::new(self, document, &self.program.modes[mode as usize]));
-        if known.len() >= DISPATCH_TABLES_MAX {
-            known.clear();
-        }
-        known.push(Dispatch { document, mode, table });
-        known[known.len() - 1].clone()
-    }
-}
 
 impl<'a> Machine<'a, '_> {
     /// What a selection goes over.

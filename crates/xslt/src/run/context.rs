@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use penstock_xml::{Document, NameId, ParseOptions};
 use penstock_xpath::{Host, HostCall, Item, Node, Sequence, Session, XPathError};
 
-use super::apply::Dispatch;
+use super::dispatch::Dispatch;
 use super::{Failure, Machine, Outcome, functions};
 use crate::error::{Position, XsltError, codes};
 use crate::program::{NONE, Place, Program};

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use penstock_xml::{NameTable, NodeKind};
 use penstock_xpath::{DynamicContext, Item, Node, Sequence, Session, XPathError};
 
-use super::apply::Dispatch;
 use super::context::{Known, as_node};
+use super::dispatch::Dispatch;
 use super::frame::{Focus, Frame, Params, Saved};
 use super::sink::{Sink, TextSink};
 use super::{Outcome, Run};

@@ -5,6 +5,7 @@ mod call;
 mod children;
 pub(crate) mod collate;
 mod context;
+mod dispatch;
 mod execute;
 mod exslt;
 mod frame;

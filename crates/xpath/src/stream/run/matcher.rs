@@ -1,5 +1,6 @@
 //! The matcher: for each open element the set of steps that apply to its children.
 
+mod misses;
 mod predicates;
 mod text;
 
@@ -9,6 +10,7 @@ use super::super::plan::{Mask, Next, Plan, Predicate, Question, Value, bits};
 use super::super::scalar::compare;
 use super::Pass;
 use super::element::{Named, Tag, VirtualTag};
+use misses::Misses;
 
 pub(in super::super) struct Matcher<'p> {
     plan: &'p Plan,
@@ -31,25 +33,6 @@ pub(in super::super) struct Matcher<'p> {
     context_depth: Option<usize>,
     looked_ahead: usize,
     pub(super) misses: Misses,
-}
-
-/// Names of which the misses are remembered.
-const MISSES: usize = 32;
-
-/// Steps that elements of a name cannot pass whatever their namespace, by the number the reader gives the name.
-pub(super) struct Misses([(u32, Mask); MISSES]);
-
-impl Misses {
-    /// Whether an element of this name is known to pass none of these steps.
-    #[inline]
-    pub(super) fn cover(&self, number: u32, applying: Mask) -> bool {
-        let (known, missed) = self.0[number as usize % MISSES];
-        applying == 0 || (known == number && number != 0 && applying & !missed == 0)
-    }
-
-    fn remember(&mut self, number: u32, missed: Mask) {
-        self.0[number as usize % MISSES] = (number, missed);
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -99,7 +82,7 @@ impl<'p> Matcher<'p> {
             all: Mask::MAX.checked_shr(Mask::BITS - plan.questions.len() as u32).unwrap_or(0),
             context_depth: None,
             looked_ahead: 0,
-            misses: Misses([(0, 0); MISSES]),
+            misses: Misses::default(),
         }
     }
 
