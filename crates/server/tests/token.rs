@@ -89,8 +89,9 @@ fn the_page_shows_commands_that_run() {
     let folder = Folder::new("security-commands");
     for line in blocks("console").iter().flat_map(|block| block.lines()) {
         let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+        let said = if folder.0.join("penstock-state").exists() { "" } else { KEY_MADE };
         let ran = penstock(&folder.0, &words);
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, said), "{line}");
     }
     assert!(folder.0.join("tokens.csv").is_file());
 }
