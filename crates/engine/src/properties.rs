@@ -24,6 +24,11 @@ fn names_addressing(bytes: &[u8]) -> bool {
 /// To whom the answer of a backend is addressed: to whoever waits for it.
 const ANONYMOUS: &str = "http://www.w3.org/2005/08/addressing/anonymous";
 
+/// Headers that stay when all others are removed: the original keeps them apart from its map of headers.
+fn says_what_the_body_is(name: &[u8]) -> bool {
+    [&b"Content-Type"[..], b"Content-Encoding", b"SOAPAction"].iter().any(|kept| name.eq_ignore_ascii_case(kept))
+}
+
 /// The namespaces of WS-Addressing: the recommendation and the submission before it.
 const ADDRESSING: [&str; 2] =
     ["http://www.w3.org/2005/08/addressing", "http://schemas.xmlsoap.org/ws/2004/08/addressing"];
@@ -93,6 +98,7 @@ impl Exchange {
                 match name {
                     "REST_URL_POSTFIX" => self.message.url_postfix = None,
                     "HTTP_SC" => self.message.status = 0,
+                    "TRANSPORT_HEADERS" => self.message.headers.retain(|name, _| says_what_the_body_is(name)),
                     _ => {}
                 }
                 self.message.axis2.remove(name);

@@ -278,6 +278,11 @@ fn takes_one_way(exchange: &mut Exchange) -> bool {
 }
 
 async fn transmit(exchange: &mut Exchange, destination: &Destination) -> Result<Box<Message>, Fault> {
+    if exchange.message.axis2.is_true("FORCE_SC_ACCEPTED") && !exchange.reply.is_answered() {
+        // The client does not wait for a backend. Its connection is only free once its body is here.
+        buffer_body(exchange).await?;
+        exchange.reply.put(Box::new(incoming::empty(202)));
+    }
     deliver(exchange, destination, 0).await
 }
 
