@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{At, Endpoints, McpServer};
+use crate::{At, Endpoints, McpServer, WebSub};
 
 /// An API in one version.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,8 @@ pub struct Api {
     pub operations: Vec<Arc<Operation>>,
     /// The tools of an MCP server.
     pub mcp: Option<Arc<McpServer>>,
+    /// The topics of a hub.
+    pub websub: Option<Arc<WebSub>>,
     /// The definition as it was given, for those who ask for it.
     pub definition: Option<Arc<[u8]>>,
     /// What [`ApiKind::GraphQl`] is about. Its operations have the verb of a query (`QUERY`, `MUTATION`) for a method
@@ -113,6 +115,8 @@ pub enum ApiKind {
     WebSocket,
     /// The Model Context Protocol.
     Mcp,
+    /// A hub of WebSub.
+    WebSub,
 }
 
 /// The states of an API's life in which it is deployed.

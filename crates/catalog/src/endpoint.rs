@@ -110,6 +110,16 @@ pub struct ApiKeyCredentials {
     pub in_query: bool,
 }
 
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(pub Arc<str>);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "***")
+    }
+}
+
 /// Name and password. Never shown: its debug form hides the password.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct BasicCredentials {

@@ -12,6 +12,7 @@ mod condition;
 mod endpoint;
 mod mcp;
 mod plan;
+mod websub;
 
 pub use access::{Application, Subscription, SubscriptionState};
 pub use api::{
@@ -22,10 +23,11 @@ pub use api::{
 pub use condition::{Condition, ConditionalGroup, Denial, IpRange, Subject};
 pub use endpoint::{
     ApiKeyCredentials, BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints,
-    OAuthCredentials, Retry,
+    OAuthCredentials, Retry, Secret,
 };
 pub use mcp::{ApiReference, McpServer, ParameterPlace, Tool, ToolBody, ToolParameter, ToolRequest, ToolTarget};
 pub use plan::{Limit, LimitUnit, Plan, PlanLevel, QueryLimits};
+pub use websub::{SigningAlgorithm, Topic, WebSub};
 
 use std::fmt;
 use std::sync::Arc;

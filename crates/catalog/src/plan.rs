@@ -20,6 +20,8 @@ pub struct Plan {
     pub stop_on_quota: bool,
     /// What GraphQL queries may ask.
     pub query: QueryLimits,
+    /// How many subscriptions to topics of one hub an application may have (`subscriberCount`).
+    pub subscribers: Option<u64>,
     /// Other limits for some requests: the first group that fits counts instead of `limit`.
     pub groups: Vec<ConditionalGroup>,
 }

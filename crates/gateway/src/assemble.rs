@@ -13,7 +13,7 @@ use crate::policy::{
     AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, graphql, is_websocket, operation,
 };
 use crate::router::{Base, PathPattern, Routes, Target};
-use crate::{Gateway, mcp, place};
+use crate::{Gateway, mcp, place, websub};
 
 /// The policies that requests for OPTIONS pass on paths that have no such operation: such a request comes from a
 /// browser, without credentials, and reaches no backend.
@@ -53,9 +53,10 @@ pub(crate) fn api(
     for path in [Some(&api.base_path), api.default_path.as_ref()].into_iter().flatten() {
         let mut assembly = Assembly::new(gateway, api, path, cx);
         let operations = assembly.operations.clone();
-        let targets: Vec<Target> = match api.mcp {
-            Some(_) => mcp::targets(&mut assembly, known),
-            None => operations.iter().map(|operation| assembly.operation(operation)).collect(),
+        let targets: Vec<Target> = match (&api.mcp, &api.websub) {
+            (Some(_), _) => mcp::targets(&mut assembly, known),
+            (None, Some(_)) => websub::targets(&mut assembly),
+            (None, None) => operations.iter().map(|operation| assembly.operation(operation)).collect(),
         };
         let options = assembly.options();
         let offered = |name: &str| api.transports.is_empty() || api.transports.iter().any(|known| &**known == name);
@@ -172,7 +173,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         self.target(site, request_flow, Vec::new())
     }
 
-    fn target(&mut self, site: Arc<Site>, request_flow: Vec<Step>, response_flow: Vec<Step>) -> Target {
+    pub(crate) fn target(&mut self, site: Arc<Site>, request_flow: Vec<Step>, response_flow: Vec<Step>) -> Target {
         let config = &self.gateway.config;
         let answer = || -> Box<dyn Mediator> { Box::new(AnswerError { config: config.clone() }) };
         let own_faults = operation::fault_sequence(self.gateway, &site, answer, self.cx);

@@ -22,6 +22,7 @@ pub mod security;
 mod state;
 mod system;
 mod upstream;
+mod websub;
 
 use std::sync::Arc;
 

@@ -15,6 +15,7 @@ use crate::policy::response_cache::ResponseCache;
 use crate::policy::schema_validation::Definition;
 use crate::security::SecurityState;
 use crate::upstream::{Clusters, HealthChecks};
+use crate::websub::Hub;
 
 /// How often counters that nobody needs are forgotten.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -38,6 +39,8 @@ pub struct GatewayState {
     pub(crate) metrics: OperationMetrics,
     /// Spans that wait to be sent.
     pub(crate) spans: Spans,
+    /// Subscriptions to topics, and events on their way.
+    pub(crate) hub: Hub,
     /// Sessions of clients of MCP servers.
     pub(crate) sessions: Sessions,
     /// The definition that was read last: the operations of an API are compiled one after the other.
@@ -70,12 +73,23 @@ impl GatewayState {
                 self.responses.sweep(Instant::now());
             }
         };
-        tokio::join!(self.health.run(), self.spans.run(outbound), sweep);
+        tokio::join!(self.health.run(), self.spans.run(outbound.clone()), self.hub.run(outbound), sweep);
+    }
+
+    /// Has subscriptions to topics kept by a function, which gets all of them whenever one changes; `kept` is what it got
+    /// last. The error says why that cannot be read.
+    pub fn keep_subscriptions(
+        &self,
+        keeper: impl Fn(&[u8]) -> Result<(), String> + Send + Sync + 'static,
+        kept: Option<&[u8]>,
+    ) -> Result<(), String> {
+        self.hub.kept_by(keeper, kept)
     }
 
     /// Writes counters and latencies in the text format of Prometheus.
     pub fn write_metrics(&self, page: &mut String) {
         self.metrics.write(page);
+        self.hub.write_metrics(page);
         // Writing to a `String` cannot fail.
         let _ = writeln!(
             page,

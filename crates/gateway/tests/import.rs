@@ -240,7 +240,13 @@ fn mistakes_are_said_where_they_stand() {
             "api:7:27: warning: the security scheme `a` is not defined; a token is asked for",
         ],
     );
-    says("asyncapi: 2.0.0\n", &["api:1:1: error: AsyncAPI: WebSocket and event APIs are not supported yet"]);
+    says(
+        "asyncapi: 2.0.0\n",
+        &[
+            "api:1:1: error: a definition needs `info` with `title` and `version`",
+            "api:1:1: error: the API has no name",
+        ],
+    );
 }
 
 const DESCRIPTOR: &str = "type: api
@@ -338,7 +344,11 @@ fn descriptors_with_mistakes() {
         ("type: appi\n", "api.yaml:1:1: error: `type` must be `api`, not `appi`, did you mean `api`?"),
         (
             "type: api\ndata: {name: A, context: /a, version: 1, type: WEBSUB}\n",
-            "api.yaml:2:48: error: APIs of the type `WEBSUB` are not supported yet",
+            "api.yaml:2:7: error: the hub has no topic: give `operations` or `Definitions/asyncapi.yaml`",
+        ),
+        (
+            "type: api\ndata: {name: A, context: /a, version: 1, type: SSE}\n",
+            "api.yaml:2:48: error: APIs of the type `SSE` are not supported yet",
         ),
         (
             "type: api\ndata: {name: A, context: /a, version: 1, isDefaultVersoin: true}\n",

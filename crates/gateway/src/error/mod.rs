@@ -46,6 +46,8 @@ pub mod codes {
     pub const CUSTOM_LIMIT: u32 = 900806;
     /// A burst.
     pub const BURST_LIMIT: u32 = 900807;
+    /// More subscriptions to topics than the plan allows.
+    pub const SUBSCRIBERS_LIMIT: u32 = 900808;
     /// The query is nested too deep.
     pub const QUERY_TOO_DEEP: u32 = 900820;
     /// The query asks for too much.

@@ -85,6 +85,7 @@ pub(super) static TABLE: &[Row] = &[
     Row::new(codes::BLOCKED, 403, "Message blocked", "You have been blocked from accessing the resource"),
     Row::new(codes::CUSTOM_LIMIT, 429, THROTTLED, QUOTA),
     Row::new(codes::BURST_LIMIT, 429, THROTTLED, QUOTA),
+    Row::new(codes::SUBSCRIBERS_LIMIT, 429, THROTTLED, QUOTA),
     Row::new(codes::QUERY_TOO_DEEP, 400, "QUERY TOO DEEP", "The query is deeper than the depth allowed"),
     Row::new(codes::QUERY_TOO_COMPLEX, 400, "QUERY TOO COMPLEX", "The query is more complex than the complexity allowed"),
     Row::new(codes::MOCK_BAD_PREFERENCE, 400, "Bad Request", "The preference in the request cannot be understood"),

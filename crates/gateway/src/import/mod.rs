@@ -20,6 +20,7 @@ mod project;
 mod shared;
 mod sniff;
 mod substitute;
+mod websub;
 
 use std::collections::HashMap;
 use std::sync::Arc;

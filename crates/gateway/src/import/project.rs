@@ -7,7 +7,7 @@ use penstock_catalog::{Api, ApiKind, At, Cluster, Implementation, Operation, Req
 use super::descriptor::{self, Descriptor};
 use super::document::{Document, Item, parse};
 use super::openapi::{self, Examples, OpenApi};
-use super::{Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, sniff, substitute};
+use super::{Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, sniff, substitute, websub};
 use crate::place;
 
 /// The names the descriptor of a project may have.
@@ -187,10 +187,11 @@ impl Import<'_> {
         let Descriptor { mut api, schemes, context, is_default, endpoints_at } = descriptor;
         let wants_examples = api.implementation == Implementation::Mock;
         let speaks_graphql = api.kind == ApiKind::GraphQl;
+        let is_hub = api.kind == ApiKind::WebSub;
         if speaks_graphql {
             self.graphql(project, &mut api);
         }
-        let found = DEFINITIONS.iter().find_map(|path| project.file(path)).filter(|_| !speaks_graphql);
+        let found = DEFINITIONS.iter().find_map(|path| project.file(path)).filter(|_| !speaks_graphql && !is_hub);
         let mut http2 = false;
         let mut explicit_base = None;
         if let Some(file) = found {
@@ -241,6 +242,9 @@ impl Import<'_> {
         self.policies_of(project, &mut api);
         self.certificates(project, &mut api);
         self.deployments(project, &mut api);
+        if is_hub {
+            websub::finish(self, project, &mut api);
+        }
         if let Some(schemes) = schemes {
             apply_schemes(&mut api, schemes);
         }
@@ -354,7 +358,8 @@ impl Import<'_> {
         }
         let has_backend =
             |endpoints: &penstock_catalog::Endpoints| endpoints.production.is_some() || endpoints.sandbox.is_some();
-        let needs_backend = api.implementation == Implementation::Endpoint && api.kind != ApiKind::Mcp;
+        let needs_backend =
+            api.implementation == Implementation::Endpoint && !matches!(api.kind, ApiKind::Mcp | ApiKind::WebSub);
         if needs_backend && !has_backend(&api.endpoints) && !self.failed() {
             let without =
                 api.operations.iter().find(|operation| !operation.endpoints.as_ref().is_some_and(has_backend));

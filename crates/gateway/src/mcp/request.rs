@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::call;
 use super::message::Refusal;
+use crate::policy::facts::percent_encode;
 use crate::router::has_dot_segment;
 
 /// Fields of the client's request that are about its talk with this server, not with a backend.
@@ -68,7 +69,7 @@ impl MakeRequest {
                     if value.is_empty() {
                         return Err(Refusal::params(format!("Required param {name} is not defined")));
                     }
-                    escape(&mut made.target, &value);
+                    percent_encode(&mut made.target, &value);
                 }
             }
         }
@@ -174,9 +175,9 @@ fn text_of(value: &Value) -> Cow<'_, str> {
 fn query(target: &mut String, name: &str, value: &Value) {
     let mut add = |value: &Value| {
         target.push(if target.contains('?') { '&' } else { '?' });
-        escape(target, name);
+        percent_encode(target, name);
         target.push('=');
-        escape(target, &text_of(value));
+        percent_encode(target, &text_of(value));
     };
     // OpenAPI: `form` with `explode`, the default for lists.
     match value {
@@ -212,17 +213,6 @@ fn body(content_type: &str, value: &Value) -> Result<Vec<u8>, Refusal> {
 /// Whether a media type is JSON.
 pub(super) fn is_json(essence: &str) -> bool {
     essence == "application/json" || essence.ends_with("+json")
-}
-
-/// Escapes everything that means something in a path or query (RFC 3986 §2.3).
-fn escape(out: &mut String, text: &str) {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            _ => out.extend(['%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ fn xml(told: &Told) -> String {
         codes::INVALID_QUERY | codes::QUERY_TOO_DEEP | codes::QUERY_TOO_COMPLEX | 900_900..=900_999 => {
             ("ams", "http://wso2.org/apimanager/security")
         }
-        900_800..=900_807 => ("amt", "http://wso2.org/apimanager/throttling"),
+        900_800..=900_808 => ("amt", "http://wso2.org/apimanager/throttling"),
         _ => ("am", "http://wso2.org/apimanager"),
     };
     let mut out = format!("<{prefix}:fault xmlns:{prefix}=\"{namespace}\">");

@@ -163,6 +163,17 @@ pub(crate) fn cluster_name(site: &Site, vhost: &str, sandbox: bool) -> String {
     format!("{}_cluster{kind}_{vhost}_{}{}", api.organization, api.name, api.version)
 }
 
+/// Escapes everything that means something in a path or query (RFC 3986 §2.3).
+pub(crate) fn percent_encode(out: &mut String, text: &str) {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => out.extend(['%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

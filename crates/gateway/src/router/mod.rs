@@ -242,6 +242,7 @@ impl Router for ApiRouter {
                 ApiKind::GraphQl => "GRAPHQL",
                 ApiKind::WebSocket => "WS",
                 ApiKind::Mcp => "MCP",
+                ApiKind::WebSub => "WEBSUB",
             };
             let path = if served.base.path.is_empty() { "/" } else { &served.base.path };
             let (name, version) = (api.name.to_string(), api.version.to_string());

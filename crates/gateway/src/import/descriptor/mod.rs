@@ -11,7 +11,7 @@ use std::time::Duration;
 use penstock_catalog::{Api, ApiKind, At, Implementation, Lifecycle, Schemes, SecurityMode};
 
 use super::document::Item;
-use super::{Import, hint};
+use super::{Import, hint, websub};
 
 /// What a descriptor says, before the definition is read.
 pub(super) struct Descriptor {
@@ -159,6 +159,9 @@ pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Optio
     import.base_path(&context.replace("{version}", &version), &context_at)?;
     let mut api = Api { name, version, at: data.at(), ..Api::default() };
     api.kind = kind(import, data)?;
+    if api.kind == ApiKind::WebSub {
+        api.websub = Some(Arc::new(websub::read(import, data)));
+    }
     api.provider = import.text_of(data, "provider").unwrap_or_default();
     api.organization = import.text_of(data, "organizationId").unwrap_or_default();
     api.lifecycle = lifecycle(import, data);
@@ -216,12 +219,13 @@ fn kind(import: &mut Import<'_>, data: &Item<'_>) -> Option<ApiKind> {
             import.sockets = true;
             Some(ApiKind::WebSocket)
         }
-        "WEBSUB" | "SSE" | "WEBHOOK" | "ASYNC" | "SOAPTOREST" | "APIPRODUCT" | "MCP" => {
+        "WEBSUB" => Some(ApiKind::WebSub),
+        "SSE" | "WEBHOOK" | "ASYNC" | "SOAPTOREST" | "APIPRODUCT" | "MCP" => {
             import.error(&at_of(data, "type"), format!("APIs of the type `{kind}` are not supported yet"));
             None
         }
         _ => {
-            let meant = hint(&kind, ["HTTP", "SOAP", "GRAPHQL", "WS"].into_iter());
+            let meant = hint(&kind, ["HTTP", "SOAP", "GRAPHQL", "WS", "WEBSUB"].into_iter());
             import.error(&at_of(data, "type"), format!("unknown type of API `{kind}`{meant}"));
             None
         }

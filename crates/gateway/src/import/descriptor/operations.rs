@@ -48,7 +48,7 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<O
     let of_query = api == ApiKind::GraphQl;
     let known = OperationKind::ALL.map(OperationKind::word);
     let known: &[&str] = if of_query { &known } else { &METHODS };
-    let of_topic = asyncapi::verb(&verb).filter(|_| api == ApiKind::WebSocket);
+    let of_topic = asyncapi::verb(&verb).filter(|_| matches!(api, ApiKind::WebSocket | ApiKind::WebSub));
     if of_topic.is_none() && !known.contains(&&*verb.to_ascii_lowercase()) {
         let meant = hint(&verb.to_ascii_lowercase(), known.iter().copied());
         import.error(&item.at(), format!("unknown method `{verb}`{meant}"));

@@ -6,6 +6,7 @@
 //! 100/1m burst 10/1s                            and no more than that at once
 //! 100/1m; header X-Tier=gold: 500/1m            another limit for some
 //! 100/1m depth 5 complexity 100                 and GraphQL queries that ask no more than that
+//! 100/1m subscribers 5                         events, and subscriptions to topics
 //! unlimited
 //! ```
 
@@ -26,6 +27,7 @@ pub fn parse_plan(level: PlanLevel, name: &str, text: &str) -> Result<Plan, Stri
             Word::Soft => plan.stop_on_quota = false,
             Word::Depth(depth) => plan.query.depth = Some(depth),
             Word::Complexity(complexity) => plan.query.complexity = Some(complexity),
+            Word::Subscribers(subscribers) => plan.subscribers = Some(subscribers),
         }
     }
     for group in parts.filter(|group| !group.is_empty()) {
@@ -57,6 +59,7 @@ enum Word {
     Soft,
     Depth(u64),
     Complexity(u64),
+    Subscribers(u64),
 }
 
 fn limits(text: &str) -> Result<(Option<Limit>, Vec<Word>), String> {
@@ -70,8 +73,9 @@ fn limits(text: &str) -> Result<(Option<Limit>, Vec<Word>), String> {
             "soft" => Word::Soft,
             "depth" => Word::Depth(count(word, words.next())?),
             "complexity" => Word::Complexity(count(word, words.next())?),
+            "subscribers" => Word::Subscribers(count(word, words.next())?),
             other => {
-                let known = "`burst LIMIT`, `soft`, `depth COUNT` and `complexity COUNT`";
+                let known = "`burst LIMIT`, `soft`, `depth COUNT`, `complexity COUNT` and `subscribers COUNT`";
                 return Err(format!("`{other}` is not known; after a limit come {known}"));
             }
         });
@@ -167,7 +171,9 @@ mod tests {
         assert_eq!(plan("unlimited").unwrap().limit, None);
         let of_queries = plan("unlimited depth 5 complexity 100").unwrap();
         assert_eq!((of_queries.query.depth, of_queries.query.complexity), (Some(5), Some(100)));
+        assert_eq!(plan("5/1m subscribers 3").unwrap().subscribers, Some(3));
         for (bad, says) in [
+            ("5/1m subscribers 0", "`subscribers` must have a number behind it"),
             ("", "must be an amount"),
             ("5", "must be an amount"),
             ("5/0s", "must be an amount"),

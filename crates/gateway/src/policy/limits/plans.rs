@@ -46,6 +46,7 @@ pub(super) struct Ready {
     pub burst: Option<Limit>,
     pub stop_on_quota: bool,
     pub query: QueryLimits,
+    pub subscribers: Option<u64>,
     pub groups: Vec<(Conditions, Option<Limit>)>,
 }
 
@@ -77,8 +78,8 @@ impl Plans {
 
     fn add(&mut self, plan: &Plan) {
         let groups = plan.groups.iter().map(|group| (Conditions::new(&group.conditions), group.limit));
-        let &Plan { limit, burst, stop_on_quota, query, .. } = plan;
-        let ready = Ready { limit, burst, stop_on_quota, query, groups: groups.collect() };
+        let &Plan { limit, burst, stop_on_quota, query, subscribers, .. } = plan;
+        let ready = Ready { limit, burst, stop_on_quota, query, subscribers, groups: groups.collect() };
         self.by_level[plan.level as usize].insert(plan.name.clone(), Arc::new(ready));
     }
 
@@ -91,6 +92,11 @@ impl Plans {
     /// What the plan of a name lets GraphQL queries ask; nothing keeps those of a plan that nobody knows.
     pub(crate) fn query_limits(&self, level: PlanLevel, name: &str) -> QueryLimits {
         self.by_level[level as usize].get(name).map(|plan| plan.query).unwrap_or_default()
+    }
+
+    /// How many subscriptions to topics the plan of a name lets an application have.
+    pub(crate) fn subscribers(&self, name: &str) -> Option<u64> {
+        self.by_level[PlanLevel::Subscription as usize].get(name)?.subscribers
     }
 
     /// Whether a name is known; else the known one that is most like it.

@@ -1,0 +1,47 @@
+//! Hubs of WebSub: topics that some publish events of, and others subscribe to.
+
+use std::sync::Arc;
+
+use crate::{At, Secret};
+
+/// What a hub passes on, and how publishers prove who they are.
+#[derive(Debug, Clone, Default)]
+pub struct WebSub {
+    /// The topics.
+    pub topics: Vec<Topic>,
+    /// What publishers sign with; nobody has to when it is absent.
+    pub secret: Option<Secret>,
+    /// How they sign.
+    pub algorithm: SigningAlgorithm,
+    /// The header field of their signature.
+    pub signature_header: Arc<str>,
+    /// Whether subscribers are asked whether they meant it (`enableSubscriberVerification`).
+    pub verifies: bool,
+}
+
+/// A topic.
+#[derive(Debug, Clone, Default)]
+pub struct Topic {
+    /// Its name, without a slash before it.
+    pub name: Arc<str>,
+    /// Whether subscribers need credentials.
+    pub secured: bool,
+    /// Scopes of which a subscriber's token must have one.
+    pub scopes: Vec<Arc<str>>,
+    /// Where it was written.
+    pub at: At,
+}
+
+/// How something is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SigningAlgorithm {
+    /// HMAC with SHA-1, which most publishers of webhooks use.
+    #[default]
+    Sha1,
+    /// HMAC with SHA-256.
+    Sha256,
+    /// HMAC with SHA-384.
+    Sha384,
+    /// HMAC with SHA-512.
+    Sha512,
+}

@@ -1,0 +1,386 @@
+//! Subscriptions, and events on their way to them. Shared by all cores.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use penstock_catalog::{Secret, SigningAlgorithm};
+use tokio::sync::{Notify, oneshot};
+
+use super::keep;
+use crate::policy::limits::Subscriber;
+
+/// Subscriptions of all hubs. They are written as a whole when one changes.
+const SUBSCRIPTIONS_MAX: usize = 20_000;
+
+/// Events that wait for one subscriber. A subscriber that is away for longer loses what comes then.
+const WAITING_MAX: usize = 1_000;
+
+/// Bytes of all events that wait. Beyond them publishers are refused.
+const BYTES_MAX: usize = 64 << 20;
+
+/// Subscribers that wait to be asked whether they meant it.
+const QUESTIONS_MAX: usize = 1_000;
+
+/// Somebody's wish to get the events of a topic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Subscription {
+    /// The hub: the base path of its API.
+    pub api: Arc<str>,
+    /// The topic, as [`super::topic_name`] makes it.
+    pub topic: Arc<str>,
+    /// Where events go.
+    pub callback: Arc<str>,
+    /// What events are signed with.
+    pub secret: Option<Secret>,
+    /// How.
+    pub algorithm: SigningAlgorithm,
+    /// When it ends, in seconds since 1970; never when absent.
+    pub ends: Option<u64>,
+    /// Whose plans count.
+    pub who: Subscriber,
+}
+
+impl Subscription {
+    /// Whether a new one takes the place of an old one.
+    fn is_same(&self, other: &Subscription) -> bool {
+        let names = |one: &Subscription| (one.api.clone(), one.topic.clone(), one.callback.clone());
+        names(self) == names(other) && self.who.application == other.who.application
+    }
+
+    fn has_ended(&self, now: u64) -> bool {
+        self.ends.is_some_and(|ends| ends <= now)
+    }
+}
+
+/// Something that was published.
+pub(super) struct Event {
+    pub content_type: Arc<str>,
+    pub body: Bytes,
+    /// All bytes that wait, of which this event's are taken when nobody waits for it any more.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.body.len(), Ordering::Relaxed);
+    }
+}
+
+/// A subscriber that is asked whether it meant it (WebSub §5.3).
+pub(super) struct Question {
+    pub subscription: Subscription,
+    pub subscribes: bool,
+    pub lease_seconds: Option<u64>,
+    /// How many the plan allows.
+    pub most: Option<u64>,
+}
+
+/// What waits for one subscriber, in the order it was published.
+#[derive(Default)]
+pub(super) struct Lane {
+    pub events: VecDeque<Arc<Event>>,
+    /// How often the first was sent.
+    pub attempts: u32,
+    /// Whether it is under way, or waits for its turn.
+    pub busy: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Inner {
+    pub subscriptions: BTreeMap<u64, Arc<Subscription>>,
+    by_topic: HashMap<(Arc<str>, Arc<str>), Vec<u64>>,
+    pub lanes: HashMap<u64, Lane>,
+    /// Lanes whose first event may be sent.
+    pub ready: VecDeque<u64>,
+    /// Lanes whose first event is sent again, and when.
+    pub again: Vec<(Instant, u64)>,
+    pub questions: VecDeque<Question>,
+    /// Whether what is kept is not what is known.
+    pub changed: bool,
+    /// Who waits until it is kept.
+    pub waiting: Vec<oneshot::Sender<bool>>,
+    /// When keeping may be tried again.
+    pub not_before: Option<Instant>,
+    next: u64,
+}
+
+/// What keeps subscriptions; what it says is logged.
+type Keeper = dyn Fn(&[u8]) -> Result<(), String> + Send + Sync;
+
+/// All hubs.
+#[derive(Default)]
+pub(crate) struct Hub {
+    inner: Mutex<Inner>,
+    pub(super) wake: Notify,
+    pub(super) keeper: OnceLock<Box<Keeper>>,
+    waiting_bytes: Arc<AtomicUsize>,
+    pub(super) delivered: AtomicU64,
+    pub(super) failed: AtomicU64,
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Hub")
+    }
+}
+
+impl Hub {
+    /// Writes counters in the text format of Prometheus.
+    pub(crate) fn write_metrics(&self, page: &mut String) {
+        let counts = [("delivered", &self.delivered), ("lost", &self.failed)];
+        for (name, count) in counts {
+            let count = count.load(Ordering::Relaxed);
+            // Writing to a `String` cannot fail.
+            let _ = writeln!(
+                page,
+                "# HELP penstock_gateway_events_{name}_total Events for subscribers that were {name}.\n\
+                 # TYPE penstock_gateway_events_{name}_total counter\n\
+                 penstock_gateway_events_{name}_total {count}"
+            );
+        }
+    }
+}
+
+/// Why a subscription is not taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// The application has as many as its plan allows.
+    Plan,
+    /// All hubs together have as many as they may.
+    All,
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+impl Hub {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has subscriptions kept by a function, which gets all of them whenever one changes; `kept` is what it got last.
+    pub(crate) fn kept_by(
+        &self,
+        keeper: impl Fn(&[u8]) -> Result<(), String> + Send + Sync + 'static,
+        kept: Option<&[u8]>,
+    ) -> Result<(), String> {
+        let read = kept.map(keep::read).transpose();
+        let _ = self.keeper.set(Box::new(keeper));
+        let mut inner = self.lock();
+        for subscription in read?.unwrap_or_default().into_iter().take(SUBSCRIPTIONS_MAX) {
+            inner.add(subscription);
+        }
+        inner.changed = false;
+        Ok(())
+    }
+
+    /// Takes a subscription, or puts it in the place of the same one. The receiver hears when it is kept.
+    pub(super) fn subscribe(
+        &self,
+        subscription: Subscription,
+        most: Option<u64>,
+    ) -> Result<oneshot::Receiver<bool>, Full> {
+        let mut inner = self.lock();
+        inner.forget_ended(now());
+        inner.room_for(&subscription, most)?;
+        inner.add(subscription);
+        Ok(self.when_kept(inner))
+    }
+
+    /// Whether a subscription would be taken.
+    pub(super) fn has_room(&self, subscription: &Subscription, most: Option<u64>) -> bool {
+        let mut inner = self.lock();
+        inner.forget_ended(now());
+        inner.room_for(subscription, most).is_ok()
+    }
+
+    /// Ends a subscription, when there is one.
+    pub(super) fn unsubscribe(&self, subscription: &Subscription) -> oneshot::Receiver<bool> {
+        let mut inner = self.lock();
+        if let Some(id) = inner.find(subscription) {
+            inner.remove(id);
+        }
+        self.when_kept(inner)
+    }
+
+    fn when_kept(&self, mut inner: MutexGuard<'_, Inner>) -> oneshot::Receiver<bool> {
+        let (sender, receiver) = oneshot::channel();
+        if inner.changed {
+            inner.waiting.push(sender);
+        } else {
+            // Nobody waits for it when nothing is there to be kept.
+            let _ = sender.send(true);
+        }
+        drop(inner);
+        self.wake.notify_one();
+        receiver
+    }
+
+    /// Has a subscriber asked; whether there was room for it.
+    pub(super) fn ask(&self, question: Question) -> bool {
+        let mut inner = self.lock();
+        let room = inner.questions.len() < QUESTIONS_MAX;
+        if room {
+            inner.questions.push_back(question);
+        }
+        drop(inner);
+        self.wake.notify_one();
+        room
+    }
+
+    /// Passes an event on to all subscribers of a topic whose plans allow it; whether there was room for it.
+    pub(super) fn publish(
+        &self,
+        (api, topic): (&Arc<str>, &Arc<str>),
+        content_type: &str,
+        body: Bytes,
+        admits: impl Fn(&Subscriber) -> bool,
+    ) -> bool {
+        let bytes = body.len();
+        if self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BYTES_MAX {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        let waiting = self.waiting_bytes.clone();
+        let event = Arc::new(Event { content_type: content_type.into(), body, waiting });
+        let mut inner = self.lock();
+        let now = now();
+        let ids = inner.by_topic.get(&(api.clone(), topic.clone())).cloned().unwrap_or_default();
+        for id in ids {
+            let Some(subscription) = inner.subscriptions.get(&id).filter(|one| !one.has_ended(now)) else { continue };
+            if !admits(&subscription.who) {
+                continue;
+            }
+            let lane = inner.lanes.entry(id).or_default();
+            if lane.events.len() >= WAITING_MAX {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            lane.events.push_back(event.clone());
+            if !lane.busy {
+                lane.busy = true;
+                inner.ready.push_back(id);
+            }
+        }
+        drop(inner);
+        self.wake.notify_one();
+        true
+    }
+}
+
+impl Inner {
+    fn find(&self, wanted: &Subscription) -> Option<u64> {
+        let ids = self.by_topic.get(&(wanted.api.clone(), wanted.topic.clone()))?;
+        ids.iter().copied().find(|id| self.subscriptions.get(id).is_some_and(|known| known.is_same(wanted)))
+    }
+
+    fn room_for(&self, wanted: &Subscription, most: Option<u64>) -> Result<(), Full> {
+        if self.find(wanted).is_some() {
+            return Ok(());
+        }
+        let same = |one: &&Arc<Subscription>| one.api == wanted.api && one.who.application == wanted.who.application;
+        match most {
+            _ if self.subscriptions.len() >= SUBSCRIPTIONS_MAX => Err(Full::All),
+            Some(most) if self.subscriptions.values().filter(same).count() as u64 >= most => Err(Full::Plan),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn add(&mut self, subscription: Subscription) {
+        self.changed = true;
+        if let Some(id) = self.find(&subscription) {
+            self.subscriptions.insert(id, Arc::new(subscription));
+            return;
+        }
+        let id = self.next;
+        self.next += 1;
+        self.by_topic.entry((subscription.api.clone(), subscription.topic.clone())).or_default().push(id);
+        self.subscriptions.insert(id, Arc::new(subscription));
+    }
+
+    /// Removes a subscription and what waits for it.
+    pub(super) fn remove(&mut self, id: u64) {
+        let Some(subscription) = self.subscriptions.remove(&id) else { return };
+        self.changed = true;
+        self.lanes.remove(&id);
+        let key = (subscription.api.clone(), subscription.topic.clone());
+        if let Some(ids) = self.by_topic.get_mut(&key) {
+            ids.retain(|known| *known != id);
+            if ids.is_empty() {
+                self.by_topic.remove(&key);
+            }
+        }
+    }
+
+    pub(super) fn forget_ended(&mut self, now: u64) {
+        let ended = self.subscriptions.iter().filter(|(_, one)| one.has_ended(now)).map(|(id, _)| *id);
+        for id in ended.collect::<Vec<_>>() {
+            self.remove(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subscription(topic: &str, callback: &str, application: &str) -> Subscription {
+        let who = Subscriber { application: application.into(), ..Subscriber::default() };
+        Subscription {
+            api: "/hub".into(),
+            topic: topic.into(),
+            callback: callback.into(),
+            secret: None,
+            algorithm: SigningAlgorithm::Sha1,
+            ends: None,
+            who,
+        }
+    }
+
+    fn waiting(hub: &Hub) -> Vec<usize> {
+        hub.lock().lanes.values().map(|lane| lane.events.len()).collect()
+    }
+
+    fn publish(hub: &Hub, topic: &str, body: &'static [u8]) -> bool {
+        hub.publish((&"/hub".into(), &topic.into()), "text/plain", Bytes::from_static(body), |_| true)
+    }
+
+    #[test]
+    fn a_subscription_is_taken_once_and_its_plan_counts() {
+        let hub = Hub::default();
+        for topic in ["a", "b", "a"] {
+            assert!(hub.subscribe(subscription(topic, "http://x/", "app"), Some(2)).is_ok());
+        }
+        assert_eq!(hub.lock().subscriptions.len(), 2);
+        assert_eq!(hub.subscribe(subscription("c", "http://x/", "app"), Some(2)).err(), Some(Full::Plan));
+        assert!(hub.subscribe(subscription("c", "http://x/", "other"), Some(2)).is_ok());
+        drop(hub.unsubscribe(&subscription("a", "http://x/", "app")));
+        assert!(hub.subscribe(subscription("c", "http://x/", "app"), Some(2)).is_ok());
+        // One that ended makes room.
+        let ended = Subscription { ends: Some(1), ..subscription("c", "http://x/", "app") };
+        assert!(hub.subscribe(ended, Some(2)).is_ok());
+        assert!(hub.subscribe(subscription("d", "http://x/", "app"), Some(2)).is_ok());
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let hub = Hub::default();
+        assert!(hub.subscribe(subscription("a", "http://x/", "app"), None).is_ok());
+        for _ in 0..WAITING_MAX + 5 {
+            assert!(publish(&hub, "a", b"event"));
+        }
+        assert_eq!((waiting(&hub), hub.failed.load(Ordering::Relaxed)), (vec![WAITING_MAX], 5));
+        assert_eq!(hub.waiting_bytes.load(Ordering::Relaxed), 5 * WAITING_MAX);
+        let large = Bytes::from(vec![0; BYTES_MAX]);
+        assert!(!hub.publish((&"/hub".into(), &"a".into()), "text/plain", large, |_| true));
+        drop(hub.unsubscribe(&subscription("a", "http://x/", "app")));
+        assert_eq!((waiting(&hub), hub.waiting_bytes.load(Ordering::Relaxed)), (vec![], 0));
+        assert!(publish(&hub, "nobody", b"event") && waiting(&hub).is_empty());
+    }
+}

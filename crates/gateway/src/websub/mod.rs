@@ -1,0 +1,25 @@
+//! Hubs of WebSub: who subscribes to a topic gets, at an address of theirs, what is published of it.
+//!
+//! A subscriber asks by `POST` (`subscribe.rs`), a publisher posts an event (`publish.rs`); what comes of both is in the
+//! [`Hub`] (`hub.rs`), which outlives reloads. Events are passed on and subscribers are asked in the background
+//! (`run.rs`), so that no publisher waits for a subscriber. Subscriptions are kept (`keep.rs`).
+
+mod assemble;
+mod hub;
+mod keep;
+mod publish;
+mod run;
+mod sign;
+mod subscribe;
+
+pub(crate) use assemble::targets;
+pub(crate) use hub::Hub;
+
+/// The path publishers post to.
+pub(crate) const RECEIVER: &str = "/webhooks_events_receiver_resource";
+
+/// A topic's name as it is compared: publishers and subscribers write it with a slash before it or without, and in
+/// small letters or not.
+pub(crate) fn topic_name(text: &str) -> String {
+    text.trim().trim_start_matches('/').to_lowercase()
+}

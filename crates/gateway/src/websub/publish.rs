@@ -1,0 +1,66 @@
+//! Publishing: `POST …/webhooks_events_receiver_resource?topic=…`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use penstock_catalog::WebSub;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::{Form, Message};
+
+use super::{sign, topic_name};
+use crate::error::{GatewayError, codes};
+use crate::policy::facts::percent_decoded;
+use crate::policy::limits::{Plans, admits_event};
+use crate::state::GatewayState;
+
+/// Takes events.
+pub(super) struct Publish {
+    pub state: Arc<GatewayState>,
+    pub plans: Arc<Plans>,
+    pub api: Arc<str>,
+    /// `base_path:version`, as limits call the API.
+    pub api_key: Box<str>,
+    pub websub: Arc<WebSub>,
+}
+
+impl Mediator for Publish {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let topic = self.topic(exchange)?;
+        if exchange.message.body.is_stream() {
+            return Ok(Flow::Buffer);
+        }
+        let body = match exchange.message.body.take() {
+            Form::Bytes(bytes) => bytes,
+            _ => Bytes::new(),
+        };
+        let headers = &exchange.message.headers;
+        if let Some(secret) = &self.websub.secret {
+            let sent = headers.get(&self.websub.signature_header).unwrap_or_default();
+            if !sign::is_signed(self.websub.algorithm, &secret.0, &body, sent) {
+                let text = "The signature of the event is missing, or not that of its publisher";
+                return Err(GatewayError::described(codes::INVALID_CREDENTIALS, text).into());
+            }
+        }
+        let content_type = headers.get("content-type").unwrap_or_default().to_owned();
+        let bytes = body.len() as u64;
+        let admits = |who: &_| admits_event(&self.state, &self.plans, &self.api_key, who, bytes);
+        let taken = self.state.hub.publish((&self.api, &topic), &content_type, body, admits);
+        let status = if taken { 202 } else { 503 };
+        exchange.message = Message { status, ..Message::default() };
+        Ok(Flow::Respond)
+    }
+}
+
+impl Publish {
+    /// The topic an event is of.
+    fn topic(&self, exchange: &Exchange) -> Result<Arc<str>, Fault> {
+        let pairs = exchange.client.line.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        let named =
+            { pairs }.find(|(name, _)| *name == "topic").map(|(_, value)| topic_name(&percent_decoded(value, true)));
+        let Some(name) = named.filter(|name| !name.is_empty()) else {
+            return Err(GatewayError::described(codes::SCHEMA_REQUEST, "The parameter topic is missing").into());
+        };
+        let found = self.websub.topics.iter().find(|topic| *topic.name == *name).map(|topic| topic.name.clone());
+        found.ok_or_else(|| GatewayError::new(codes::NO_MATCHING_RESOURCE).because("there is no such topic").into())
+    }
+}
