@@ -8,7 +8,7 @@ use std::sync::Arc;
 use penstock_catalog::{Api, ApiKind, At, Cluster, Implementation, Operation, Policies, Requirement};
 
 use super::document::Item;
-use super::openapi::{OpenApi, endpoints, resolve, root_extensions, security, tier};
+use super::openapi::{OpenApi, endpoints, resolve, root_of, security, tier};
 use super::shared::address;
 use super::{Import, hint};
 use crate::router::PathPattern;
@@ -60,43 +60,23 @@ pub(super) fn verb(text: &str) -> Option<&'static str> {
 pub(super) fn read(import: &mut Import<'_>, root: Item<'_>) -> OpenApi {
     import.sockets = true;
     check(import, &root, OF_APIS);
-    let mut api = Api { kind: ApiKind::WebSocket, at: root.at(), ..Api::default() };
-    match root.get("info") {
-        Some(info) => {
-            api.name = import.some_text_of(&info, "title").unwrap_or_default();
-            api.version = import.some_text_of(&info, "version").unwrap_or_default();
-        }
-        None => import.error(&root.at(), "a definition needs `info` with `title` and `version`"),
-    }
-    let base_path = root.get("x-wso2-basePath").and_then(|item| {
-        let text = import.text(&item, "x-wso2-basePath")?;
-        import.base_path(&text.replace("{version}", &api.version), &item.at())
-    });
-    api.endpoints = endpoints::read(import, &root, &root);
-    root_extensions(import, &root, &mut api);
-    security::read_api(import, &root, &mut api);
-    let is_version_3 = root
-        .get("asyncapi")
-        .and_then(|version| version.text().cloned())
-        .is_some_and(|version| version.starts_with('3'));
+    let mut found = root_of(import, &root);
+    found.api.kind = ApiKind::WebSocket;
+    let version = root.get("asyncapi").and_then(|version| version.text().cloned());
+    let is_version_3 = version.is_some_and(|version| version.starts_with('3'));
     let Servers { production, sandbox, path, requirements } = servers(import, root, is_version_3);
-    let fallback_base = match &base_path {
-        None => import.base_path(&path, &root.at()).unwrap_or_else(|| "/".into()),
-        Some(_) => "/".into(),
-    };
-    let labels = match root.get("x-wso2-label") {
-        Some(item) => import.texts(&item, "x-wso2-label").into_iter().map(|label| (label, item.at())).collect(),
-        None => Vec::new(),
-    };
-    let api_has_tier = api.tier.is_some();
+    if found.base_path.is_none() {
+        found.fallback_base = import.base_path(&path, &root.at()).unwrap_or_else(|| "/".into());
+    }
+    let api_has_tier = found.api.tier.is_some();
     let mut topics = Topics { root, is_version_3, requirements, api_has_tier, operations: Vec::new() };
     if is_version_3 {
         topics.of_operations(import);
     } else {
         topics.of_channels(import);
     }
-    api.operations = join(topics.operations);
-    OpenApi { api, base_path, fallback_base, server: production, sandbox_server: sandbox, http2: false, labels }
+    found.api.operations = join(topics.operations);
+    OpenApi { server: production, sandbox_server: sandbox, ..found }
 }
 
 /// What `servers` say.
@@ -117,33 +97,35 @@ fn servers(import: &mut Import<'_>, root: Item<'_>, is_version_3: bool) -> Serve
     for (name, at, server) in list.entries() {
         let Some(server) = resolve(import, root, server) else { continue };
         let address_key = if is_version_3 { "host" } else { "url" };
-        let Some(url) = import.some_text_of(&server, address_key) else {
-            import.error(&at, format!("the server `{name}` needs `{address_key}`"));
+        let address_at = server.get(address_key).map_or(at, |url| url.at());
+        let Some(host) = import.some_text_of(&server, address_key) else {
+            import.warn(&address_at, format!("the server `{name}` is left out: it has no `{address_key}`"));
             continue;
         };
-        let pathname = import.text_of(&server, "pathname").filter(|_| is_version_3).unwrap_or_default();
-        let mut url = endpoints::variables(&format!("{url}{pathname}"), &server);
         let protocol = import.text_of(&server, "protocol").unwrap_or_default().to_ascii_lowercase();
         if !matches!(&*protocol, "" | "ws" | "wss" | "http" | "https") {
-            import.warn(
-                &at,
-                format!("the server `{name}` speaks `{protocol}` and is left out; WebSocket is `ws` or `wss`"),
-            );
+            let why = format!("it speaks `{protocol}`; WebSocket is `ws` or `wss`");
+            import.warn(&address_at, format!("the server `{name}` is left out: {why}"));
             continue;
         }
+        let pathname = import.text_of(&server, "pathname").filter(|_| is_version_3).unwrap_or_default();
+        let mut url = endpoints::variables(&format!("{host}{pathname}"), &server);
         if !url.contains("://") {
             url = format!("{}://{url}", if protocol.is_empty() { "ws" } else { &protocol });
         }
-        let url_at = server.get(address_key).map_or(at, |url| url.at());
-        let Some(url) = endpoints::url(import, &url, &url_at) else { continue };
+        let Some(found_address) = address(&url).filter(|found| matches!(found.scheme, "ws" | "wss" | "http" | "https"))
+        else {
+            import.warn(&address_at, format!("the server `{name}` is left out: `{url}` is no address"));
+            continue;
+        };
         if production.is_empty() && sandbox.is_empty() {
-            found.path = address(&url).map_or("/", |url| url.path).to_owned();
+            found.path = found_address.path.to_owned();
         }
         let requirements = requirements(import, root, &server, is_version_3);
         if found.requirements.is_empty() {
             found.requirements = requirements;
         }
-        if &**name == "sandbox" { &mut sandbox } else { &mut production }.push(url);
+        if &**name == "sandbox" { &mut sandbox } else { &mut production }.push(url.into());
     }
     let cluster = |urls: Vec<Arc<str>>| {
         (!urls.is_empty()).then(|| Arc::new(Cluster { urls, at: list.at(), ..Cluster::default() }))

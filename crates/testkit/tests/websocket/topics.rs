@@ -196,8 +196,10 @@ fn tls_on_either_side() {
 fn what_means_nothing_is_told_with_its_place() {
     let backend = EchoBackend::start();
     let more = "  enableSchemaValidation: true\n  apiPolicies:\n    request:\n    - { policyName: addHeader }\n";
-    let definition =
-        TOPICS.replace("x-auth-type: None\n  /noMapping", "x-wso2-colour: red\n  /empty: {}\n  /noMapping");
+    let servers =
+        "servers:\n  queue: { url: 'q:1', protocol: mqtt }\n  odd: { url: 'ws://a b' }\n  none: { protocol: ws }\n";
+    let topics = TOPICS.replace("x-auth-type: None\n  /noMapping", "x-wso2-colour: red\n  /empty: {}\n  /noMapping");
+    let definition = topics + servers;
     let (gateway, faulty) = TestGateway::try_start(Setup::project(&[
         ("api.yaml", &api_yaml("/chats", &backend.url(), more)),
         ("Definitions/asyncapi.yaml", &definition),
@@ -208,6 +210,9 @@ fn what_means_nothing_is_told_with_its_place() {
         "project/api.yaml:15:7: warning: the policies of the API have no effect: a WebSocket API carries frames",
         "project/api.yaml:4:3: warning: `enableSchemaValidation` has no effect",
         "project/Definitions/asyncapi.yaml:7:5: warning: unknown extension `x-wso2-colour` is ignored",
+        "asyncapi.yaml:17:17: warning: the server `queue` is left out: it speaks `mqtt`",
+        "asyncapi.yaml:18:15: warning: the server `odd` is left out: `ws://a b` is no address",
+        "asyncapi.yaml:19:3: warning: the server `none` is left out: it has no `url`",
         "project/Definitions/asyncapi.yaml:8:3: warning: the channel `/empty` is left out: it has neither",
     ] {
         assert!(told.contains(wanted), "{wanted}\n{told}");

@@ -1,15 +1,19 @@
 //! A listener and a sender joined by a service that asks for WebSocket: what the gateway's own tests cannot set.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use penstock_engine::ports::{LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
 use penstock_message::{Message, Method};
-use penstock_transports::http::{HttpSender, HttpTimeouts, ListenerConfig, PerCore, SenderConfig};
+use penstock_transports::http::{
+    AccessEntry, AccessLog, HttpListener, HttpSender, HttpTimeouts, ListenerConfig, PerCore, SenderConfig,
+    ShutdownTrigger, shutdown,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::common::{Server, options, run, serve_on};
+use crate::common::{options, run};
 
 /// Sends every request on, asking for WebSocket when it is told to.
 struct Proxy {
@@ -32,11 +36,28 @@ impl Service for Proxy {
     }
 }
 
+/// Keeps status, bytes and whether it is complete.
+#[derive(Default)]
+struct Entries(RefCell<Vec<(u16, Option<u64>, bool)>>);
+
+impl AccessLog for Entries {
+    fn record(&self, entry: &AccessEntry<'_>) {
+        self.0.borrow_mut().push((entry.status, entry.body_bytes, entry.complete));
+    }
+}
+
+/// What there is besides the two sockets.
+struct Served {
+    core: Rc<PerCore>,
+    entries: Rc<Entries>,
+    _trigger: ShutdownTrigger,
+}
+
 const HANDSHAKE: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 const AGREED: &[u8] = b"HTTP/1.1 101 Ok\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nDate: then\r\n\r\n";
 
 /// A proxy before a backend that is the other end of the socket.
-async fn joined(websocket: bool) -> (Server, TcpStream, TcpListener) {
+async fn joined(websocket: bool) -> (Served, TcpStream, TcpListener) {
     let backend = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let core = PerCore::start();
     let sender = HttpSender::new(&core, SenderConfig::default());
@@ -44,10 +65,14 @@ async fn joined(websocket: bool) -> (Server, TcpStream, TcpListener) {
     let short = Duration::from_millis(100);
     let timeouts = HttpTimeouts { websocket_idle: short, linger: short, ..HttpTimeouts::default() };
     let config = ListenerConfig { timeouts, ..ListenerConfig::default() };
-    let server = serve_on(core, Rc::new(Proxy { sender, url, websocket }), config);
-    let mut client = TcpStream::connect(server.address).await.unwrap();
+    let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
+    let mut client = TcpStream::connect(listener.local_addr()).await.unwrap();
+    let entries = Rc::<Entries>::default();
+    let (trigger, word) = shutdown();
+    let service = Rc::new(Proxy { sender, url, websocket });
+    tokio::task::spawn_local(listener.serve(core.clone(), service, Some(entries.clone()), word));
     client.write_all(HANDSHAKE).await.unwrap();
-    (server, client, backend)
+    (Served { core, entries, _trigger: trigger }, client, backend)
 }
 
 async fn head(socket: &mut TcpStream) -> String {
@@ -82,6 +107,8 @@ fn a_connection_on_which_nothing_arrives_is_closed_on_both_sides() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         assert_eq!(server.core.counters.websockets.get(), 0);
+        // One line when it is over, with what went to the client.
+        assert_eq!(*server.entries.0.borrow(), [(101, Some(4), false)]);
     });
 }
 

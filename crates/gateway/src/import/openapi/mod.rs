@@ -22,6 +22,7 @@ pub(super) use paths::METHODS;
 pub(super) use reference::resolve;
 
 /// What a definition says, before it is known whether a descriptor says otherwise.
+#[derive(Default)]
 pub(super) struct OpenApi {
     /// The API as far as the definition describes it; its endpoints are those of extensions.
     pub api: Api,
@@ -49,6 +50,34 @@ pub(super) enum Examples {
 /// Reads a definition.
 pub(super) fn read(import: &mut Import<'_>, root: Item<'_>, kind: Definition, examples: Examples) -> OpenApi {
     extensions::check(import, &root, Level::Api);
+    let mut found = root_of(import, &root);
+    let (server, mut fallback_base) = match kind {
+        Definition::Swagger => (endpoints::host(import, &root), "/".into()),
+        _ => endpoints::servers(import, &root),
+    };
+    let is_fallback_needed = found.base_path.is_none();
+    if is_fallback_needed && &*fallback_base != "/" {
+        fallback_base = import.base_path(&fallback_base, &root.at()).unwrap_or(fallback_base);
+    }
+    if kind == Definition::Swagger
+        && is_fallback_needed
+        && let Some(item) = root.get("basePath")
+        && let Some(text) = import.text(&item, "basePath")
+    {
+        fallback_base = import.base_path(&text, &item.at()).unwrap_or_else(|| "/".into());
+    }
+    let is_mock = import.flag_of(&root, "x-wso2-is-mock-api").unwrap_or(false);
+    let examples = if is_mock { Examples::Read } else { examples };
+    if is_mock {
+        found.api.implementation = Implementation::Mock;
+    }
+    found.http2 = import.flag_of(&root, "x-wso2-http2-backend-enabled").unwrap_or(false);
+    found.api.operations = paths::read(import, root, kind, examples, found.api.tier.is_some());
+    OpenApi { server: server.map(Arc::new), fallback_base, ..found }
+}
+
+/// What the root of every definition says, of AsyncAPI too.
+pub(super) fn root_of(import: &mut Import<'_>, root: &Item<'_>) -> OpenApi {
     let mut api = Api { at: root.at(), ..Api::default() };
     match root.get("info") {
         Some(info) => {
@@ -61,40 +90,18 @@ pub(super) fn read(import: &mut Import<'_>, root: Item<'_>, kind: Definition, ex
         let text = import.text(&item, "x-wso2-basePath")?;
         import.base_path(&text.replace("{version}", &api.version), &item.at())
     });
-    api.endpoints = endpoints::read(import, &root, &root);
-    let (server, mut fallback_base) = match kind {
-        Definition::Swagger => (endpoints::host(import, &root), "/".into()),
-        _ => endpoints::servers(import, &root),
-    };
-    if base_path.is_none() && &*fallback_base != "/" {
-        fallback_base = import.base_path(&fallback_base, &root.at()).unwrap_or(fallback_base);
-    }
-    if kind == Definition::Swagger
-        && base_path.is_none()
-        && let Some(item) = root.get("basePath")
-        && let Some(text) = import.text(&item, "basePath")
-    {
-        fallback_base = import.base_path(&text, &item.at()).unwrap_or_else(|| "/".into());
-    }
-    root_extensions(import, &root, &mut api);
-    let is_mock = import.flag_of(&root, "x-wso2-is-mock-api").unwrap_or(false);
-    let examples = if is_mock { Examples::Read } else { examples };
-    if is_mock {
-        api.implementation = Implementation::Mock;
-    }
+    api.endpoints = endpoints::read(import, root, root);
+    root_extensions(import, root, &mut api);
+    security::read_api(import, root, &mut api);
     let labels = match root.get("x-wso2-label") {
         Some(item) => import.texts(&item, "x-wso2-label").into_iter().map(|label| (label, item.at())).collect(),
         None => Vec::new(),
     };
-    let http2 = import.flag_of(&root, "x-wso2-http2-backend-enabled").unwrap_or(false);
-    security::read_api(import, &root, &mut api);
-    api.operations = paths::read(import, root, kind, examples, api.tier.is_some());
-    let server = server.map(Arc::new);
-    OpenApi { api, base_path, fallback_base, server, sandbox_server: None, http2, labels }
+    OpenApi { api, base_path, labels, ..OpenApi::default() }
 }
 
 /// Extensions of the root that are one value each.
-pub(super) fn root_extensions(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
+fn root_extensions(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) {
     api.cors = root.get("x-wso2-cors").and_then(|item| import.cors(&item));
     api.authorization_header = import.some_text_of(root, "x-wso2-auth-header");
     api.api_key_header = import.some_text_of(root, "x-wso2-api-key-header");
