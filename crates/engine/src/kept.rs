@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const STORE_BYTES_MAX: usize = 64 << 20;
 
 /// Shards of a store that may be large. A core holds a lock for some fifty nanoseconds, so that many cores rarely meet.
-const SHARDS: usize = 16;
+const SHARDS: usize = 8;
 
 /// A number of entries below this is meant exactly, so it is not divided among shards.
 const EXACT_ENTRIES: usize = 1024;
@@ -120,6 +120,10 @@ impl<V: Measured> Store<V> {
         let bytes = value.bytes() + ENTRY_OVERHEAD_BYTES;
         let mut shard = self.shard(&key);
         shard.remove(&key);
+        if bytes > self.bytes_max {
+            // It would push out all others, and then itself.
+            return;
+        }
         let number = shard.next;
         shard.next += 1;
         shard.bytes += bytes;
@@ -231,10 +235,10 @@ mod tests {
         let now = Instant::now();
         (0..100).for_each(|number| store.put(key(number), 1000, MINUTE, now));
         assert_eq!(left(&store, now), [94, 95, 96, 97, 98, 99]);
-        // What is larger than all room leaves nothing behind.
-        store.put(key(1), 20_000, MINUTE, now);
-        assert_eq!(left(&store, now), [0; 0]);
-        assert_eq!(store.shard(&key(1)).bytes, 0);
+        // What is larger than all room pushes nothing out but what was kept under its key.
+        store.put(key(99), 20_000, MINUTE, now);
+        assert_eq!(left(&store, now), [94, 95, 96, 97, 98]);
+        assert_eq!(store.shard(&key(1)).bytes, 5 * (1000 + ENTRY_OVERHEAD_BYTES));
     }
 
     #[test]

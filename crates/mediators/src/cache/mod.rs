@@ -29,7 +29,7 @@ const TIMEOUT_SECONDS: u64 = 5000;
 const CACHE_PROPERTY: &str = "CachableResponse";
 const HASH_PROPERTY: &str = "requestHash";
 
-/// Larger answers are files; they stream.
+/// Larger answers are files; they stream. Two of them fill a shard of the store.
 const ENTRY_BYTES_MAX: usize = 4 << 20;
 
 /// A kept answer. It holds nothing of the buffers it was read into.

@@ -14,7 +14,7 @@ use super::statement::may_write;
 const IDLE_MAX: Duration = Duration::from_secs(300);
 
 /// How long a message waits for its turn to write to a database that takes one writer at a time.
-pub(super) const TURN_WAIT: Duration = Duration::from_secs(5);
+const TURN_WAIT: Duration = Duration::from_secs(5);
 
 /// Whoever holds its one permit may write to a database that takes one writer at a time.
 pub(super) type Turn = Arc<Semaphore>;
@@ -103,7 +103,7 @@ async fn next_turn(turn: &Turn) -> Result<OwnedSemaphorePermit, DatabaseError> {
         Ok(Ok(permit)) => Ok(permit),
         _ => {
             let text = format!(
-                "another message has been writing to the SQLite database for {} s, which takes one writer at a time",
+                "the turn to write to the SQLite database, which takes one writer at a time, did not come within {} s",
                 TURN_WAIT.as_secs()
             );
             Err(DatabaseError::new(DatabaseErrorKind::Busy, text))

@@ -25,7 +25,7 @@ use crate::{CallContext, Gateway, GatewayState};
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "response-cache", request: Some(find), response: Some(keep) };
 
-/// Larger answers are files; they stream. Four of them fill a shard of the store.
+/// Larger answers are files; they stream. Eight of them fill a shard of the store.
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 
 /// Kept answers of all APIs.
