@@ -165,20 +165,17 @@ impl Xslt {
         }
     }
 
-    /// What is transformed: the payload, or the first node that `source` selects.
-    fn subject(&self, exchange: &mut Exchange) -> Result<(Arc<Document>, NodeId), Fault> {
+    /// What is transformed: the payload, if there is one, or the first node that `source` selects.
+    fn subject(&self, exchange: &mut Exchange) -> Result<Option<(Arc<Document>, NodeId)>, Fault> {
         if let Some(source) = &self.source {
             let (document, nodes) = source.nodes(exchange)?;
             return match nodes.first() {
-                Some(node) => Ok((document, *node)),
+                Some(node) => Ok(Some((document, *node))),
                 None => Err(Fault::new(format!("the source `{}` selects nothing", source.text))),
             };
         }
         let envelope = exchange.xml()?;
-        match envelope.payload() {
-            Some(payload) => Ok((envelope.document.clone(), payload)),
-            None => Err(Fault::new("there is no payload to transform")),
-        }
+        Ok(envelope.payload().map(|payload| (envelope.document.clone(), payload)))
     }
 
     /// Puts the result where it belongs.
@@ -206,10 +203,19 @@ impl Xslt {
         }
         let envelope = exchange.xml()?;
         let (document, root) = payload::parse(result)?;
-        if subject == envelope.envelope || envelope.payload() == Some(subject) {
+        if [Document::ROOT, envelope.envelope].contains(&subject) || envelope.payload() == Some(subject) {
             return payload::replace_by_nodes(exchange, &[Content::Node(document, root)]);
         }
-        let changes = [(subject, Change::Replace(vec![Content::Node(document, root)]))].into_iter().collect();
+        let inside = || document.children(root).map(|child| Content::Node(document.clone(), child)).collect::<Vec<_>>();
+        let changes = if subject == envelope.body {
+            // The envelope keeps its own; what the result holds comes into it.
+            return payload::replace_by_nodes(exchange, &inside());
+        } else if envelope.header == Some(subject) {
+            let old = envelope.document.children(subject).map(|child| (child, Change::Replace(Vec::new())));
+            old.chain([(subject, Change::Append(inside()))]).collect()
+        } else {
+            [(subject, Change::Replace(vec![Content::Node(document, root)]))].into_iter().collect()
+        };
         let changed = tree::envelope_of(tree::edit(&envelope.document, &changes), envelope.soap)
             .ok_or_else(|| Fault::new("the result does not leave an envelope"))?;
         exchange.message.body.set(penstock_message::Form::Xml(Arc::new(changed)));
@@ -226,7 +232,10 @@ impl Mediator for Xslt {
                 parameters.push((name, text));
             }
         }
-        let (document, subject) = self.subject(exchange)?;
+        let Some((document, subject)) = self.subject(exchange)? else {
+            exchange.log(Level::Warn, "XSLTMediator", "There is no payload to transform; the message stays as it is");
+            return Ok(Flow::Next);
+        };
         let messages = std::cell::RefCell::new(Vec::new());
         let program = exchange.program().clone();
         let resolver = Keyed { resources: &program.resources, locations: &self.locations };

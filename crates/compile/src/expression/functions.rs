@@ -72,15 +72,35 @@ fn get_property(exchange: &mut Exchange, scope: &str, name: &str, format: Option
     exchange.property(Scope::parse(scope)?, name)
 }
 
-/// Percent-encoding as Java's `URLEncoder` does it, with `%20` for a space.
+/// Percent-encoding of an address' path and query, as the original does it: what has a meaning there stays.
 fn url_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut kept: &[u8] = b"-_.!~*'():@&=$,;/";
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._*".contains(&byte) {
+        if byte == b'?' {
+            kept = b"-_.!~*'():@&=$,;/+?";
+        }
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
             out.push(char::from(byte));
         } else {
             out.push_str(&format!("%{byte:02X}"));
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn addresses_keep_what_has_a_meaning_in_them() {
+        for (text, encoded) in [
+            ("wso2 lanka", "wso2%20lanka"),
+            ("/a b/c:d@e;f=1,2", "/a%20b/c:d@e;f=1,2"),
+            ("a+b%20", "a%2Bb%2520"),
+            ("/x?q=a+b&c=d e#f", "/x?q=a+b&c=d%20e%23f"),
+            ("å\"<", "%C3%A5%22%3C"),
+        ] {
+            assert_eq!(super::url_encode(text), encoded);
+        }
+    }
 }
