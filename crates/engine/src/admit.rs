@@ -7,7 +7,7 @@ use penstock_message::{Message, Method, Value};
 use crate::core::{Core, Loaded};
 use crate::ports::Request;
 use crate::route::{Asked, Dispatch, Entry, ResourceMatch, Unserved};
-use crate::{Exchange, Fault, SequenceId, incoming, run};
+use crate::{Exchange, Fault, SequenceId, fallback, incoming, run};
 
 /// Sequences of these names answer what no resource takes.
 const RESOURCE_MISMATCH: &str = "_resource_mismatch_handler_";
@@ -46,7 +46,9 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
     match program.routes.dispatch(path, || message.headers.get("Host"), line.secure) {
         Dispatch::Proxy(proxy) => {
             if !(if line.secure { proxy.https } else { proxy.http }) {
-                return Admission::Answer(Box::new(incoming::empty(404)));
+                let text = format!("The service cannot be found for the endpoint reference (EPR) {path}");
+                let mut exchange = make(message, Entry::Main);
+                return Admission::Answer(Box::new(fallback::answer(&mut exchange, &Fault::new(text))));
             }
             if line.method == Method::Get
                 && let Some(answer) = crate::describe::proxy(core, &proxy, query)
@@ -101,7 +103,7 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
         }
         Dispatch::Main => match program.main {
             None => {
-                make(message, Entry::Main).log_simple();
+                make(message, Entry::Main).log_simple("");
                 Admission::Answer(Box::new(incoming::empty(404)))
             }
             Some(main) => begin(make(message, Entry::Main), Some(main).into_iter()),

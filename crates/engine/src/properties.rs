@@ -329,13 +329,23 @@ impl Exchange {
     }
 
     /// The line the original's own `main` sequence writes of a request that nothing serves.
-    pub(crate) fn log_simple(&mut self) {
+    pub(crate) fn log_simple(&mut self, more: &str) {
         if self.core.log.enabled(Level::Info) {
             let (to, id, correlation) =
                 (self.client.line.target().to_owned(), self.message_id(), self.correlation_id());
-            let text = format!("To: {to}, MessageID: {id}, correlation_id: {correlation}, Direction: request");
+            let text = format!("To: {to}, MessageID: {id}, correlation_id: {correlation}, Direction: request{more}");
             self.log(Level::Info, "LogMediator", &text);
         }
+    }
+
+    /// What the original's own `fault` sequence logs, for a fault that no sequence handles.
+    pub(crate) fn log_unhandled(&mut self) {
+        let property = |name: &str| self.message.properties.get(name).map(|value| value.to_text().into_owned());
+        let (code, message) = (property("ERROR_CODE"), property("ERROR_MESSAGE"));
+        let (code, message) = (code.unwrap_or_default(), message.unwrap_or_default());
+        self.log_simple(&format!(
+            ", MESSAGE = Executing default 'fault' sequence, ERROR_CODE = {code}, ERROR_MESSAGE = {message}"
+        ));
     }
 
     /// Writes a log line about this exchange.

@@ -103,6 +103,10 @@ async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (B
     }
     let fault = match end {
         End::Failed(fault) => {
+            if exchange.loaded.program.fault.is_none() && !matches!(exchange.entry, Entry::Operation(_)) {
+                run::set_error_properties(&mut exchange, &fault);
+                exchange.log_unhandled();
+            }
             let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
             let text = format!("{fault}{at}; no fault sequence handled it");
             exchange.log(Level::Error, "FaultHandler", &text);

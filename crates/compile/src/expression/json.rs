@@ -78,11 +78,17 @@ impl JsonExpression {
         {
             return Ok(Some(text));
         }
-        Ok(root.map(|root| self.path.text(&root).into_owned()))
+        Ok(match root {
+            None if self.property.is_none() => Some(String::new()),
+            root => root.map(|root| self.path.text(&root).into_owned()),
+        })
     }
 
     fn root(&self, exchange: &mut Exchange) -> Result<Option<Arc<Json>>, Fault> {
-        let Some((scope, name)) = &self.property else { return exchange.json().map(Some) };
+        let Some((scope, name)) = &self.property else {
+            // Nothing is found in a body that is not there.
+            return if exchange.message.body.is_empty() { Ok(None) } else { exchange.json().map(Some) };
+        };
         Ok(match exchange.property(*scope, name) {
             None => None,
             Some(Value::Json(json)) => Some(json),

@@ -73,7 +73,8 @@ pub(super) fn is_artifact(root: &str, bytes: &[u8]) -> bool {
 pub(super) fn is_api(bytes: &[u8]) -> bool {
     let mut found = false;
     top_members(bytes, &mut |name, value| {
-        found |= matches!(name, "openapi" | "swagger" | "asyncapi") || (name == "type" && matches!(value, "api" | "mcp_server"));
+        found |= matches!(name, "openapi" | "swagger" | "asyncapi")
+            || (name == "type" && matches!(value, "api" | "mcp_server"));
     });
     found
 }
