@@ -28,6 +28,8 @@ pub struct GatewayConfig {
     pub cors: Cors,
     /// Hosts by the name of a deployment environment.
     pub vhosts: Vec<(String, String)>,
+    /// Which environment this gateway is, for projects that have parameters for several.
+    pub environment: String,
     /// The host of APIs that name no environment; requests for any host reach them when it is empty.
     pub default_vhost: String,
     /// For a backend's whole answer, when its API says nothing; also the most an API may say.
@@ -93,6 +95,7 @@ impl Default for GatewayConfig {
             compat: false,
             cors: crate::policy::usual_cors(),
             vhosts: Vec::new(),
+            environment: String::new(),
             default_vhost: String::new(),
             route_timeout: Duration::from_secs(60),
             security: SecurityConfig::default(),

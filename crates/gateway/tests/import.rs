@@ -10,7 +10,13 @@ use penstock_gateway::{GatewayConfig, Import, Project, ProjectFile};
 
 /// The API of some files, and everything that was said.
 fn import(files: &[(&str, &str)]) -> (Option<Arc<Api>>, Vec<String>) {
-    let config = GatewayConfig { vhosts: vec![("Europe".into(), "eu.example.com".into())], ..GatewayConfig::default() };
+    import_into("", files)
+}
+
+/// The same for a gateway that is one of several environments.
+fn import_into(environment: &str, files: &[(&str, &str)]) -> (Option<Arc<Api>>, Vec<String>) {
+    let vhosts = vec![("Europe".into(), "eu.example.com".into())];
+    let config = GatewayConfig { vhosts, environment: environment.into(), ..GatewayConfig::default() };
     let variables = HashMap::from([("BACKEND".to_owned(), "backend:9000".to_owned())]);
     let mut import = Import::new(&config, &variables);
     let files = files.iter().map(|(path, text)| ProjectFile {
@@ -359,4 +365,115 @@ fn descriptors_with_mistakes() {
         let (_, notes) = import(&[("api.yaml", text)]);
         assert_eq!(notes.first().map(String::as_str), Some(expected), "{text}");
     }
+}
+
+const PARAMETERS: &str = "environments:
+  - name: dev
+    configs:
+      endpoints:
+        production: {url: 'http://${BACKEND}/dev', config: {actionDuration: 3000}}
+      security:
+        production: {enabled: false}
+      policies: [Bronze]
+      deploymentEnvironments:
+        - {deploymentEnvironment: Europe}
+  - name: balanced
+    configs:
+      endpointRoutingPolicy: load_balanced
+      loadBalanceEndpoints:
+        production: [{url: 'http://one/b'}, {url: 'http://two/b'}]
+        sandbox: [{url: 'http://three/b'}]
+      mutualSslCerts: [{tierName: Gold, alias: a, path: a.crt}]
+  - name: failing-over
+    configs:
+      failoverEndpoints:
+        production: {url: 'http://one/f'}
+        productionFailovers: [{url: 'http://two/f'}]
+      security:
+        production: {enabled: true, type: digest, username: d, password: p}
+  - name: unset
+    configs:
+      endpoints: {production: {url: 'http://${NOT_SET}/'}}
+      endpoint: {}
+";
+
+/// Addresses, kind and proof of an API's production, and its hosts.
+fn described(api: &Api) -> String {
+    let one = |cluster: &Option<Arc<penstock_catalog::Cluster>>| match cluster {
+        None => "nothing".to_owned(),
+        Some(cluster) => format!("{:?} {} {:?}", cluster.kind, cluster.urls.join("+"), cluster.security),
+    };
+    let Api { endpoints, vhosts, .. } = api;
+    format!("{} | {} | {}", one(&endpoints.production), one(&endpoints.sandbox), vhosts.join("+"))
+}
+
+#[test]
+fn parameters_of_the_environment_replace_what_the_project_says() {
+    let check = |environment: &str, path: &str, parameters: &str, expected: &str, said: &[&str]| {
+        let definition = "openapi: 3.0.1\ninfo: {title: B, version: 1}\nx-wso2-production-endpoints: {urls: [http://d]}\n\
+                          paths: {/x: {get: {}}}\n";
+        let descriptor = DESCRIPTOR.split("  operations:").next().unwrap();
+        let files = [("api.yaml", descriptor), ("Definitions/swagger.yaml", definition), (path, parameters)];
+        let (api, notes) = import_into(environment, &files);
+        let notes: Vec<&String> = notes.iter().filter(|note| note.starts_with(path)).collect();
+        assert_eq!(notes, said, "{environment}");
+        assert_eq!(described(&api.unwrap()), expected, "{environment}");
+    };
+    let before = "LoadBalance http://d None | nothing | ";
+    check(
+        "dev",
+        "api_params.yaml",
+        PARAMETERS,
+        "LoadBalance http://backend:9000/dev None | nothing | eu.example.com",
+        &[],
+    );
+    check(
+        "balanced",
+        "params.yaml",
+        PARAMETERS,
+        "LoadBalance http://one/b+http://two/b None | LoadBalance http://three/b None | ",
+        &[
+            "params.yaml:17:7: warning: `mutualSslCerts` has no effect: certificates are read from `Client-certificates`",
+        ],
+    );
+    check(
+        "failing-over",
+        "api_params.yaml",
+        PARAMETERS,
+        "Failover http://one/f+http://two/f Some(Digest(d:***)) | nothing | ",
+        &[],
+    );
+    check(
+        "unset",
+        "api_params.yaml",
+        PARAMETERS,
+        "LoadBalance http://${NOT_SET}/ None | nothing | ",
+        &[
+            "api_params.yaml:27:37: warning: `${NOT_SET}` stays as it is: the environment variable `NOT_SET` is not set",
+            "api_params.yaml:28:7: warning: unknown key `endpoint` is ignored, did you mean `endpoints`?",
+        ],
+    );
+    let names = "no effect: there are parameters for `dev`, `balanced`, `failing-over`, `unset`";
+    check(
+        "",
+        "api_params.yaml",
+        PARAMETERS,
+        before,
+        &[&format!("api_params.yaml:2:3: warning: {names}; `gateway.environment` says which are meant")],
+    );
+    check(
+        "dve",
+        "api_params.yaml",
+        PARAMETERS,
+        before,
+        &[&format!("api_params.yaml:2:3: warning: {names}, and not for `dve`, did you mean `dev`?")],
+    );
+    // What `apictl` sends along is one environment's, whatever the gateway is called.
+    check(
+        "",
+        "Deployment/intermediate_params.yaml",
+        "endpoints: {production: {url: http://sent}}\n",
+        "LoadBalance http://sent None | nothing | ",
+        &[],
+    );
 }

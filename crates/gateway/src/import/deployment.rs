@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_catalog::{Api, At};
 
-use super::document::parse;
+use super::document::{Item, parse};
 use super::{Import, Project};
 
 impl Import<'_> {
@@ -22,6 +22,11 @@ impl Import<'_> {
         let Some(list) = root.get("data").filter(|data| data.is_list()) else {
             return self.default_vhost(api);
         };
+        self.hosts(&list, api);
+    }
+
+    /// The hosts of a list of environments.
+    pub(super) fn hosts(&mut self, list: &Item<'_>, api: &mut Api) {
         let mut everywhere = false;
         for item in list.items() {
             if let Some(host) = self.some_text_of(&item, "deploymentVhost") {

@@ -16,6 +16,7 @@ mod graphql;
 mod mcp;
 mod openapi;
 mod operation_policies;
+mod params;
 mod project;
 mod shared;
 mod sniff;

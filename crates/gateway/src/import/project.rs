@@ -242,6 +242,7 @@ impl Import<'_> {
         self.policies_of(project, &mut api);
         self.certificates(project, &mut api);
         self.deployments(project, &mut api);
+        self.parameters(project, &mut api);
         if is_hub {
             websub::finish(self, project, &mut api);
         }

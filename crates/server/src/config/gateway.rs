@@ -117,6 +117,14 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.environment",
+        kind: TEXT,
+        set: |settings, value| {
+            of(settings).environment = value.text().to_owned();
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.default_vhost",
         kind: TEXT,
         set: |settings, value| {

@@ -13,11 +13,11 @@ const DESCRIPTORS: [&str; 6] =
     ["api.yaml", "api.yml", "api.json", "mcp_server.yaml", "mcp_server.yml", "mcp_server.json"];
 
 /// Files beside it that are read whatever their ending is.
-const BESIDE: [&str; 2] = ["deployment_environments", "backends"];
+const BESIDE: [&str; 4] = ["deployment_environments", "backends", "api_params", "params"];
 
 /// Folders of a project that a gateway reads; documents, pictures and the rest are for portals.
-const FOLDERS: [&str; 5] =
-    ["Definitions", "Meta-information", "Policies", "Client-certificates", "Endpoint-certificates"];
+const FOLDERS: [&str; 6] =
+    ["Definitions", "Meta-information", "Policies", "Client-certificates", "Endpoint-certificates", "Deployment"];
 
 /// Folders inside those folders: `Endpoint-certificates/interceptors` is the deepest there is.
 const DEPTH_MAX: usize = 4;

@@ -1,0 +1,172 @@
+//! `api_params.yaml`: what differs between the environments a project is deployed to.
+//!
+//! `apictl` sends the part of one environment along (`Deployment/intermediate_params.yaml`), and the import of API
+//! Manager applies it. Here the file may also lie in the project as people write it; `gateway.environment` says which
+//! of its environments is meant. What it says of backends, their security and hosts replaces what the descriptor and
+//! the definition say.
+
+use std::sync::Arc;
+
+use penstock_catalog::{Api, Cluster, EndpointSecurity};
+
+use super::descriptor::endpoint_config;
+use super::document::{Document, Entry, Item, Node, Scalar, Value, parse};
+use super::{Import, Project, endpoint_security, hint, substitute};
+
+/// Where the parameters may stand, the first of them that is there.
+const FILES: [&str; 7] = [
+    "Deployment/intermediate_params.yaml",
+    "Deployment/params.yaml",
+    "api_params.yaml",
+    "api_params.yml",
+    "api_params.json",
+    "params.yaml",
+    "params.yml",
+];
+
+/// What is for portals and publishers, or for those who import.
+const FOR_OTHERS: [&str; 5] =
+    ["additionalProperties", "endpointType", "gatewayEnvironments", "dependentAPIs", "deploy"];
+
+const READ: [&str; 7] = [
+    "endpoints",
+    "loadBalanceEndpoints",
+    "failoverEndpoints",
+    "endpointRoutingPolicy",
+    "security",
+    "policies",
+    "deploymentEnvironments",
+];
+
+impl Import<'_> {
+    /// Applies the parameters of the environment that this gateway is, when the project has any.
+    pub(super) fn parameters(&mut self, project: &Project, api: &mut Api) {
+        let Some(file) = FILES.iter().find_map(|path| project.file(path)) else { return };
+        let mut document = match parse(&file.file, &file.bytes) {
+            Ok(document) => document,
+            Err((at, message)) => return self.error(&at, message),
+        };
+        // Values of other environments may not be set here.
+        let Some(mut configs) = self.configs_of(&document.item()).cloned() else { return };
+        substitute::apply(self, &file.file, &mut configs);
+        document.root = configs;
+        let configs = document.item();
+        for (key, at, value) in configs.entries().filter(|(_, _, value)| !value.is_null()) {
+            if matches!(&**key, "certs" | "mutualSslCerts") {
+                if value.items().next().is_some() {
+                    let folder = if &**key == "certs" { "Endpoint-certificates" } else { "Client-certificates" };
+                    self.warn(&at, format!("`{key}` has no effect: certificates are read from `{folder}`"));
+                }
+            } else if !READ.iter().chain(&FOR_OTHERS).any(|known| **known == **key) {
+                self.warn(&at, format!("unknown key `{key}` is ignored{}", hint(key, READ.into_iter())));
+            }
+        }
+        self.apply(&configs, api);
+    }
+
+    /// The part of the environment that is meant.
+    fn configs_of<'d>(&mut self, root: &Item<'d>) -> Option<&'d Node> {
+        let Some(environments) = root.get("environments") else { return Some(root.node()) };
+        let wanted = &self.config.environment;
+        let mut names = Vec::new();
+        for environment in environments.items() {
+            let Some(name) = self.some_text_of(&environment, "name") else { continue };
+            if *name == **wanted {
+                return environment.get("configs").map(|configs| configs.node());
+            }
+            names.push(name);
+        }
+        let known = names.join("`, `");
+        let message = match wanted.is_empty() {
+            true => {
+                format!("no effect: there are parameters for `{known}`; `gateway.environment` says which are meant")
+            }
+            false => {
+                let meant = hint(wanted, names.iter().map(|name| &**name));
+                format!("no effect: there are parameters for `{known}`, and not for `{wanted}`{meant}")
+            }
+        };
+        self.warn(&environments.at(), message);
+        None
+    }
+
+    fn apply(&mut self, configs: &Item<'_>, api: &mut Api) {
+        if let Some(config) = endpoint_config_of(configs) {
+            let mut described = Api::default();
+            endpoint_config::read(self, &config.item(), &mut described);
+            // What a descriptor says of security holds for the new addresses too, unless the parameters say another.
+            let before =
+                [&api.endpoints.production, &api.endpoints.sandbox].map(|cluster| security_of(cluster.as_ref()));
+            let [production, sandbox] = before;
+            api.endpoints.production = with_security(described.endpoints.production, production);
+            api.endpoints.sandbox = with_security(described.endpoints.sandbox, sandbox);
+        }
+        if let Some(security) = configs.get("security") {
+            for (key, cluster) in
+                [("production", &mut api.endpoints.production), ("sandbox", &mut api.endpoints.sandbox)]
+            {
+                if let Some(one) = security.get(key) {
+                    let proof = endpoint_security::read(self, &one);
+                    if let Some(cluster) = cluster {
+                        Arc::make_mut(cluster).security = proof;
+                    }
+                }
+            }
+        }
+        let plans = self.texts_of(configs, "policies");
+        if !plans.is_empty() {
+            api.subscription_plans = plans;
+        }
+        if let Some(list) = configs.get("deploymentEnvironments").filter(|list| list.items().next().is_some()) {
+            api.vhosts.clear();
+            self.hosts(&list, api);
+        }
+    }
+}
+
+fn security_of(cluster: Option<&Arc<Cluster>>) -> Option<EndpointSecurity> {
+    cluster.and_then(|cluster| cluster.security.clone())
+}
+
+fn with_security(cluster: Option<Arc<Cluster>>, security: Option<EndpointSecurity>) -> Option<Arc<Cluster>> {
+    cluster.map(|mut cluster| {
+        Arc::make_mut(&mut cluster).security = security;
+        cluster
+    })
+}
+
+/// The addresses of the parameters as a descriptor would write them; every value keeps its place.
+fn endpoint_config_of(configs: &Item<'_>) -> Option<Document> {
+    // Which of the three holds the addresses, how a descriptor calls it, and which members become which.
+    const SHAPES: [(&str, &str, &[(&str, &str)]); 3] = [
+        (
+            "failoverEndpoints",
+            "failover",
+            &[
+                ("production", "production_endpoints"),
+                ("sandbox", "sandbox_endpoints"),
+                ("productionFailovers", "production_failovers"),
+                ("sandboxFailovers", "sandbox_failovers"),
+            ],
+        ),
+        (
+            "loadBalanceEndpoints",
+            "load_balance",
+            &[("production", "production_endpoints"), ("sandbox", "sandbox_endpoints")],
+        ),
+        ("endpoints", "http", &[("production", "production_endpoints"), ("sandbox", "sandbox_endpoints")]),
+    ];
+    let (given, kind, members) =
+        SHAPES.into_iter().find_map(|(key, kind, members)| Some((configs.get(key)?, kind, members)))?;
+    let Node { line, column, .. } = *given.node();
+    let text = |text: &str| Node { line, column, value: Value::Scalar(Scalar { text: text.into(), quoted: true }) };
+    let mut entries = vec![Entry { key: "endpoint_type".into(), line, column, value: text(kind) }];
+    for (from, to) in members {
+        if let Some(found) = given.get(from) {
+            let value = found.node().clone();
+            entries.push(Entry { key: (*to).into(), line: value.line, column: value.column, value });
+        }
+    }
+    let root = Node { line, column, value: Value::Map(entries) };
+    Some(Document { file: given.at().file, root })
+}
