@@ -120,10 +120,10 @@ fn target(el: &Element<'_>, cx: &mut Compiler<'_>, name: &str, scope: &str) -> O
 impl Header {
     fn set(&self, exchange: &mut Exchange, source: &Source) -> Result<(), Fault> {
         match &self.target {
-            Target::Transport(name) => match source.text(exchange)? {
-                Some(value) => exchange.set_property(Scope::Transport, name, penstock_message::Value::string(value)),
-                None => exchange.remove_property(Scope::Transport, name),
-            },
+            Target::Transport(name) => {
+                let value = source.text(exchange)?.unwrap_or_default();
+                exchange.set_property(Scope::Transport, name, penstock_message::Value::string(value));
+            }
             Target::Address(address) => {
                 let value = source.text(exchange)?.unwrap_or_default();
                 *address.slot(exchange.message.addressing_mut()) = Some(value.into());
