@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Folder, Server};
+use support::{Folder, Server, penstock};
 
 const API: &str = "<api xmlns='http://ws.apache.org/ns/synapse' name='State' context='/state'>\
     <resource methods='POST' url-mapping='/write'><inSequence>\
@@ -42,4 +42,17 @@ fn what_flows_write_is_there_after_the_next_start() {
     let server = Server::start(&folder, &["run", "artifacts"], toml);
     let found = ["conf:a/b", "conf:a/b@owner", "c@x:y"].map(|key| read(&server, key));
     assert_eq!(found, ["two", "anna", "z"], "{}", server.log());
+}
+
+#[test]
+fn the_folder_is_none_that_is_watched() {
+    let folder = Folder::new("registry-watched");
+    folder.write("artifacts/state.xml", API);
+    folder.write(
+        "penstock.toml",
+        "[registry]\nfolder = \"artifacts/registry\"\n[listener]\nhttp_port = 0\nhttps = false\n[admin]\nport = 0",
+    );
+    let ended = penstock(&folder.0, &["run", "artifacts"]);
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("which is watched"), "{}", ended.stderr);
 }

@@ -89,13 +89,14 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     let revoked = security::prepare(&settings, &logs.log)?;
     let ports = Ports::bind(&settings)?;
     let served = ports.served();
+    let watched: &[PathBuf] = if settings.watch { &paths } else { &[] };
     let environment = Arc::new(Environment {
         variables: surroundings.variables.clone(),
         file: surroundings.file.clone(),
         system: std::sync::RwLock::default(),
         users: settings.users.iter().cloned().collect(),
         secrets: settings.secrets.clone(),
-        registry: Arc::new(registry::open(settings.registry_folder.as_deref())?),
+        registry: Arc::new(registry::open(settings.registry_folder.as_deref(), watched)?),
         services_hidden: !settings.list_services,
         host: settings.hostname.clone(),
         http_port: served.http,

@@ -19,13 +19,22 @@ use crate::load;
 const JOBS_MAX: usize = 4096;
 
 /// Opens the registry; without a folder what is written lasts as long as the process.
-pub(super) fn open(folder: Option<&Path>) -> Result<Registry, Failure> {
+pub(super) fn open(folder: Option<&Path>, watched: &[PathBuf]) -> Result<Registry, Failure> {
     let Some(folder) = folder else { return Ok(Registry::default()) };
     let cannot = |cause: io::Error| {
         Failure::environment(format!("the folder `{}` of the registry cannot be used: {cause}", folder.display()))
     };
     fs::create_dir_all(folder).map_err(cannot)?;
     let folder = folder.canonicalize().map_err(cannot)?;
+    let inside = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| folder.starts_with(path));
+    if let Some(path) = watched.iter().find(inside) {
+        return Err(Failure::input(format!(
+            "the folder `{}` of the registry lies in `{}`, which is watched: whatever flows write would be a change of the \
+             configuration",
+            folder.display(),
+            path.display()
+        )));
+    }
     let mut earlier = Vec::new();
     for input in load::registry_folder(&folder).inputs {
         let InputKind::Resource { key, media_type, properties } = input.kind else { continue };
