@@ -245,6 +245,37 @@ fn both_flows_know_the_invocation() {
     assert_eq!(backend.last().header("x-request-id"), Some("abc"));
 }
 
+/// Instructive test 30: a refusal says who decided, and what was decided about a request changes its answer.
+#[test]
+fn a_decision_is_told_and_kept() {
+    let service = Backend::start(|call| {
+        let told = call.json();
+        let blocked = told["requestHeaders"]["x-role"] == "guest";
+        let decision = |decision: &str| json!({ "X-Interceptor-Decision": decision });
+        Answer::json(&match (call.target.as_str(), blocked) {
+            ("/api/v1/handle-request", true) => {
+                json!({ "directRespond": true, "responseCode": 403, "headersToAdd": decision("blocked") })
+            }
+            ("/api/v1/handle-request", false) => json!({ "interceptorContext": { "decision": "queued" } }),
+            _ => json!({
+                "responseCode": 202, "body": XML,
+                "headersToAdd": decision(told["interceptorContext"]["decision"].as_str().unwrap_or("unknown")),
+            }),
+        })
+    });
+    let backend = Backend::echo();
+    let both = (asking(&service, &[RequestHeaders]), asking(&service, &[ResponseBody]));
+    let gateway = TestGateway::start(Setup::of([intercepted(&backend.url(), both.0, both.1)]));
+    for (role, status, decision, body, asked) in
+        [("guest", 403, "blocked", "", 0), ("member", 202, "queued", "<name>Tom</name>", 1)]
+    {
+        let answer = gateway.client().request("POST", "/store/echo/1", &[("x-role", role)], b"x");
+        let seen = (answer.status, answer.header("x-interceptor-decision"), answer.text());
+        assert_eq!(seen, (status, Some(decision), body.to_owned()));
+        assert_eq!(backend.received().len(), asked, "{role}");
+    }
+}
+
 /// Fields of one name are joined, and what was sent as Latin-1 is text.
 #[test]
 fn every_field_is_told() {
