@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use penstock_catalog::Requirement;
 use penstock_engine::{Exchange, Fault};
-use penstock_message::Headers;
+use penstock_message::{Headers, Method};
 
 use crate::mcp::CallState;
 use crate::observe::Trace;
@@ -44,7 +44,7 @@ pub struct CallContext {
     /// Whether the client takes gzip.
     pub(crate) takes_gzip: Cell<bool>,
     /// What its answer is kept under, when it may be.
-    pub(crate) cache_key: Cell<Option<penstock_engine::kept::Key>>,
+    pub(crate) cache_key: Cell<Option<(penstock_engine::kept::Key, Method)>>,
     /// What interceptor services of both flows share.
     pub(crate) interception: RefCell<Interception>,
     /// The request's header fields while policies of the fault flow run.

@@ -93,7 +93,7 @@ impl Mediator for Find {
             exchange.message.replace_by_reply(kept.message(now));
             return Ok(Flow::Loopback);
         }
-        context.cache_key.set(Some(key));
+        context.cache_key.set(Some((key, exchange.message.method.clone())));
         Ok(Flow::Next)
     }
 }
@@ -101,18 +101,19 @@ impl Mediator for Find {
 impl Mediator for Keep {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        let Some(key) = context.cache_key.take() else { return Ok(Flow::Next) };
+        // An answer does not say what it answers.
+        let Some((key, method)) = context.cache_key.take() else { return Ok(Flow::Next) };
         let message = &mut exchange.message;
         let Some(terms) = control::terms(message.status, &message.headers, self.lifetime) else {
             return Ok(Flow::Next);
         };
-        let keeper = Keeper { state: self.state.clone(), key, kept: Kept::new(message, terms) };
+        let keeper = Keeper { state: self.state.clone(), key, kept: Kept::new(message, &method, terms) };
         match message.body.form() {
             // Nobody reads what does not come; all there is of it is its length.
-            _ if message.method == Method::Head && message.headers.contains("content-length") => {
+            _ if method == Method::Head && message.headers.contains("content-length") => {
                 keeper.keep(Vec::new());
             }
-            _ if message.method == Method::Head => {}
+            _ if method == Method::Head => {}
             Form::Empty => keeper.keep(Vec::new()),
             Form::Bytes(bytes) if bytes.len() <= ENTRY_BYTES_MAX => keeper.keep(bytes.to_vec()),
             Form::Stream { .. } => {
@@ -225,9 +226,9 @@ impl Kept {
     }
 
     /// What is kept of an answer, its body excepted.
-    fn new(message: &Message, terms: control::Terms) -> Kept {
+    fn new(message: &Message, method: &Method, terms: control::Terms) -> Kept {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
-        let fields = message.headers.iter().filter(|(name, _)| !control::is_of_one_transfer(name, &message.method));
+        let fields = message.headers.iter().filter(|(name, _)| !control::is_of_one_transfer(name, method));
         Kept {
             fields: fields.map(|(name, value)| (text(name), value.into())).collect(),
             reason: message.reason.clone(),
@@ -263,7 +264,7 @@ mod tests {
     fn an_age_that_a_backend_made_up_is_only_old() {
         let since = Instant::now();
         let terms = control::Terms { age: Duration::MAX, lifetime: Duration::MAX };
-        let kept = Kept { since, ..Kept::new(&Message::default(), terms) };
+        let kept = Kept { since, ..Kept::new(&Message::default(), &Method::Get, terms) };
         assert_eq!(kept.age(since + Duration::from_secs(1)), Duration::MAX);
     }
 }
