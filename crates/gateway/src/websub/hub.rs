@@ -116,7 +116,7 @@ type Keeper = dyn Fn(&[u8]) -> Result<(), String> + Send + Sync;
 pub(crate) struct Hub {
     inner: Mutex<Inner>,
     pub(super) wake: Notify,
-    pub(super) keeper: OnceLock<Box<Keeper>>,
+    pub(super) keeper: OnceLock<Arc<Keeper>>,
     waiting_bytes: Arc<AtomicUsize>,
     pub(super) delivered: AtomicU64,
     pub(super) failed: AtomicU64,
@@ -170,10 +170,10 @@ impl Hub {
         keeper: impl Fn(&[u8]) -> Result<(), String> + Send + Sync + 'static,
         kept: Option<&[u8]>,
     ) -> Result<(), String> {
-        let read = kept.map(keep::read).transpose();
-        let _ = self.keeper.set(Box::new(keeper));
+        let read = kept.map(keep::read).transpose()?;
+        let _ = self.keeper.set(Arc::new(keeper));
         let mut inner = self.lock();
-        for subscription in read?.unwrap_or_default().into_iter().take(SUBSCRIPTIONS_MAX) {
+        for subscription in read.unwrap_or_default().into_iter().take(SUBSCRIPTIONS_MAX) {
             inner.add(subscription);
         }
         inner.changed = false;

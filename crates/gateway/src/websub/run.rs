@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use penstock_engine::ports::{Outbound, Outgoing, SendOptions};
 use penstock_message::{Body, Form, Headers, Message, Method};
 use ring::rand::{SecureRandom, SystemRandom};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 
 use super::hub::{Event, Hub, Question, Subscription, now};
 use super::{keep, sign};
@@ -61,7 +61,7 @@ impl Hub {
                 finished.into_iter().for_each(|finished| self.finished(finished));
             }
             self.start(&mut running, &outbound);
-            self.keep();
+            self.keep().await;
         }
     }
 
@@ -127,7 +127,7 @@ impl Hub {
     }
 
     /// Has changed subscriptions kept, and tells those who wait for it.
-    fn keep(&self) {
+    async fn keep(&self) {
         let (bytes, waiting) = {
             let mut inner = self.lock();
             if !inner.changed || inner.not_before.is_some_and(|at| Instant::now() < at) {
@@ -136,7 +136,11 @@ impl Hub {
             inner.changed = false;
             (keep::write(inner.subscriptions.values()), std::mem::take(&mut inner.waiting))
         };
-        let kept = self.keeper.get().is_none_or(|keeper| keeper(&bytes).is_ok());
+        let kept = match self.keeper.get().cloned() {
+            // Disks take their time, and this core has requests to serve.
+            Some(keeper) => spawn_blocking(move || keeper(&bytes).is_ok()).await.unwrap_or(false),
+            None => true,
+        };
         {
             let mut inner = self.lock();
             inner.changed |= !kept;

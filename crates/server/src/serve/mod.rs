@@ -16,6 +16,7 @@ mod registry;
 mod reload;
 mod security;
 mod state;
+mod subscriptions;
 pub mod swap;
 mod worker;
 
@@ -87,6 +88,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         return Err(Failure::input("not started: the artifacts have errors, and `--strict` allows none"));
     }
     let revoked = security::prepare(&settings, &logs.log)?;
+    subscriptions::prepare(&settings, &logs.log)?;
     let ports = Ports::bind(&settings)?;
     let served = ports.served();
     let watched: &[PathBuf] = if settings.watch { &paths } else { &[] };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,6 +18,9 @@ use crate::load;
 
 /// Writes that wait for the disk. Messages wait for theirs, so there are rarely more than messages.
 const JOBS_MAX: usize = 4096;
+
+/// Who may read what flows wrote: whoever the process's mask lets.
+const FILE_MODE: u32 = 0o666;
 
 /// Opens the registry; without a folder what is written lasts as long as the process.
 pub(super) fn open(folder: Option<&Path>, watched: &[PathBuf]) -> Result<Registry, Failure> {
@@ -95,9 +99,9 @@ fn write(folder: &Path, path: &RegistryPath, resource: &Resource) -> io::Result<
     }
     if !resource.properties.is_empty() {
         let pairs = resource.properties.iter().map(|(name, value)| (&**name, &**value));
-        replace(&with_ending(&file, ".properties"), properties::write(pairs).as_bytes())?;
+        replace(&with_ending(&file, ".properties"), properties::write(pairs).as_bytes(), FILE_MODE)?;
     }
-    replace(&file, &resource.bytes)
+    replace(&file, &resource.bytes, FILE_MODE)
 }
 
 fn with_ending(file: &Path, ending: &str) -> PathBuf {
@@ -107,11 +111,11 @@ fn with_ending(file: &Path, ending: &str) -> PathBuf {
 }
 
 /// Writes a file so that it is the old one or the new one, whatever happens.
-fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn replace(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     // No key has a name that begins with a dot.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let beside = file.with_file_name(format!(".{name}.tmp"));
-    let mut new = fs::File::create(&beside)?;
+    let mut new = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
     new.write_all(bytes)?;
     new.sync_data()?;
     fs::rename(&beside, file)
