@@ -140,7 +140,7 @@ fn axis2<'d>(exchange: &mut Exchange) -> Data<'d> {
 fn parameters<'d>(exchange: &Exchange) -> Data<'d> {
     let query = exchange.client.line.query().unwrap_or_default();
     let names = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
-    let queries = names.filter_map(|name| Some((Rc::from(name), Data::text(exchange.query(name)?))));
+    let queries = names.filter_map(|name| Some((Rc::from(name), Data::text(exchange.query_parameter(name)?))));
     let properties = exchange.message.properties.iter();
     let paths = properties
         .filter_map(|(name, value)| Some((Rc::from(name.strip_prefix("uri.var.")?), Data::text(value.to_text()))));

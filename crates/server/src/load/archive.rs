@@ -74,14 +74,33 @@ impl Loader {
 
     fn application(&mut self, archive: &mut Archive, nested: usize) -> Result<(), Broken> {
         let (file, bytes) = archive.read("artifacts.xml")?;
+        if let Some(identity) = descriptor::identity(&file, bytes.clone()) {
+            if let Some(first) = self.applications.get(&identity) {
+                let version = identity.version.as_deref().unwrap_or("without a version");
+                let message =
+                    format!("left out: the application `{}` {version} is already loaded from {first}", identity.name);
+                self.warning(&archive.name, message);
+                return Ok(());
+            }
+            self.applications.insert(identity, archive.name.clone());
+        }
+        let folders = archive.artifact_folders()?;
         let mut taken = HashSet::new();
         for dependency in descriptor::dependencies(&file, bytes)? {
-            let folder = dependency.folder;
-            if !archive.has(&format!("{folder}/artifact.xml")) {
-                let message = format!("`{folder}/artifact.xml` is not in the archive");
-                self.note(Severity::Error, dependency.at, message);
-                continue;
-            }
+            // What a folder is called does not matter: its descriptor says what is in it.
+            let named = dependency.folder();
+            let described = folders.iter().find(|(_, name, version)| {
+                *name == dependency.name && version.as_deref() == dependency.version.as_deref()
+            });
+            let folder = match described {
+                Some((folder, ..)) => folder.clone(),
+                None if archive.has(&format!("{named}/artifact.xml")) => named,
+                None => {
+                    let message = format!("`{named}/artifact.xml` is not in the archive");
+                    self.note(Severity::Error, dependency.at, message);
+                    continue;
+                }
+            };
             if taken.insert(folder.clone())
                 && let Err((at, message)) = self.archived_artifact(archive, &folder)
             {
@@ -217,6 +236,22 @@ impl Archive {
         let mut names: Vec<String> = names.map(|name| name.into_owned()).collect();
         names.sort();
         names
+    }
+
+    /// The folders with an artifact that can be read, its name and its version.
+    fn artifact_folders(&mut self) -> Result<Vec<(String, String, Option<String>)>, Broken> {
+        let mut folders = Vec::new();
+        for entry in self.names() {
+            if let Some(folder) = entry.strip_suffix("/artifact.xml")
+                && !folder.contains('/')
+            {
+                let (file, bytes) = self.read(&entry)?;
+                if let Ok(artifact) = descriptor::artifact(&file, bytes) {
+                    folders.push((folder.to_owned(), artifact.name, artifact.version));
+                }
+            }
+        }
+        Ok(folders)
     }
 
     /// An archive that wants to write outside itself is not taken at all, although nothing is unpacked to disk: whoever

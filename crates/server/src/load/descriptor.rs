@@ -12,10 +12,31 @@ use super::registry::About;
 /// What an `artifacts.xml` asks for.
 #[derive(Debug)]
 pub(super) struct Dependency {
-    /// The folder in the archive: name and version.
-    pub(super) folder: String,
+    /// The artifact that is asked for.
+    pub(super) name: String,
+    /// Its version, where it has one.
+    pub(super) version: Option<String>,
     /// Where it is asked for.
     pub(super) at: Place,
+}
+
+impl Dependency {
+    /// The folder the tools of the original give it.
+    pub(super) fn folder(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{}_{version}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// What an application calls itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Identity {
+    /// Its name.
+    pub(super) name: String,
+    /// Its version, where it has one.
+    pub(super) version: Option<String>,
 }
 
 /// An `artifact.xml`.
@@ -23,6 +44,8 @@ pub(super) struct Dependency {
 pub(super) struct Artifact {
     /// Its name.
     pub(super) name: String,
+    /// Its version, where it has one.
+    pub(super) version: Option<String>,
     /// `synapse/api`, `registry/resource`, …
     pub(super) kind: String,
     /// The file it stands for, relative to its folder.
@@ -84,12 +107,21 @@ pub(super) fn dependencies(file: &str, bytes: Bytes) -> Result<Vec<Dependency>, 
         if !el.flag("include", true) {
             continue;
         }
-        let (Some(name), Some(version)) = (el.attribute("artifact"), el.attribute("version")) else {
-            return Err((el.place(), "<dependency> needs the attributes `artifact` and `version`".to_owned()));
+        let Some(name) = el.attribute("artifact") else {
+            return Err((el.place(), "<dependency> needs the attribute `artifact`".to_owned()));
         };
-        dependencies.push(Dependency { folder: format!("{name}_{version}"), at: el.place() });
+        let version = el.attribute("version").map(str::to_owned);
+        dependencies.push(Dependency { name: name.to_owned(), version, at: el.place() });
     }
     Ok(dependencies)
+}
+
+/// What an `artifacts.xml` calls the application.
+pub(super) fn identity(file: &str, bytes: Bytes) -> Option<Identity> {
+    let source = parse(file, bytes).ok()?;
+    let found = elements(&source, "artifact");
+    let el = found.iter().find(|el| el.attribute("type") == Some("carbon/application"))?;
+    Some(Identity { name: el.attribute("name")?.to_owned(), version: el.attribute("version").map(str::to_owned) })
 }
 
 /// The descriptor of one artifact.
@@ -105,6 +137,7 @@ pub(super) fn artifact(file: &str, bytes: Bytes) -> Result<Artifact, Broken> {
     };
     Ok(Artifact {
         name: el.attribute("name").unwrap_or_default().to_owned(),
+        version: el.attribute("version").map(str::to_owned),
         kind: kind.to_owned(),
         file: el.child_text("file").filter(|file| !file.is_empty()),
         at: el.attribute_place("type"),

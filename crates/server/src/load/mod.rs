@@ -14,7 +14,7 @@ mod registry;
 mod sniff;
 mod tree;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -125,6 +125,8 @@ struct Loader {
     seen: HashSet<PathBuf>,
     /// What was left out, by the reason.
     left_out: BTreeMap<&'static str, Vec<PathBuf>>,
+    /// Carbon applications, and the archive each came from. One name and version is taken once.
+    applications: HashMap<descriptor::Identity, String>,
 }
 
 impl Loader {

@@ -93,6 +93,49 @@ fn an_application_with_an_api_and_a_resource() {
 }
 
 #[test]
+fn the_folders_of_an_application_may_be_called_anything() {
+    let folder = Folder::new("car-folders");
+    let car = zip(&[
+        (
+            "artifacts.xml",
+            br#"<artifacts><artifact name="App" version="1" type="carbon/application">
+  <dependency artifact="A" version="1.0.0" include="true"/>
+  <dependency artifact="B" include="true"/>
+</artifact></artifacts>"#,
+        ),
+        ("one/artifact.xml", br#"<artifact name="A" version="1.0.0" type="synapse/api"><file>a.xml</file></artifact>"#),
+        ("one/a.xml", b"<api name='A' context='/a'/>"),
+        ("two/artifact.xml", br#"<artifact name="B" type="synapse/sequence"><file>b.xml</file></artifact>"#),
+        ("two/b.xml", b"<sequence name='B'/>"),
+    ]);
+    folder.write("app.car", car);
+    check(&folder, "app.car", &["app.car!one/a.xml", "app.car!two/b.xml"]);
+}
+
+#[test]
+fn an_application_is_taken_once() {
+    let folder = Folder::new("car-twice");
+    let car = zip(&[
+        (
+            "artifacts.xml",
+            br#"<artifacts><artifact name="App" version="1" type="carbon/application">
+  <dependency artifact="A" version="1.0.0" include="true"/></artifact></artifacts>"#,
+        ),
+        (
+            "A_1.0.0/artifact.xml",
+            br#"<artifact name="A" version="1.0.0" type="synapse/api"><file>a.xml</file></artifact>"#,
+        ),
+        ("A_1.0.0/a.xml", b"<api name='A' context='/a'/>"),
+    ]);
+    folder.write("a.car", car.clone());
+    folder.write("b.car", car);
+    let loaded = load(std::slice::from_ref(&folder.0)).unwrap();
+    assert_eq!(loaded.inputs.len(), 1);
+    let message = &loaded.notes[0].message;
+    assert!(message.starts_with("left out: the application `App` 1 is already loaded from "), "{message}");
+}
+
+#[test]
 fn what_is_wrong_with_an_application_is_said_with_its_place() {
     let folder = Folder::new("bad-car");
     let car = zip(&[
