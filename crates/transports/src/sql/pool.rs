@@ -41,14 +41,17 @@ pub(super) struct Pool {
     connector: Connector,
     /// Absent where writers do not wait for each other.
     turn: Option<Turn>,
+    /// All connections but one, when there are several: a message with a transaction may wait for another that only reads.
+    transactions: Arc<Semaphore>,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<(Instant, Connection)>>,
 }
 
 impl Pool {
     pub(super) fn new(to: Resolved, connector: Connector, turn: Option<Turn>) -> Pool {
-        let permits = Arc::new(Semaphore::new(to.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
-        Pool { to, connector, turn, permits, idle: Mutex::default() }
+        let permits = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        let (transactions, permits) = (permits(to.connections_max.saturating_sub(1)), permits(to.connections_max));
+        Pool { to, connector, turn, transactions, permits, idle: Mutex::default() }
     }
 
     pub(super) fn to(&self) -> &Resolved {
@@ -60,21 +63,27 @@ impl Pool {
         // Before the connection: who waits to write must not take the connections of those who read, for whom the one
         // that writes may be waiting.
         let turn = match &self.turn {
-            Some(turn) if purpose.may_write() => Some(next_turn(turn).await?),
+            Some(turn) if purpose.may_write() => Some(within(TURN_WAIT, turn).await.ok_or_else(|| {
+                let text =
+                    "the turn to write to the SQLite database, which takes one writer at a time, did not come within";
+                busy(format!("{text} {} s", TURN_WAIT.as_secs()))
+            })?),
             _ => None,
         };
-        let limit = self.to.wait_max;
-        let permit = match tokio::time::timeout(limit, self.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => permit,
-            _ => {
-                let text = format!(
-                    "all {} connections to the database were in use for {} s",
-                    self.to.connections_max,
-                    limit.as_secs_f64()
-                );
-                return Err(DatabaseError::new(DatabaseErrorKind::Busy, text));
-            }
+        let (all, limit) = (self.to.connections_max, self.to.wait_max);
+        let in_use = |text: String| busy(format!("{text} were in use for {} s", limit.as_secs_f64()));
+        let transaction = match purpose {
+            Purpose::Transaction => Some(within(limit, &self.transactions).await.ok_or_else(|| {
+                in_use(format!(
+                    "the connections to the database that transactions may have, {} of {all},",
+                    all.saturating_sub(1).max(1)
+                ))
+            })?),
+            Purpose::Query(_) => None,
         };
+        let permit = within(limit, &self.permits)
+            .await
+            .ok_or_else(|| in_use(format!("all {all} connections to the database")))?;
         let connection = match self.idle_connection() {
             Some(connection) => connection,
             None => {
@@ -88,7 +97,7 @@ impl Pool {
                 }
             }
         };
-        Ok(Lease { pool: self.clone(), connection: Some(connection), _permit: permit, _turn: turn })
+        Ok(Lease { pool: self.clone(), connection: Some(connection), _permits: [Some(permit), transaction, turn] })
     }
 
     fn idle_connection(&self) -> Option<Connection> {
@@ -98,17 +107,12 @@ impl Pool {
     }
 }
 
-async fn next_turn(turn: &Turn) -> Result<OwnedSemaphorePermit, DatabaseError> {
-    match tokio::time::timeout(TURN_WAIT, turn.clone().acquire_owned()).await {
-        Ok(Ok(permit)) => Ok(permit),
-        _ => {
-            let text = format!(
-                "the turn to write to the SQLite database, which takes one writer at a time, did not come within {} s",
-                TURN_WAIT.as_secs()
-            );
-            Err(DatabaseError::new(DatabaseErrorKind::Busy, text))
-        }
-    }
+async fn within(limit: Duration, permits: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    tokio::time::timeout(limit, permits.clone().acquire_owned()).await.ok()?.ok()
+}
+
+fn busy(text: String) -> DatabaseError {
+    DatabaseError::new(DatabaseErrorKind::Busy, text)
 }
 
 /// A connection that one message uses. Dropped it is closed; [`Lease::give_back`] keeps it for the next.
@@ -116,8 +120,7 @@ pub(super) struct Lease {
     pool: Arc<Pool>,
     /// Absent while a query runs: if nobody waits for its end, the connection goes with the future.
     connection: Option<Connection>,
-    _permit: OwnedSemaphorePermit,
-    _turn: Option<OwnedSemaphorePermit>,
+    _permits: [Option<OwnedSemaphorePermit>; 3],
 }
 
 impl Lease {
