@@ -52,7 +52,7 @@ enum E { A B }
 ";
 
 fn checked<'q>(schema: &Schema, text: &'q str, variables: &serde_json::Value) -> Result<Checked<'q>, Refused> {
-    schema.check(&Query { text, operation: None, variables: variables.as_object() })
+    Query { text, operation: None, variables: variables.as_object() }.check(schema)
 }
 
 /// Takes the bytes for a schema, and for a query of a schema.

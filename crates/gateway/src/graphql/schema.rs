@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Malformed;
 use super::build;
 use super::document::OperationKind;
 use super::sdl::Source;
-use super::{Malformed, Query};
 
 /// A type's place in [`Schema::types`].
 pub(super) type TypeId = usize;
@@ -100,11 +100,6 @@ impl Schema {
     pub fn parse(text: &str) -> Result<Schema, Vec<Malformed>> {
         let source = Source::parse(text).map_err(|error| vec![error])?;
         build::schema(&source)
-    }
-
-    /// Holds a query against it.
-    pub fn check<'q>(&self, query: &Query<'q>) -> Result<super::Checked<'q>, super::Refused> {
-        query.check(self)
     }
 
     /// The names of what operations of a kind can ask for; none when there are no such operations.

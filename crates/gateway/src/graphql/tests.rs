@@ -41,7 +41,7 @@ fn schema() -> Schema {
 fn outcome(text: &str, operation: Option<&str>, variables: &serde_json::Value) -> String {
     let variables = variables.as_object().cloned().unwrap_or_else(Map::new);
     let query = Query { text, operation, variables: Some(&variables) };
-    match schema().check(&query) {
+    match query.check(&schema()) {
         Ok(Checked { kind, fields, introspects, depth, complexity }) => {
             let asks = if introspects { " and the schema" } else { "" };
             format!("{} {}{asks} {depth} {complexity}", kind.word(), fields.join("+"))

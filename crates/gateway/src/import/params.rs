@@ -135,36 +135,28 @@ fn with_security(cluster: Option<Arc<Cluster>>, security: Option<EndpointSecurit
     })
 }
 
+/// Which member holds the addresses, and what a descriptor calls such backends.
+const SHAPES: [(&str, &str); 3] =
+    [("failoverEndpoints", "failover"), ("loadBalanceEndpoints", "load_balance"), ("endpoints", "http")];
+
+/// What a descriptor calls the members of them.
+const MEMBERS: [(&str, &str); 4] = [
+    ("production", "production_endpoints"),
+    ("sandbox", "sandbox_endpoints"),
+    ("productionFailovers", "production_failovers"),
+    ("sandboxFailovers", "sandbox_failovers"),
+];
+
 /// The addresses of the parameters as a descriptor would write them; every value keeps its place.
 fn endpoint_config_of(configs: &Item<'_>) -> Option<Document> {
-    // Which of the three holds the addresses, how a descriptor calls it, and which members become which.
-    const SHAPES: [(&str, &str, &[(&str, &str)]); 3] = [
-        (
-            "failoverEndpoints",
-            "failover",
-            &[
-                ("production", "production_endpoints"),
-                ("sandbox", "sandbox_endpoints"),
-                ("productionFailovers", "production_failovers"),
-                ("sandboxFailovers", "sandbox_failovers"),
-            ],
-        ),
-        (
-            "loadBalanceEndpoints",
-            "load_balance",
-            &[("production", "production_endpoints"), ("sandbox", "sandbox_endpoints")],
-        ),
-        ("endpoints", "http", &[("production", "production_endpoints"), ("sandbox", "sandbox_endpoints")]),
-    ];
-    let (given, kind, members) =
-        SHAPES.into_iter().find_map(|(key, kind, members)| Some((configs.get(key)?, kind, members)))?;
+    let (given, kind) = SHAPES.into_iter().find_map(|(key, kind)| Some((configs.get(key)?, kind)))?;
     let Node { line, column, .. } = *given.node();
     let text = |text: &str| Node { line, column, value: Value::Scalar(Scalar { text: text.into(), quoted: true }) };
     let mut entries = vec![Entry { key: "endpoint_type".into(), line, column, value: text(kind) }];
-    for (from, to) in members {
+    for (from, to) in MEMBERS {
         if let Some(found) = given.get(from) {
             let value = found.node().clone();
-            entries.push(Entry { key: (*to).into(), line: value.line, column: value.column, value });
+            entries.push(Entry { key: to.into(), line: value.line, column: value.column, value });
         }
     }
     let root = Node { line, column, value: Value::Map(entries) };
