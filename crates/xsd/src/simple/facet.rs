@@ -59,6 +59,7 @@ pub(crate) fn white_spaced(text: &str, white_space: WhiteSpace) -> Cow<'_, str> 
         WhiteSpace::Preserve => Cow::Borrowed(text),
         WhiteSpace::Replace if !text.contains(['\t', '\n', '\r']) => Cow::Borrowed(text),
         WhiteSpace::Replace => Cow::Owned(text.replace(['\t', '\n', '\r'], " ")),
+        WhiteSpace::Collapse if is_collapsed(text) => Cow::Borrowed(text),
         WhiteSpace::Collapse => {
             let trimmed = text.trim_matches(is_space);
             if !trimmed.contains(['\t', '\n', '\r']) && !trimmed.contains("  ") {
@@ -67,6 +68,18 @@ pub(crate) fn white_spaced(text: &str, white_space: WhiteSpace) -> Cow<'_, str> 
             Cow::Owned(trimmed.split(is_space).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "))
         }
     }
+}
+
+/// Whether there is nothing to collapse, which is so for most values: no white space but single blanks inside.
+fn is_collapsed(text: &str) -> bool {
+    let mut before = b' ';
+    for byte in text.bytes() {
+        if matches!(byte, b'\t' | b'\n' | b'\r') || (byte == b' ' && before == b' ') {
+            return false;
+        }
+        before = byte;
+    }
+    before != b' ' || text.is_empty()
 }
 
 /// The value a text has in a simple type; the message of what is wrong when it has none.
@@ -183,5 +196,30 @@ fn length_of(simple: &SimpleType, text: &str, value: &Value<'_>) -> Option<usize
         (_, Value::Binary(bytes)) => Some(bytes.len()),
         (Variety::Atomic(Builtin::QName | Builtin::Notation), _) => None,
         _ => Some(text.chars().count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_is_collapsed() {
+        for (text, expected) in [
+            ("", ""),
+            (" ", ""),
+            ("a", "a"),
+            ("a b", "a b"),
+            (" a", "a"),
+            ("a ", "a"),
+            ("a  b", "a b"),
+            ("a\tb", "a b"),
+            ("\r\na \n b\t", "a b"),
+            ("\u{a0}\u{e4} ", "\u{a0}\u{e4}"),
+        ] {
+            assert_eq!(white_spaced(text, WhiteSpace::Collapse), expected, "{text:?}");
+            assert_eq!(white_spaced(text, WhiteSpace::Preserve), text);
+        }
+        assert_eq!(white_spaced("a\t b\r\n", WhiteSpace::Replace), "a  b  ");
     }
 }
