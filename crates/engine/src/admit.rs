@@ -45,8 +45,14 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
     let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
     match program.routes.dispatch(path, || message.headers.get("Host"), line.secure) {
         Dispatch::Proxy(proxy) => {
-            if !(if line.secure { proxy.https } else { proxy.http }) {
-                let text = format!("The service cannot be found for the endpoint reference (EPR) {path}");
+            let refusal = if proxy.is_stopped {
+                Some(format!("The system is attempting to access an inactive service: {}", proxy.name))
+            } else if !(if line.secure { proxy.https } else { proxy.http }) {
+                Some(format!("The service cannot be found for the endpoint reference (EPR) {path}"))
+            } else {
+                None
+            };
+            if let Some(text) = refusal {
                 let mut exchange = make(message, Entry::Main);
                 return Admission::Answer(Box::new(fallback::answer(&mut exchange, &Fault::new(text))));
             }

@@ -28,6 +28,7 @@ const SERVICES: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
     <resource methods="GET"><inSequence><throwError type="MINE" errorMessage="it broke"/></inSequence></resource>
   </api>
   <proxy name="Secure" transports="https"><target><inSequence><respond/></inSequence></target></proxy>
+  <proxy name="Stopped" startOnLoad="false"><target><inSequence><respond/></inSequence></target></proxy>
   <proxy name="Rest"><target><inSequence>
     <send><endpoint><address uri="local:///back"/></endpoint></send>
   </inSequence><outSequence><send/></outSequence></target></proxy>
@@ -54,6 +55,10 @@ fn services_answer_as_their_clients_expect() {
         "{}",
         reply.body
     );
+
+    let reply = server.post("/services/Stopped", "text/xml", soap);
+    assert_eq!(reply.status, 500);
+    assert!(reply.body.contains("attempting to access an inactive service: Stopped"), "{}", reply.body);
 
     assert_eq!(server.get("/broken").status, 202);
     server.wait_for_log("MESSAGE = Executing default 'fault' sequence, ERROR_CODE = MINE, ERROR_MESSAGE = it broke");

@@ -11,7 +11,7 @@ use crate::{Compiler, Element, endpoint};
 /// Adds the proxy service to the program's routes.
 pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let errors = cx.errors_so_far();
-    for unused in ["startOnLoad", "pinnedServers", "serviceGroup"] {
+    for unused in ["pinnedServers", "serviceGroup"] {
         el.attribute(unused);
     }
     let transports = el.attribute("transports").unwrap_or("http https");
@@ -29,6 +29,7 @@ pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         label: format!("{{proxy:{name}}}").into(),
         http: offers("http"),
         https: offers("https"),
+        is_stopped: !el.flag("startOnLoad", true),
         at: el.place(),
         ..Proxy::default()
     };

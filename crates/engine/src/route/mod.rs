@@ -44,6 +44,8 @@ pub struct Proxy {
     pub http: bool,
     /// Whether it is offered over HTTPS.
     pub https: bool,
+    /// Whether it waits to be started (`startOnLoad="false"`): requests are refused.
+    pub is_stopped: bool,
     /// The WSDL that `?wsdl` answers with; addresses are rewritten when it is sent.
     pub wsdl: Option<Arc<crate::Resource>>,
     /// What the WSDL imports, by the location it writes.
