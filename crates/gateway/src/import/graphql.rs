@@ -119,7 +119,7 @@ impl Import<'_> {
             }
         }
         if described.iter().any(|(kind, _)| *kind == OperationKind::Subscription) {
-            let message = "subscriptions are not supported yet: they need WebSocket; a request for one is refused";
+            let message = "subscriptions are not supported yet; a request for one is refused";
             self.warn(&api.at.clone(), message);
         }
         let mut missing: Vec<&str> = all()

@@ -107,8 +107,16 @@ fn invalid_queries_are_told_in_the_way_of_either_product() {
 fn subscriptions_and_what_is_not_listed_are_refused_by_name() {
     let backend = backend();
     let (connect, manager) = (start(&backend), in_style_of_api_manager(&backend));
-    let text = "Subscriptions need WebSocket, which is not served";
+    let text = "Subscriptions over WebSocket are not served for GraphQL";
     refused(&ask(&mut connect.client(), "subscription { bookAdded { id } }"), 400, "900422", text);
+    let handshake = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ("Sec-WebSocket-Protocol", "graphql-transport-ws"),
+    ];
+    refused(&connect.client().get("/books/1.0.0", &handshake), 400, "900422", text);
     refused(&ask(&mut connect.client(), "{ hello unlisted }"), 404, "404", "The requested resource is not available.");
     assert_eq!(ask(&mut manager.client(), "{ unlisted }").json()["code"], "900906");
     assert_eq!(backend.received().len(), 0);

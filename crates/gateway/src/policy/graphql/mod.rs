@@ -30,6 +30,9 @@ pub use self::rights::KIND as RIGHTS;
 /// The kind that reads queries.
 pub const QUERY: PolicyKind = PolicyKind { name: "graphql", request: Some(compile), response: None };
 
+/// What those who want to be told of what happens are told.
+const SUBSCRIPTIONS: &str = "Subscriptions over WebSocket are not served for GraphQL";
+
 /// What GraphQL APIs may be asked when neither they nor the plans of their callers say less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphQlConfig {
@@ -142,6 +145,10 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
 impl Mediator for ReadQuery {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
+        let upgrade = exchange.message.headers.get("upgrade").unwrap_or_default();
+        if !self.by_post && upgrade.eq_ignore_ascii_case("websocket") {
+            return Err(invalid(SUBSCRIPTIONS.to_owned()).into());
+        }
         let sent = match self.by_post {
             true => Sent::by_post(exchange),
             false => Sent::by_get(exchange),
@@ -173,8 +180,7 @@ impl Mediator for ReadQuery {
 impl ReadQuery {
     fn asked(&self, checked: &Checked<'_>) -> Result<Asked, GatewayError> {
         if checked.kind == OperationKind::Subscription {
-            let text = "Subscriptions need WebSocket, which is not served".to_owned();
-            return Err(invalid(text));
+            return Err(invalid(SUBSCRIPTIONS.to_owned()));
         }
         if checked.introspects && !self.config.graphql.introspection {
             return Err(invalid("Questions about the schema are not answered".to_owned()));
