@@ -1,6 +1,6 @@
 //! Subscriptions, and events on their way to them. Shared by all cores.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,6 +21,12 @@ const WAITING_MAX: usize = 1_000;
 
 /// Bytes of all events that wait. Beyond them publishers are refused.
 const BYTES_MAX: usize = 64 << 20;
+
+/// Events that wait for all subscribers, each counted once for each of them. Beyond it publishers are refused.
+const PAIRS_MAX: usize = 2_000_000;
+
+/// What an event takes besides its body.
+const EVENT_BYTES: usize = 256;
 
 /// Subscribers that wait to be asked whether they meant it.
 const QUESTIONS_MAX: usize = 1_000;
@@ -45,10 +51,9 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// Whether a new one takes the place of an old one.
-    fn is_same(&self, other: &Subscription) -> bool {
-        let names = |one: &Subscription| (one.api.clone(), one.topic.clone(), one.callback.clone());
-        names(self) == names(other) && self.who.application == other.who.application
+    /// What a new one has in common with the one whose place it takes.
+    fn wish(&self) -> Wish {
+        [&self.api, &self.topic, &self.callback, &self.who.application].map(Arc::clone)
     }
 
     fn has_ended(&self, now: u64) -> bool {
@@ -66,7 +71,7 @@ pub(super) struct Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        self.waiting.fetch_sub(self.body.len(), Ordering::Relaxed);
+        self.waiting.fetch_sub(self.body.len() + EVENT_BYTES, Ordering::Relaxed);
     }
 }
 
@@ -87,15 +92,27 @@ pub(super) struct Lane {
     pub attempts: u32,
     /// Whether it is under way, or waits for its turn.
     pub busy: bool,
+    /// Whether the last attempt succeeded and did not take long.
+    pub is_proven: bool,
 }
+
+/// API, topic, address and application.
+type Wish = [Arc<str>; 4];
 
 #[derive(Default)]
 pub(super) struct Inner {
     pub subscriptions: BTreeMap<u64, Arc<Subscription>>,
+    by_wish: HashMap<Wish, u64>,
+    /// In the order of their numbers.
     by_topic: HashMap<(Arc<str>, Arc<str>), Vec<u64>>,
+    by_end: BTreeSet<(u64, u64)>,
     pub lanes: HashMap<u64, Lane>,
+    /// Events in all lanes.
+    pub pairs: usize,
     /// Lanes whose first event may be sent.
     pub ready: VecDeque<u64>,
+    /// Those of subscribers that are not proven.
+    pub ready_unproven: VecDeque<u64>,
     /// Lanes whose first event is sent again, and when.
     pub again: Vec<(Instant, u64)>,
     pub questions: VecDeque<Question>,
@@ -242,7 +259,7 @@ impl Hub {
         body: Bytes,
         admits: impl Fn(&Subscriber) -> bool,
     ) -> bool {
-        let bytes = body.len();
+        let bytes = body.len() + EVENT_BYTES;
         if self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BYTES_MAX {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             return false;
@@ -252,6 +269,9 @@ impl Hub {
         let mut inner = self.lock();
         let now = now();
         let ids = inner.by_topic.get(&(api.clone(), topic.clone())).cloned().unwrap_or_default();
+        if inner.pairs + ids.len() > PAIRS_MAX {
+            return false;
+        }
         for id in ids {
             let Some(subscription) = inner.subscriptions.get(&id).filter(|one| !one.has_ended(now)) else { continue };
             if !admits(&subscription.who) {
@@ -263,9 +283,10 @@ impl Hub {
                 continue;
             }
             lane.events.push_back(event.clone());
-            if !lane.busy {
-                lane.busy = true;
-                inner.ready.push_back(id);
+            let was_busy = std::mem::replace(&mut lane.busy, true);
+            inner.pairs += 1;
+            if !was_busy {
+                inner.is_ready(id);
             }
         }
         drop(inner);
@@ -276,8 +297,7 @@ impl Hub {
 
 impl Inner {
     fn find(&self, wanted: &Subscription) -> Option<u64> {
-        let ids = self.by_topic.get(&(wanted.api.clone(), wanted.topic.clone()))?;
-        ids.iter().copied().find(|id| self.subscriptions.get(id).is_some_and(|known| known.is_same(wanted)))
+        self.by_wish.get(&wanted.wish()).copied()
     }
 
     fn room_for(&self, wanted: &Subscription, most: Option<u64>) -> Result<(), Full> {
@@ -294,13 +314,20 @@ impl Inner {
 
     pub(super) fn add(&mut self, subscription: Subscription) {
         self.changed = true;
-        if let Some(id) = self.find(&subscription) {
-            self.subscriptions.insert(id, Arc::new(subscription));
-            return;
+        let id = match self.find(&subscription) {
+            Some(id) => id,
+            None => {
+                let id = self.next;
+                self.next += 1;
+                self.by_topic.entry((subscription.api.clone(), subscription.topic.clone())).or_default().push(id);
+                self.by_wish.insert(subscription.wish(), id);
+                id
+            }
+        };
+        if let Some(ends) = self.subscriptions.get(&id).and_then(|before| before.ends) {
+            self.by_end.remove(&(ends, id));
         }
-        let id = self.next;
-        self.next += 1;
-        self.by_topic.entry((subscription.api.clone(), subscription.topic.clone())).or_default().push(id);
+        self.by_end.extend(subscription.ends.map(|ends| (ends, id)));
         self.subscriptions.insert(id, Arc::new(subscription));
     }
 
@@ -308,10 +335,16 @@ impl Inner {
     pub(super) fn remove(&mut self, id: u64) {
         let Some(subscription) = self.subscriptions.remove(&id) else { return };
         self.changed = true;
-        self.lanes.remove(&id);
+        self.by_wish.remove(&subscription.wish());
+        if let Some(ends) = subscription.ends {
+            self.by_end.remove(&(ends, id));
+        }
+        self.pairs -= self.lanes.remove(&id).map_or(0, |lane| lane.events.len());
         let key = (subscription.api.clone(), subscription.topic.clone());
         if let Some(ids) = self.by_topic.get_mut(&key) {
-            ids.retain(|known| *known != id);
+            if let Ok(at) = ids.binary_search(&id) {
+                ids.remove(at);
+            }
             if ids.is_empty() {
                 self.by_topic.remove(&key);
             }
@@ -319,9 +352,17 @@ impl Inner {
     }
 
     pub(super) fn forget_ended(&mut self, now: u64) {
-        let ended = self.subscriptions.iter().filter(|(_, one)| one.has_ended(now)).map(|(id, _)| *id);
-        for id in ended.collect::<Vec<_>>() {
+        while let Some((_, id)) = self.by_end.first().copied().filter(|(ends, _)| *ends <= now) {
+            self.by_end.pop_first();
             self.remove(id);
+        }
+    }
+
+    /// A lane's first event may be sent.
+    pub(super) fn is_ready(&mut self, id: u64) {
+        match self.lanes.get(&id).is_some_and(|lane| lane.is_proven) {
+            true => self.ready.push_back(id),
+            false => self.ready_unproven.push_back(id),
         }
     }
 }
@@ -376,11 +417,36 @@ mod tests {
             assert!(publish(&hub, "a", b"event"));
         }
         assert_eq!((waiting(&hub), hub.failed.load(Ordering::Relaxed)), (vec![WAITING_MAX], 5));
-        assert_eq!(hub.waiting_bytes.load(Ordering::Relaxed), 5 * WAITING_MAX);
+        assert_eq!(hub.waiting_bytes.load(Ordering::Relaxed), (5 + EVENT_BYTES) * WAITING_MAX);
+        assert_eq!(hub.lock().pairs, WAITING_MAX);
         let large = Bytes::from(vec![0; BYTES_MAX]);
         assert!(!hub.publish((&"/hub".into(), &"a".into()), "text/plain", large, |_| true));
         drop(hub.unsubscribe(&subscription("a", "http://x/", "app")));
-        assert_eq!((waiting(&hub), hub.waiting_bytes.load(Ordering::Relaxed)), (vec![], 0));
+        assert_eq!((waiting(&hub), hub.waiting_bytes.load(Ordering::Relaxed), hub.lock().pairs), (vec![], 0, 0));
         assert!(publish(&hub, "nobody", b"event") && waiting(&hub).is_empty());
+        hub.lock().pairs = PAIRS_MAX;
+        assert!(hub.subscribe(subscription("a", "http://x/", "app"), None).is_ok());
+        assert!(!publish(&hub, "a", b"event"));
+    }
+
+    #[test]
+    fn many_are_found_and_end_one_by_one() {
+        let hub = Hub::default();
+        let started = Instant::now();
+        let mut inner = hub.lock();
+        for number in 0..SUBSCRIPTIONS_MAX {
+            let callback = format!("http://x/{number}");
+            inner.add(Subscription { ends: Some(10 + number as u64), ..subscription("a", &callback, "app") });
+        }
+        // Another lease takes the place of the first.
+        inner.add(Subscription { ends: None, ..subscription("a", "http://x/0", "app") });
+        inner.add(Subscription { ends: Some(10), ..subscription("a", "http://x/1", "app") });
+        assert_eq!(inner.room_for(&subscription("b", "http://x/", "app"), None), Err(Full::All));
+        inner.forget_ended(10);
+        assert_eq!(inner.subscriptions.len(), SUBSCRIPTIONS_MAX - 1);
+        inner.forget_ended(u64::MAX);
+        assert_eq!((inner.subscriptions.len(), inner.by_wish.len(), inner.by_end.len()), (1, 1, 0));
+        assert_eq!(inner.by_topic.values().map(Vec::len).sum::<usize>(), 1);
+        assert!(started.elapsed().as_secs() < 5, "it does not take long because there are many");
     }
 }

@@ -18,6 +18,13 @@ use crate::policy::facts::percent_encode;
 /// Subscribers that are sent something at once.
 const AT_ONCE_MAX: usize = 64;
 
+/// How many of them may be ones that are not proven, and how many subscribers are asked at once: the others are not to wait
+/// for addresses that never answer.
+const UNPROVEN_AT_ONCE_MAX: usize = 16;
+
+/// Who takes longer is not proven.
+const SLOW: Duration = Duration::from_secs(2);
+
 /// For a subscriber's answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -42,54 +49,75 @@ enum Done {
 }
 
 enum Finished {
-    Sent(u64, Done),
+    Sent { id: u64, done: Done, took: Duration, was_proven: bool },
     Answered(Box<Question>, bool),
+}
+
+/// How many of what is under way may keep others waiting.
+#[derive(Default)]
+struct UnderWay {
+    unproven: usize,
+    questions: usize,
 }
 
 impl Hub {
     /// Works for ever.
     pub(crate) async fn run(&self, outbound: Rc<dyn Outbound>) {
         let mut running: JoinSet<Finished> = JoinSet::new();
+        let mut under_way = UnderWay::default();
         loop {
             tokio::select! {
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(TICK) => {}
-                Some(Ok(finished)) = running.join_next(), if !running.is_empty() => self.finished(finished),
+                Some(Ok(finished)) = running.join_next(), if !running.is_empty() => self.finished(finished, &mut under_way),
             }
             while let Some(finished) = running.try_join_next() {
                 // A task that panicked would be a mistake of ours; its lane stays busy and loses nothing else.
-                finished.into_iter().for_each(|finished| self.finished(finished));
+                finished.into_iter().for_each(|finished| self.finished(finished, &mut under_way));
             }
-            self.start(&mut running, &outbound);
+            self.start(&mut running, &mut under_way, &outbound);
             self.keep().await;
         }
     }
 
     /// Starts what may start.
-    fn start(&self, running: &mut JoinSet<Finished>, outbound: &Rc<dyn Outbound>) {
+    fn start(&self, running: &mut JoinSet<Finished>, under_way: &mut UnderWay, outbound: &Rc<dyn Outbound>) {
         let mut inner = self.lock();
         inner.forget_ended(now());
         let due = Instant::now();
         let (ready, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut inner.again).into_iter().partition(|(at, _)| *at <= due);
         inner.again = later;
-        inner.ready.extend(ready.into_iter().map(|(_, id)| id));
+        ready.into_iter().for_each(|(_, id)| inner.is_ready(id));
+        while under_way.questions < UNPROVEN_AT_ONCE_MAX {
+            let Some(question) = inner.questions.pop_front() else { break };
+            under_way.questions += 1;
+            running.spawn_local(ask(outbound.clone(), question));
+        }
         while running.len() < AT_ONCE_MAX {
-            if let Some(question) = inner.questions.pop_front() {
-                running.spawn_local(ask(outbound.clone(), question));
-                continue;
-            }
-            let Some(id) = inner.ready.pop_front() else { break };
+            let has_room = under_way.unproven < UNPROVEN_AT_ONCE_MAX;
+            let unproven = if has_room { inner.ready_unproven.pop_front() } else { None };
+            let was_proven = unproven.is_none();
+            let Some(id) = unproven.or_else(|| inner.ready.pop_front()) else { break };
             let Some(subscription) = inner.subscriptions.get(&id).cloned() else { continue };
             let Some(event) = inner.lanes.get(&id).and_then(|lane| lane.events.front().cloned()) else { continue };
             let outbound = outbound.clone();
-            running.spawn_local(async move { Finished::Sent(id, send(outbound, &subscription, &event).await) });
+            under_way.unproven += usize::from(!was_proven);
+            running.spawn_local(async move {
+                let started = Instant::now();
+                let done = send(outbound, &subscription, &event).await;
+                Finished::Sent { id, done, took: started.elapsed(), was_proven }
+            });
         }
     }
 
-    fn finished(&self, finished: Finished) {
+    fn finished(&self, finished: Finished, under_way: &mut UnderWay) {
+        match &finished {
+            Finished::Sent { was_proven, .. } => under_way.unproven -= usize::from(!was_proven),
+            Finished::Answered(..) => under_way.questions -= 1,
+        }
         match finished {
-            Finished::Sent(id, done) => self.sent(id, &done),
+            Finished::Sent { id, done, took, .. } => self.sent(id, &done, took),
             Finished::Answered(question, meant) if meant => {
                 let Question { subscription, subscribes, most, .. } = *question;
                 // Nobody waits for it to be kept: the subscriber was answered long ago.
@@ -102,12 +130,13 @@ impl Hub {
         }
     }
 
-    fn sent(&self, id: u64, done: &Done) {
+    fn sent(&self, id: u64, done: &Done, took: Duration) {
         let mut inner = self.lock();
         if matches!(done, Done::Gone) {
             inner.remove(id);
         }
         let Some(lane) = inner.lanes.get_mut(&id) else { return };
+        lane.is_proven = !matches!(done, Done::Failed) && took <= SLOW;
         if matches!(done, Done::Failed) {
             lane.attempts += 1;
             if let Some(pause) = PAUSES.get(lane.attempts as usize - 1) {
@@ -120,25 +149,28 @@ impl Hub {
         }
         lane.attempts = 0;
         lane.events.pop_front();
-        match lane.events.is_empty() {
-            true => drop(inner.lanes.remove(&id)),
-            false => inner.ready.push_back(id),
+        lane.busy = !lane.events.is_empty();
+        let is_busy = lane.busy;
+        inner.pairs -= 1;
+        if is_busy {
+            inner.is_ready(id);
         }
     }
 
     /// Has changed subscriptions kept, and tells those who wait for it.
     async fn keep(&self) {
-        let (bytes, waiting) = {
+        let (all, waiting) = {
             let mut inner = self.lock();
             if !inner.changed || inner.not_before.is_some_and(|at| Instant::now() < at) {
                 return;
             }
             inner.changed = false;
-            (keep::write(inner.subscriptions.values()), std::mem::take(&mut inner.waiting))
+            let all: Vec<_> = inner.subscriptions.values().cloned().collect();
+            (all, std::mem::take(&mut inner.waiting))
         };
         let kept = match self.keeper.get().cloned() {
             // Disks take their time, and this core has requests to serve.
-            Some(keeper) => spawn_blocking(move || keeper(&bytes).is_ok()).await.unwrap_or(false),
+            Some(keeper) => spawn_blocking(move || keeper(&keep::write(all.iter())).is_ok()).await.unwrap_or(false),
             None => true,
         };
         {
@@ -210,4 +242,83 @@ async fn challenge(outbound: Rc<dyn Outbound>, question: &Question) -> Option<bo
         Some(is_good && bytes.trim_ascii() == challenge.as_bytes())
     };
     tokio::time::timeout(TIMEOUT, whole).await.ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use penstock_engine::Fault;
+    use penstock_engine::ports::LocalFuture;
+
+    use super::*;
+    use crate::policy::limits::Subscriber;
+
+    /// Addresses that never answer, but for those of `quick`.
+    #[derive(Default)]
+    struct Holes {
+        held: Cell<usize>,
+    }
+
+    impl Outbound for Holes {
+        fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
+            Box::pin(async move {
+                if outgoing.url.starts_with("http://quick/") {
+                    return Ok(Message { status: 204, ..Message::default() });
+                }
+                self.held.set(self.held.get() + 1);
+                std::future::pending().await
+            })
+        }
+    }
+
+    fn subscription(callback: String) -> Subscription {
+        Subscription {
+            api: "/hub".into(),
+            topic: "t".into(),
+            callback: callback.into(),
+            secret: None,
+            algorithm: penstock_catalog::SigningAlgorithm::Sha1,
+            ends: None,
+            who: Subscriber::default(),
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_addresses_that_never_answer() {
+        let hub = Arc::new(Hub::default());
+        let holes = Rc::new(Holes::default());
+        let outbound = holes.clone();
+        let publish = |hub: &Hub| hub.publish((&"/hub".into(), &"t".into()), "", Bytes::from_static(b"e"), |_| true);
+        let delivered = |hub: &Hub| hub.delivered.load(Ordering::Relaxed);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let running = hub.clone();
+            tokio::task::spawn_local(async move { running.run(outbound).await });
+            let until = |count| {
+                let hub = hub.clone();
+                async move {
+                    while delivered(&hub) < count {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                }
+            };
+            assert!(hub.subscribe(subscription("http://quick/1".to_owned()), None).is_ok());
+            assert!(publish(&hub));
+            until(1).await;
+            for number in 0..100 {
+                let meant = subscription(format!("http://hole/{number}"));
+                let asked = subscription(format!("http://hole/asked/{number}"));
+                assert!(hub.subscribe(meant, None).is_ok());
+                assert!(hub.ask(Question { subscription: asked, subscribes: true, lease_seconds: None, most: None }));
+            }
+            for count in 2..50 {
+                assert!(publish(&hub));
+                until(count).await;
+            }
+            assert_eq!(holes.held.get(), 2 * UNPROVEN_AT_ONCE_MAX);
+        });
+    }
 }
