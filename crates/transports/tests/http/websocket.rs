@@ -7,7 +7,7 @@ use std::time::Duration;
 use penstock_engine::ports::{LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
 use penstock_message::{Message, Method};
 use penstock_transports::http::{
-    AccessEntry, AccessLog, HttpListener, HttpSender, HttpTimeouts, ListenerConfig, PerCore, SenderConfig,
+    AccessEntry, AccessLog, HttpLimits, HttpListener, HttpSender, HttpTimeouts, ListenerConfig, PerCore, SenderConfig,
     ShutdownTrigger, shutdown,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -64,7 +64,8 @@ async fn joined(websocket: bool) -> (Served, TcpStream, TcpListener) {
     let url = format!("http://{}/", backend.local_addr().unwrap());
     let short = Duration::from_millis(100);
     let timeouts = HttpTimeouts { websocket_idle: short, linger: short, ..HttpTimeouts::default() };
-    let config = ListenerConfig { timeouts, ..ListenerConfig::default() };
+    let limits = HttpLimits { body_bytes_max: 1000, ..HttpLimits::default() };
+    let config = ListenerConfig { timeouts, limits, ..ListenerConfig::default() };
     let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
     let mut client = TcpStream::connect(listener.local_addr()).await.unwrap();
     let entries = Rc::<Entries>::default();
@@ -121,5 +122,22 @@ fn a_backend_may_not_leave_http_when_nobody_asked() {
         assert!(!asked.contains("pgrade"), "{asked}");
         backend.write_all(AGREED).await.unwrap();
         assert!(head(&mut client).await.starts_with("HTTP/1.1 502 "));
+    });
+}
+
+#[test]
+fn a_frame_that_is_too_large_is_refused_by_its_header() {
+    run(async {
+        let (_server, mut client, backend) = joined(true).await;
+        let (mut backend, _) = backend.accept().await.unwrap();
+        head(&mut backend).await;
+        backend.write_all(&[AGREED, b"\x82\x7e\x03\xe9"].concat()).await.unwrap();
+        head(&mut client).await;
+        let (mut to_client, mut to_backend) = (Vec::new(), Vec::new());
+        client.read_to_end(&mut to_client).await.unwrap();
+        backend.read_to_end(&mut to_backend).await.unwrap();
+        assert_eq!(to_client, b"\x88\x02\x03\xe9");
+        let code: Vec<u8> = to_backend[6..].iter().zip(&to_backend[2..4]).map(|(byte, mask)| byte ^ mask).collect();
+        assert_eq!(code, 1009_u16.to_be_bytes());
     });
 }
