@@ -24,6 +24,8 @@ enum Argument {
     Constant(Value),
     Computed(Expression),
     Text(InlineText),
+    /// Not given, and without it the template does not run.
+    Missing,
 }
 
 /// Enters a sequence: `init`, then the operation.
@@ -76,7 +78,12 @@ fn call(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Operation> {
                 parameters.push((declared.name.clone(), Argument::Constant(Value::String(default.clone()))))
             }
             None if declared.mandatory => {
-                cx.error(el.place(), format!("the operation `{name}` needs the parameter `{}`", declared.name));
+                let missing = &declared.name;
+                cx.warn(
+                    el.place(),
+                    format!("the operation `{name}` needs the parameter `{missing}`; the call is a fault"),
+                );
+                parameters.push((missing.clone(), Argument::Missing));
             }
             None => {}
         }
@@ -131,16 +138,17 @@ impl Mediator for Operation {
                 Argument::Constant(value) => value.clone(),
                 Argument::Computed(expression) => expression.value(exchange)?.unwrap_or_else(|| Value::string("")),
                 Argument::Text(text) => Value::string(text.text(exchange)),
+                Argument::Missing => return Err(Fault::missing_parameter(&self.name, name)),
             };
             parameters.push((name.clone(), value));
         }
-        let scope = FunctionScope { template: self.name.clone(), parameters, on_error: None };
+        let scope = FunctionScope { template: self.name.clone(), parameters, ..FunctionScope::default() };
         Ok(Flow::EnterTemplate(self.sequence, Box::new(scope)))
     }
 
     fn needs(&self) -> Needs {
         let needs = self.parameters.iter().map(|(_, argument)| match argument {
-            Argument::Constant(_) => Needs::Nothing,
+            Argument::Constant(_) | Argument::Missing => Needs::Nothing,
             Argument::Computed(expression) => expression.needs(),
             Argument::Text(text) => text.needs(),
         });

@@ -189,9 +189,21 @@ impl Exchange {
     }
 
     /// The value of a parameter of the innermost template.
-    pub fn function_parameter(&self, name: &str) -> Option<&penstock_message::Value> {
-        let scope = self.functions.last()?;
-        scope.parameters.iter().find(|(key, _)| **key == *name).map(|(_, value)| value)
+    pub fn function_parameter(&mut self, name: &str) -> Option<penstock_message::Value> {
+        let scope = self.functions.last_mut()?;
+        if let Some(at) = scope.late.iter().position(|(key, _)| **key == *name) {
+            // It is away while it is evaluated, so that one that names itself ends.
+            let late = scope.late.swap_remove(at);
+            let value = late.1.value(self);
+            if let Some(scope) = self.functions.last_mut() {
+                scope.late.push(late);
+            }
+            return value.unwrap_or_else(|fault| {
+                self.log(crate::ports::Level::Error, "TemplateContext", &fault.message);
+                None
+            });
+        }
+        scope.parameters.iter().find(|(key, _)| **key == *name).map(|(_, value)| value.clone())
     }
 
     /// The fault whose handler is running.

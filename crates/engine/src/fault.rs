@@ -80,6 +80,14 @@ impl FaultCode {
 }
 
 impl Fault {
+    /// What a template answers that is called without a parameter it needs, in the original's words.
+    pub fn missing_parameter(template: &str, parameter: &str) -> Fault {
+        let why = format!(
+            "Neither a value nor default value is provided for mandatory parameter: {parameter} in seq-template {template}"
+        );
+        Fault::coded(codes::TEMPLATE_PARAMETER, Side::Us, why)
+    }
+
     /// A fault of ours with code 0, what a failing mediator raises.
     pub fn new(message: impl Into<Arc<str>>) -> Fault {
         Fault::coded(codes::DEFAULT, Side::Us, message)
@@ -182,6 +190,8 @@ pub mod codes {
     pub const NON_BLOCKING_CALL: u32 = 401003;
     /// A SOAP fault or a status the configuration calls an error.
     pub const ENDPOINT_CUSTOM: u32 = 500000;
+    /// A template was called without a parameter it needs.
+    pub const TEMPLATE_PARAMETER: u32 = 500101;
     /// The body is not what its content type says.
     pub const MESSAGE_PARSING: u32 = 601000;
 }

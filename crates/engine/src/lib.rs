@@ -46,7 +46,7 @@ pub use exchange::{Direction, Exchange, Held, ReplyCell};
 pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
 pub use mediator::{
-    Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Mediator, Needs, Resume, Sequence,
+    Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Late, Mediator, Needs, Resume, Sequence,
     SequenceId, Step,
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};

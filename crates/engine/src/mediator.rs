@@ -110,8 +110,16 @@ pub struct FunctionScope {
     pub template: Arc<str>,
     /// Parameter values.
     pub parameters: Vec<(Arc<str>, Value)>,
+    /// Parameters that have the value of the moment; among `parameters` they have that of the call.
+    pub late: Vec<(Arc<str>, Arc<dyn Late>)>,
     /// The handler of faults inside, when the call names one.
     pub on_error: Option<SequenceId>,
+}
+
+/// A parameter that is evaluated where it is used: `{{…}}`.
+pub trait Late: Send + Sync + std::fmt::Debug {
+    /// What it is now.
+    fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault>;
 }
 
 /// Branches to run.

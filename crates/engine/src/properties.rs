@@ -44,7 +44,7 @@ impl Exchange {
             Scope::Axis2 | Scope::Axis2Client => self.axis2_property(name),
             Scope::Operation => self.message.operation.get(name).cloned(),
             Scope::Trace => None,
-            Scope::Function => self.function_parameter(name).cloned(),
+            Scope::Function => self.function_parameter(name),
             Scope::Registry => self.registry_property(name),
             Scope::System => {
                 let system = self.core().environment.system.read().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -72,6 +72,7 @@ impl Exchange {
             Scope::Operation => self.message.operation.set(name, value),
             Scope::Function => {
                 if let Some(scope) = self.functions.last_mut() {
+                    scope.late.retain(|(key, _)| **key != *name);
                     scope.parameters.retain(|(key, _)| **key != *name);
                     scope.parameters.push((name.into(), value));
                 }
@@ -109,6 +110,7 @@ impl Exchange {
             }
             Scope::Function => {
                 if let Some(scope) = self.functions.last_mut() {
+                    scope.late.retain(|(key, _)| **key != *name);
                     scope.parameters.retain(|(key, _)| **key != *name);
                 }
             }

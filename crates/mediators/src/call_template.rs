@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_compile::expression::braced;
 use penstock_compile::{Compiler, Element, Expression, MediatorKind, NameKind};
-use penstock_engine::{Exchange, Fault, Flow, FunctionScope, Mediator, Needs, SequenceId, TemplateParameter};
+use penstock_engine::{Exchange, Fault, Flow, FunctionScope, Late, Mediator, Needs, SequenceId, TemplateParameter};
 use penstock_message::Value;
 
 use crate::template::Template;
@@ -23,7 +23,26 @@ struct CallTemplate {
 enum Argument {
     Constant(Value),
     Computed(Expression),
+    /// Computed where it is used.
+    Late(Arc<Asked>),
     Text(Template),
+    /// Not given, and without it the template does not run.
+    Missing,
+}
+
+/// The expression of `{{…}}`.
+struct Asked(Expression);
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl Late for Asked {
+    fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
+        self.0.value(exchange)
+    }
 }
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -53,11 +72,13 @@ fn argument(given: &Element<'_>, cx: &mut Compiler<'_>) -> Option<(Arc<str>, Arg
             None => Argument::Constant(Value::string(given.text())),
         },
         Some(text) => match braced(text) {
-            // `{{…}}` asks for late evaluation; here nothing changes between the call and the first use.
-            Some(inner) => {
-                let inner = braced(inner).unwrap_or(inner);
-                Argument::Computed(Expression::compile(cx, given, inner, at)?)
-            }
+            Some(inner) => match braced(inner) {
+                // A parameter of the template that calls is known here only.
+                Some(late) if !["$func:", "'func'", "functionParams"].iter().any(|known| late.contains(known)) => {
+                    Argument::Late(Arc::new(Asked(Expression::compile(cx, given, late, at)?)))
+                }
+                inside => Argument::Computed(Expression::compile(cx, given, inside.unwrap_or(inner), at)?),
+            },
             None if text.contains("${") => Argument::Text(Template::compile(cx, given, text, at)?),
             None => Argument::Constant(Value::string(text)),
         },
@@ -80,7 +101,9 @@ fn check(
         match &parameter.default {
             Some(default) => given.push((parameter.name.clone(), Argument::Constant(Value::String(default.clone())))),
             None if parameter.mandatory => {
-                cx.error(el.place(), format!("template `{name}` needs the parameter `{}`", parameter.name));
+                let missing = &parameter.name;
+                cx.warn(el.place(), format!("template `{name}` needs the parameter `{missing}`; the call is a fault"));
+                given.push((missing.clone(), Argument::Missing));
             }
             None => {}
         }
@@ -90,22 +113,29 @@ fn check(
 impl Mediator for CallTemplate {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let mut parameters = Vec::with_capacity(self.parameters.len());
+        let mut later: Vec<(Arc<str>, Arc<dyn Late>)> = Vec::new();
         for (name, argument) in &self.parameters {
             let value = match argument {
                 Argument::Constant(value) => value.clone(),
                 Argument::Computed(expression) => expression.value(exchange)?.unwrap_or_else(|| Value::string("")),
+                Argument::Late(asked) => {
+                    later.push((name.clone(), asked.clone()));
+                    asked.value(exchange)?.unwrap_or_else(|| Value::string(""))
+                }
                 Argument::Text(template) => Value::string(template.text(exchange)?),
+                Argument::Missing => return Err(Fault::missing_parameter(&self.template, name)),
             };
             parameters.push((name.clone(), value));
         }
-        let scope = FunctionScope { template: self.template.clone(), parameters, on_error: self.on_error };
+        let scope = FunctionScope { template: self.template.clone(), parameters, late: later, on_error: self.on_error };
         Ok(Flow::EnterTemplate(self.sequence, Box::new(scope)))
     }
 
     fn needs(&self) -> Needs {
         let strongest = self.parameters.iter().map(|(_, argument)| match argument {
-            Argument::Constant(_) => Needs::Nothing,
+            Argument::Constant(_) | Argument::Missing => Needs::Nothing,
             Argument::Computed(expression) => expression.needs(),
+            Argument::Late(asked) => asked.0.needs(),
             Argument::Text(template) => template.needs(),
         });
         if strongest.max().unwrap_or_default() == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
