@@ -15,7 +15,12 @@ pub struct Missing {
 impl Missing {
     /// A missing `noun` called `name`.
     pub fn new(noun: &str, name: &str) -> Missing {
-        Missing { message: format!("no {noun} is named `{name}`").into() }
+        let message = match noun {
+            // The words of the original, which artifacts put into their answers.
+            "sequence" => format!("Sequence named Value {{name ='null', keyValue ='{name}'}} cannot be found"),
+            _ => format!("no {noun} is named `{name}`"),
+        };
+        Missing { message: message.into() }
     }
 }
 

@@ -219,8 +219,12 @@ fn handle(exchange: &mut Exchange, fault: Fault) -> Result<(), Fault> {
 
 pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
     let first_line = fault.message.lines().next().unwrap_or_default();
+    let is_unready =
+        matches!(fault.number(), Some(codes::INDIRECT_MISSING | codes::GROUP_NOT_READY | codes::ENDPOINT_NOT_READY));
     let detail = match (&fault.detail, &fault.at) {
         (Some(detail), _) => detail.to_string(),
+        // The original says nothing else of an endpoint that is not there or not ready.
+        _ if is_unready => fault.message.to_string(),
         (None, Some(at)) => format!("{} ({at})", fault.message),
         (None, None) => fault.message.to_string(),
     };

@@ -57,7 +57,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     }
     let Some(template) = cx.program.templates.get(name).cloned() else {
         cx.unknown(NameKind::Template, name, el.attribute_place("target"));
-        return Some(Box::new(Missing { message: format!("no sequence template is named `{name}`").into() }));
+        return Some(Box::new(Missing { message: format!("Sequence template {name} cannot be found").into() }));
     };
     check(el, cx, name, &template.parameters, &mut parameters);
     Some(Box::new(CallTemplate { template: name.into(), sequence: template.sequence, parameters, on_error }))

@@ -27,6 +27,25 @@ const SERVICES: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
   <api name="broken" context="/broken">
     <resource methods="GET"><inSequence><throwError type="MINE" errorMessage="it broke"/></inSequence></resource>
   </api>
+  <api name="missing" context="/missing">
+    <resource methods="GET" uri-template="/{what}">
+      <inSequence>
+        <switch source="get-property('uri.var.what')">
+          <case regex="sequence"><sequence key="nothing"/></case>
+          <case regex="template"><call-template target="nothing"/></case>
+          <case regex="endpoint"><call><endpoint key="nothing"/></call></case>
+          <case regex="computed"><call><endpoint key-expression="'else'"/></call></case>
+        </switch>
+        <respond/>
+      </inSequence>
+      <faultSequence>
+        <payloadFactory media-type="text"><format>$1 $2</format><args>
+          <arg expression="get-property('ERROR_CODE')"/><arg expression="get-property('ERROR_MESSAGE')"/>
+        </args></payloadFactory>
+        <respond/>
+      </faultSequence>
+    </resource>
+  </api>
   <proxy name="Secure" transports="https"><target><inSequence><respond/></inSequence></target></proxy>
   <proxy name="Stopped" startOnLoad="false"><target><inSequence><respond/></inSequence></target></proxy>
   <proxy name="Rest"><target><inSequence>
@@ -47,6 +66,15 @@ fn services_answer_as_their_clients_expect() {
     let soap = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><a/></s:Body></s:Envelope>";
     assert_eq!(server.post("/services/Rest/more", "application/json", "{}").body, "POST /more");
     assert_eq!(server.post("/services/Rest/more", "text/xml", soap).body, "POST ");
+
+    for (what, expected) in [
+        ("sequence", "0 Sequence named Value {name ='null', keyValue ='nothing'} cannot be found"),
+        ("template", "0 Sequence template nothing cannot be found"),
+        ("endpoint", "305100 Couldn't find the endpoint with the key : nothing"),
+        ("computed", "305100 Couldn't find the endpoint with the key : else"),
+    ] {
+        assert_eq!(server.get(&format!("/missing/{what}")).body, expected);
+    }
 
     let reply = server.post("/services/Secure", "text/xml", soap);
     assert_eq!(reply.status, 500);

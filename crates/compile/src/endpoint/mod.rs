@@ -85,11 +85,8 @@ fn computed(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> O
     let kind = EndpointKind::Indirect(Box::new(move |exchange: &mut Exchange| {
         let key = expression.text(exchange)?;
         if key.is_empty() {
-            return Err(Fault::coded(
-                codes::INDIRECT_MISSING,
-                penstock_engine::Side::Us,
-                "the endpoint's key is empty",
-            ));
+            let text = "Couldn't find the endpoint with the key : ";
+            return Err(Fault::coded(codes::INDIRECT_MISSING, penstock_engine::Side::Us, text));
         }
         Ok(Destination::Named(key.into()))
     }));

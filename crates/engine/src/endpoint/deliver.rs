@@ -31,7 +31,7 @@ pub(crate) fn deliver<'a>(
             Destination::Named(name) => match exchange.program().endpoint_names.get(&**name) {
                 Some(id) => exchange.program().endpoint(*id).clone(),
                 None => {
-                    let text = format!("no endpoint is named `{name}`");
+                    let text = format!("Couldn't find the endpoint with the key : {name}");
                     return Err(Fault::coded(codes::INDIRECT_MISSING, Side::Us, text));
                 }
             },
@@ -201,9 +201,16 @@ async fn deliver_all(exchange: &mut Exchange, members: &[Destination], depth: us
 }
 
 fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
-    let text = match code {
-        codes::GROUP_NOT_READY => format!("no member of endpoint `{}` is ready", endpoint.label()),
-        _ => format!("endpoint `{}` is {}", endpoint.label(), endpoint.state.phase().to_lowercase()),
+    let name = endpoint.name.as_deref().unwrap_or("AnonymousEndpoint");
+    // In the words of the original: artifacts put them into their answers.
+    let text = match &endpoint.kind {
+        EndpointKind::Failover { .. } => format!("Failover endpoint : {name} - no ready child endpoints"),
+        EndpointKind::LoadBalance { .. } => format!("Loadbalance endpoint : {name} - no ready child endpoints"),
+        EndpointKind::Recipients { .. } => format!("Recipient List endpoint : {name} - no ready child endpoints"),
+        _ => {
+            let state = endpoint.state.phase().to_uppercase();
+            format!("Currently , Address endpoint : [ Name : {name} ] [ State : {state} ]")
+        }
     };
     let mut fault = Fault::coded(code, Side::Backend, text).retryable();
     fault.at = Some(endpoint.at.clone());
