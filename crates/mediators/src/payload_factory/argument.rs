@@ -69,10 +69,7 @@ impl Argument {
     pub fn evaluate(&self, exchange: &mut Exchange) -> Result<Given, Fault> {
         let value = match &self.source {
             Source::Constant(text) => GivenValue::Text(text.clone()),
-            Source::Path(expression) => match expression.text_if_any(exchange)? {
-                Some(text) => GivenValue::Text(text),
-                None => GivenValue::Nothing,
-            },
+            Source::Path(expression) => GivenValue::Text(expression.text(exchange)?),
             Source::Json(expression) => json(expression, exchange)?,
         };
         Ok(Given { value, literal: self.literal })

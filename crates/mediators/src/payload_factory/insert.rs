@@ -36,11 +36,14 @@ fn is_bare(text: &str) -> bool {
 pub fn quoted_argument(out: &mut String, given: &Given) {
     let text = match &given.value {
         GivenValue::Text(text) => text.as_str(),
-        GivenValue::Json(json, _) => json.as_str().unwrap_or_default(),
+        GivenValue::Json(json, _) => match json.as_str() {
+            Some(text) => text,
+            None => return argument(out, given, Media::Json, false, false),
+        },
         GivenValue::Nothing => "",
     };
     let composed = !given.literal && text.trim_start().starts_with(['<', '{', '[']);
-    if text.is_empty() || composed || is_bare(text.trim()) {
+    if composed || is_bare(text.trim()) {
         return argument(out, given, Media::Json, false, false);
     }
     out.push('"');
@@ -51,9 +54,8 @@ pub fn quoted_argument(out: &mut String, given: &Given) {
 /// Inserts an argument.
 pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, attribute: bool) {
     match (&given.value, media) {
-        // Nothing at all would make the whole body no JSON any more.
+        // Nothing at all would make the whole body no JSON any more. Texts that are empty leave nothing all the same.
         (GivenValue::Nothing, Media::Json) if !quoted => out.push_str("null"),
-        (GivenValue::Text(text), Media::Json) if !quoted && text.is_empty() => out.push_str("null"),
         (GivenValue::Nothing, _) => {}
         (GivenValue::Text(text), Media::Text) => out.push_str(text),
         (GivenValue::Json(json, raw), Media::Text) => out.push_str(&json_text(json, raw.as_deref())),
