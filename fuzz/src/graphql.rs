@@ -51,7 +51,7 @@ input In { n: Int! m: In l: [E] }
 enum E { A B }
 ";
 
-fn checked<'q>(schema: &Schema, text: &'q str, variables: &serde_json::Value) -> Result<Checked<'q>, Refused> {
+fn checked<'q>(schema: &Schema, text: &'q str, variables: &'q serde_json::Value) -> Result<Checked<'q>, Refused> {
     Query { text, operation: None, variables: variables.as_object() }.check(schema)
 }
 

@@ -19,6 +19,7 @@ pub mod stylesheet;
 pub mod synapse;
 pub mod token;
 pub mod websocket;
+pub mod websub;
 pub mod xml;
 pub mod xpath_parser;
 pub mod xpath_stream;
@@ -51,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "synapse", check: synapse::expression, dictionary: synapse::DICTIONARY },
     Target { name: "token", check: token::token, dictionary: token::DICTIONARY },
     Target { name: "websocket", check: websocket::frames, dictionary: websocket::DICTIONARY },
+    Target { name: "websub", check: websub::hub, dictionary: websub::DICTIONARY },
     Target { name: "xml", check: xml::reader, dictionary: xml::DICTIONARY },
     Target { name: "xpath_parser", check: xpath_parser::parser, dictionary: xpath_parser::DICTIONARY },
     Target { name: "xpath_stream", check: xpath_stream::stream, dictionary: xml::DICTIONARY },

@@ -19,6 +19,16 @@ pub fn mcp_message(bytes: &[u8]) -> Option<Bytes> {
     crate::mcp::rewritten(bytes)
 }
 
+/// Topic and address of what somebody asks a hub for; `None` when it is refused.
+pub fn hub_request(query: &str, form: &str) -> Option<(String, String)> {
+    crate::websub::asked(query, form)
+}
+
+/// The file of subscriptions, written again; `None` when it is none.
+pub fn hub_file(bytes: &[u8]) -> Option<Vec<u8>> {
+    crate::websub::rewritten(bytes)
+}
+
 /// Fills a template of actions (`.gotmpl`).
 pub fn action_template(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, String> {
     gotemplate::render(template, values).map_err(|error| error.to_string())

@@ -42,6 +42,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Subscription>, String> {
     numbered.map(|(at, entry)| one(entry).ok_or_else(|| format!("entry {at} is no subscription"))).collect()
 }
 
+/// Reads what was written, and writes it again.
+pub(crate) fn rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
+    let all: Vec<_> = read(bytes).ok()?.into_iter().map(Arc::new).collect();
+    Some(write(all.iter()))
+}
+
 fn one(entry: &Value) -> Option<Subscription> {
     let text = |key: &str| Some(Arc::<str>::from(entry.get(key)?.as_str()?));
     let algorithm = text("algorithm")?;

@@ -14,6 +14,8 @@ mod subscribe;
 
 pub(crate) use assemble::targets;
 pub(crate) use hub::Hub;
+pub(crate) use keep::rewritten;
+pub(crate) use subscribe::asked;
 
 /// The path publishers post to.
 pub(crate) const RECEIVER: &str = "/webhooks_events_receiver_resource";

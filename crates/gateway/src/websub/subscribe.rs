@@ -87,6 +87,11 @@ impl Asked {
     }
 }
 
+/// Topic and address of what is asked for.
+pub(crate) fn asked(query: &str, form: &str) -> Option<(String, String)> {
+    Asked::read(query, form).ok().map(|asked| (asked.topic, asked.callback))
+}
+
 /// Whether events can be sent to an address.
 fn is_callback(text: &str) -> bool {
     let scheme = ["http://", "https://"]

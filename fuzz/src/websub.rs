@@ -1,0 +1,44 @@
+//! Hubs of WebSub: what one is asked for, a query and a form on a line each; and the file of subscriptions.
+
+use penstock_gateway::readers::{hub_file, hub_request};
+
+/// Pieces of both.
+pub const DICTIONARY: &[&str] = &[
+    "hub.mode=subscribe",
+    "hub.mode=unsubscribe",
+    "hub.topic=",
+    "hub.callback=http://",
+    "hub.callback=https%3A%2F%2F",
+    "hub.secret=",
+    "hub.lease_seconds=",
+    "&",
+    "=",
+    "%2F",
+    "%0D%0A",
+    "%00",
+    "%",
+    "@",
+    "[::1]",
+    "\n",
+    "{\"version\":1,\"subscriptions\":[",
+    "\"ends\":null",
+    "\"secret\":\"",
+    "\"algorithm\":\"sha1\"",
+    "]}",
+];
+
+/// Reads both.
+pub fn hub(data: &[u8]) {
+    if let Some(written) = hub_file(data) {
+        assert_eq!(hub_file(&written).as_deref(), Some(&*written), "{}", String::from_utf8_lossy(&written));
+    }
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (query, form) = text.split_once('\n').unwrap_or((text, ""));
+    let Some((topic, callback)) = hub_request(query, form) else { return };
+    assert!(!topic.is_empty() && !topic.starts_with('/'), "{topic:?}");
+    let lower = callback.to_ascii_lowercase();
+    let rest = lower.strip_prefix("http://").or_else(|| lower.strip_prefix("https://")).expect(&callback);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    assert!(!authority.is_empty() && !authority.contains('@'), "{callback:?}");
+    assert!(callback.bytes().all(|byte| byte.is_ascii_graphic()), "{callback:?}");
+}
