@@ -46,8 +46,8 @@ pub use exchange::{Direction, Exchange, Held, ReplyCell};
 pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
 pub use mediator::{
-    Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Late, Mediator, Needs, Resume, Sequence,
-    SequenceId, Step,
+    Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Late, Mediator, Needs, Resume,
+    Sequence, SequenceId, Step,
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter};

@@ -153,7 +153,9 @@ fn soap_action(message: &Message, target: &Target, headers: &mut penstock_messag
             headers.remove("SOAPAction");
         }
         (Format::Soap11, Some(action)) => headers.set("SOAPAction", format!("\"{action}\"")),
-        (Format::Soap11, None) if !headers.contains("SOAPAction") => headers.set("SOAPAction", "\"\""),
+        (Format::Soap11, None) if !headers.contains("SOAPAction") => {
+            headers.set("SOAPAction", format!("\"{}\"", message.action().unwrap_or_default()));
+        }
         (_, Some(action)) if headers.contains("SOAPAction") => headers.set("SOAPAction", format!("\"{action}\"")),
         _ => {}
     }

@@ -138,12 +138,8 @@ impl Exchange {
             "ReplyTo" => text(addressing.and_then(|addressing| addressing.reply_to.as_ref())),
             "FaultTo" => text(addressing.and_then(|addressing| addressing.fault_to.as_ref())),
             "RelatesTo" => text(addressing.and_then(|addressing| addressing.relates_to.as_ref())),
-            "Action" | "WSAction" => text(addressing.and_then(|addressing| addressing.action.as_ref())),
-            "SOAPAction" => {
-                let action = addressing.and_then(|addressing| addressing.action.clone());
-                let header = || self.message.headers.get("SOAPAction").map(|action| action.trim_matches('"').into());
-                action.or_else(header).map(Value::String)
-            }
+            // One and the same in the original.
+            "Action" | "WSAction" | "SOAPAction" => self.message.action().map(Value::string),
             "MessageID" => Some(Value::String(self.message_id())),
             "FAULT" => Some(Value::Boolean(self.xml().is_ok_and(|envelope| {
                 envelope.soap != SoapVersion::None

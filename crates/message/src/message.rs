@@ -175,6 +175,18 @@ impl Message {
         self.headers.get("Content-Type")
     }
 
+    /// The action of a SOAP message: what the addressing says, else the header of SOAP 1.1 or the parameter that SOAP 1.2
+    /// has for it.
+    pub fn action(&self) -> Option<&str> {
+        let addressed = self.addressing.as_ref().and_then(|addressing| addressing.action.as_deref());
+        let in_header = || self.headers.get("SOAPAction").map(|action| action.trim().trim_matches('"'));
+        let in_type = || {
+            let content_type = self.content_type().filter(|text| MediaType::of(text) == MediaType::SoapXml)?;
+            MediaType::parameter(content_type, "action")
+        };
+        addressed.or_else(in_header).or_else(in_type).filter(|action| !action.is_empty())
+    }
+
     /// What the Content-Type says. `messageType` (scope axis2) wins when a mediator set it.
     pub fn media_type(&self) -> MediaType {
         if let Some(kind) = self.axis2.get("messageType") {

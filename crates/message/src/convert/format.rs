@@ -159,8 +159,7 @@ impl Message {
 
     /// SOAP 1.2 says the action in the media type; SOAP 1.1 has a header for it.
     fn soap_type(&self, media: MediaType) -> String {
-        let action = self.addressing.as_ref().and_then(|addressing| addressing.action.as_deref());
-        match (media, action) {
+        match (media, self.action()) {
             (MediaType::SoapXml, Some(action)) if !action.contains(['"', '\r', '\n']) => {
                 format!("application/soap+xml; charset=UTF-8; action=\"{action}\"")
             }

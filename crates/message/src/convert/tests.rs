@@ -207,6 +207,18 @@ fn a_client_that_spoke_soap_gets_envelopes() {
 }
 
 #[test]
+fn an_action_survives_the_other_soap() {
+    let envelope =
+        "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a/></s:Body></s:Envelope>";
+    let mut flow = message("text/xml", envelope);
+    flow.headers.set("SOAPAction", "\"urn:a\"");
+    let output = flow.output(&Conversion::default(), Shape::Soap12).unwrap();
+    assert_eq!(output.content_type.as_deref(), Some("application/soap+xml; charset=UTF-8; action=\"urn:a\""));
+    assert_eq!(message("application/soap+xml; action=\"urn:b\"", "").action(), Some("urn:b"));
+    assert_eq!(message("text/xml; action=\"urn:b\"", "").action(), None);
+}
+
+#[test]
 fn encodings_and_charsets_are_undone_when_somebody_reads() {
     use std::io::Write;
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
