@@ -150,6 +150,15 @@ mod tests {
                 assert_eq!(value_length(&bytes), length, "{bad} after {length}");
             }
         }
+        for length in 0..100 {
+            for tab in 0..length {
+                let mut bytes = vec![b'a'; length];
+                bytes[tab] = b'\t';
+                assert_eq!(value_length(&bytes), length, "a tab at {tab}");
+                bytes.push(b'\r');
+                assert_eq!(value_length(&bytes), length, "a tab at {tab}");
+            }
+        }
         let text = "tab\tand \u{e4}\u{ff} \u{80}~ stay in";
         assert_eq!(value_length(text.as_bytes()), text.len());
     }
