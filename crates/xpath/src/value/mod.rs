@@ -31,7 +31,7 @@ pub struct Node {
 /// One item of a sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// A node, meaningful together with the evaluation's [`crate::Documents`].
+    /// A node, meaningful in the evaluation's [`crate::Session`].
     Node(Node),
     /// An atomic value.
     Atomic(Atomic),
