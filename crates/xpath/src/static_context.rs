@@ -195,7 +195,7 @@ impl<'r> StaticContext<'r> {
         self
     }
 
-    /// Shares the table of names with other expressions, which makes one [`crate::NameCache`] serve them all.
+    /// Shares the table of names with other expressions, which makes one [`crate::Session`] serve them all.
     #[must_use]
     pub fn name_pool(mut self, pool: Arc<NamePool>) -> Self {
         self.pool = pool;

@@ -22,7 +22,7 @@
 //! # Where to start reading
 //!
 //! `stylesheet` has the ways in. `read` turns bytes into modules and the import tree, `compile` turns those into a
-//! [`program`](crate::program), a flat list of operations, and `run` carries it out: `machine` is the loop, `apply`
+//! `program`, a flat list of operations, and `run` carries it out: `machine` is the loop, `apply`
 //! finds and enters templates, `sink` is where output goes, `output::writer` makes bytes of it. What makes it fast:
 //! rules are found by kind and name of the node in a table, literal content is serialised when the stylesheet is
 //! compiled, templates that only copy are not run at all, and nothing is allocated per node.

@@ -22,7 +22,7 @@ use penstock_xml::NodeId;
 /// A node of one of the documents of an evaluation. Order is document order; documents are ordered as registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
-    /// Index in the [`crate::Documents`] of the evaluation.
+    /// Index in the [`crate::Session`] of the evaluation.
     pub document: u32,
     /// The node within its document.
     pub id: NodeId,
