@@ -15,6 +15,7 @@ mod rules;
 mod schema;
 mod sdl;
 mod syntax;
+mod variables;
 mod walk;
 
 pub use check::{Checked, Query, Refused};

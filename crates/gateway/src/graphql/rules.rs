@@ -38,7 +38,7 @@ impl<'c, 't> Checker<'c, 't> {
         let schema = self.schema;
         let named = match (value, wanted) {
             (Value::Variable(name), _) => {
-                self.used.insert(name.text);
+                self.uses(name.text);
                 return;
             }
             (Value::Null, TypeRef::NonNull(_)) => return self.wrong(wanted),
@@ -79,7 +79,7 @@ impl<'c, 't> Checker<'c, 't> {
     /// Values of scalars that only the backend knows may hold variables too.
     fn variables_in(&mut self, value: &'c Value<'t>) {
         match value {
-            Value::Variable(name) => drop(self.used.insert(name.text)),
+            Value::Variable(name) => self.uses(name.text),
             Value::List(items) => items.iter().for_each(|item| self.variables_in(item)),
             Value::Object(fields) => fields.iter().for_each(|field| self.variables_in(&field.value)),
             _ => {}

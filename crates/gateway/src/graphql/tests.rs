@@ -242,6 +242,25 @@ fn what_is_small_cannot_become_large() {
     assert_eq!(outcome(&format!("{{ {many} }}"), None, &json!({})).matches("undefined").count(), 20);
 }
 
+#[test]
+fn variables_of_fragments_are_joined_quickly() {
+    let used: String = (0..3_600).map(|n| format!("$v{n} ")).collect();
+    let fragment = format!("fragment F on Query {{ find(since: [{used}]) {{ __typename }} }}");
+    let started = std::time::Instant::now();
+    let spread_often = format!("{{ {} }} {fragment}", "...F ".repeat(3_600));
+    assert_eq!(outcome(&spread_often, None, &json!({})).matches("Undefined variable").count(), 20);
+    let operations: String = (0..1_200).map(|n| format!("query q{n} {{ ...F }} ")).collect();
+    let problems = outcome(&format!("{operations} {fragment}"), Some("q0"), &json!({}));
+    assert_eq!(problems.matches("Undefined variable").count(), 20);
+    assert!(started.elapsed().as_millis() < 1_000, "not each use looks at each variable: {:?}", started.elapsed());
+    let declared: String = (0..100).map(|n| format!("$v{n}: Date ")).collect();
+    let used: String = (0..100).map(|n| format!("$v{n} ")).collect();
+    let whole =
+        format!("query({declared}) {{ ...F }} fragment F on Query {{ find(since: [{used}]) {{ __typename }} }}");
+    check(&whole, "query find 2 1");
+    check(&whole.replace("$v64: Date", "$w: Date"), "Undefined variable 'v64',Unused variable 'w'");
+}
+
 #[track_caller]
 fn wrong(text: &str, expected: &[&str]) {
     let problems = Schema::parse(text).expect_err("it is wrong");

@@ -10,6 +10,7 @@ use super::document::{Document, Field, Fragment, Operation, Selection, Variable}
 use super::lexer::short;
 use super::schema::{Schema, TypeId};
 use super::syntax::{Directive, Name};
+use super::variables::{Names, Variables};
 
 /// What a client is told of at once.
 const PROBLEMS_MAX: usize = 20;
@@ -38,23 +39,24 @@ impl Measure {
 }
 
 /// What is known of a fragment.
-enum Known<'t> {
+enum Known {
     Nothing,
     /// It is being walked: whoever meets it now stands inside it.
     Open,
-    Walked(Measure, HashSet<&'t str>),
+    Walked(Measure, Variables),
 }
 
 pub(super) struct Checker<'c, 't> {
     pub(super) schema: &'c Schema,
     document: &'c Document<'t>,
     pub(super) fragments: HashMap<&'t str, (usize, &'c Fragment<'t>)>,
-    known: Vec<Known<'t>>,
+    known: Vec<Known>,
     /// Variables of the operation that is meant, and what was sent for them.
     pub(super) declared: &'c [Variable<'t>],
     pub(super) sent: Option<&'c Map<String, Json>>,
+    variables: Names<'t>,
     /// Variables used where the walk is.
-    pub(super) used: HashSet<&'t str>,
+    used: Variables,
     pub(super) problems: Vec<String>,
 }
 
@@ -66,8 +68,8 @@ impl<'c, 't> Checker<'c, 't> {
         sent: Option<&'c Map<String, Json>>,
     ) -> Checker<'c, 't> {
         let known = document.fragments.iter().map(|_| Known::Nothing).collect();
-        let (fragments, used, problems) = Default::default();
-        Checker { schema, document, fragments, known, declared, sent, used, problems }
+        let (fragments, variables, used, problems) = Default::default();
+        Checker { schema, document, fragments, known, declared, sent, variables, used, problems }
     }
 
     pub(super) fn problem(&mut self, message: impl FnOnce() -> String) {
@@ -77,6 +79,12 @@ impl<'c, 't> Checker<'c, 't> {
                 self.problems.push(message);
             }
         }
+    }
+
+    /// Notes that a variable is used.
+    pub(super) fn uses(&mut self, name: &'t str) {
+        let number = self.variables.number(name);
+        self.used.insert(number);
     }
 
     /// Walks everything; says how deep the operation that is meant goes and what it counts.
@@ -121,11 +129,11 @@ impl<'c, 't> Checker<'c, 't> {
             self.problem(|| format!("Schema is not configured for {}s", kind.word()));
             return Ok(Measure::default());
         };
-        self.used.clear();
-        let mut declared = HashSet::new();
+        self.used = Variables::default();
+        let mut declared = Variables::default();
         for variable in &operation.variables {
             let name = variable.name.text;
-            if !declared.insert(name) {
+            if !declared.insert(self.variables.number(name)) {
                 self.problem(|| format!("There can be only one variable named '{}'", short(name)));
             }
             self.variable(variable);
@@ -133,14 +141,14 @@ impl<'c, 't> Checker<'c, 't> {
         self.directives(&operation.directives);
         let measure = self.selections(&operation.selections, root, 0)?;
         let used = std::mem::take(&mut self.used);
-        let mut undefined: Vec<&str> = used.difference(&declared).copied().collect();
-        undefined.sort_unstable();
-        for name in undefined {
+        for number in used.beyond(&declared).take(PROBLEMS_MAX) {
+            let name = self.variables.name(number);
             self.problem(|| format!("Undefined variable '{}'", short(name)));
         }
-        let names = operation.variables.iter().map(|variable| variable.name.text);
-        for name in names.filter(|name| !used.contains(name)) {
-            self.problem(|| format!("Unused variable '{}'", short(name)));
+        for name in operation.variables.iter().map(|variable| variable.name.text) {
+            if !used.contains(self.variables.number(name)) {
+                self.problem(|| format!("Unused variable '{}'", short(name)));
+            }
         }
         Ok(measure)
     }
@@ -242,7 +250,7 @@ impl<'c, 't> Checker<'c, 't> {
         if level + measure.nesting >= DEPTH_MAX {
             return Err(TooDeep);
         }
-        self.used.extend(variables);
+        self.used.add(variables);
         Ok(Some(*measure))
     }
 
