@@ -12,3 +12,5 @@ pub mod mapping;
 pub mod path;
 pub mod schema;
 pub mod text;
+
+pub use equality::has_duplicates;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use penstock_json::has_duplicates;
 use penstock_json::schema::JsonSchema;
 use regex::Regex;
 use serde_json::{Map, Number, Value as Json};
@@ -232,7 +233,7 @@ impl ArrayShape {
             Some("minItems")
         } else if self.items_max.is_some_and(|max| items.len() > max) {
             Some("maxItems")
-        } else if self.is_unique && items.iter().enumerate().any(|(at, item)| items[..at].contains(item)) {
+        } else if self.is_unique && has_duplicates(&items) {
             Some("uniqueItems")
         } else {
             None

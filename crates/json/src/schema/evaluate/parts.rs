@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::{Check, NodeId, message, number};
+use super::super::{Check, NodeId, message};
 use super::{Evaluated, Run};
+use crate::has_duplicates;
 
 impl Run<'_> {
     pub(super) fn array(&mut self, id: NodeId, check: &Check, items: &[Value], seen: &mut Option<Evaluated>) -> bool {
@@ -25,9 +26,7 @@ impl Run<'_> {
                 })
             }
             Check::UniqueItems => {
-                let twice =
-                    items.iter().enumerate().any(|(at, one)| items[..at].iter().any(|other| number::equal(one, other)));
-                !twice || self.fail(id, "uniqueItems", || "array must not contain duplicate elements".to_owned())
+                !has_duplicates(items) || self.fail(id, "uniqueItems", || "array must not contain duplicate elements".to_owned())
             }
             Check::Items { .. } => self.items(id, check, items, seen),
             Check::Contains { .. } => self.contains(id, check, items, seen),
