@@ -44,7 +44,10 @@ fn what_can_be_understood_in_two_ways_is_refused() {
     let media = "Invalid content type. Make sure the content type is application/json or application/graphql";
     let packed: &[(&str, &str)] = &[("Content-Type", "application/json"), ("Content-Encoding", "gzip")];
     let form: &[(&str, &str)] = &[("Content-Type", "application/x-www-form-urlencoded")];
+    let both = &[json, form].concat();
     let good = r#"{"query":"{ hello }"}"#;
+    // As a form it asks for the stock.
+    let two_faced = r#"{"query":"{ hello }","a":"&query={stock}&b="}"#;
     for (path, headers, body, description) in [
         ("", json, r#"{"query":"{ hello }","query":"{ stock }"}"#, twice),
         ("", json, r#"{"query":"{ hello }","QUERY":"{ stock }"}"#, twice),
@@ -57,6 +60,7 @@ fn what_can_be_understood_in_two_ways_is_refused() {
         ("", json, "", "Query cannot be empty"),
         ("", packed, good, "Bodies with a Content-Encoding are not read"),
         ("", form, good, media),
+        ("", both, two_faced, media),
     ] {
         let reply = client.request("POST", &format!("/books/1.0.0{path}"), headers, body.as_bytes());
         refused(&reply, 422, "900422", description);

@@ -42,6 +42,9 @@ impl<'m> Sent<'m> {
         if parameters(exchange).any(|(name, _)| Member::of(&name).is_some()) {
             return Err(TWICE);
         }
+        if message.headers.get_all("content-type").count() > 1 {
+            return Err(MEDIA_TYPE);
+        }
         let bytes = bytes(message)?;
         let content_type = message.content_type().unwrap_or_default();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
