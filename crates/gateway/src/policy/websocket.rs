@@ -57,7 +57,8 @@ pub(crate) fn is_websocket(site: &Site) -> bool {
 
 impl Mediator for Handshake {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        if !is_asked_for(&exchange.client, &exchange.message.headers) {
+        // A body would be read as frames by one side and as a request by the other.
+        if !is_asked_for(&exchange.client, &exchange.message.headers) || !exchange.message.body.is_empty() {
             return Err(GatewayError::new(codes::UPGRADE_REQUIRED).into());
         }
         let context = CallContext::of(exchange)?;

@@ -2,8 +2,8 @@
 
 use penstock_testkit::gateway::{Backend, Setup, TestGateway};
 
+use crate::open_api;
 use crate::sockets::{EchoBackend, connect, connect_tls, echoes, run};
-use crate::{open_api, secured_api};
 
 fn api_yaml(context: &str, backend: &str, more: &str) -> String {
     format!(
@@ -124,7 +124,7 @@ fn version_3_has_operations_beside_its_channels() {
 #[test]
 fn what_does_not_ask_for_websocket_is_told_so() {
     let backend = EchoBackend::start();
-    let gateway = TestGateway::start(Setup::of([secured_api("/ws", &backend.url(), &["/*"])]));
+    let gateway = TestGateway::start(Setup::of([open_api("/ws", &backend.url(), &["/*"])]));
     for headers in [&[][..], &[("Upgrade", "websocket")], &[("Upgrade", "h2c"), ("Connection", "Upgrade")]] {
         let reply = gateway.client().get("/ws/x", headers);
         assert_eq!((reply.status, reply.header("upgrade")), (426, Some("websocket")), "{headers:?}");
@@ -132,7 +132,21 @@ fn what_does_not_ask_for_websocket_is_told_so() {
     }
     let reply = gateway.client().request("POST", "/ws/x", &[], b"body");
     assert_eq!(reply.status, 405);
-    assert!(backend.seen().is_empty());
+    // Whoever stands between would take 101 for the end of HTTP, and what follows would still be read as requests.
+    let asks = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let eager = Backend::start(|_| penstock_testkit::gateway::Answer {
+        instead: Some(b"HTTP/1.1 101 Yes\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n".to_vec()),
+        ..penstock_testkit::gateway::Answer::status(200)
+    });
+    let gateway = TestGateway::start(Setup::of([open_api("/eager", &eager.url(), &["/*"])]));
+    let reply = gateway.client().request("GET", "/eager/x", &asks, b"body");
+    assert_eq!((reply.status, reply.header("upgrade")), (426, Some("websocket")));
+    assert!(backend.seen().is_empty() && eager.received().is_empty());
 }
 
 #[test]
