@@ -12,10 +12,10 @@ use penstock_message::{Headers, Method};
 
 use crate::mcp::CallState;
 use crate::observe::Trace;
-use crate::policy::Site;
 use crate::policy::graphql::Asked;
 use crate::policy::interceptor::Interception;
 use crate::policy::limits::{FrameLimits, Metered};
+use crate::policy::{Site, facts};
 use crate::security::Verified;
 use crate::upstream::UpstreamCall;
 
@@ -158,11 +158,12 @@ impl CallContext {
     pub fn without_credentials<'t>(&self, target: &'t str) -> Cow<'t, str> {
         let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
         let names_one = |name: &str| {
+            let name = facts::percent_decoded(name, true);
             let by_definition =
                 self.site.operation.requirements.iter().any(
                     |requirement| matches!(requirement, Requirement::ApiKeyQuery(parameter) if **parameter == *name),
                 );
-            by_definition || matches!(name, "apikey" | "access_token")
+            by_definition || matches!(&*name, "apikey" | "access_token" | "hub.secret")
         };
         let has_one = query.split('&').any(|pair| pair.split_once('=').is_some_and(|(name, _)| names_one(name)));
         if !has_one {
@@ -198,6 +199,7 @@ mod tests {
             ("/a?x=1&keys=2", "/a?x=1&keys=2"),
             ("/a?x=1&k=secret", "/a?x=1&k=***"),
             ("/a?access_token=secret&apikey=secret&y", "/a?access_token=***&apikey=***&y"),
+            ("/a?hub.mode=x&hub%2Esecret=secret", "/a?hub.mode=x&hub%2Esecret=***"),
         ] {
             assert_eq!(context.without_credentials(target), written);
         }

@@ -37,8 +37,11 @@ fn one(assembly: &mut Assembly<'_, '_, '_>, operation: &Arc<Described>) -> Targe
     let config = &assembly.gateway.config;
     let plans = state.plans_of(&config.limits.plans);
     let websub = api.websub.clone().unwrap_or_default();
-    // Both base paths of a default version are one hub.
-    let name = api.base_path.clone();
+    // Both base paths of a default version are one hub; the same path on another host is another one.
+    let name = match api.vhosts.first() {
+        None => api.base_path.clone(),
+        Some(host) => format!("{host}{}", api.base_path).into(),
+    };
     let publishes = &*operation.path == RECEIVER;
     let (names, limit): (&[&str], u64) =
         if publishes { (&FOR_PUBLISHERS, EVENT_BYTES_MAX) } else { (&FOR_SUBSCRIBERS, FORM_BYTES_MAX) };

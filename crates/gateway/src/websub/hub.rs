@@ -34,7 +34,7 @@ const QUESTIONS_MAX: usize = 1_000;
 /// Somebody's wish to get the events of a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subscription {
-    /// The hub: the base path of its API.
+    /// The hub: host and base path of its API.
     pub api: Arc<str>,
     /// The topic, as [`super::topic_name`] makes it.
     pub topic: Arc<str>,
@@ -61,9 +61,12 @@ impl Subscription {
     }
 }
 
+/// What a publisher says about the body.
+pub(super) type Fields = Vec<(&'static str, String)>;
+
 /// Something that was published.
 pub(super) struct Event {
-    pub content_type: Arc<str>,
+    pub fields: Fields,
     pub body: Bytes,
     /// All bytes that wait, of which this event's are taken when nobody waits for it any more.
     waiting: Arc<AtomicUsize>,
@@ -78,6 +81,8 @@ impl Drop for Event {
 /// A subscriber that is asked whether it meant it (WebSub §5.3).
 pub(super) struct Question {
     pub subscription: Subscription,
+    /// The topic as the subscriber wrote it: it is to know it again.
+    pub topic: String,
     pub subscribes: bool,
     pub lease_seconds: Option<u64>,
     /// How many the plan allows.
@@ -255,7 +260,7 @@ impl Hub {
     pub(super) fn publish(
         &self,
         (api, topic): (&Arc<str>, &Arc<str>),
-        content_type: &str,
+        fields: Fields,
         body: Bytes,
         admits: impl Fn(&Subscriber) -> bool,
     ) -> bool {
@@ -265,7 +270,7 @@ impl Hub {
             return false;
         }
         let waiting = self.waiting_bytes.clone();
-        let event = Arc::new(Event { content_type: content_type.into(), body, waiting });
+        let event = Arc::new(Event { fields, body, waiting });
         let mut inner = self.lock();
         let now = now();
         let ids = inner.by_topic.get(&(api.clone(), topic.clone())).cloned().unwrap_or_default();
@@ -389,7 +394,7 @@ mod tests {
     }
 
     fn publish(hub: &Hub, topic: &str, body: &'static [u8]) -> bool {
-        hub.publish((&"/hub".into(), &topic.into()), "text/plain", Bytes::from_static(body), |_| true)
+        hub.publish((&"/hub".into(), &topic.into()), Fields::new(), Bytes::from_static(body), |_| true)
     }
 
     #[test]
@@ -420,7 +425,7 @@ mod tests {
         assert_eq!(hub.waiting_bytes.load(Ordering::Relaxed), (5 + EVENT_BYTES) * WAITING_MAX);
         assert_eq!(hub.lock().pairs, WAITING_MAX);
         let large = Bytes::from(vec![0; BYTES_MAX]);
-        assert!(!hub.publish((&"/hub".into(), &"a".into()), "text/plain", large, |_| true));
+        assert!(!hub.publish((&"/hub".into(), &"a".into()), Fields::new(), large, |_| true));
         drop(hub.unsubscribe(&subscription("a", "http://x/", "app")));
         assert_eq!((waiting(&hub), hub.waiting_bytes.load(Ordering::Relaxed), hub.lock().pairs), (vec![], 0, 0));
         assert!(publish(&hub, "nobody", b"event") && waiting(&hub).is_empty());

@@ -13,6 +13,9 @@ use crate::policy::facts::percent_decoded;
 use crate::policy::limits::{Plans, admits_event};
 use crate::state::GatewayState;
 
+/// What goes on besides the body, which cannot be read without them.
+const ABOUT_BODY: [&str; 2] = ["Content-Type", "Content-Encoding"];
+
 /// Takes events.
 pub(super) struct Publish {
     pub state: Arc<GatewayState>,
@@ -41,10 +44,10 @@ impl Mediator for Publish {
                 return Err(GatewayError::described(codes::INVALID_CREDENTIALS, text).into());
             }
         }
-        let content_type = headers.get("content-type").unwrap_or_default().to_owned();
+        let fields = ABOUT_BODY.into_iter().filter_map(|name| Some((name, headers.get(name)?.to_owned()))).collect();
         let bytes = body.len() as u64;
         let admits = |who: &_| admits_event(&self.state, &self.plans, &self.api_key, who, bytes);
-        let taken = self.state.hub.publish((&self.api, &topic), &content_type, body, admits);
+        let taken = self.state.hub.publish((&self.api, &topic), fields, body, admits);
         let status = if taken { 202 } else { 503 };
         exchange.message = Message { status, ..Message::default() };
         Ok(Flow::Respond)

@@ -188,8 +188,8 @@ impl Hub {
 /// Sends an event once.
 async fn send(outbound: Rc<dyn Outbound>, subscription: &Subscription, event: &Event) -> Done {
     let mut headers = Headers::new();
-    if !event.content_type.is_empty() {
-        headers.set("Content-Type", &*event.content_type);
+    for (name, value) in &event.fields {
+        headers.set(name, value.as_str());
     }
     if let Some(secret) = &subscription.secret {
         headers.set("X-Hub-Signature", sign::signature(subscription.algorithm, &secret.0, &event.body));
@@ -217,12 +217,11 @@ async fn challenge(outbound: Rc<dyn Outbound>, question: &Question) -> Option<bo
     let mut random = [0; 16];
     SystemRandom::new().fill(&mut random).ok()?;
     let challenge: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let Subscription { callback, topic, .. } = &question.subscription;
-    let mut url = callback.to_string();
+    let mut url = question.subscription.callback.to_string();
     url.push(if url.contains('?') { '&' } else { '?' });
     url.push_str(if question.subscribes { "hub.mode=subscribe" } else { "hub.mode=unsubscribe" });
     url.push_str("&hub.topic=");
-    percent_encode(&mut url, topic);
+    percent_encode(&mut url, &question.topic);
     url.push_str(&format!("&hub.challenge={challenge}"));
     if let Some(seconds) = question.lease_seconds {
         url.push_str(&format!("&hub.lease_seconds={seconds}"));
@@ -291,7 +290,8 @@ mod tests {
         let hub = Arc::new(Hub::default());
         let holes = Rc::new(Holes::default());
         let outbound = holes.clone();
-        let publish = |hub: &Hub| hub.publish((&"/hub".into(), &"t".into()), "", Bytes::from_static(b"e"), |_| true);
+        let publish =
+            |hub: &Hub| hub.publish((&"/hub".into(), &"t".into()), Vec::new(), Bytes::from_static(b"e"), |_| true);
         let delivered = |hub: &Hub| hub.delivered.load(Ordering::Relaxed);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         tokio::task::LocalSet::new().block_on(&runtime, async {
@@ -312,7 +312,9 @@ mod tests {
                 let meant = subscription(format!("http://hole/{number}"));
                 let asked = subscription(format!("http://hole/asked/{number}"));
                 assert!(hub.subscribe(meant, None).is_ok());
-                assert!(hub.ask(Question { subscription: asked, subscribes: true, lease_seconds: None, most: None }));
+                let topic = "t".to_owned();
+                let (lease_seconds, most) = (None, None);
+                assert!(hub.ask(Question { subscription: asked, topic, subscribes: true, lease_seconds, most }));
             }
             for count in 2..50 {
                 assert!(publish(&hub));

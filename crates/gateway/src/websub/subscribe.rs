@@ -36,6 +36,7 @@ pub(super) struct Subscribe {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
     subscribes: bool,
+    /// As it was written.
     topic: String,
     callback: String,
     secret: Option<String>,
@@ -53,14 +54,14 @@ impl Asked {
             let value = percent_decoded(value, true).into_owned();
             match &*percent_decoded(name, true) {
                 "hub.mode" => mode = value,
-                "hub.topic" => asked.topic = topic_name(&value),
+                "hub.topic" => asked.topic = value,
                 "hub.callback" => asked.callback = value,
                 "hub.secret" => asked.secret = Some(value).filter(|secret| !secret.is_empty()),
                 "hub.lease_seconds" => lease = value,
                 _ => {}
             }
         }
-        if asked.topic.is_empty() {
+        if topic_name(&asked.topic).is_empty() {
             return Err("Topic name not found for web hook subscription request".to_owned());
         }
         if asked.callback.is_empty() {
@@ -89,7 +90,7 @@ impl Asked {
 
 /// Topic and address of what is asked for.
 pub(crate) fn asked(query: &str, form: &str) -> Option<(String, String)> {
-    Asked::read(query, form).ok().map(|asked| (asked.topic, asked.callback))
+    Asked::read(query, form).ok().map(|asked| (topic_name(&asked.topic), asked.callback))
 }
 
 /// Whether events can be sent to an address.
@@ -111,7 +112,7 @@ fn refuse(why: String) -> Fault {
 impl Mediator for Subscribe {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let content_type = exchange.message.headers.get("content-type").unwrap_or_default();
-        let is_form = content_type.starts_with("application/x-www-form-urlencoded");
+        let is_form = content_type.to_ascii_lowercase().starts_with("application/x-www-form-urlencoded");
         if is_form && exchange.message.body.is_stream() {
             return Ok(Flow::Buffer);
         }
@@ -121,12 +122,13 @@ impl Mediator for Subscribe {
         };
         let asked = Asked::read(exchange.client.line.query().unwrap_or_default(), &form).map_err(refuse)?;
         let context = CallContext::of(exchange)?;
-        self.may(&context, &asked.topic)?;
+        let topic = topic_name(&asked.topic);
+        self.may(&context, &topic)?;
         let who = subscriber(&context);
         let most = self.plans.subscribers(&who.subscription_tier);
         let subscription = Subscription {
             api: self.api.clone(),
-            topic: asked.topic.into(),
+            topic: topic.into(),
             callback: asked.callback.into(),
             secret: asked.secret.map(|secret| Secret(secret.into())),
             algorithm: self.websub.algorithm,
@@ -135,11 +137,11 @@ impl Mediator for Subscribe {
         };
         let hub = &self.state.hub;
         if self.websub.verifies {
-            let (subscribes, lease_seconds) = (asked.subscribes, asked.lease_seconds);
+            let Asked { topic, subscribes, lease_seconds, .. } = asked;
             if subscribes && !hub.has_room(&subscription, most) {
                 return Err(GatewayError::new(codes::SUBSCRIBERS_LIMIT).into());
             }
-            if !hub.ask(Question { subscription, subscribes, lease_seconds, most }) {
+            if !hub.ask(Question { subscription, topic, subscribes, lease_seconds, most }) {
                 return Ok(answer(exchange, 503));
             }
             return Ok(answer(exchange, 202));
@@ -207,7 +209,7 @@ mod tests {
         );
         let expected = Asked {
             subscribes: true,
-            topic: "issues".to_owned(),
+            topic: "/Issues".to_owned(),
             callback: "http://a:1/x?y=1".to_owned(),
             secret: Some("a b".to_owned()),
             lease_seconds: Some(60),

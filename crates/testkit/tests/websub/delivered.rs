@@ -40,9 +40,45 @@ fn events_of_a_topic_go_to_its_subscribers_signed_with_their_secrets() {
         &[("Authorization", &talk.bearer), ("Content-Type", "application/x-www-form-urlencoded")];
     assert_eq!(talk.client.request("POST", HUB, fields, form.as_bytes()).status, 202);
     assert_eq!(talk.ask(&asking("unsubscribe", "issues", &second.url(), "")).status, 202);
-    publish(&mut publisher, "issues", "3");
+    let path = format!("{HUB}/webhooks_events_receiver_resource?topic=issues");
+    let signature = signed(SECRET, b"3");
+    let packed = [("Content-Encoding", "gzip"), ("X-Hub-Signature", signature.as_str())];
+    assert_eq!(publisher.request("POST", &path, &packed, b"3").status, 202);
     until("the third arrives", || bodies(&third) == ["3"] && bodies(&first).len() == 2);
     assert_eq!(second.received().len(), 2);
+    assert_eq!(third.last().header("content-encoding"), Some("gzip"), "nobody could read it otherwise");
+}
+
+#[test]
+fn hubs_on_other_hosts_have_other_subscribers() {
+    let on = |host: &str| {
+        let environments = json!({
+            "type": "deployment_environments", "version": "v4.7.0",
+            "data": [{ "deploymentEnvironment": "Default", "deploymentVhost": host }],
+        });
+        let files = [
+            ("api.yaml", &*descriptor(json!({ "name": host }))),
+            ("deployment_environments.yaml", &*environments.to_string()),
+        ];
+        project(host, &files)
+    };
+    let inputs = [on("a.example.com"), on("b.example.com")].concat();
+    let gateway = TestGateway::start(Setup { inputs, ..Setup::of([]) });
+    let other = subscriber();
+    let bearer = gateway.bearer(&json!({}));
+    let path = format!("{HUB}?{}", asking("subscribe", "issues", &other.url(), ""));
+    let at = |host| [("Host", host), ("Authorization", bearer.as_str())];
+    assert_eq!(gateway.client().request("POST", &path, &at("a.example.com"), b"").status, 202);
+    let event = |host, body: &str| {
+        let path = format!("{HUB}/webhooks_events_receiver_resource?topic=issues");
+        let signature = signed(SECRET, body.as_bytes());
+        let fields = [("Host", host), ("X-Hub-Signature", signature.as_str())];
+        assert_eq!(gateway.client().request("POST", &path, &fields, body.as_bytes()).status, 202);
+    };
+    event("b.example.com", "theirs");
+    event("a.example.com", "ours");
+    until("an event arrives", || !bodies(&other).is_empty());
+    assert_eq!(bodies(&other), ["ours"]);
 }
 
 #[test]
@@ -147,12 +183,13 @@ fn a_subscriber_that_did_not_mean_it_gets_nothing() {
     };
     let (means, does_not) = (Backend::start(move |one| asked(one, true)), Backend::start(move |one| asked(one, false)));
     let mut talk = Talk::with(&gateway, json!({}));
-    talk.subscribe("issues", &format!("{}/a?b=c", means.url()), "&hub.lease_seconds=60");
+    talk.subscribe("%2FIssues", &format!("{}/a?b=c", means.url()), "&hub.lease_seconds=60");
     talk.subscribe("issues", &does_not.url(), "");
     until("both are asked", || means.received().len() == 1 && does_not.received().len() == 1);
     let question = means.last();
     assert_eq!(question.method, "GET");
-    let start = "/a?b=c&hub.mode=subscribe&hub.topic=issues&hub.challenge=";
+    // The topic is what the subscriber knows it by.
+    let start = "/a?b=c&hub.mode=subscribe&hub.topic=%2FIssues&hub.challenge=";
     assert!(
         question.target.starts_with(start) && question.target.ends_with("&hub.lease_seconds=60"),
         "{}",

@@ -21,6 +21,10 @@ const SECRET: &str = "publisher's secret";
 
 /// A hub of the topics `issues` and `pulls`.
 fn hub(more: Value) -> Vec<Input> {
+    project("repo", &[("api.yaml", &descriptor(more))])
+}
+
+fn descriptor(more: Value) -> String {
     let topic = |name: &str, scopes: Value| json!({ "target": name, "verb": "SUBSCRIBE", "scopes": scopes });
     let mut data = json!({
         "name": "Repo", "version": "1.0.0", "context": "/repo", "type": "WEBSUB",
@@ -30,8 +34,7 @@ fn hub(more: Value) -> Vec<Input> {
         },
     });
     data.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let descriptor = json!({ "type": "api", "version": "v4.7.0", "data": data }).to_string();
-    project("repo", &[("api.yaml", &descriptor)])
+    json!({ "type": "api", "version": "v4.7.0", "data": data }).to_string()
 }
 
 fn served(more: Value) -> TestGateway {
