@@ -117,7 +117,11 @@ impl Validate {
     fn json(&self, exchange: &mut Exchange) -> Result<Arc<Json>, Fault> {
         let nothing = || Arc::new(Json::Object(serde_json::Map::new()));
         let Some(source) = &self.source else {
-            return if exchange.message.body.is_empty() { Ok(nothing()) } else { exchange.json() };
+            if exchange.message.body.is_empty() {
+                return Ok(nothing());
+            }
+            let program = exchange.program().clone();
+            return Ok(exchange.message.strict_json(&program.conversion)?);
         };
         Ok(match source.value(exchange)? {
             None => nothing(),

@@ -36,21 +36,22 @@ impl Message {
     }
 
     /// The body as JSON; XML is mapped. A body that is empty is none. What is not quite JSON is taken for what is meant, as
-    /// the original does wherever a JSONPath is asked; made XML of, it is malformed.
+    /// the original does wherever a JSONPath is asked; made XML of, or checked, it is malformed.
     pub fn json(&mut self, conversion: &Conversion) -> Result<Arc<Value>, BodyError> {
+        // What is forgiven is not kept: others would take it for what was sent.
+        self.strict_json(conversion).or_else(|strict| self.forgiven_json().map(Arc::new).ok_or(strict))
+    }
+
+    /// As [`Message::json`], and nothing is forgiven: for those who check a body that somebody else reads.
+    pub fn strict_json(&mut self, conversion: &Conversion) -> Result<Arc<Value>, BodyError> {
         if let Some(value) = self.body.view_json() {
             return Ok(value.clone());
         }
         let value = match self.body.form() {
             Form::Empty => return Err(BodyError::Unsupported { from: "empty", wanted: "JSON" }),
             Form::Stream { .. } => return Err(BodyError::Unsupported { from: "a stream", wanted: "JSON" }),
-            Form::Bytes(bytes) if self.source_media() == MediaType::Json => {
-                let bytes = bytes.clone();
-                self.bytes_as_json(conversion).or_else(|strict| forgiven(&bytes).ok_or(strict))?
-            }
-            Form::Text(text) if self.media_type() == MediaType::Json => {
-                parse_json(text).or_else(|strict| forgiven(text.as_bytes()).ok_or(strict))?
-            }
+            Form::Bytes(_) if self.source_media() == MediaType::Json => self.bytes_as_json(conversion)?,
+            Form::Text(text) if self.media_type() == MediaType::Json => parse_json(text)?,
             _ => {
                 let envelope = self.xml(conversion)?;
                 let payload = envelope.payload().ok_or(BodyError::Unsupported { from: "empty", wanted: "JSON" })?;
@@ -60,6 +61,15 @@ impl Message {
         let value = Arc::new(value);
         self.body.cache_json(value.clone());
         Ok(value)
+    }
+
+    fn forgiven_json(&self) -> Option<Value> {
+        let text = match self.body.form() {
+            Form::Bytes(bytes) if self.source_media() == MediaType::Json => std::str::from_utf8(bytes).ok()?,
+            Form::Text(text) if self.media_type() == MediaType::Json => text,
+            _ => return None,
+        };
+        penstock_json::lenient::parse(text)
     }
 
     /// The body as text: what was sent for bytes, the payload for XML (the text alone when the
@@ -265,10 +275,6 @@ fn parse_json(text: &str) -> Result<Value, BodyError> {
     penstock_json::text::parse(text).map_err(|error| {
         BodyError::Malformed(format!("{}:{}: the body is not JSON: {}", error.line, error.column, error.message))
     })
-}
-
-fn forgiven(bytes: &[u8]) -> Option<Value> {
-    penstock_json::lenient::parse(std::str::from_utf8(bytes).ok()?)
 }
 
 fn malformed(error: penstock_xml::XmlError) -> BodyError {

@@ -100,7 +100,7 @@ fn value_of(exchange: &mut Exchange) -> Result<Arc<Value>, String> {
         Form::Bytes(bytes) if message.source_media() != MediaType::Json => {
             serde_json::from_slice(bytes).map(Arc::new).map_err(|error| error.to_string())
         }
-        _ => message.json(&program.conversion).map_err(|error| error.to_string()),
+        _ => message.strict_json(&program.conversion).map_err(|error| error.to_string()),
     }
 }
 
