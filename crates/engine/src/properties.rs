@@ -209,7 +209,8 @@ impl Exchange {
             (Entry::Resource(api, _) | Entry::Api(api, _), "REST_API_VERSION") => api.version.as_ref()?.text.clone(),
             (Entry::Resource(api, _) | Entry::Api(api, _), "SYNAPSE_REST_API") => api.name.clone(),
             (Entry::Resource(api, _) | Entry::Api(api, _), "REST_SUB_REQUEST_PATH") => {
-                self.client.line.target().strip_prefix(&*api.context)?.into()
+                let rest = self.client.line.target().strip_prefix(&*api.context)?;
+                if rest.is_empty() { "/".into() } else { rest.into() }
             }
             (_, "REST_URL_PREFIX") => {
                 let scheme = if self.client.line.secure { "https" } else { "http" };

@@ -120,7 +120,8 @@ impl Mediator for CallTemplate {
                 Argument::Computed(expression) => expression.value(exchange)?.unwrap_or_else(|| Value::string("")),
                 Argument::Late(asked) => {
                     later.push((name.clone(), asked.clone()));
-                    asked.value(exchange)?.unwrap_or_else(|| Value::string(""))
+                    // Nobody asked for it yet, so that it is no fault when it cannot be found out here.
+                    asked.value(exchange).ok().flatten().unwrap_or_else(|| Value::string(""))
                 }
                 Argument::Text(template) => Value::string(template.text(exchange)?),
                 Argument::Missing => return Err(Fault::missing_parameter(&self.template, name)),

@@ -24,6 +24,24 @@ const SERVICES: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
       <respond/>
     </inSequence></resource>
   </api>
+  <api name="below" context="/below">
+    <resource methods="GET" url-mapping="/*"><inSequence>
+      <payloadFactory media-type="text"><format>$1</format><args>
+        <arg expression="get-property('REST_SUB_REQUEST_PATH')"/></args></payloadFactory>
+      <respond/>
+    </inSequence></resource>
+  </api>
+  <template name="later"><parameter name="x"/><sequence>
+    <payloadFactory media-type="json"><format>{"x": "later"}</format><args/></payloadFactory>
+    <property name="x" expression="$func:x"/>
+    <payloadFactory media-type="text"><format>$1</format><args><arg expression="$ctx:x"/></args></payloadFactory>
+    <respond/>
+  </sequence></template>
+  <api name="late" context="/late">
+    <resource methods="POST"><inSequence>
+      <call-template target="later"><with-param name="x" value="{{//x/text()}}"/></call-template>
+    </inSequence></resource>
+  </api>
   <api name="broken" context="/broken">
     <resource methods="GET"><inSequence><throwError type="MINE" errorMessage="it broke"/></inSequence></resource>
   </api>
@@ -66,6 +84,13 @@ fn services_answer_as_their_clients_expect() {
     let soap = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><a/></s:Body></s:Envelope>";
     assert_eq!(server.post("/services/Rest/more", "application/json", "{}").body, "POST /more");
     assert_eq!(server.post("/services/Rest/more", "text/xml", soap).body, "POST ");
+
+    for (path, expected) in [("", "/"), ("/", "/"), ("/a?b=c", "/a?b=c"), ("?b=c", "?b=c")] {
+        assert_eq!(server.get(&format!("/below{path}")).body, expected, "{path}");
+    }
+
+    // The body cannot be read where the template is called, and is another where the parameter is used.
+    assert_eq!(server.post("/late", "application/xml", "<not closed").body, "later", "{}", server.log());
 
     for (what, expected) in [
         ("sequence", "0 Sequence named Value {name ='null', keyValue ='nothing'} cannot be found"),
