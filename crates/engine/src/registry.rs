@@ -18,6 +18,9 @@ const VALUE_BYTES_MAX: usize = 1 << 20;
 /// Resources that flows made. A key made of what clients send must not fill memory and disk.
 const ENTRIES_MAX: usize = 10_000;
 
+/// Properties of one resource: each write goes through all of them, and writes their file anew.
+const PROPERTIES_MAX: usize = 1_000;
+
 /// What all of them hold together.
 const TOTAL_BYTES_MAX: usize = 64 << 20;
 
@@ -135,7 +138,7 @@ impl Registry {
             None => (name, None),
         };
         let path = RegistryPath::parse(key)?;
-        if value.len() > VALUE_BYTES_MAX {
+        if value.len() + property.map_or(0, str::len) > VALUE_BYTES_MAX {
             return Err(format!("a value of the registry has at most {VALUE_BYTES_MAX} bytes, not {}", value.len()));
         }
         let is_xml = property.is_none() && is_xml(value);
@@ -143,6 +146,9 @@ impl Registry {
         let before = written.entries.get(&path.key).cloned();
         let base = before.clone().or_else(|| defined.get(&path.key).cloned());
         let resource = Arc::new(changed(base.as_deref(), &path, property, value, is_xml));
+        if property.is_some() && resource.properties.len() > PROPERTIES_MAX {
+            return Err(format!("a resource of the registry has at most {PROPERTIES_MAX} properties"));
+        }
         let bytes = written.bytes - before.as_deref().map_or(0, bytes_of) + bytes_of(&resource);
         let is_full = bytes > TOTAL_BYTES_MAX || (before.is_none() && written.entries.len() >= ENTRIES_MAX);
         if is_full {
@@ -264,5 +270,11 @@ mod tests {
         }
         assert_eq!(registry.lock().entries.len(), ENTRIES_MAX);
         assert!(put("gov:one/more", "").is_err());
+        assert!(put(&format!("gov:0@{large}"), "x").is_err());
+        for number in 0..PROPERTIES_MAX {
+            put(&format!("gov:0@{number}"), "").unwrap();
+        }
+        assert!(put("gov:0@more", "").is_err());
+        put("gov:0@7", "x").unwrap();
     }
 }

@@ -13,17 +13,16 @@ pub(super) fn find<'m>(mappings: impl Iterator<Item = (usize, &'m str)>, sub_pat
     found.map(|(_, index)| index)
 }
 
-fn rank(mapping: &str, sub_path: &str) -> Option<usize> {
-    let without_query = |path: &str| path.split_once('?').map_or(path.to_owned(), |(path, _)| path.to_owned());
+fn rank<'p>(mapping: &str, sub_path: &'p str) -> Option<usize> {
+    let without_query = |path: &'p str| path.split_once('?').map_or(path, |(path, _)| path);
     if let Some(inner) = mapping.strip_prefix('/').and_then(|mapping| mapping.strip_suffix('*')) {
         let Some(inner) = inner.strip_suffix('/') else {
             // `/*` is as good as one segment.
             return inner.is_empty().then_some(1);
         };
         let path = without_query(sub_path.strip_prefix('/').unwrap_or(sub_path));
-        let segments: Vec<&str> = inner.split('/').collect();
-        let fits = segments.iter().copied().eq(path.split('/').take(segments.len()));
-        return fits.then_some(segments.len());
+        let segments = inner.split('/').count();
+        return inner.split('/').eq(path.split('/').take(segments)).then_some(segments);
     }
     if let Some(extension) = mapping.strip_prefix('*').filter(|extension| extension.starts_with('.')) {
         return without_query(sub_path).ends_with(extension).then_some(0);
@@ -31,7 +30,7 @@ fn rank(mapping: &str, sub_path: &str) -> Option<usize> {
     let mapping = if mapping.len() > 1 { mapping.strip_suffix('/').unwrap_or(mapping) } else { mapping };
     let path = if sub_path == "/" { sub_path } else { sub_path.trim_end_matches('/') };
     let path = without_query(path);
-    let path = if path.is_empty() { "/" } else { &path };
+    let path = if path.is_empty() { "/" } else { path };
     (mapping == path).then_some(usize::MAX)
 }
 
