@@ -26,7 +26,8 @@ impl Run<'_> {
                 })
             }
             Check::UniqueItems => {
-                !has_duplicates(items) || self.fail(id, "uniqueItems", || "array must not contain duplicate elements".to_owned())
+                !has_duplicates(items)
+                    || self.fail(id, "uniqueItems", || "array must not contain duplicate elements".to_owned())
             }
             Check::Items { .. } => self.items(id, check, items, seen),
             Check::Contains { .. } => self.contains(id, check, items, seen),
