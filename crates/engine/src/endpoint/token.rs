@@ -74,6 +74,7 @@ struct Known {
 #[derive(Clone)]
 struct Token {
     value: Arc<str>,
+    since: Instant,
     until: Instant,
 }
 
@@ -140,7 +141,7 @@ impl TokenSource {
         let key = format!("{}\n{}\n{fields}", request.url, request.form);
         let mut slots = lock(slots);
         if slots.len() >= TOKENS_MAX && !slots.contains_key(&key) {
-            slots.retain(|_, slot| slot.fresh(None).is_some());
+            slots.retain(|_, slot| slot.fresh(None, Instant::now()).is_some());
             if slots.len() >= TOKENS_MAX {
                 slots.clear();
             }
@@ -150,11 +151,13 @@ impl TokenSource {
 }
 
 impl Slot {
-    /// The token, when it still holds and is not `refused`.
-    fn fresh(&self, refused: Option<&str>) -> Option<Arc<str>> {
+    /// The token, when it still holds and is not `refused`. One that came after `began` is as new as any: servers give
+    /// the same token out until it expires, and those who wait are not to ask for it one after the other.
+    fn fresh(&self, refused: Option<&str>, began: Instant) -> Option<Arc<str>> {
         let known = lock(&self.known);
         let token = known.token.as_ref()?;
-        (token.until > Instant::now() && refused != Some(&*token.value)).then(|| token.value.clone())
+        let is_other = refused != Some(&*token.value) || token.since > began;
+        (token.until > Instant::now() && is_other).then(|| token.value.clone())
     }
 
     async fn token(
@@ -163,12 +166,12 @@ impl Slot {
         request: &TokenRequest,
         refused: Option<&str>,
     ) -> Result<Arc<str>, Fault> {
-        if let Some(value) = self.fresh(refused) {
+        let began = Instant::now();
+        if let Some(value) = self.fresh(refused, began) {
             return Ok(value);
         }
-        let began = Instant::now();
         let _fetching = self.fetching.lock().await;
-        if let Some(value) = self.fresh(refused) {
+        if let Some(value) = self.fresh(refused, began) {
             return Ok(value);
         }
         if let Some((at, fault)) = &lock(&self.known).failed
@@ -259,8 +262,9 @@ async fn fetch(exchange: &Exchange, request: &TokenRequest) -> Result<Token, Fau
     // Some servers write the number as a text.
     let seconds = answer.get("expires_in").and_then(|given| given.as_u64().or_else(|| given.as_str()?.parse().ok()));
     let lifetime = seconds.map_or(LIFETIME_USUAL, Duration::from_secs).min(LIFETIME_MAX);
-    let until = Instant::now() + lifetime.saturating_sub(MARGIN.min(lifetime / 2));
-    Ok(Token { value: value.into(), until })
+    let since = Instant::now();
+    let until = since + lifetime.saturating_sub(MARGIN.min(lifetime / 2));
+    Ok(Token { value: value.into(), since, until })
 }
 
 #[cfg(test)]

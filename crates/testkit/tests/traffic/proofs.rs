@@ -112,6 +112,16 @@ fn a_backend_that_refuses_every_token_does_not_wear_the_token_service_out() {
 }
 
 #[test]
+fn those_who_wait_for_another_token_do_not_ask_for_the_same_one_each() {
+    let same = json!({"access_token": "t1", "expires_in": 3600});
+    let tokens = Backend::start(move |_| Answer::json(&same).after(Duration::from_millis(300)));
+    let backend = backend_for(&[]);
+    let gateway = TestGateway::start(project(&backend, &backend, &client_credentials(&tokens, "")));
+    assert_eq!(at_once(20, || gateway.client().get("/a/1.0.0/x", &[]).status), vec![401; 20]);
+    assert!(tokens.received().len() < 5, "{}", tokens.received().len());
+}
+
+#[test]
 fn a_request_too_large_to_keep_is_sent_once_and_the_next_one_has_another_token() {
     let (tokens, backend) = (token_service(3600), backend_for(&["Bearer t2"]));
     let setup = project(&backend, &backend, &client_credentials(&tokens, ""));
