@@ -49,6 +49,24 @@ fn a_server_without_tools_has_one_for_each_operation() {
 }
 
 #[test]
+fn operations_that_are_called_the_same_are_one_tool() {
+    let (first, second) = (telling(), telling());
+    let described = |url: &str, id: &str, path: &str| {
+        let mut described = backend(id, url);
+        described["definition"] = format!("paths: {{{path}: {{get: {{operationId: animal}}}}}}").into();
+        described
+    };
+    let list = json!([described(&first.url(), "b1", "/first"), described(&second.url(), "b2", "/second")]);
+    let server = descriptor("DIRECT_BACKEND", json!({}), json!([]));
+    let gateway = served(project("pets", &[("mcp_server.yaml", &server), ("backends.yaml", &backends(list))]));
+    let mut talk = Talk::with(&gateway, json!({}));
+    assert_eq!(talk.tools(), ["animal"]);
+    assert_eq!(told(&talk.call("animal", json!({})))["target"], "/first");
+    let told = gateway.diagnostics.join("\n");
+    assert!(told.contains("warning: GET /second is left out: there is a tool `animal` already"), "{told}");
+}
+
+#[test]
 fn a_tool_without_a_schema_takes_what_its_operation_takes() {
     let backend = telling();
     let mut one = getting();

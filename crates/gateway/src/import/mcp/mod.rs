@@ -194,11 +194,16 @@ impl Reading<'_, '_> {
 
     /// Every operation of the backends' definitions, when no tool is named.
     fn of_definitions(&mut self, data: &Item<'_>) {
+        let mut names = HashSet::new();
         for backend in std::mem::take(&mut self.backends) {
             for found in backend.definition.iter().flat_map(generate::operations) {
                 let (method, path) = (found.method.as_str().into(), found.path.as_str().into());
                 let name: Arc<str> = found.name.as_str().into();
                 let at = data.at();
+                if !names.insert(name.clone()) {
+                    self.import.warn(&at, format!("{method} {path} is left out: there is a tool `{name}` already"));
+                    continue;
+                }
                 let rules = Operation { secured: true, at, ..Operation::default() };
                 let endpoints = Some(backend.endpoints.clone());
                 let called = Called { api: None, method, path, endpoints, found: Some(found) };
