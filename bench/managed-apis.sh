@@ -45,8 +45,13 @@ find "$work" -type f \( -name '*.yaml' -o -name '*.toml' \) -exec sed -i "s|127.
 # One key for both gateways: the set Envoy reads is made of the modulus of the certificate.
 modulus=$(openssl x509 -in "$work/certificate.pem" -noout -modulus | cut -d= -f2 | xxd -r -p | base64 -w0 | tr '+/' '-_' | tr -d =)
 printf '{"keys":[{"kty":"RSA","alg":"RS256","use":"sig","n":"%s","e":"AQAB"}]}' "$modulus" >"$work/jwks.json"
-"$PENSTOCK" token --config "$work/penstock.toml" --lifetime 86400 --count 1000 --output "$work/tokens.csv" \
-    --api Limited:1.0.0:Plenty --claim 'application={"id":1,"uuid":"1","name":"load","tier":"Plenty"}'
+tokens() {
+    local output=$1 plan=$2
+    "$PENSTOCK" token --config "$work/penstock.toml" --lifetime 86400 --count 1000 --output "$work/$output.csv" \
+        --api "Limited:1.0.0:$plan" --claim "application={\"id\":1,\"uuid\":\"1\",\"name\":\"load\",\"tier\":\"$plan\"}"
+}
+tokens tokens Unlimited
+tokens limited Plenty
 
 results=${OUT:-$work/results}
 if [ -n "${PLAN:-}" ]; then

@@ -94,6 +94,8 @@ pub struct Scenario {
     pub method: String,
     /// Headers.
     pub headers: Vec<(String, String)>,
+    /// The file of values for `${token}`, relative to the plan; those of the whole run when absent.
+    pub tokens: Option<String>,
     /// Where the body comes from.
     pub body: BodySource,
     /// What must come back.
@@ -190,6 +192,7 @@ name = "Direct"
 path = "/direct"
 payload = "soap"
 headers = { SOAPAction = "urn:x", Accept = "*/*" }
+tokens = "guests.csv"
 expect = { status = 200, same_size = true }
 [matrix]
 users = [1, 1_000]
@@ -208,6 +211,7 @@ users = [10]
         let names: Vec<&str> = scenario.headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!((scenario.method.as_str(), names), ("POST", vec!["SOAPAction", "Accept", "Content-Type"]));
         assert!(scenario.expect.same_size);
+        assert_eq!(scenario.tokens.as_deref(), Some("guests.csv"));
         plan.make_quick();
         assert_eq!((plan.timing.duration, plan.matrix.users), (Duration::from_secs(2), vec![10]));
     }
@@ -223,7 +227,7 @@ users = [10]
         check(
             "users = [1, 1_000]",
             "user = [1]",
-            "small.toml:16:1: unknown key `user` in `matrix`, did you mean `users`?",
+            "small.toml:17:1: unknown key `user` in `matrix`, did you mean `users`?",
         );
         check(
             "\"10s\"",
@@ -237,7 +241,7 @@ users = [10]
         );
         check("\"soap\"", "\"soup\"", "small.toml:12:11: unknown payload `soup`; there are soap, xml, json and text");
         check("path = \"/direct\"\n", "", "small.toml:9:1: scenario needs the key `path`");
-        check("[1, 1_000]", "[0]", "small.toml:16:9: numbers of users must be from 1 to 100000");
+        check("[1, 1_000]", "[0]", "small.toml:17:9: numbers of users must be from 1 to 100000");
     }
 
     #[test]

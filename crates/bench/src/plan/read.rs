@@ -174,6 +174,7 @@ fn scenario(cursor: Cursor<'_>) -> Scenario {
         path: cursor.required_text("path"),
         method: cursor.text("method").unwrap_or_else(|| default_method.to_owned()),
         headers,
+        tokens: cursor.text("tokens"),
         body,
         expect: cursor.table("expect").map(expect).unwrap_or_default(),
         http2: cursor.flag("http2"),

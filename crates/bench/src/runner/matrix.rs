@@ -1,5 +1,6 @@
 //! The cells of a plan's matrix, and the load that each of them means.
 use super::Session;
+use crate::csv::first_column;
 use crate::error::Error;
 use crate::http::request::Request;
 use crate::load::{LoadSpec, Protocol};
@@ -53,6 +54,10 @@ impl Session<'_> {
                 std::fs::read(&path).map_err(|error| Error::file(&path, &error))?.into()
             }
         };
+        let tokens = match &scenario.tokens {
+            None => self.tokens.clone(),
+            Some(file) => first_column(&self.plan_directory.join(file))?.into(),
+        };
         let timing = &self.plan.timing;
         Ok(LoadSpec {
             request: Request {
@@ -63,7 +68,7 @@ impl Session<'_> {
                 keep_alive: true,
             },
             expect: scenario.expect.clone(),
-            tokens: self.tokens.clone(),
+            tokens,
             users,
             ramp_up: timing.ramp_up,
             duration: timing.duration,
