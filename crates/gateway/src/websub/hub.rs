@@ -31,6 +31,9 @@ const EVENT_BYTES: usize = 256;
 /// Subscribers that wait to be asked whether they meant it.
 const QUESTIONS_MAX: usize = 1_000;
 
+/// Those of one application. Addresses that do not answer take their time, and one application is not to fill the line.
+const QUESTIONS_OF_ONE_MAX: usize = 100;
+
 /// Somebody's wish to get the events of a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subscription {
@@ -247,7 +250,9 @@ impl Hub {
     /// Has a subscriber asked; whether there was room for it.
     pub(super) fn ask(&self, question: Question) -> bool {
         let mut inner = self.lock();
-        let room = inner.questions.len() < QUESTIONS_MAX;
+        let who = &question.subscription.who.application;
+        let of_one = inner.questions.iter().filter(|known| known.subscription.who.application == *who).count();
+        let room = inner.questions.len() < QUESTIONS_MAX && of_one < QUESTIONS_OF_ONE_MAX;
         if room {
             inner.questions.push_back(question);
         }
@@ -432,6 +437,20 @@ mod tests {
         hub.lock().pairs = PAIRS_MAX;
         assert!(hub.subscribe(subscription("a", "http://x/", "app"), None).is_ok());
         assert!(!publish(&hub, "a", b"event"));
+    }
+
+    #[test]
+    fn one_application_does_not_fill_the_line() {
+        let hub = Hub::default();
+        let ask = |application: &str| {
+            let subscription = subscription("a", "http://x/", application);
+            let topic = "a".to_owned();
+            hub.ask(Question { subscription, topic, subscribes: true, lease_seconds: None, most: None })
+        };
+        assert_eq!((0..QUESTIONS_OF_ONE_MAX + 5).filter(|_| ask("app")).count(), QUESTIONS_OF_ONE_MAX);
+        assert!(ask("other"));
+        let others = (0..QUESTIONS_MAX).filter(|number| ask(&number.to_string())).count();
+        assert_eq!(others, QUESTIONS_MAX - QUESTIONS_OF_ONE_MAX - 1);
     }
 
     #[test]
