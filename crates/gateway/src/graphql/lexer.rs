@@ -34,8 +34,7 @@ impl Token<'_> {
 /// What a message repeats of a name: clients write names of any length.
 pub(super) fn short(name: &str) -> &str {
     const SHOWN_MAX: usize = 64;
-    // Names are ASCII.
-    name.get(..SHOWN_MAX).unwrap_or(name)
+    &name[..name.floor_char_boundary(SHOWN_MAX)]
 }
 
 /// Reads tokens one after the other.
