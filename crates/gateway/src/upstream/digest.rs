@@ -62,7 +62,12 @@ impl Digest {
         let best = offered.iter().find(|challenge| challenge.sha256).or(offered.first()).cloned();
         let found = best.is_some();
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        *asked = best.map(|challenge| Asked { challenge, count: 0 });
+        // Servers that count find a number that was there before a theft.
+        let known = asked.take();
+        *asked = best.map(|challenge| {
+            let count = known.filter(|known| known.challenge.nonce == challenge.nonce).map_or(0, |known| known.count);
+            Asked { challenge, count }
+        });
         found
     }
 
@@ -272,6 +277,12 @@ mod tests {
             let answer = digest.next("GET", "/").unwrap();
             assert!(answer.contains(&format!("algorithm=SHA-256, qop=auth, nc=0000000{count}")), "{answer}");
         }
+        // Of those who were refused together each brings the challenge.
+        assert!(digest.is_challenged(&headers));
+        assert!(digest.next("GET", "/").unwrap().contains("nc=00000004"));
+        headers.set("WWW-Authenticate", "Digest realm=r, nonce=o, qop=auth");
+        assert!(digest.is_challenged(&headers));
+        assert!(digest.next("GET", "/").unwrap().contains("nc=00000001"));
         assert!(!digest.is_challenged(&Headers::new()));
         assert_eq!(digest.next("GET", "/"), None);
     }
