@@ -136,7 +136,7 @@ impl Expression {
 
     /// Whether it is a property that is not there. Nothing matches that, not even what matches empty text.
     pub fn is_absent(&self, exchange: &mut Exchange) -> bool {
-        matches!(&*self.kind, Kind::Property(property) if property.text(exchange).is_none())
+        matches!(&*self.kind, Kind::Property(property) if property.is_absent(exchange))
     }
 
     /// As [`Expression::truth`], from as much of the body as it takes.

@@ -36,6 +36,11 @@ impl PropertyExpression {
         })
     }
 
+    /// Whether it is not there.
+    pub(super) fn is_absent(&self, exchange: &mut Exchange) -> bool {
+        !self.never_absent() && self.value(exchange).is_none()
+    }
+
     /// What the original answers with empty text when there is none.
     fn never_absent(&self) -> bool {
         match self.scope {
