@@ -307,6 +307,14 @@ impl Exchange {
         self.core().environment.registry.get(key).or_else(|| self.program().resources.get(key).cloned())
     }
 
+    /// What elements name by a key: a local entry, or a resource of the registry. Flows write no local entries, so that a
+    /// plain name is not theirs where there is one.
+    pub fn entry_of_key(&self, key: &str) -> Option<Arc<crate::Resource>> {
+        let is_plain = !key.contains(':') && !key.starts_with('/');
+        let local = self.program().resources.get(key).filter(|_| is_plain).cloned();
+        local.or_else(|| self.registry_resource(key))
+    }
+
     /// The message's id, made when first asked for.
     pub fn message_id(&mut self) -> Arc<str> {
         self.message

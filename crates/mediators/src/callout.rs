@@ -148,7 +148,7 @@ impl Source {
                 {
                     return Ok(Some(Content::Node(document, *node)));
                 }
-                let entry = exchange.registry_resource(key).filter(|entry| entry.is_xml);
+                let entry = exchange.entry_of_key(key).filter(|entry| entry.is_xml);
                 let Some(entry) = entry else {
                     let kind = NameKind::Resource.noun();
                     return Err(Fault::new(format!("neither a property nor a {kind} `{key}` is an element")));

@@ -12,12 +12,19 @@ const API: &str = "<api xmlns='http://ws.apache.org/ns/synapse' name='State' con
       <faultSequence><property name='HTTP_SC' value='400' scope='axis2'/><respond/></faultSequence></resource>\
     <resource methods='GET' url-mapping='/read'><inSequence>\
       <payloadFactory media-type='text'><format>$1</format><args>\
-        <arg expression=\"get-property('registry', $url:key)\"/></args></payloadFactory><respond/></inSequence></resource></api>";
+        <arg expression=\"get-property('registry', $url:key)\"/></args></payloadFactory><respond/></inSequence></resource>\
+    <resource methods='GET' url-mapping='/entries'><inSequence>\
+      <enrich><source type='inline' key='note'/><target type='property' property='note'/></enrich>\
+      <enrich><source type='inline' key='gov:note'/><target type='property' property='written'/></enrich>\
+      <payloadFactory media-type='text'><format>$1 $2</format><args>\
+        <arg expression='$ctx:note'/><arg expression='$ctx:written'/></args></payloadFactory><respond/></inSequence></resource></api>";
 
 #[test]
 fn what_flows_write_is_there_after_the_next_start() {
     let folder = Folder::new("registry");
     folder.write("artifacts/state.xml", API);
+    let entry = "<localEntry xmlns='http://ws.apache.org/ns/synapse' key='note'>local</localEntry>";
+    folder.write("artifacts/note.xml", entry);
     let toml = "[registry]\nfolder = \"kept/registry\"";
     let server = Server::start(&folder, &["run", "artifacts"], toml);
     let write = |server: &Server, key: &str, value: &str| {
@@ -28,6 +35,8 @@ fn what_flows_write_is_there_after_the_next_start() {
         assert_eq!(write(&server, key, value), 200, "{}", server.log());
         assert_eq!(read(&server, key), value);
     }
+    assert_eq!(write(&server, "note", "written"), 200);
+    assert_eq!(server.get("/state/entries").body, "local written", "{}", server.log());
     for key in ["conf:../../artifacts/state.xml", "gov:.hidden", "/..", "file:/tmp/x"] {
         assert_eq!(write(&server, key, "x"), 400, "{key}");
     }

@@ -191,7 +191,7 @@ impl Source {
                 Ok(as_it_looks(text))
             }
             Source::Resource(key) => {
-                let resource = exchange.registry_resource(key);
+                let resource = exchange.entry_of_key(key);
                 let resource = resource
                     .ok_or_else(|| Fault::new(format!("no local entry or registry resource is named `{key}`")))?;
                 Ok(as_it_looks(resource.text().into_owned()))
