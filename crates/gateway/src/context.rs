@@ -43,6 +43,8 @@ pub struct CallContext {
     pub(crate) answered_protocol: Cell<Option<&'static str>>,
     /// Whether the client takes gzip.
     pub(crate) takes_gzip: Cell<bool>,
+    /// The bytes its body may have, once it had more.
+    pub(crate) exceeded: Cell<Option<u64>>,
     /// What its answer is kept under, when it may be.
     pub(crate) cache_key: Cell<Option<(penstock_engine::kept::Key, Method)>>,
     /// What interceptor services of both flows share.
@@ -137,6 +139,7 @@ impl CallContext {
             frames: RefCell::default(),
             answered_protocol: Cell::default(),
             takes_gzip: Cell::default(),
+            exceeded: Cell::default(),
             cache_key: Cell::default(),
             interception: RefCell::default(),
             set_aside: RefCell::default(),

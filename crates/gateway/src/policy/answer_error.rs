@@ -7,6 +7,8 @@ use std::sync::Arc;
 use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Headers, Message};
 
+use super::body_limit;
+use crate::CallContext;
 use crate::config::{ErrorStyle, GatewayConfig};
 use crate::error::{Maker, Told, codes, told};
 
@@ -27,6 +29,10 @@ enum Form {
 
 impl Mediator for AnswerError {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        if let Some(limit) = exchange.extension::<CallContext>().and_then(|context| context.exceeded.get()) {
+            exchange.message = body_limit::too_large(limit);
+            return Ok(Flow::Respond);
+        }
         let style = self.config.error_style;
         let unknown = Fault::new("a fault that nobody named");
         let told = told(exchange.current_fault().unwrap_or(&unknown), style);

@@ -1,6 +1,7 @@
 //! The largest body a request may have: beyond it 413, before the backend hears of it where the length is announced.
 
 use std::any::Any;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -9,8 +10,8 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
 
-use crate::Gateway;
 use crate::policy::{PolicyKind, Site};
+use crate::{CallContext, Gateway};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "body-limit", request: Some(compile), response: None };
@@ -40,18 +41,14 @@ impl Mediator for BodyLimit {
         match size {
             SizeHint::Exact(size) if size <= self.0 => Ok(Flow::Next),
             SizeHint::Exact(_) => {
-                let mut headers = Headers::new();
-                headers.set("content-type", "application/json");
-                let text = format!("The body is larger than {} bytes.", self.0);
-                let body = serde_json::json!({ "code": "413", "message": "Payload Too Large", "description": text });
-                let body = Body::bytes(body.to_string());
-                exchange.message = Message { headers, body, status: 413, ..Message::default() };
+                exchange.message = too_large(self.0);
                 Ok(Flow::Respond)
             }
             SizeHint::Unknown => {
+                let context = CallContext::of(exchange)?;
                 if let Form::Stream { head, rest } = exchange.message.body.take() {
                     let left = self.0.saturating_sub(head.len() as u64);
-                    let rest = Box::new(Bounded { rest, left, limit: self.0 });
+                    let rest = Box::new(Bounded { rest, left, limit: self.0, context });
                     exchange.message.body.set(Form::Stream { head, rest });
                 }
                 Ok(Flow::Next)
@@ -60,11 +57,22 @@ impl Mediator for BodyLimit {
     }
 }
 
+/// The answer to a body of more bytes than a limit.
+pub(super) fn too_large(limit: u64) -> Message {
+    let mut headers = Headers::new();
+    headers.set("content-type", "application/json");
+    let text = format!("The body is larger than {limit} bytes.");
+    let body = serde_json::json!({ "code": "413", "message": "Payload Too Large", "description": text });
+    Message { headers, body: Body::bytes(body.to_string()), status: 413, ..Message::default() }
+}
+
 /// A body of unknown length that ends with an error when it becomes too large.
 struct Bounded {
     rest: Box<dyn BodyStream>,
     left: u64,
     limit: u64,
+    /// Is told, since a fault would only say that the body broke.
+    context: Rc<CallContext>,
 }
 
 impl BodyStream for Bounded {
@@ -74,6 +82,7 @@ impl BodyStream for Bounded {
             match self.left.checked_sub(bytes.len() as u64) {
                 Some(left) => self.left = left,
                 None => {
+                    self.context.exceeded.set(Some(self.limit));
                     let limit_bytes = usize::try_from(self.limit).unwrap_or(usize::MAX);
                     return Poll::Ready(Some(Err(BodyError::TooLarge { limit_bytes })));
                 }

@@ -71,7 +71,7 @@ fn a_message_has_a_size_whoever_sends_it() {
     let plain = gateway.client().try_request("POST", PATH, &[], &large);
     let chunked = gateway.client().try_request("POST", PATH, &[("Transfer-Encoding", "chunked")], &chunked);
     for reply in [plain, chunked].into_iter().flatten() {
-        assert!(matches!(reply.status, 413 | 500), "{}", reply.text());
+        assert_eq!(reply.status, 413, "{}", reply.text());
     }
     let head = format!("POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", 5 << 20);
     let mut socket = std::net::TcpStream::connect(("127.0.0.1", gateway.http)).unwrap();

@@ -71,6 +71,15 @@ fn only_the_publisher_publishes() {
     let large = vec![b'x'; (1 << 20) + 1];
     let reply = gateway.client().try_request("POST", &format!("{path}?topic=issues"), &[], &large);
     assert!(reply.map_or(true, |reply| reply.status == 413));
+    // Of a length that nobody said before: the form of a subscriber, which may have 16 KiB.
+    let chunked = [b"4e20\r\n".as_slice(), &[b'x'; 20_000], b"\r\n0\r\n\r\n"].concat();
+    let bearer = gateway.bearer(&json!({}));
+    let fields = [
+        ("Transfer-Encoding", "chunked"),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+        ("Authorization", &bearer),
+    ];
+    assert_eq!(gateway.client().request("POST", HUB, &fields, &chunked).status, 413);
     assert_eq!(other.received().len(), 1);
 }
 
