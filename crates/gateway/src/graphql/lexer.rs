@@ -34,7 +34,7 @@ impl Token<'_> {
 /// What a message repeats of a name: clients write names of any length.
 pub(super) fn short(name: &str) -> &str {
     const SHOWN_MAX: usize = 64;
-    &name[..name.floor_char_boundary(SHOWN_MAX)]
+    name.char_indices().nth(SHOWN_MAX).map_or(name, |(at, _)| &name[..at])
 }
 
 /// Reads tokens one after the other.

@@ -122,7 +122,8 @@ fn subscriptions_and_what_is_not_listed_are_refused_by_name() {
     ];
     refused(&connect.client().get("/books/1.0.0", &handshake), 400, "900422", text);
     refused(&ask(&mut connect.client(), "{ hello unlisted }"), 404, "404", "The requested resource is not available.");
-    assert_eq!(ask(&mut manager.client(), "{ unlisted }").json()["code"], "900906");
+    let unlisted = ask(&mut manager.client(), "{ unlisted }");
+    assert_eq!((unlisted.status, &unlisted.json()["code"]), (403, &"900906".into()));
     assert_eq!(backend.received().len(), 0);
 }
 
