@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use penstock_message::{Envelope, Message};
+use penstock_message::{Envelope, Headers, Message};
 
 use crate::core::{Core, Loaded};
 use crate::database::Transactions;
@@ -55,7 +55,7 @@ pub struct Exchange {
     /// `Parent` of a branch's fork, outermost first, for nested forks.
     pub ancestry: Vec<Kinship>,
     /// Fields that go on the answer whatever becomes of it (`Access-Control-Allow-Origin`).
-    pub reply_headers: Vec<(Arc<str>, Arc<str>)>,
+    pub reply_headers: Headers,
     /// What is given back when the exchange and all its branches are over, by name: a place in a throttle.
     pub held: Rc<std::cell::RefCell<Vec<Held>>>,
     /// What the router of a managed API noted for the mediators of its operation.
@@ -126,7 +126,7 @@ impl Exchange {
             functions: Vec::new(),
             kinship: None,
             ancestry: Vec::new(),
-            reply_headers: Vec::new(),
+            reply_headers: Headers::new(),
             held: Rc::default(),
             extension: None,
             trace: None,

@@ -65,9 +65,7 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
         }
     }
 
-    for (name, value) in &exchange.reply_headers {
-        headers.set(name, value.as_bytes());
-    }
+    headers.set_all(&exchange.reply_headers);
     if let Some(trace) = &exchange.trace {
         headers.set("x-penstock-explain", trace.to_json());
     }

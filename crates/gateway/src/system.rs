@@ -104,7 +104,7 @@ impl Page {
             return Ok(user);
         }
         let challenge = "Basic realm=\"Choreo Connect\"";
-        exchange.reply_headers.push(("WWW-Authenticate".into(), challenge.into()));
+        exchange.reply_headers.append("WWW-Authenticate", challenge);
         Err(GatewayError::new(codes::INVALID_CREDENTIALS).because("no user of `/testkey`").into())
     }
 

@@ -100,6 +100,16 @@ impl Headers {
         }
     }
 
+    /// Puts the fields of others in the place of those of the same name.
+    pub fn set_all(&mut self, others: &Headers) {
+        for (name, value) in others.iter() {
+            // Names come from `append` or from a head, whose names are ASCII.
+            if let Ok(name) = std::str::from_utf8(name) {
+                self.set(name, value);
+            }
+        }
+    }
+
     /// Adds a field after the others, also when one of that name is there.
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let field = (self.keep(name.as_bytes()), self.keep(value.as_ref()));

@@ -62,8 +62,7 @@ impl AnswerFault {
         if code == codes::SCOPE {
             field.push_str(&format!(", scope=\"{}\"", site.operation.scopes.join(" ")));
         }
-        exchange.reply_headers.retain(|(name, _)| !name.eq_ignore_ascii_case(NAME));
-        exchange.reply_headers.push((NAME.into(), field.into()));
+        exchange.reply_headers.set(NAME, field);
         Ok(())
     }
 }

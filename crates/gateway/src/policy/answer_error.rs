@@ -62,7 +62,7 @@ impl Mediator for AnswerError {
 /// RFC 9110 §15.5.2: a 401 says how to do better. What refused the credentials may have said it already.
 fn challenge(exchange: &mut Exchange, style: ErrorStyle) {
     const NAME: &str = "WWW-Authenticate";
-    if exchange.reply_headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(NAME)) {
+    if exchange.reply_headers.contains(NAME) {
         return;
     }
     let realm = match style {
@@ -70,7 +70,7 @@ fn challenge(exchange: &mut Exchange, style: ErrorStyle) {
         ErrorStyle::ApiManager => "OAuth2 realm=\"WSO2 API Manager\"",
     };
     let problem = "error=\"invalid_token\", error_description=\"The provided token is invalid\"";
-    exchange.reply_headers.push((NAME.into(), format!("{realm}, {problem}").into()));
+    exchange.reply_headers.append(NAME, format!("{realm}, {problem}"));
 }
 
 impl AnswerError {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use penstock_catalog::Cors as Rules;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
-use penstock_message::{Message, Method};
+use penstock_message::{Headers, Message, Method};
 
 use crate::Gateway;
 use crate::error::{GatewayError, codes};
@@ -43,10 +43,9 @@ pub(crate) fn usual() -> Rules {
 struct Cors {
     origins: Vec<Arc<str>>,
     /// What every answer to an origin that may come has besides.
-    answer: Vec<(Arc<str>, Arc<str>)>,
+    answer: Headers,
     /// What the answer to a preflight request has besides.
-    preflight: Vec<(Arc<str>, Arc<str>)>,
-    allow_origin: Arc<str>,
+    preflight: Headers,
 }
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -73,22 +72,21 @@ impl Mediator for Origins {
 
 impl Cors {
     fn new(rules: &Rules) -> Cors {
-        let field = |name: &str, values: &[Arc<str>]| {
+        let (mut answer, mut preflight) = (Headers::new(), Headers::new());
+        let put = |fields: &mut Headers, name: &str, values: &[Arc<str>]| {
             let joined = values.iter().map(|value| value.trim()).collect::<Vec<_>>().join(", ");
-            (!joined.is_empty()).then(|| (name.into(), joined.into()))
+            if !joined.is_empty() {
+                fields.append(name, joined);
+            }
         };
-        let credentials = rules.credentials.then(|| ("access-control-allow-credentials".into(), "true".into()));
-        let answer = [credentials, field("access-control-expose-headers", &rules.expose_headers)];
-        let preflight = [
-            field("access-control-allow-methods", &rules.methods),
-            field("access-control-allow-headers", &rules.headers),
-        ];
-        Cors {
-            origins: rules.origins.iter().map(|origin| origin.trim().into()).collect(),
-            answer: answer.into_iter().flatten().collect(),
-            preflight: preflight.into_iter().flatten().collect(),
-            allow_origin: "access-control-allow-origin".into(),
+        if rules.credentials {
+            answer.append("access-control-allow-credentials", "true");
         }
+        put(&mut answer, "access-control-expose-headers", &rules.expose_headers);
+        put(&mut preflight, "access-control-allow-methods", &rules.methods);
+        put(&mut preflight, "access-control-allow-headers", &rules.headers);
+        let origins = rules.origins.iter().map(|origin| origin.trim().into()).collect();
+        Cors { origins, answer, preflight }
     }
 
     fn lets_in(&self, origin: &str) -> bool {
@@ -103,12 +101,12 @@ impl Mediator for Cors {
         let is_preflight = exchange.client.line.method == Method::Options
             && headers.get("Access-Control-Request-Method").is_some_and(|method| !method.is_empty());
         let fields = &mut exchange.reply_headers;
-        fields.push((self.allow_origin.clone(), origin.into()));
-        fields.extend_from_slice(&self.answer);
+        fields.set("access-control-allow-origin", origin);
+        fields.set_all(&self.answer);
         if !is_preflight {
             return Ok(Flow::Next);
         }
-        fields.extend_from_slice(&self.preflight);
+        fields.set_all(&self.preflight);
         exchange.message = Message { status: 200, ..Message::default() };
         Ok(Flow::Respond)
     }

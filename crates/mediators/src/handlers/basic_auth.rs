@@ -29,7 +29,7 @@ impl Mediator for BasicAuth {
         exchange.message.headers.clear();
         exchange.message.body.take();
         if status == 401 {
-            exchange.reply_headers.push(("WWW-Authenticate".into(), "Basic realm=\"Penstock\"".into()));
+            exchange.reply_headers.append("WWW-Authenticate", "Basic realm=\"Penstock\"");
         }
         exchange.set_property(Scope::Axis2, "HTTP_SC", Value::Integer(status));
         Ok(Flow::Respond)

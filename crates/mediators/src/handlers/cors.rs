@@ -87,20 +87,20 @@ impl Mediator for Cors {
         if let Some(allowed) = self.allowed(&origin) {
             let fields = &mut exchange.reply_headers;
             if *allowed != *"*" {
-                fields.push(("Vary".into(), "Origin".into()));
+                fields.append("Vary", "Origin");
             }
-            fields.push(("Access-Control-Allow-Origin".into(), allowed));
-            fields.push(("Access-Control-Allow-Methods".into(), self.methods.clone()));
-            fields.push(("Access-Control-Allow-Headers".into(), self.headers.clone()));
+            fields.append("Access-Control-Allow-Origin", &*allowed);
+            fields.append("Access-Control-Allow-Methods", &*self.methods);
+            fields.append("Access-Control-Allow-Headers", &*self.headers);
             if self.credentials {
-                fields.push(("Access-Control-Allow-Credentials".into(), "true".into()));
+                fields.append("Access-Control-Allow-Credentials", "true");
             }
         }
         if exchange.client.line.method != Method::Options {
             return Ok(Flow::Next);
         }
         if let Some(max_age) = &self.max_age {
-            exchange.reply_headers.push(("Access-Control-Max-Age".into(), max_age.clone()));
+            exchange.reply_headers.append("Access-Control-Max-Age", &**max_age);
         }
         Ok(self.preflight(exchange))
     }

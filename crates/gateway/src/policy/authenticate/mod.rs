@@ -227,7 +227,7 @@ impl Authenticate {
     fn refuse(&self, exchange: &mut Exchange, refusal: Refusal) -> Fault {
         let error = GatewayError::from(refusal);
         if error.status(self.config.error_style) == 401 {
-            exchange.reply_headers.push(("WWW-Authenticate".into(), self.challenge.clone()));
+            exchange.reply_headers.append("WWW-Authenticate", &*self.challenge);
         }
         error.into()
     }

@@ -1,6 +1,5 @@
 //! What clients are told about limits.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use penstock_engine::{Exchange, clock};
@@ -15,44 +14,28 @@ pub(super) struct Told {
     pub(super) reset_ms: u64,
 }
 
-/// Names of fields, shared: an answer has three of them at the least.
-struct Names {
-    standard: [Arc<str>; 3],
-    common: [Arc<str>; 3],
-    retry_after: Arc<str>,
-}
-
-thread_local! {
-    // Of the core, for the count of an `Arc` is a place where cores meet.
-    static NAMES: Names = Names {
-        standard: ["RateLimit-Limit".into(), "RateLimit-Remaining".into(), "RateLimit-Reset".into()],
-        common: ["X-RateLimit-Limit".into(), "X-RateLimit-Remaining".into(), "X-RateLimit-Reset".into()],
-        retry_after: "Retry-After".into(),
-    };
-}
+const STANDARD: [&str; 3] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+const COMMON: [&str; 3] = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
 impl Told {
     /// How much is left.
     pub(super) fn tell(&self, exchange: &mut Exchange) {
-        NAMES.with(|names| self.put(exchange, &names.standard));
+        self.put(exchange, &STANDARD);
     }
 
     /// That nothing is left, and when to come again.
     pub(super) fn refuse(&self, exchange: &mut Exchange) {
-        let retry_after = NAMES.with(|names| {
-            self.put(exchange, &names.standard);
-            self.put(exchange, &names.common);
-            names.retry_after.clone()
-        });
+        self.put(exchange, &STANDARD);
+        self.put(exchange, &COMMON);
         // The next full second: whoever comes at that time is not refused again.
         let again = SystemTime::now() + Duration::from_millis(self.reset_ms + 999);
-        exchange.reply_headers.push((retry_after, http_date(again).into()));
+        exchange.reply_headers.append("Retry-After", http_date(again));
     }
 
-    fn put(&self, exchange: &mut Exchange, names: &[Arc<str>; 3]) {
+    fn put(&self, exchange: &mut Exchange, names: &[&str; 3]) {
         let values = [self.limit, self.left, self.reset_ms.div_ceil(1000)];
         for (name, value) in names.iter().zip(values) {
-            exchange.reply_headers.push((name.clone(), decimal(value, &mut [0; DIGITS_MAX]).into()));
+            exchange.reply_headers.append(name, decimal(value, &mut [0; DIGITS_MAX]));
         }
     }
 }
