@@ -96,6 +96,8 @@ pub struct Body {
     form: Form,
     xml: Option<Arc<Envelope>>,
     json: Option<Arc<serde_json::Value>>,
+    /// What a forgiving reader made of text that is no JSON; nobody else may take it for the body.
+    forgiven: Option<Arc<serde_json::Value>>,
     /// What bytes were sent as, once the message's Content-Type says something else.
     source_type: Option<Arc<str>>,
 }
@@ -125,7 +127,7 @@ impl Body {
 
     /// A body of the given form.
     pub fn from_form(form: Form) -> Body {
-        Body { form, xml: None, json: None, source_type: None }
+        Body { form, xml: None, json: None, forgiven: None, source_type: None }
     }
 
     /// The authoritative form.
@@ -137,6 +139,7 @@ impl Body {
     pub fn take(&mut self) -> Form {
         self.xml = None;
         self.json = None;
+        self.forgiven = None;
         std::mem::replace(&mut self.form, Form::Empty)
     }
 
@@ -186,7 +189,13 @@ impl Body {
             Form::Json(value) => Form::Json(value.clone()),
             Form::Text(text) => Form::Text(text.clone()),
         };
-        Some(Body { form, xml: self.xml.clone(), json: self.json.clone(), source_type: self.source_type.clone() })
+        Some(Body {
+            form,
+            xml: self.xml.clone(),
+            json: self.json.clone(),
+            forgiven: self.forgiven.clone(),
+            source_type: self.source_type.clone(),
+        })
     }
 
     pub(crate) fn view_xml(&self) -> Option<&Arc<Envelope>> {
@@ -217,6 +226,14 @@ impl Body {
 
     pub(crate) fn cache_json(&mut self, value: Arc<serde_json::Value>) {
         self.json = Some(value);
+    }
+
+    pub(crate) fn forgiven(&self) -> Option<&Arc<serde_json::Value>> {
+        self.forgiven.as_ref()
+    }
+
+    pub(crate) fn cache_forgiven(&mut self, value: Arc<serde_json::Value>) {
+        self.forgiven = Some(value);
     }
 
     /// Waits for at least twice of what is available, so that who looks again and again reads every byte twice at the

@@ -38,8 +38,14 @@ impl Message {
     /// The body as JSON; XML is mapped. A body that is empty is none. What is not quite JSON is taken for what is meant, as
     /// the original does wherever a JSONPath is asked; made XML of, or checked, it is malformed.
     pub fn json(&mut self, conversion: &Conversion) -> Result<Arc<Value>, BodyError> {
-        // What is forgiven is not kept: others would take it for what was sent.
-        self.strict_json(conversion).or_else(|strict| self.forgiven_json().map(Arc::new).ok_or(strict))
+        if let Some(value) = self.body.forgiven() {
+            return Ok(value.clone());
+        }
+        self.strict_json(conversion).or_else(|strict| {
+            let value = Arc::new(self.forgiven_json().ok_or(strict)?);
+            self.body.cache_forgiven(value.clone());
+            Ok(value)
+        })
     }
 
     /// As [`Message::json`], and nothing is forgiven: for those who check a body that somebody else reads.

@@ -36,7 +36,10 @@ impl Message {
     /// Whether a mediator made the body or looked into it.
     fn was_read(&self) -> bool {
         match self.body.form() {
-            Form::Bytes(_) => self.body.view_xml().is_some() || self.body.view_json().is_some(),
+            Form::Bytes(_) => {
+                let body = &self.body;
+                body.view_xml().is_some() || body.view_json().is_some() || body.forgiven().is_some()
+            }
             Form::Xml(_) | Form::Json(_) | Form::Text(_) => true,
             Form::Empty | Form::Stream { .. } => false,
         }
