@@ -20,8 +20,11 @@ pub(super) fn headers(client: &Headers, backends: &Backends, authorization: Opti
     if let Some(Proof::Field(name, value)) = &backends.proof {
         headers.set(name, &**value);
     }
-    if let Some(authorization) = authorization {
-        headers.set("Authorization", authorization);
+    match authorization {
+        Some(authorization) => headers.set("Authorization", authorization),
+        // Before a challenge there is nothing to say; what the client said is not for the backend.
+        None if backends.proof.as_ref().is_some_and(Proof::answers) => drop(headers.remove("Authorization")),
+        None => {}
     }
     headers
 }

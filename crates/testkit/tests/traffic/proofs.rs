@@ -232,7 +232,9 @@ fn challenges_are_answered_with_a_digest() {
     let security = "      production: {enabled: true, type: DIGEST, username: me, password: secret}";
     let gateway = TestGateway::start(project(&backend, &backend, security));
     let mut client = gateway.client();
-    let reply = client.request("POST", "/a/1.0.0/x?y=1", &[], b"body");
+    // What the client sent is not what the backend is to see, also before it asks.
+    let reply = client.request("POST", "/a/1.0.0/x?y=1", &[("Authorization", "Bearer mine")], b"body");
+    assert_eq!(backend.received()[0].header("authorization"), None);
     assert!(reply.text().contains("uri=\"/x?y=1\"") && reply.text().ends_with(" body"), "{}", reply.text());
     assert!(reply.text().contains("nc=00000001"), "{}", reply.text());
     assert!(client.get("/a/1.0.0/change", &[]).text().contains("nc=00000002"));
