@@ -70,7 +70,7 @@ pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, att
         (GivenValue::Json(json, raw), Media::Json) => {
             let composed = json.is_object() || json.is_array();
             let text = json_text(json, raw.as_deref());
-            if composed && !given.literal { out.push_str(&text) } else { escape_json(out, &text) }
+            if composed && !quoted && !given.literal { out.push_str(&text) } else { escape_json(out, &text) }
         }
     }
 }
@@ -84,7 +84,8 @@ fn json_text(json: &serde_json::Value, raw: Option<&str>) -> String {
     }
 }
 
-/// Text that is an object, a list or XML goes in as JSON, even between quotes: `literal` makes it the text it is.
+/// Text that is an object, a list or XML goes in as JSON; between quotes, and with `literal`, it is text. (The original
+/// puts objects between quotes as they are, which nobody can read as JSON.)
 fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
     let trimmed = text.trim();
     if literal {
@@ -94,10 +95,11 @@ fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
         && let Ok((document, root)) = payload::parse(trimmed.as_bytes().to_vec())
         && let Ok(json) = typed::xml_to_json(&document, &[root])
     {
-        return out.push_str(&json.to_string());
+        let json = json.to_string();
+        return if quoted { escape_json(out, &json) } else { out.push_str(&json) };
     }
-    if trimmed.starts_with(['{', '[']) && (quoted || serde_json::from_str::<serde_json::Value>(trimmed).is_ok()) {
-        return out.push_str(if quoted { text } else { trimmed });
+    if !quoted && trimmed.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(trimmed).is_ok() {
+        return out.push_str(trimmed);
     }
     escape_json(out, text);
 }
@@ -287,7 +289,7 @@ mod tests {
         check("a \"b\"\n", Media::Json, true, false, "a \\\"b\\\"\\n");
         check("{\"a\":1}", Media::Json, false, false, "{\"a\":1}");
         check("{\"a\":1}", Media::Json, true, true, "{\\\"a\\\":1}");
-        check("{\"a\":1}", Media::Json, true, false, "{\"a\":1}");
+        check("{\"a\":1}", Media::Json, true, false, "{\\\"a\\\":1}");
         check("{a}", Media::Json, false, false, "{a}");
         check("<&\n", Media::Text, false, false, "<&\n");
     }
@@ -311,7 +313,7 @@ mod tests {
     fn json_arguments_keep_their_kind() {
         for (json, media, quoted, expected) in [
             (r#"{"a":[1,2]}"#, Media::Json, false, r#"{"a":[1,2]}"#),
-            (r#"{"a":1}"#, Media::Json, true, r#"{"a":1}"#),
+            (r#"{"a":1}"#, Media::Json, true, r#"{\"a\":1}"#),
             (r#""x""#, Media::Json, true, "x"),
             ("1.50", Media::Json, false, "1.50"),
             (r#"{"a":"x<"}"#, Media::Xml, false, "<a>x&lt;</a>"),
