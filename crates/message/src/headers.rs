@@ -53,12 +53,12 @@ impl Headers {
         bytes.get((range.start ^ mask) as usize..(range.end ^ mask) as usize).unwrap_or_default()
     }
 
-    fn is(&self, name: &Range<u32>, wanted: &str) -> bool {
-        (name.end - name.start) as usize == wanted.len() && self.part(name).eq_ignore_ascii_case(wanted.as_bytes())
+    fn is(&self, name: &Range<u32>, wanted: &[u8]) -> bool {
+        (name.end - name.start) as usize == wanted.len() && self.part(name).eq_ignore_ascii_case(wanted)
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        self.fields.iter().position(|(field, _)| self.is(field, name))
+        self.fields.iter().position(|(field, _)| self.is(field, name.as_bytes()))
     }
 
     /// The first value of `name`, when it is UTF-8.
@@ -68,7 +68,7 @@ impl Headers {
 
     /// The first value of `name` as it was sent.
     pub fn get_bytes(&self, name: &str) -> Option<&[u8]> {
-        self.fields.iter().find(|(field, _)| self.is(field, name)).map(|(_, value)| self.part(value))
+        self.fields.iter().find(|(field, _)| self.is(field, name.as_bytes())).map(|(_, value)| self.part(value))
     }
 
     /// Every value of `name` in order.
@@ -88,12 +88,19 @@ impl Headers {
 
     /// Replaces every field of that name by one, at the place of the first.
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        let Some(first) = self.position(name) else { return self.append(name, value) };
-        self.fields[first].1 = self.keep(value.as_ref());
+        self.put(name.as_bytes(), value.as_ref());
+    }
+
+    fn put(&mut self, name: &[u8], value: &[u8]) {
+        let Some(first) = self.fields.iter().position(|(field, _)| self.is(field, name)) else {
+            let field = (self.keep(name), self.keep(value));
+            return self.fields.push(field);
+        };
+        self.fields[first].1 = self.keep(value);
         let mut index = 0;
         self.retain(|field, _| {
             index += 1;
-            index - 1 <= first || !field.eq_ignore_ascii_case(name.as_bytes())
+            index - 1 <= first || !field.eq_ignore_ascii_case(name)
         });
         if self.own.len() > OWN_BYTES_LOOSE {
             self.tighten();
@@ -103,10 +110,7 @@ impl Headers {
     /// Puts the fields of others in the place of those of the same name.
     pub fn set_all(&mut self, others: &Headers) {
         for (name, value) in others.iter() {
-            // Names come from `append` or from a head, whose names are ASCII.
-            if let Ok(name) = std::str::from_utf8(name) {
-                self.set(name, value);
-            }
+            self.put(name, value);
         }
     }
 

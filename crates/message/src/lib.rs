@@ -8,6 +8,7 @@
 
 mod body;
 mod convert;
+mod decimal;
 mod envelope;
 mod headers;
 mod media;
@@ -18,6 +19,7 @@ mod value;
 
 pub use body::{Body, BodyError, Form};
 pub use convert::{Conversion, Output, RawXml, SOAP_DECLARATION, Shape, write_fragment};
+pub use decimal::{DIGITS_MAX, decimal, push_decimal};
 pub use envelope::{Envelope, SoapVersion};
 pub use headers::{HeaderBlock, Headers};
 pub use media::MediaType;

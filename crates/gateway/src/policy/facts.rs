@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use penstock_catalog::Api;
 use penstock_engine::Exchange;
+use penstock_message::push_decimal;
 
 use crate::policy::Site;
 
@@ -71,28 +72,11 @@ fn address(peer: SocketAddr) -> String {
         if index > 0 {
             text.push('.');
         }
-        text.push_str(decimal(octet.into(), &mut [0; DIGITS_MAX]));
+        push_decimal(&mut text, octet.into());
     }
     text.push(':');
-    text.push_str(decimal(peer.port().into(), &mut [0; DIGITS_MAX]));
+    push_decimal(&mut text, peer.port().into());
     text
-}
-
-/// As many digits as a number may have.
-pub(crate) const DIGITS_MAX: usize = 20;
-
-/// A number as text. By hand: the formatter would cost more than what the number is written into.
-pub(crate) fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MAX]) -> &str {
-    let mut at = DIGITS_MAX;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    std::str::from_utf8(&digits[at..]).unwrap_or_default()
 }
 
 /// Text of a path or query, or a value of a form, without its escapes (RFC 3986 §2.1); in a form `+` is a blank. What is
@@ -200,13 +184,6 @@ mod tests {
             [("/a", "x", "/a"), ("/a?x=1", "x", "/a"), ("/a?x=1&y=2&x=3", "x", "/a?y=2"), ("/a?xx=1&x", "x", "/a?xx=1")]
         {
             assert_eq!(without_parameter(target, name), expected, "{target}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_written_as_the_library_writes_them() {
-        for number in [0, 7, 10, 65_535, u64::MAX] {
-            assert_eq!(decimal(number, &mut [0; DIGITS_MAX]), number.to_string());
         }
     }
 

@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use penstock_engine::{Exchange, clock};
-
-use crate::policy::facts::{DIGITS_MAX, decimal};
+use penstock_message::{DIGITS_MAX, decimal};
 
 /// One limit as a client sees it.
 #[derive(Debug, Clone, Copy)]

@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 use penstock_catalog::{Api, Limit, LimitUnit, Operation, PlanLevel};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::push_decimal;
 
 use crate::error::{GatewayError, codes};
-use crate::policy::facts::{DIGITS_MAX, decimal};
 use crate::policy::{PolicyKind, Site, is_websocket};
 use crate::state::GatewayState;
 use crate::{CallContext, Gateway, place};
@@ -283,7 +283,7 @@ fn finish_key(key: &mut String, limit: &Limit) {
     key.push(SEPARATOR);
     key.push_str(unit);
     key.push('/');
-    key.push_str(decimal(limit.window.as_secs(), &mut [0; DIGITS_MAX]));
+    push_decimal(key, limit.window.as_secs());
 }
 
 /// A limit that refused.

@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use penstock_message::{BodyError, BodyStream, Headers};
+use penstock_message::{BodyError, BodyStream, DIGITS_MAX, Headers, decimal};
 
 use super::scan::{is_clean_value, is_harmless_name, is_name};
 use super::wire::{SharedWire, Wire};
@@ -76,18 +76,8 @@ fn push_trailers(head: &mut Vec<u8>, trailers: &Headers) {
 }
 
 /// Appends a number.
-pub(crate) fn push_decimal(head: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    head.extend_from_slice(&digits[at..]);
+pub(crate) fn push_decimal(head: &mut Vec<u8>, number: u64) {
+    head.extend_from_slice(decimal(number, &mut [0; DIGITS_MAX]));
 }
 
 /// Appends the framing field.
