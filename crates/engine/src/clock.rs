@@ -11,7 +11,8 @@ pub fn epoch_ms() -> u128 {
 /// What Java writes of a date when nobody says how (English, United States).
 const JAVA_DEFAULT: &str = "M/d/yy, h:mm a";
 
-const MONTHS: [&str; 12] = [
+/// The months by name; three letters of each are its short form.
+pub const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -25,8 +26,9 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-/// From the day of the week that 1 January 1970 was.
-const WEEKDAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
+
+/// The days of the week by name, from the one that 1 January 1970 was.
+pub const WEEKDAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
 /// The first letters of a name, or the whole of it when the pattern has four letters.
 fn name_of(name: &'static str, width: usize) -> &'static str {

@@ -39,11 +39,10 @@ impl Control {
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
 pub(super) fn http_date(text: &str) -> Option<SystemTime> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut parts = text.split_once(", ")?.1.split(' ');
     let day: u32 = parts.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
     let month = parts.next()?;
-    let month = MONTHS.iter().position(|name| *name == month)? as u32 + 1;
+    let month = clock::MONTHS.iter().position(|name| name[..3] == *month)? as u32 + 1;
     let year: i64 = parts.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
     let time: Vec<u64> = parts.next()?.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let [hour, minute, second] = time[..] else { return None };

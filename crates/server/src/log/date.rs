@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use penstock_engine::clock::civil;
+use penstock_engine::clock::{MONTHS, civil};
 
 /// A moment, split up.
 pub(super) struct Moment {
@@ -14,8 +14,6 @@ pub(super) struct Moment {
     pub(super) second: u64,
     pub(super) milli: u32,
 }
-
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl Moment {
     pub(super) fn of(time: SystemTime) -> Moment {
@@ -34,6 +32,6 @@ impl Moment {
     }
 
     pub(super) fn month_name(&self) -> &'static str {
-        MONTHS.get(self.month as usize - 1).copied().unwrap_or("")
+        MONTHS.get(self.month as usize - 1).map_or("", |name| &name[..3])
     }
 }

@@ -1,22 +1,6 @@
 //! Dates by the patterns of Java's `DateTimeFormatter`, as far as expressions use them.
 
-use penstock_engine::clock::{civil, days_of};
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+use penstock_engine::clock::{MONTHS, WEEKDAYS, civil, days_of};
 
 /// A date, a time, or both.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,7 +84,7 @@ impl Moment {
                     'd' => day.into(),
                     'D' => days - days_of(year, 1, 1) + 1,
                     _ => {
-                        let name = DAYS[(days + 3).rem_euclid(7) as usize];
+                        let name = WEEKDAYS[days.rem_euclid(7) as usize];
                         return push(out, if width == 4 { name } else { &name[..3] });
                     }
                 }
@@ -166,7 +150,7 @@ impl Fields {
     fn read<'t>(&mut self, text: &'t str, letter: char, width: usize, adjacent: bool) -> Option<&'t str> {
         let names: Option<&[&str]> = match (letter, width) {
             ('M' | 'L', 3..) => Some(&MONTHS),
-            ('E', _) => Some(&DAYS),
+            ('E', _) => Some(&WEEKDAYS),
             _ => None,
         };
         if let Some(names) = names {

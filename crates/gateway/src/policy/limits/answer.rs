@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use penstock_engine::{Exchange, clock};
+use penstock_engine::Exchange;
+use penstock_engine::clock::{MONTHS, WEEKDAYS, civil};
 use penstock_message::{DIGITS_MAX, decimal};
 
 /// One limit as a client sees it.
@@ -41,12 +42,10 @@ impl Told {
 
 /// RFC 9110 §5.6.7.
 fn http_date(time: SystemTime) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = clock::civil(days as i64);
-    let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[(month - 1) as usize]);
+    let (year, month, day) = civil(days as i64);
+    let (weekday, month) = (&WEEKDAYS[(days % 7) as usize][..3], &MONTHS[(month - 1) as usize][..3]);
     format!("{weekday}, {day:02} {month} {year:04} {:02}:{:02}:{:02} GMT", second / 3600, second / 60 % 60, second % 60)
 }
 
