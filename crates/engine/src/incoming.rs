@@ -61,7 +61,7 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
             if output.decoded {
                 headers.remove("Content-Encoding");
             }
-            body.set(output.form);
+            body = output.into_body();
         }
     }
 

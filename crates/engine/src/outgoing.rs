@@ -10,7 +10,7 @@ use crate::{Exchange, Fault};
 
 /// Header fields that belong to one hop or are made anew by the sender (integration rules of the
 /// original: `User-Agent` and `Server` are not forwarded).
-const NOT_FORWARDED: [&str; 13] = [
+const NOT_FORWARDED: [&str; 12] = [
     "Connection",
     "Keep-Alive",
     "Proxy-Connection",
@@ -23,8 +23,10 @@ const NOT_FORWARDED: [&str; 13] = [
     "Server",
     "User-Agent",
     "Expect",
-    "Trailer",
 ];
+
+/// The value of `TE` that goes on: the sender forwards what follows a body, where the protocol can say that it does.
+const TRAILERS: &[u8] = b"trailers";
 
 /// Whether a field may travel on. `connection` is the value of the Connection field, whose members
 /// stay behind too (RFC 9110 §7.6.1).
@@ -50,7 +52,9 @@ pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOpti
     let message = &mut exchange.message;
 
     let connection = message.headers.get_bytes("Connection").unwrap_or_default();
-    let mut headers = message.headers.filtered(|name, _| travels(name, connection));
+    let mut headers = message.headers.filtered(|name, value| {
+        travels(name, connection) || (name.eq_ignore_ascii_case(b"TE") && value.eq_ignore_ascii_case(TRAILERS))
+    });
     let host = message.axis2.get("REQUEST_HOST_HEADER").map(|value| value.to_text().into_owned());
     if let Some(host) = host {
         headers.set("Host", host);
@@ -71,7 +75,7 @@ pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOpti
         if output.decoded {
             headers.remove("Content-Encoding");
         }
-        body.set(output.form);
+        body = output.into_body();
     }
     soap_action(message, &target, &mut headers);
     Ok(Outgoing { url, method, message: Message { headers, body, ..Message::default() }, options })

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 
-use crate::Envelope;
-use crate::stream::{Available, BodyStream, SizeHint};
+use crate::stream::{Available, BodyStream, Ended, SizeHint};
+use crate::{Envelope, Headers};
 
 /// Why a body could not be read, converted or buffered. Becomes fault 601000 or a 4xx by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,8 @@ impl fmt::Debug for Form {
 /// The body of a message.
 ///
 /// Invariant: `form` is authoritative; `xml` and `json` are views of it that were computed because
-/// somebody read them. Writing through any setter drops the views.
+/// somebody read them. Writing through any setter drops the views. `trailers` holds one field or more; those of a stream
+/// that has not ended are its own.
 #[derive(Debug)]
 pub struct Body {
     form: Form,
@@ -100,6 +101,8 @@ pub struct Body {
     forgiven: Option<Arc<serde_json::Value>>,
     /// What bytes were sent as, once the message's Content-Type says something else.
     source_type: Option<Arc<str>>,
+    /// The fields that follow the body; boxed because hardly any body has some.
+    trailers: Option<Box<Headers>>,
 }
 
 impl Default for Body {
@@ -127,7 +130,11 @@ impl Body {
 
     /// A body of the given form.
     pub fn from_form(form: Form) -> Body {
-        Body { form, xml: None, json: None, forgiven: None, source_type: None }
+        Body::followed_by(form, None)
+    }
+
+    pub(crate) fn followed_by(form: Form, trailers: Option<Box<Headers>>) -> Body {
+        Body { form, xml: None, json: None, forgiven: None, source_type: None, trailers }
     }
 
     /// The authoritative form.
@@ -135,7 +142,28 @@ impl Body {
         &self.form
     }
 
-    /// Takes the form out and leaves the body empty.
+    /// The fields that follow the body, once all of it is here.
+    pub fn trailers(&self) -> Option<&Headers> {
+        self.trailers.as_deref()
+    }
+
+    /// Changes the fields that follow a body of which all is here.
+    pub fn change_trailers(&mut self, change: impl FnOnce(&mut Headers)) {
+        let mut trailers = self.trailers.take().unwrap_or_default();
+        change(&mut trailers);
+        self.trailers = Some(trailers).filter(|trailers| !trailers.is_empty());
+    }
+
+    /// Takes what a transport sends: fields that follow bytes come at the end of a stream.
+    pub fn take_to_send(&mut self) -> Form {
+        let form = self.take();
+        match self.trailers.take() {
+            None => form,
+            Some(trailers) => ending_with(form, *trailers),
+        }
+    }
+
+    /// Takes the form out and leaves the body empty; what follows it stays.
     pub fn take(&mut self) -> Form {
         self.xml = None;
         self.json = None;
@@ -143,7 +171,12 @@ impl Body {
         std::mem::replace(&mut self.form, Form::Empty)
     }
 
-    /// Replaces the body.
+    /// Puts another form in the place of the old one; what follows the body stays.
+    pub fn put(&mut self, form: Form) {
+        *self = Body::followed_by(form, self.trailers.take());
+    }
+
+    /// Replaces the body and what follows it.
     pub fn set(&mut self, form: Form) {
         *self = Body::from_form(form);
     }
@@ -195,6 +228,7 @@ impl Body {
             json: self.json.clone(),
             forgiven: self.forgiven.clone(),
             source_type: self.source_type.clone(),
+            trailers: self.trailers.clone(),
         })
     }
 
@@ -307,6 +341,7 @@ impl Body {
             Poll::Ready(Ok(false)) => Poll::Ready(Ok(())),
             Poll::Ready(Ok(true)) => {
                 let all = std::mem::take(head);
+                self.trailers = rest.trailers().filter(|trailers| !trailers.is_empty()).map(Box::new);
                 self.form = if all.is_empty() { Form::Empty } else { Form::Bytes(all) };
                 Poll::Ready(Ok(()))
             }
@@ -314,10 +349,97 @@ impl Body {
     }
 }
 
+/// Bytes and the fields that follow them, as a stream that ends with them.
+#[cold]
+fn ending_with(form: Form, trailers: Headers) -> Form {
+    let head = match form {
+        Form::Empty => Bytes::new(),
+        Form::Bytes(bytes) => bytes,
+        Form::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
+        other => return other,
+    };
+    Form::Stream { head, rest: Box::new(Ended::with(trailers)) }
+}
+
 /// Whether what was read and what is to come are too much together, as far as that is known.
 fn exceeds(to_come: SizeHint, read_bytes: usize, limit_bytes: usize) -> bool {
     match to_come {
         SizeHint::Exact(size) => size.saturating_add(read_bytes as u64) > limit_bytes as u64,
         SizeHint::Unknown => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+    use std::task::Waker;
+
+    use super::*;
+
+    /// A stream of one chunk and what follows it.
+    struct Chunk(Option<Bytes>, Option<Headers>);
+
+    impl BodyStream for Chunk {
+        fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+            Poll::Ready(self.0.take().map(Ok))
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::Unknown
+        }
+
+        fn trailers(&mut self) -> Option<Headers> {
+            self.1.take()
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any> {
+            self
+        }
+    }
+
+    fn arrived(data: &'static str, trailers: &[(&str, &str)]) -> Body {
+        let mut fields = Headers::new();
+        trailers.iter().for_each(|(name, value)| fields.append(name, value));
+        let chunk = Some(Bytes::from_static(data.as_bytes())).filter(|data| !data.is_empty());
+        let mut body = Body::stream(Box::new(Chunk(chunk, Some(fields))));
+        let pulled = body.poll_pull(&mut Context::from_waker(Waker::noop()), usize::MAX, 100);
+        assert_eq!(pulled, Poll::Ready(Ok(())));
+        body
+    }
+
+    fn ends_with(body: &mut Body) -> Option<String> {
+        let Form::Stream { mut rest, .. } = body.take_to_send() else { return None };
+        rest.trailers().and_then(|trailers| trailers.get("x").map(str::to_owned))
+    }
+
+    #[test]
+    fn what_follows_a_body_stays_with_it_until_another_takes_its_place() {
+        let followed = || arrived("a", &[("X", "1")]);
+        assert_eq!(ends_with(&mut followed()).as_deref(), Some("1"));
+        assert_eq!(ends_with(&mut arrived("", &[("X", "1")])).as_deref(), Some("1"));
+        assert_eq!(ends_with(&mut followed().share().expect("all is here")).as_deref(), Some("1"));
+        let mut put = followed();
+        put.put(Form::Text("b".into()));
+        assert_eq!(ends_with(&mut put).as_deref(), Some("1"));
+        let mut set = followed();
+        set.set(Form::Text("b".into()));
+        assert!(set.trailers().is_none() && matches!(set.take_to_send(), Form::Text(_)));
+        let mut removed = followed();
+        removed.change_trailers(Headers::clear);
+        assert!(removed.trailers().is_none() && matches!(removed.take_to_send(), Form::Bytes(_)));
+        assert!(matches!(arrived("a", &[]).take_to_send(), Form::Bytes(_)));
+    }
+
+    #[test]
+    fn what_follows_a_body_goes_out_with_it_unless_it_is_converted() {
+        for (wanted, expected) in [(None, Some("1")), (Some("application/json"), None)] {
+            let mut message = crate::Message { body: arrived("<a>1</a>", &[("X", "1")]), ..Default::default() };
+            message.headers.set("Content-Type", "application/xml");
+            if let Some(wanted) = wanted {
+                message.axis2.set("messageType", crate::Value::String(wanted.into()));
+            }
+            let output = message.output(&crate::Conversion::default(), crate::Shape::Same).expect("it converts");
+            assert_eq!(ends_with(&mut output.into_body()).as_deref(), expected, "{wanted:?}");
+        }
     }
 }

@@ -73,6 +73,36 @@ impl BodyStream for AbsentBody {
     }
 }
 
+/// A stream of which nothing is to come but the fields at its end.
+pub(crate) struct Ended {
+    trailers: Option<Headers>,
+}
+
+impl Ended {
+    pub(crate) fn with(trailers: Headers) -> Ended {
+        Ended { trailers: Some(trailers) }
+    }
+}
+
+impl BodyStream for Ended {
+    fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        Poll::Ready(None)
+    }
+
+    /// A length would leave no room for what follows (RFC 9112 §7.1.2).
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::Unknown
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        self.trailers.take()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
 /// The bytes of a body that are here without waiting.
 #[derive(Debug)]
 pub enum Available<'b> {

@@ -92,6 +92,6 @@ async fn convert(exchange: &mut Exchange) -> Result<(), Fault> {
     if output.decoded {
         headers.remove("Content-Encoding");
     }
-    exchange.message.body = Body::from_form(output.form);
+    exchange.message.body = output.into_body();
     Ok(())
 }

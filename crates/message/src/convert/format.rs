@@ -9,7 +9,7 @@ use penstock_xml::{Document, NodeId, TreeBuilder, WriteOptions, escape_attribute
 
 use super::build::{root_name, unmapped};
 use super::{Conversion, Output, PAYLOAD_NAMESPACE, Shape, form, multipart, soap};
-use crate::{BodyError, Envelope, Form, MediaType, Message, SoapVersion};
+use crate::{BodyError, Envelope, Form, Headers, MediaType, Message, SoapVersion};
 
 impl Message {
     /// The body in the form its media type asks for, ready to be sent. Untouched bytes and streams
@@ -20,7 +20,9 @@ impl Message {
     pub fn output(&mut self, conversion: &Conversion, shape: Shape) -> Result<Output, BodyError> {
         let header = self.axis2.get("ContentType").map(|value| value.to_text().into_owned());
         let mut output = match self.body.form() {
-            Form::Empty if !matches!(shape, Shape::Soap11 | Shape::Soap12) => Output::plain(Form::Empty, None),
+            Form::Empty if !matches!(shape, Shape::Soap11 | Shape::Soap12) => {
+                Output { trailers: self.trailers(), ..Output::plain(Form::Empty, None) }
+            }
             Form::Stream { .. } | Form::Bytes(_) if self.leaves_untouched(shape) => self.untouched(),
             _ => self.converted(conversion, shape)?,
         };
@@ -98,7 +100,12 @@ impl Message {
             Form::Bytes(bytes) => Form::Bytes(bytes.clone()),
             _ => self.body.take(),
         };
-        Output::plain(form, content_type)
+        Output { trailers: self.trailers(), ..Output::plain(form, content_type) }
+    }
+
+    /// The fields that follow a body which goes out as it arrived. Whatever is put in its place has none.
+    fn trailers(&self) -> Option<Box<Headers>> {
+        self.body.trailers().cloned().map(Box::new)
     }
 
     fn converted(&mut self, conversion: &Conversion, shape: Shape) -> Result<Output, BodyError> {
@@ -225,7 +232,7 @@ impl Message {
 
 impl Output {
     fn plain(form: Form, content_type: Option<String>) -> Output {
-        Output { form, content_type, decoded: false, soap_fault: false }
+        Output { form, content_type, decoded: false, soap_fault: false, trailers: None }
     }
 
     fn bytes(bytes: impl Into<Vec<u8>>) -> Output {

@@ -19,7 +19,7 @@ use penstock_xml::Limits;
 pub use format::{SOAP_DECLARATION, write_fragment};
 pub use peek::RawXml;
 
-use crate::Form;
+use crate::{Body, Form, Headers};
 
 /// The namespace of the elements that stand for text and bytes.
 const PAYLOAD_NAMESPACE: &str = "http://ws.apache.org/commons/ns/payload";
@@ -59,6 +59,15 @@ pub struct Output {
     pub decoded: bool,
     /// Whether the body is a SOAP fault; it goes to a client with status 500.
     pub soap_fault: bool,
+    /// The fields that follow the body, when it is what arrived.
+    pub trailers: Option<Box<Headers>>,
+}
+
+impl Output {
+    /// The body that goes out.
+    pub fn into_body(self) -> Body {
+        Body::followed_by(self.form, self.trailers)
+    }
 }
 
 /// In which shape a body goes out.

@@ -1,9 +1,10 @@
 //! What both sides of HTTP/2 share.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use h2::SendStream;
 use penstock_message::{HeaderBlock, Headers};
 
-use super::http1::is_ours;
+use super::http1::{Framing, announces_trailers, is_ours, may_follow};
 
 /// Header fields in one block.
 pub(super) fn headers_of(map: &http::HeaderMap) -> Headers {
@@ -20,9 +21,25 @@ pub(super) fn headers_of(map: &http::HeaderMap) -> Headers {
     Headers::from_block(HeaderBlock { bytes: block.freeze(), fields })
 }
 
-/// The fields that may cross. What cannot be a field in HTTP/2 is left out, as in HTTP/1.1.
-pub(super) fn fields_of(headers: &Headers) -> impl Iterator<Item = (http::HeaderName, http::HeaderValue)> {
-    headers.iter().filter(|(name, _)| !is_ours(name)).filter_map(|(name, value)| {
-        Some((http::HeaderName::from_bytes(name).ok()?, http::HeaderValue::from_bytes(value).ok()?))
-    })
+/// The fields that may cross before a body of that framing. What cannot be a field in HTTP/2 is left out, as in HTTP/1.1.
+pub(super) fn fields_of(
+    headers: &Headers,
+    framing: Framing,
+) -> impl Iterator<Item = (http::HeaderName, http::HeaderValue)> {
+    headers.iter().filter(move |(name, _)| !is_ours(name) || announces_trailers(name, framing)).filter_map(field_of)
+}
+
+fn field_of((name, value): (&[u8], &[u8])) -> Option<(http::HeaderName, http::HeaderValue)> {
+    Some((http::HeaderName::from_bytes(name).ok()?, http::HeaderValue::from_bytes(value).ok()?))
+}
+
+/// Ends a body, with the fields that may follow it.
+pub(super) fn end(sink: &mut SendStream<Bytes>, trailers: Option<&Headers>) -> Result<(), h2::Error> {
+    match trailers {
+        None => sink.send_data(Bytes::new(), true),
+        Some(trailers) => {
+            let fields = trailers.iter().filter(|(name, _)| may_follow(name)).filter_map(field_of);
+            sink.send_trailers(fields.collect())
+        }
+    }
 }

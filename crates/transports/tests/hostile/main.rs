@@ -89,7 +89,7 @@ fn proxied() -> (Server, Server) {
     let backend = serve(Rc::new(Obedient), ListenerConfig::default());
     let core = PerCore::start();
     let sender = HttpSender::new(&core, SenderConfig::default());
-    let forward = Forward { backend: format!("http://{}", backend.address), sender };
+    let forward = Forward { backend: format!("http://{}", backend.address), sender, http2: false };
     (serve_on(core, Rc::new(forward), ListenerConfig::default()), backend)
 }
 
@@ -174,7 +174,7 @@ fn hostile_replies_do_not_reach_the_client_as_something_else() {
         });
         let core = PerCore::start();
         let sender = HttpSender::new(&core, SenderConfig::default());
-        let forward = Forward { backend: format!("http://{address}"), sender };
+        let forward = Forward { backend: format!("http://{address}"), sender, http2: false };
         let proxy = serve_on(core, Rc::new(forward), ListenerConfig::default());
         for _ in 0..1000 {
             let answer = common::talk(proxy.address, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;

@@ -121,6 +121,10 @@ impl Service for Obedient {
                     body: Body::stream(Box::new(Chunks::new(&["one", "two"], SizeHint::Exact(6)))),
                     ..Message::default()
                 },
+                "/kept" => match std::future::poll_fn(|cx| message.body.poll_pull(cx, usize::MAX, 1 << 30)).await {
+                    Ok(()) => Message { status: 200, body: message.body, ..Message::default() },
+                    Err(error) => text(599, &error.to_string()),
+                },
                 "/back" => Message { status: 200, body: message.body, ..Message::default() },
                 "/looked" => {
                     let seen = look_for_mark(&mut message.body).await;
@@ -216,6 +220,7 @@ impl BodyStream for Chunks {
 pub struct Forward {
     pub backend: String,
     pub sender: HttpSender,
+    pub http2: bool,
 }
 
 impl Service for Forward {
@@ -225,7 +230,8 @@ impl Service for Forward {
             message.headers.remove("Host");
             let url = format!("{}{}", self.backend, request.client.line.target()).into();
             let method = request.client.line.method.clone();
-            match self.sender.send(Outgoing { url, method, message, options: options() }).await {
+            let options = SendOptions { http2: self.http2, ..options() };
+            match self.sender.send(Outgoing { url, method, message, options }).await {
                 Ok(reply) => reply,
                 Err(fault) => text(502, &format!("{:?} {fault}", fault.number())),
             }

@@ -9,4 +9,5 @@ mod proxied;
 mod refusals;
 mod sender;
 mod tls;
+mod trailers;
 mod websocket;

@@ -11,9 +11,14 @@ use crate::common::{Act, Forward, Obedient, backend, read_to_end, read_until, ru
 const END: &str = "\r\n\r\n";
 
 fn proxy(backend: std::net::SocketAddr) -> crate::common::Server {
+    proxy_to(backend, false)
+}
+
+/// With a backend that is asked over HTTP/2, or not.
+pub(super) fn proxy_to(backend: std::net::SocketAddr, http2: bool) -> crate::common::Server {
     let core = penstock_transports::http::PerCore::start();
     let sender = HttpSender::new(&core, SenderConfig::default());
-    serve_on(core, Rc::new(Forward { backend: format!("http://{backend}"), sender }), ListenerConfig::default())
+    serve_on(core, Rc::new(Forward { backend: format!("http://{backend}"), sender, http2 }), ListenerConfig::default())
 }
 
 #[test]

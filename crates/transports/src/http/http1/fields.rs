@@ -1,11 +1,54 @@
 //! Field lines: what each may look like, and what those that matter here say.
 
 use super::head::{Facts, Field, HeadError, line_end};
+use super::outgoing::{Framing, is_ours};
 use super::scan::{is_authority, is_name, token_length, value_length};
 use crate::http::HttpLimits;
 
 /// Positions in a head are stored in 32 bits.
 const BYTES_CEILING: usize = 1 << 30;
+
+/// What a trailer section is not for (RFC 9110 §6.5.1): framing, routing, credentials, and what says how to read or to
+/// take a message. Whoever reads trailers as if they had come with the head must not be told these by them.
+const OF_THE_HEAD: [&str; 27] = [
+    "authorization",
+    "cache-control",
+    "content-encoding",
+    "content-range",
+    "content-type",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "location",
+    "max-forwards",
+    "pragma",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "range",
+    "retry-after",
+    "set-cookie",
+    "vary",
+    "www-authenticate",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+];
+
+/// Whether a field may follow a body.
+pub(crate) fn may_follow(name: &[u8]) -> bool {
+    !is_ours(name) && !OF_THE_HEAD.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
+}
+
+/// Whether a field announces what follows a body, and something can follow a body of that framing.
+pub(crate) fn announces_trailers(name: &[u8], framing: Framing) -> bool {
+    framing == Framing::Chunked && is_name(name, b"trailer")
+}
 
 /// The fields of one head, as far as they were parsed.
 pub(super) struct FieldBlock<'a> {

@@ -14,7 +14,7 @@ use super::fields::FieldBlock;
 use super::scan::{is_authority, token_length, value_length};
 use crate::http::HttpLimits;
 
-/// A trailer section is parsed anew with every piece of it that arrives, so it must stay small.
+/// A trailer section is parsed anew with every piece of it that arrives, so it must stay small, however it arrives.
 const TRAILER_BYTES_MAX: usize = 8 * 1024;
 
 /// Where a name and its value lie in a head.
@@ -113,6 +113,7 @@ pub(super) fn parse_trailers(bytes: &[u8], limits: &HttpLimits) -> Result<Option
     match block.parse(bytes, 0)? {
         None if bytes.len() > TRAILER_BYTES_MAX => Err(HeadError::TooLong),
         None => Ok(None),
+        Some(length) if length > TRAILER_BYTES_MAX => Err(HeadError::TooLong),
         Some(_) if block.hosts > 0 || block.facts.content_length.is_some() || block.facts.chunked => {
             Err(HeadError::FieldName)
         }

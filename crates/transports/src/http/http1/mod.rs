@@ -13,6 +13,7 @@ mod scan;
 mod wire;
 
 pub use chunked::{ChunkDecoder, ChunkError, ChunkStep};
+pub(crate) use fields::{announces_trailers, may_follow};
 pub use head::{Facts, Field, HeadError, ReplyHead, RequestHead, parse_reply, parse_request};
 pub(crate) use incoming::{Decoder, Incoming, describe};
 pub(crate) use outgoing::{

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use penstock_message::{BodyError, BodyStream, DIGITS_MAX, Headers, decimal};
 
+use super::fields::may_follow;
 use super::scan::{is_clean_value, is_harmless_name, is_name};
 use super::wire::{SharedWire, Wire};
 
@@ -68,9 +69,9 @@ pub(crate) fn push_field(head: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     head.extend_from_slice(b"\r\n");
 }
 
-/// Appends the fields of a trailer section, without those that decide about framing.
+/// Appends the fields of a trailer section that may stand in one.
 fn push_trailers(head: &mut Vec<u8>, trailers: &Headers) {
-    for (name, value) in trailers.iter().filter(|(name, _)| !is_ours(name)) {
+    for (name, value) in trailers.iter().filter(|(name, _)| may_follow(name)) {
         push_field(head, name, value);
     }
 }

@@ -18,8 +18,8 @@ use penstock_engine::ports::{Client, Request};
 use penstock_message::{Body, BodyStream, Form, Message, Method, RequestLine, SizeHint};
 
 use super::{AccessEntry, OnDrop, Shared};
-use crate::http::http1::Socket;
-use crate::http::http2::{fields_of, headers_of};
+use crate::http::http1::{Framing, Socket};
+use crate::http::http2::{end, fields_of, headers_of};
 use crate::http::per_core::Timer;
 use body::StreamBody;
 use prefixed::Prefixed;
@@ -205,7 +205,7 @@ impl Stream {
         is_head: bool,
         mut respond: SendResponse<Bytes>,
     ) -> (Option<u64>, Result<(), h2::Error>) {
-        let form = message.body.take();
+        let form = message.body.take_to_send();
         let length = match &form {
             Form::Bytes(bytes) => Some(bytes.len() as u64),
             Form::Text(text) => Some(text.len() as u64),
@@ -217,7 +217,8 @@ impl Stream {
         };
         let bodiless = matches!(status, 204 | 304);
         let response = self.response(&message, status, length.filter(|_| !bodiless));
-        let ends = is_head || bodiless || length == Some(0);
+        // What a stream ends with is not known before its end.
+        let ends = is_head || bodiless || (length == Some(0) && !matches!(form, Form::Stream { .. }));
         let mut sink = match respond.send_response(response, ends) {
             Ok(sink) if !ends => sink,
             other => return (length, other.map(drop)),
@@ -238,7 +239,8 @@ impl Stream {
         let mut response = http::Response::new(());
         *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         let fields = response.headers_mut();
-        for (name, value) in fields_of(&message.headers) {
+        let framing = length.map_or(Framing::Chunked, Framing::Length);
+        for (name, value) in fields_of(&message.headers, framing) {
             fields.append(name, value);
         }
         if let (Ok(date), false) =
@@ -265,10 +267,7 @@ impl Stream {
             let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::INTERNAL_ERROR))?;
             self.send_piece(sink, chunk, false).await?;
         }
-        match rest.trailers() {
-            None => sink.send_data(Bytes::new(), true),
-            Some(trailers) => sink.send_trailers(fields_of(&trailers).collect()),
-        }
+        end(sink, rest.trailers().as_ref())
     }
 
     /// Sends as the client's window allows.

@@ -7,8 +7,8 @@ use penstock_message::{BodyStream, Form, Message, SizeHint};
 
 use crate::http::PerCore;
 use crate::http::http1::{
-    BodyEncoder, Framing, PumpError, SharedWire, WireSource, is_ours, poll_pump, poll_stream, push_decimal, push_field,
-    push_framing,
+    BodyEncoder, Framing, PumpError, SharedWire, WireSource, announces_trailers, is_ours, poll_pump, poll_stream,
+    push_decimal, push_field, push_framing,
 };
 use crate::http::reason::reason_phrase;
 use crate::http::sender::ReplyBody;
@@ -46,7 +46,7 @@ impl Reply {
     /// Frames a message and writes its head into the scratch buffer of the core.
     pub(super) fn new(core: &PerCore, mut message: Message, to: ReplyTo) -> Reply {
         let status = if (200..=999).contains(&message.status) { message.status } else { 500 };
-        let (body, hint) = form_of(message.body.take());
+        let (body, hint) = form_of(message.body.take_to_send());
         let forbidden = matches!(status, 204 | 304);
         let (framing, body) = match hint {
             _ if forbidden => (Framing::None, ReplyForm::Empty),
@@ -164,7 +164,7 @@ fn write_head(core: &PerCore, head: &mut Vec<u8>, status: u16, message: &Message
     head.extend_from_slice(b"\r\n");
     let mut dated = false;
     for (name, value) in message.headers.iter() {
-        if !is_ours(name) {
+        if !is_ours(name) || announces_trailers(name, framing) {
             push_field(head, name, value);
             dated |= name.eq_ignore_ascii_case(b"date");
         }

@@ -17,7 +17,7 @@ use super::request::framing;
 use super::url::Url;
 use super::{Payload, backend_fault};
 use crate::http::http1::Framing;
-use crate::http::http2::{fields_of, headers_of};
+use crate::http::http2::{end, fields_of, headers_of};
 use crate::http::per_core::Timer;
 use crate::http::{HttpTimeouts, PerCore};
 
@@ -128,12 +128,17 @@ fn head(url: &Url<'_>, outgoing: &Outgoing, payload: &Payload) -> Result<http::R
     let method = http::Method::from_bytes(outgoing.method.as_str().as_bytes())?;
     let mut request = http::Request::builder().method(method).uri(uri).version(http::Version::HTTP_2).body(())?;
     let fields = request.headers_mut();
-    for (name, value) in fields_of(headers) {
+    let framing = framing(payload, &outgoing.method);
+    for (name, value) in fields_of(headers, framing) {
         if name != http::header::HOST && name != http::header::EXPECT {
             fields.append(name, value);
         }
     }
-    if let Framing::Length(length) = framing(payload, &outgoing.method) {
+    // RFC 9113 §8.2.2: the one thing that `TE` may say. Servers of gRPC tell by it whether trailers arrive.
+    if headers.get("TE").is_some_and(|value| value.eq_ignore_ascii_case("trailers")) {
+        fields.insert(http::header::TE, http::HeaderValue::from_static("trailers"));
+    }
+    if let Framing::Length(length) = framing {
         fields.insert(http::header::CONTENT_LENGTH, length.into());
     }
     Ok(request)
@@ -160,10 +165,7 @@ fn upload(mut sink: SendStream<Bytes>, payload: Payload, timeout: Duration) {
                 let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::CANCEL))?;
                 send_piece(&mut sink, chunk, timeout).await?;
             }
-            match rest.as_mut().and_then(|body| body.trailers()) {
-                None => sink.send_data(Bytes::new(), true),
-                Some(trailers) => sink.send_trailers(fields_of(&trailers).collect()),
-            }
+            end(&mut sink, rest.as_mut().and_then(|body| body.trailers()).as_ref())
         };
         if sent.await.is_err() {
             sink.send_reset(h2::Reason::CANCEL);
@@ -218,8 +220,9 @@ impl BodyStream for ReplyStream {
                         "its announced length was not reached".into(),
                     ))));
                 }
-                if let Ok(Some(trailers)) = ready!(self.stream.poll_trailers(cx)) {
-                    self.trailers = Some(headers_of(&trailers));
+                match ready!(self.stream.poll_trailers(cx)) {
+                    Ok(trailers) => self.trailers = trailers.as_ref().map(headers_of),
+                    Err(error) => return Poll::Ready(Some(Err(BodyError::Incomplete(error.to_string())))),
                 }
                 Poll::Ready(None)
             }

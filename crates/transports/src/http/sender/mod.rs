@@ -54,7 +54,7 @@ impl HttpSender {
     async fn exchange(&self, mut outgoing: Outgoing) -> Result<Message, Fault> {
         let url = outgoing.url.clone();
         let url = Url::parse(&url)?;
-        let body = std::mem::take(&mut outgoing.message.body).take();
+        let body = outgoing.message.body.take_to_send();
         let mut body = self.prepare(body, &outgoing).await?;
         let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
         if outgoing.options.http2 && !backend.multiplexed.declined.get() {

@@ -5,7 +5,7 @@ use penstock_message::{Method, SizeHint};
 
 use super::Payload;
 use super::url::Url;
-use crate::http::http1::{Framing, is_ours, push_field, push_framing};
+use crate::http::http1::{Framing, announces_trailers, is_ours, push_field, push_framing};
 
 /// How the body of a request is framed.
 pub(crate) fn framing(payload: &Payload, method: &Method) -> Framing {
@@ -47,7 +47,7 @@ pub(crate) fn write_head(head: &mut Vec<u8>, url: &Url<'_>, outgoing: &Outgoing,
         push_field(head, b"Host", url.authority.as_bytes());
     }
     for (name, value) in headers.iter() {
-        if !is_ours(name) && !name.eq_ignore_ascii_case(b"Expect") {
+        if (!is_ours(name) && !name.eq_ignore_ascii_case(b"Expect")) || announces_trailers(name, framing) {
             push_field(head, name, value);
         }
     }

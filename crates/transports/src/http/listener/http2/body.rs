@@ -82,8 +82,9 @@ impl BodyStream for StreamBody {
             Poll::Ready(Some(Err(error))) => self.fail(400, BodyError::Incomplete(error.to_string())),
             Poll::Ready(None) => {
                 self.left = Some(0);
-                if let Ok(Some(trailers)) = ready!(self.stream.poll_trailers(cx)) {
-                    self.trailers = Some(headers_of(&trailers));
+                match ready!(self.stream.poll_trailers(cx)) {
+                    Ok(trailers) => self.trailers = trailers.as_ref().map(headers_of),
+                    Err(error) => return self.fail(400, BodyError::Incomplete(error.to_string())),
                 }
                 Poll::Ready(None)
             }
