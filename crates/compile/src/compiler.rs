@@ -9,7 +9,7 @@ use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequenc
 
 use crate::diagnostic::{Diagnostic, Severity, suggestion};
 use crate::element::Element;
-use crate::registry::{Effect, Registry, Unsupported};
+use crate::registry::{Classes, Effect, Registry, Unsupported};
 use crate::{Expression, endpoint};
 
 /// How a configuration is compiled.
@@ -67,6 +67,8 @@ pub struct Compiler<'r> {
     pub program: Program,
     /// Source elements of endpoint templates by name, instantiated where they are used.
     pub endpoint_templates: HashMap<Arc<str>, Rc<crate::Source>>,
+    /// Classes that are known only where a front compiles its own mediators.
+    pub classes: Option<Rc<dyn Classes>>,
     /// Connectors whose operations cannot run, and why.
     pub(crate) unusable_connectors: HashMap<String, String>,
     diagnostics: Vec<Diagnostic>,
@@ -84,6 +86,7 @@ impl<'r> Compiler<'r> {
             options,
             program: Program::default(),
             endpoint_templates: HashMap::new(),
+            classes: None,
             unusable_connectors: HashMap::new(),
             diagnostics: Vec::new(),
             declared: BTreeMap::new(),

@@ -23,4 +23,4 @@ pub use compiler::{CompileOptions, Compiler, NameKind};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};
-pub use registry::{Effect, Front, HandlerKind, MediatorKind, Registry, Unsupported};
+pub use registry::{Classes, Effect, Front, HandlerKind, MediatorKind, Registry, Unsupported};

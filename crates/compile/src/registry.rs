@@ -20,6 +20,12 @@ pub struct HandlerKind {
     pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
 }
 
+/// Classes of the original that a [`Front`] has written again, for the mediators of its own policies.
+pub trait Classes {
+    /// Compiles a `<class>`: `None` when the class is not one of them, `Some(None)` after an error was reported.
+    fn compile(&self, name: &str, el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<Box<dyn Mediator>>>;
+}
+
 /// Compiles artifacts that are not Synapse XML, such as API projects, into the same program.
 pub trait Front {
     /// Takes the inputs of [`crate::InputKind::Api`] and says what became of each project.

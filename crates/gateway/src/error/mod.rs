@@ -28,6 +28,10 @@ pub mod codes {
     pub const UPGRADE_REQUIRED: u32 = 426;
     /// The API is blocked.
     pub const API_BLOCKED: u32 = 700700;
+    /// A guardrail found something in the payload. The description is the whole answer.
+    pub const GUARDRAIL: u32 = 900514;
+    /// A guardrail could not look at the payload.
+    pub const GUARDRAIL_FAILED: u32 = 900967;
     /// The query is not GraphQL.
     pub const INVALID_QUERY: u32 = 900422;
     /// The API's limit.
@@ -80,6 +84,10 @@ pub mod codes {
     pub const SCOPE: u32 = 900910;
     /// The API has no definition to look at.
     pub const MISSING_DEFINITION: u32 = 900911;
+    /// The token's claim is not the one an operation policy asks for.
+    pub const CLAIM_MISMATCH: u32 = 900912;
+    /// The token has not the claim an operation policy asks for.
+    pub const CLAIM_MISSING: u32 = 900913;
     /// The token is for another audience.
     pub const AUDIENCE: u32 = 900914;
     /// An operation policy failed.

@@ -42,6 +42,8 @@ impl Mediator for AnswerError {
         });
         let form = self.form(exchange);
         let (content_type, body) = match (form, style) {
+            // Written by the guardrail itself, in either style.
+            _ if told.code == codes::GUARDRAIL => ("application/json", told.description.clone()),
             (Form::Soap11, _) => ("text/xml", soap11(&told)),
             (Form::Soap12, _) => ("application/soap+xml", soap12(&told)),
             (Form::Xml, _) => ("application/xml", xml(&told)),

@@ -25,6 +25,8 @@ pub(super) enum Work {
     Action(&'static str, &'static [(&'static str, &'static str)]),
     /// A template of a Synapse sequence.
     Synapse(&'static str),
+    /// A class whose properties are the parameters.
+    Class(&'static str),
 }
 
 impl Attribute {
@@ -60,6 +62,19 @@ const fn or(name: &'static str, default: &'static str) -> Attribute {
     Attribute { name, required: false, default: Some(default) }
 }
 
+const METHOD: &[(&str, &str)] =
+    &[("currentMethod", "currentMethod"), ("updatedMethod", "updatedMethod"), ("updatedMethod", "httpMethod")];
+
+/// The parameters of guardrails that count.
+const COUNTED: &[Attribute] = &[
+    required("name"),
+    required("min"),
+    required("max"),
+    optional("jsonPath"),
+    or("invert", "false"),
+    or("showAssessment", "false"),
+];
+
 static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["addHeader", "setHeader", "ccAddHeader"],
@@ -80,7 +95,7 @@ static BUILTINS: &[Builtin] = &[
         ),
     },
     Builtin {
-        names: &["addQueryParam"],
+        names: &["addQueryParam", "addQueryParams"],
         attributes: &[required("paramKey"), required("paramValue")],
         work: Work::Action("ADD_QUERY", &[("queryParamName", "paramKey"), ("queryParamValue", "paramValue")]),
     },
@@ -90,15 +105,18 @@ static BUILTINS: &[Builtin] = &[
         work: Work::Action("REMOVE_QUERY", &[("queryParamName", "paramKey")]),
     },
     Builtin {
-        names: &["rewriteHTTPMethod", "changeHTTPMethod", "ccChangeHTTPMethod"],
+        names: &["rewriteHTTPMethod", "ccChangeHTTPMethod"],
         attributes: &[optional("currentMethod"), required("updatedMethod")],
-        work: Work::Action(
-            "REWRITE_RESOURCE_METHOD",
-            &[("currentMethod", "currentMethod"), ("updatedMethod", "updatedMethod")],
-        ),
+        work: Work::Action("REWRITE_RESOURCE_METHOD", METHOD),
     },
     Builtin {
-        names: &["rewriteResourcePath"],
+        // Its parameter has one name for either gateway.
+        names: &["changeHTTPMethod"],
+        attributes: &[optional("currentMethod"), optional("updatedMethod"), optional("httpMethod")],
+        work: Work::Action("REWRITE_RESOURCE_METHOD", METHOD),
+    },
+    Builtin {
+        names: &["rewriteResourcePath", "ccRewriteResourcePath"],
         attributes: &[required("newResourcePath"), or("includeQueryParams", "true")],
         work: Work::Action(
             "REWRITE_RESOURCE_PATH",
@@ -204,9 +222,191 @@ static BUILTINS: &[Builtin] = &[
         work: Work::Synapse(r#"<property name="DISABLE_CHUNKING" value="true" scope="axis2"/>"#),
     },
     Builtin {
-        // Nothing on the way takes the field away; it is kept where policies of the answer look for it.
         names: &["preserveAcceptHeader"],
         attributes: &[],
-        work: Work::Synapse(r#"<property name="PRESERVED_ACCEPT" expression="get-property('transport', 'Accept')"/>"#),
+        work: Work::Synapse(
+            r#"<property name="WSO2_AM_API_ACCEPT_MESSAGE_TYPE" expression="get-property('transport', 'Accept')"/>
+               <property name="Accept" scope="transport" action="remove"/>"#,
+        ),
+    },
+    Builtin {
+        names: &["applyAcceptHeader"],
+        attributes: &[],
+        work: Work::Synapse(
+            r#"<property name="messageType" scope="axis2" expression="get-property('WSO2_AM_API_ACCEPT_MESSAGE_TYPE')"/>"#,
+        ),
+    },
+    Builtin {
+        names: &["setToHeader"],
+        attributes: &[required("value")],
+        work: Work::Synapse(r#"<header name="To" value="{{ value }}"/>"#),
+    },
+    Builtin {
+        names: &["setToHeaderWS"],
+        attributes: &[required("value")],
+        work: Work::Synapse(
+            r#"<header name="To" expression="fn:concat('{{ value }}', get-property('API_ELECTED_RESOURCE'))"/>"#,
+        ),
+    },
+    Builtin {
+        names: &["debugRequestFlow"],
+        attributes: &[],
+        work: Work::Synapse(
+            r#"<log level="full"/>
+               <log level="custom">
+                 <property name="Method" expression="get-property('axis2', 'HTTP_METHOD')"/>
+                 <property name="Resource" expression="get-property('axis2', 'REST_URL_POSTFIX')"/>
+                 <property name="Host" expression="get-property('transport', 'Host')"/>
+                 <property name="Content-Type" expression="get-property('transport', 'Content-Type')"/>
+               </log>"#,
+        ),
+    },
+    Builtin {
+        names: &["debugResponseFlow"],
+        attributes: &[],
+        work: Work::Synapse(
+            r#"<log level="full"/>
+               <log level="custom">
+                 <property name="Status" expression="get-property('axis2', 'HTTP_SC')"/>
+                 <property name="Content-Type" expression="get-property('transport', 'Content-Type')"/>
+               </log>"#,
+        ),
+    },
+    Builtin {
+        names: &["debugJsonFault"],
+        attributes: &[],
+        work: Work::Synapse(
+            r#"<log level="custom">
+                 <property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/>
+                 <property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/>
+                 <property name="ERROR_DETAIL" expression="get-property('ERROR_DETAIL')"/>
+               </log>"#,
+        ),
+    },
+    Builtin {
+        names: &["jsonValidator"],
+        attributes: &[
+            or("maxPropertyCount", "100"),
+            or("maxStringLength", "100"),
+            or("maxArrayElementCount", "100"),
+            or("maxKeyLength", "100"),
+            or("maxJsonDepth", "100"),
+        ],
+        work: Work::Synapse(
+            r#"{% for limit in [["maxPropertyCount", maxPropertyCount], ["maxStringLength", maxStringLength],
+                ["maxArrayElementCount", maxArrayElementCount], ["maxKeyLength", maxKeyLength], ["maxJsonDepth", maxJsonDepth]] -%}
+<property name="{{ limit[0] }}" value="{{ limit[1] }}"/>
+{%- endfor %}
+<class name="org.wso2.carbon.apimgt.gateway.mediators.JsonSchemaValidator"/>"#,
+        ),
+    },
+    Builtin {
+        names: &["xmlValidator"],
+        attributes: &[
+            or("dtdEnabled", "false"),
+            or("maxXMLDepth", "100"),
+            or("maxElementCount", "100"),
+            or("maxAttributeCount", "100"),
+            or("maxAttributeLength", "100"),
+            or("maxChildrenPerElement", "100"),
+        ],
+        work: Work::Synapse(
+            r#"<property name="xmlValidation" value="true"/>
+{% for limit in [["dtdEnabled", dtdEnabled], ["maxXMLDepth", maxXMLDepth], ["maxElementCount", maxElementCount],
+                ["maxAttributeCount", maxAttributeCount], ["maxAttributeLength", maxAttributeLength],
+                ["maxChildrenPerElement", maxChildrenPerElement]] -%}
+<property name="{{ limit[0] }}" value="{{ limit[1] }}"/>
+{%- endfor %}
+<class name="org.wso2.carbon.apimgt.gateway.mediators.XMLSchemaValidator"/>"#,
+        ),
+    },
+    Builtin {
+        names: &["regexPolicy"],
+        attributes: &[
+            or("threatType", "SQL-Injection"),
+            or("regex", SQL),
+            or("enabledCheckBody", "true"),
+            or("enabledCheckHeaders", "true"),
+            or("enabledCheckPathParams", "true"),
+        ],
+        work: Work::Synapse(
+            r#"<property name="threatType" value="{{ threatType }}"/>
+<property name="regex" value="{{ regex }}"/>
+<property name="enabledCheckBody" value="{{ enabledCheckBody }}"/>
+<property name="enabledCheckHeaders" value="{{ enabledCheckHeaders }}"/>
+<property name="enabledCheckPathParams" value="{{ enabledCheckPathParams }}"/>
+<class name="org.wso2.carbon.apimgt.gateway.mediators.RegularExpressionProtector"/>"#,
+        ),
+    },
+    Builtin {
+        names: &["validateCsrfCookie"],
+        attributes: &[or("csrfCookieName", "atbv")],
+        work: Work::Synapse(
+            r#"<class name="org.wso2.carbon.apimgt.gateway.mediators.CrossSiteRequestForgeryValidationMediator">
+                 <property name="csrfCookieName" value="{{ csrfCookieName }}"/></class>"#,
+        ),
+    },
+    Builtin {
+        names: &["revokeOneTimeToken"],
+        attributes: &[or("scope", "OTT")],
+        work: Work::Synapse(
+            r#"<class name="org.wso2.carbon.apimgt.gateway.mediators.OneTimeTokenRevocationMediator">
+                 <property name="scope" value="{{ scope }}"/></class>"#,
+        ),
+    },
+    Builtin {
+        names: &["RegexGuardrail"],
+        attributes: &[
+            required("name"),
+            required("regex"),
+            optional("jsonPath"),
+            or("invert", "false"),
+            or("showAssessment", "false"),
+        ],
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.regex.guardrail.RegexGuardrail"),
+    },
+    Builtin {
+        names: &["WordCountGuardrail"],
+        attributes: COUNTED,
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.word.count.guardrail.WordCountGuardrail"),
+    },
+    Builtin {
+        names: &["SentenceCountGuardrail"],
+        attributes: COUNTED,
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.sentence.count.guardrail.SentenceCountGuardrail"),
+    },
+    Builtin {
+        names: &["ContentLengthGuardrail"],
+        attributes: COUNTED,
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.content.length.guardrail.ContentLengthGuardrail"),
+    },
+    Builtin {
+        names: &["JSONSchemaGuardrail"],
+        attributes: &[
+            required("name"),
+            required("schema"),
+            optional("jsonPath"),
+            or("invert", "false"),
+            or("showAssessment", "false"),
+        ],
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.json.schema.guardrail.JSONSchemaGuardrail"),
+    },
+    Builtin {
+        names: &["PIIMaskingRegex"],
+        attributes: &[required("name"), required("piiEntities"), optional("jsonPath"), or("redact", "false")],
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.pii.masking.regex.PIIMaskingRegex"),
+    },
+    Builtin {
+        names: &["PromptDecorator"],
+        attributes: &[required("name"), required("promptDecoratorConfig"), required("jsonPath"), or("append", "false")],
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.prompt.decorator.PromptDecorator"),
+    },
+    Builtin {
+        names: &["PromptTemplate"],
+        attributes: &[required("name"), required("promptTemplateConfig")],
+        work: Work::Class("org.wso2.apim.policies.mediation.ai.prompt.template.PromptTemplate"),
     },
 ];
+
+/// What statements of SQL begin with, and the quote that ends a text in one.
+const SQL: &str = r"'|\b(?:alter|create|drop|truncate)\s+(?:table|view|database|procedure|schema)\b|\bdelete\s+from\b|\binsert\s+into\b|\bselect\s[\s\S]*\sfrom\b";

@@ -72,6 +72,14 @@ fn resolve_builtin(one: &PolicyUse) -> Result<Resolved, String> {
         builtin::Work::Synapse(template) => {
             Resolved::Synapse(Sequence { template: template.into(), file: one.at.file.clone(), values })
         }
+        builtin::Work::Class(class) => {
+            let property = |attribute: &PolicyAttribute| {
+                format!("<property name=\"{0}\" value=\"{{{{ {0} }}}}\"/>", attribute.name)
+            };
+            let properties: String = attributes.iter().map(property).collect();
+            let template = format!("<class name=\"{class}\">{properties}</class>").into();
+            Resolved::Synapse(Sequence { template, file: one.at.file.clone(), values })
+        }
     })
 }
 

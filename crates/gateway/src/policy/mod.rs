@@ -13,6 +13,7 @@ mod availability;
 mod backend_jwt;
 pub(crate) mod body_limit;
 mod builtin;
+mod class;
 mod compress;
 mod cors;
 mod definition;

@@ -82,6 +82,15 @@ impl SecurityState {
         self.revocations.fetch_add(1, Ordering::Release);
     }
 
+    /// Revokes a token until it ends by itself, in seconds since 1970; whether it was not revoked yet.
+    pub(crate) fn revoke_until(&self, id: &str, _expires: u64) -> bool {
+        let mut list = self.revoked.write().unwrap_or_else(PoisonError::into_inner);
+        let first = Arc::make_mut(&mut list).insert(id.to_owned());
+        drop(list);
+        self.revocations.fetch_add(1, Ordering::Release);
+        first
+    }
+
     pub(super) fn is_revoked(&self, id: &str) -> bool {
         self.revoked.read().unwrap_or_else(PoisonError::into_inner).contains(id)
     }

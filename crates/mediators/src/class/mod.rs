@@ -42,6 +42,11 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             }
         };
     }
+    if let Some(classes) = cx.classes.clone()
+        && let Some(compiled) = classes.compile(name, el, cx)
+    {
+        return compiled;
+    }
     if let Some(class) = native::CLASSES.iter().find(|class| class.name == name) {
         return (class.compile)(el, cx, properties);
     }
@@ -68,6 +73,10 @@ impl Properties {
                     None => PropertyValue::Constant(property.text().into()),
                 },
             };
+            // Whatever type is written: the class takes texts.
+            for unread in ["action", "type", "scope"] {
+                property.attribute(unread);
+            }
             property.finish(cx);
             properties.push(Property { name: name.into(), value });
         }

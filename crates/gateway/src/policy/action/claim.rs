@@ -22,13 +22,18 @@ pub(super) struct Validate {
 enum Wanted {
     Text(Arc<str>),
     Pattern(Regex),
+    /// A value that does not fit its own pattern: no claim can be both.
+    Nothing,
 }
 
 impl Validate {
     pub(super) fn compile(call: &Call) -> Result<Validate, Problem> {
         let wanted = match call.get("pattern") {
             Some(pattern) => match Regex::new(&format!("^(?:{pattern})$")) {
-                Ok(pattern) => Wanted::Pattern(pattern),
+                Ok(pattern) if call.get("value").is_none_or(|value| pattern.is_match(value)) => {
+                    Wanted::Pattern(pattern)
+                }
+                Ok(_) => Wanted::Nothing,
                 Err(_) => return Err(Problem::Refuse(format!("`{pattern}` is not a regular expression"))),
             },
             None => Wanted::Text(call.required("value")?.into()),
@@ -50,6 +55,7 @@ impl Validate {
         match &self.wanted {
             Wanted::Text(wanted) => **wanted == *text,
             Wanted::Pattern(pattern) => pattern.is_match(text),
+            Wanted::Nothing => false,
         }
     }
 }
@@ -62,11 +68,8 @@ impl Mediator for Validate {
         let claim = caller.claims.as_ref().and_then(|claims| claims.get(&*self.claim));
         match claim.map(|claim| self.fits(claim)) {
             Some(fits) if fits == self.allows => Ok(Flow::Next),
-            _ => {
-                let description =
-                    format!("The claim {} of the token does not allow access to the resource", self.claim);
-                Err(GatewayError::described(codes::FORBIDDEN, description).into())
-            }
+            Some(_) => Err(GatewayError::new(codes::CLAIM_MISMATCH).into()),
+            None => Err(GatewayError::new(codes::CLAIM_MISSING).into()),
         }
     }
 }

@@ -67,6 +67,16 @@ pub(super) fn order(works: &mut [(Work, &PolicyUse)]) {
 }
 
 impl Call {
+    /// An action with parameters that are not empty.
+    pub(super) fn of<'p>(action: &str, parameters: impl IntoIterator<Item = (&'p str, Option<&'p str>)>) -> Call {
+        let given = |(name, value): (&str, Option<&str>)| Some((name.to_owned(), value?.to_owned()));
+        Call {
+            action: action.to_owned(),
+            parameters: parameters.into_iter().filter_map(given).collect(),
+            ..Call::default()
+        }
+    }
+
     /// A parameter.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(key, _)| key == name);

@@ -5,6 +5,7 @@ mod render;
 
 pub(super) use render::fill;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_catalog::PolicyUse;
@@ -13,6 +14,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
 
 use self::properties::Properties;
 use super::action::{self, Work};
+use super::class::PolicyClasses;
 use super::definition::Sequence;
 use super::operation::{Problem, Stage};
 use crate::policy::Site;
@@ -32,7 +34,10 @@ pub(super) fn compile(
     if let Some(call) = render::opa_call(&text, one) {
         return action::compile(gateway, site, Stage::Request, &call);
     }
-    let Some(mediators) = cx.fragment(&sequence.file, &text) else {
+    let outside = cx.classes.replace(Rc::new(PolicyClasses::of(gateway, site)));
+    let mediators = cx.fragment(&sequence.file, &text);
+    cx.classes = outside;
+    let Some(mediators) = mediators else {
         return Err(Problem::Refuse("its sequence has errors".into()));
     };
     let prepare = Step { mediator: Box::new(Properties::of(site)), kind: "parameters", at: place(&one.at) };

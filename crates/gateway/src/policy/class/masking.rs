@@ -1,0 +1,101 @@
+//! `PIIMaskingRegex`: what identifies a person is masked on the way to a model and put back into its answer, or blackened.
+
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_message::Value as PropertyValue;
+use regex::{NoExpand, Regex};
+use serde_json::Value;
+
+use super::guardrail::failed;
+use super::payload::{self, Part};
+use super::{Compiled, PolicyClasses, Settings};
+
+const KIND: &str = "PIIMaskingRegex";
+const REDACTED: &str = "*****";
+/// The property in which an answer finds what was masked in its request.
+const MASKED: &str = "PII_ENTITIES";
+
+struct Masking {
+    part: Part,
+    redacts: bool,
+    /// What each pattern finds is called.
+    patterns: Vec<(String, Regex)>,
+}
+
+/// What was found, and what stands in its place.
+type Masked = Vec<(String, String)>;
+
+pub(super) fn compile(settings: &Settings, _classes: &PolicyClasses) -> Compiled {
+    let entities: Vec<Value> = serde_json::from_str(settings.required("piiEntities")?)
+        .map_err(|error| format!("`piiEntities` is not a list in JSON: {error}"))?;
+    let mut patterns = Vec::new();
+    for entity in entities {
+        let field = |name: &str| entity.get(name).and_then(Value::as_str);
+        let (Some(name), Some(text)) = (field("piiEntity"), field("piiRegex")) else {
+            return Err("each of `piiEntities` needs `piiEntity` and `piiRegex`".to_owned());
+        };
+        let pattern = Regex::new(text).map_err(|_| format!("`{text}` is not a regular expression here"))?;
+        patterns.push((name.to_owned(), pattern));
+    }
+    Ok(Box::new(Masking { part: Part::of(settings)?, redacts: settings.flag("redact"), patterns }))
+}
+
+impl Mediator for Masking {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let Some(payload) = payload::text(exchange)? else { return Ok(Flow::Next) };
+        let text = self.part.text(&payload).map_err(|why| failed(KIND, &why))?;
+        let changed = match (self.redacts, exchange.is_response()) {
+            (true, _) => self.redacted(&text),
+            (false, true) => unmasked(exchange, &text),
+            (false, false) => {
+                let (changed, masked) = self.masked(&text);
+                if !masked.is_empty() {
+                    let kept = serde_json::to_string(&masked).map_err(|error| failed(KIND, &error.to_string()))?;
+                    exchange.message.properties.set(MASKED, PropertyValue::string(kept));
+                }
+                changed
+            }
+        };
+        if changed != text {
+            let changed = self.part.replaced(&payload, changed).map_err(|why| failed(KIND, &why))?;
+            payload::put(exchange, changed)?;
+        }
+        Ok(Flow::Next)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Whole
+    }
+}
+
+impl Masking {
+    fn redacted(&self, text: &str) -> String {
+        let one =
+            |text: String, (_, pattern): &(String, Regex)| pattern.replace_all(&text, NoExpand(REDACTED)).into_owned();
+        self.patterns.iter().fold(text.to_owned(), one)
+    }
+
+    /// The same thing has the same mark wherever it stands.
+    fn masked(&self, text: &str) -> (String, Masked) {
+        let mut masked: Masked = Vec::new();
+        let mut text = text.to_owned();
+        for (name, pattern) in &self.patterns {
+            let mark = |found: &regex::Captures<'_>| {
+                let original = &found[0];
+                if let Some((_, mark)) = masked.iter().find(|(known, _)| known == original) {
+                    return mark.clone();
+                }
+                let mark = format!("{name}_{:04x}", masked.len());
+                masked.push((original.to_owned(), mark.clone()));
+                mark
+            };
+            text = pattern.replace_all(&text, mark).into_owned();
+        }
+        (text, masked)
+    }
+}
+
+fn unmasked(exchange: &Exchange, text: &str) -> String {
+    let kept = exchange.message.property_text(MASKED).unwrap_or_default();
+    let masked: Masked = serde_json::from_str(&kept).unwrap_or_default();
+    masked.iter().fold(text.to_owned(), |text, (original, mark)| text.replace(mark, original))
+}

@@ -1,0 +1,37 @@
+//! `OneTimeTokenRevocationMediator`: a token with a certain scope is good for one request.
+
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::{Compiled, PolicyClasses, Settings};
+use crate::error::{GatewayError, codes};
+use crate::{CallContext, GatewayState};
+
+struct OneTime {
+    scope: String,
+    state: Arc<GatewayState>,
+}
+
+pub(super) fn compile(settings: &Settings, classes: &PolicyClasses) -> Compiled {
+    let scope = settings.text("scope").unwrap_or("OTT").trim().to_owned();
+    Ok(Box::new(OneTime { scope, state: classes.gateway.state.clone() }))
+}
+
+impl Mediator for OneTime {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let credential = context.credential.borrow();
+        let Some(token) = credential.as_ref().filter(|token| token.scopes.iter().any(|scope| **scope == *self.scope))
+        else {
+            return Ok(Flow::Next);
+        };
+        let refuse = |why| Err(GatewayError::new(codes::INVALID_CREDENTIALS).because(why).into());
+        // Of requests that came together one is let through: whoever puts the token on the list first.
+        match token.jti.as_deref().map(|id| self.state.security.revoke_until(id, token.expires)) {
+            Some(true) => Ok(Flow::Next),
+            Some(false) => refuse("the token was used before"),
+            None => refuse("a token for one request has no id"),
+        }
+    }
+}
