@@ -28,6 +28,7 @@ pub const DICTIONARY: &[&str] = &[
     "Expect: 100-continue",
     "http://h/",
     "0\r\n",
+    "\r\n0\r\nX: a\r\n\r\n",
     "ffffffffffffffff",
 ];
 
@@ -56,6 +57,9 @@ pub fn http1(data: &[u8]) {
     }
 }
 
+/// The bytes of a trailer section, and where its fields lie.
+type Section = (Vec<u8>, Vec<Field>);
+
 fn check_fields(data: &[u8], length: usize, fields: &[Field]) {
     let bytes = |range: &Range<u32>| &data[range.start as usize..range.end as usize];
     for (name, value) in fields {
@@ -65,8 +69,8 @@ fn check_fields(data: &[u8], length: usize, fields: &[Field]) {
     }
 }
 
-/// Data of a body that arrives in pieces, how many bytes it took, and whether it ended.
-fn decode(body: &[u8], size: usize, limits: &HttpLimits) -> Result<(Vec<u8>, usize, bool), ChunkError> {
+/// Data of a body that arrives in pieces, how many bytes it took, and if it ended, the section it ended with.
+fn decode(body: &[u8], size: usize, limits: &HttpLimits) -> Result<(Vec<u8>, usize, Option<Section>), ChunkError> {
     let mut decoder = ChunkDecoder::default();
     let (mut buffer, mut data, mut used) = (Vec::new(), Vec::new(), 0);
     for piece in body.chunks(size) {
@@ -88,9 +92,14 @@ fn decode(body: &[u8], size: usize, limits: &HttpLimits) -> Result<(Vec<u8>, usi
                         break;
                     }
                 }
-                ChunkStep::End { skip, .. } => return Ok((data, used + skip, true)),
+                ChunkStep::End { skip, trailers_at, trailers } => {
+                    let section = &buffer[trailers_at..skip];
+                    check_fields(section, section.len(), &trailers);
+                    assert!(section.ends_with(b"\r\n") && trailers.len() <= limits.fields_max);
+                    return Ok((data, used + skip, Some((section.to_vec(), trailers))));
+                }
             }
         }
     }
-    Ok((data, used, false))
+    Ok((data, used, None))
 }

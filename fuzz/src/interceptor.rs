@@ -17,6 +17,9 @@ pub const DICTIONARY: &[&str] = &[
     "\"headersToAdd\":",
     "\"headersToReplace\":",
     "\"headersToRemove\":",
+    "\"trailersToAdd\":",
+    "\"trailersToReplace\":",
+    "\"trailersToRemove\":",
     "\"pathToRewrite\":",
     "\"dynamicEndpoint\":",
     "\"endpointName\":",
@@ -46,13 +49,15 @@ pub fn reply(data: &[u8]) {
         }
         let Ok(message) = interceptor_reply(data, headers, compat) else { continue };
         assert!(message.status == 0 || (200..=599).contains(&message.status), "{}", message.status);
-        for (name, value) in message.headers.iter() {
+        let trailers = message.body.trailers();
+        for (name, value) in message.headers.iter().chain(trailers.into_iter().flat_map(Headers::iter)) {
             assert!(!name.is_empty() && name.iter().all(|byte| byte.is_ascii_graphic()), "{name:?}");
             assert!(value.iter().all(|byte| *byte >= 0x20 && *byte != 0x7f || *byte == b'\t'), "{value:?}");
         }
         if message.headers.contains("host") {
             // It did not answer itself, so what is reserved is as it was.
             assert_eq!(message.headers.get("x-wso2-key"), Some("kept"));
+            assert!(trailers.is_none_or(|trailers| !trailers.contains("x-wso2-a")));
         }
         if let Some(path) = &message.url_postfix {
             assert!(path.starts_with('/') && path.bytes().all(|byte| byte > 0x20 && byte != 0x7f), "{path:?}");

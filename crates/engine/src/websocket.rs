@@ -1,7 +1,7 @@
 //! WebSocket as the engine sees it: a request asks for it, a transport's answer with the status 101 agrees, and the
 //! body of that answer is the connection to the backend. Whoever has the client's connection joins both.
 //!
-//! Nothing here knows what a frame looks like; a [`FrameGate`] is told of frames by the transport that reads them.
+//! Nothing here knows what a frame looks like; a [`Gate`] is told of frames or messages by the transport that reads them.
 
 use std::any::Any;
 use std::fmt;
@@ -46,6 +46,37 @@ pub trait FrameGate: fmt::Debug {
     /// Whether the message goes on that begins with this frame. Of the frames that follow in a message only those are
     /// told whose message goes on, and the answer means nothing: half a message is worse than none.
     fn admits(&self, frame: &Frame) -> bool;
+
+    /// The text a client gets for each message that does not go on, when it is told.
+    fn refusal(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Reads the messages of one connection and decides over each. Called on the core for every message: must not block.
+pub trait MessageGate: fmt::Debug {
+    /// What becomes of a text.
+    fn decide(&self, from_client: bool, text: &str) -> Verdict;
+}
+
+/// What becomes of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on.
+    Pass,
+    /// It does not; the client gets this text instead, when there is one.
+    Refuse(Option<String>),
+    /// The connection ends: the client is told this code and why.
+    Close(u16, &'static str),
+}
+
+/// What decides over a connection.
+#[derive(Debug, Clone)]
+pub enum Gate {
+    /// By size and number.
+    Frames(Rc<dyn FrameGate>),
+    /// By what is said.
+    Messages(Rc<dyn MessageGate>),
 }
 
 /// A backend's connection that left HTTP, as the body of the answer that says so.
@@ -53,7 +84,7 @@ pub struct Switched {
     /// The connection, as the transport that made it knows it.
     pub connection: Box<dyn Any>,
     /// Decides over messages, when something does.
-    pub gate: Option<Rc<dyn FrameGate>>,
+    pub gate: Option<Gate>,
     /// What is given back when the connection ends.
     pub held: Vec<Box<dyn Any>>,
 }

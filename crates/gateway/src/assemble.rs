@@ -37,8 +37,15 @@ const ON_WEBSOCKET: [&str; 13] = [
     "upstream",
 ];
 
+/// The policies of an API of the API Platform: what the gateway does for its own sake, and the API's own row.
+const ON_PLATFORM: [&str; 9] =
+    ["explain", "trace", "compression", "availability", "deny", "rate-limit", "body-limit", "chain", "upstream"];
+
 /// The policies that a query of GraphQL passes only when it asks for something that needs credentials.
 const FOR_CREDENTIALS: [&str; 2] = ["authenticate", "subscription"];
+
+/// The policies that read queries, also those that come over a connection.
+const FOR_QUERIES: [&str; 2] = ["graphql", "graphql-rights"];
 
 /// Compiles every operation of an API and adds its routes; whether nothing was wrong. `known` are all APIs there are.
 pub(crate) fn api(
@@ -149,6 +156,10 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
 
     /// What answers OPTIONS on each path that has no such operation.
     fn options(&mut self) -> Vec<Target> {
+        if self.api.platform.is_some() {
+            // There nobody answers what is no operation.
+            return Vec::new();
+        }
         let mut seen = HashSet::new();
         let mut described = Vec::new();
         for operation in &self.operations {
@@ -197,11 +208,18 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         of: impl Fn(&PolicyKind) -> Option<CompilePolicy>,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
-        let applies = |kind: &&PolicyKind| !is_websocket(site) || ON_WEBSOCKET.contains(&kind.name);
+        let applies = |kind: &&PolicyKind| match &site.api.platform {
+            Some(_) => ON_PLATFORM.contains(&kind.name),
+            None => !is_websocket(site) || ON_WEBSOCKET.contains(&kind.name),
+        };
         for kind in kinds.filter(applies) {
             if let Some(mut mediator) = of(kind).and_then(|compile| compile(self.gateway, site, self.cx)) {
-                if site.graphql.is_some() && FOR_CREDENTIALS.contains(&kind.name) {
-                    mediator = Box::new(graphql::WhenSecured(mediator));
+                if site.graphql.is_some() {
+                    mediator = match kind.name {
+                        name if FOR_CREDENTIALS.contains(&name) => Box::new(graphql::WhenSecured(mediator)),
+                        name if ON_WEBSOCKET.contains(&name) || FOR_QUERIES.contains(&name) => mediator,
+                        _ => Box::new(graphql::UnlessSocket(mediator)),
+                    };
                 }
                 steps.push(Step { mediator, kind: kind.name, at: place(&site.operation.at) });
             }

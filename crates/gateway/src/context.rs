@@ -6,12 +6,13 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use penstock_catalog::Requirement;
+use penstock_catalog::{QueryLimits, Requirement};
 use penstock_engine::{Exchange, Fault};
 use penstock_message::{Headers, Method};
 
 use crate::mcp::CallState;
 use crate::observe::Trace;
+use crate::policy::chain::ChainState;
 use crate::policy::graphql::Asked;
 use crate::policy::interceptor::Interception;
 use crate::policy::limits::{FrameLimits, Metered};
@@ -37,8 +38,12 @@ pub struct CallContext {
     pub(crate) trace: Trace,
     /// Limits in bytes that it was counted under.
     pub(crate) metered: RefCell<Vec<Metered>>,
+    /// Whether it is the handshake of a WebSocket connection.
+    pub(crate) opens_socket: Cell<bool>,
     /// The limits of the messages of a WebSocket connection, until it has begun.
     pub(crate) frames: RefCell<Option<FrameLimits>>,
+    /// How much one query may ask on a connection to a GraphQL API.
+    pub(crate) query_limits: Cell<QueryLimits>,
     /// What its client named among the protocols of WebSocket to send a credential.
     pub(crate) answered_protocol: Cell<Option<&'static str>>,
     /// Whether the client takes gzip.
@@ -51,6 +56,8 @@ pub struct CallContext {
     pub(crate) interception: RefCell<Interception>,
     /// The request's header fields while policies of the fault flow run.
     pub(crate) set_aside: RefCell<Option<Headers>>,
+    /// What the policies of an API of the API Platform keep.
+    pub(crate) chain: RefCell<ChainState>,
     /// The call of an MCP server's client that it is, or became.
     pub(crate) mcp: OnceCell<Box<CallState>>,
 }
@@ -136,13 +143,16 @@ impl CallContext {
             graphql: RefCell::default(),
             trace: Trace::default(),
             metered: RefCell::default(),
+            opens_socket: Cell::default(),
             frames: RefCell::default(),
+            query_limits: Cell::default(),
             answered_protocol: Cell::default(),
             takes_gzip: Cell::default(),
             exceeded: Cell::default(),
             cache_key: Cell::default(),
             interception: RefCell::default(),
             set_aside: RefCell::default(),
+            chain: RefCell::default(),
             mcp: OnceCell::new(),
         }
     }

@@ -9,6 +9,8 @@ mod browsers;
 mod callers;
 #[path = "websocket/frames.rs"]
 mod frames;
+#[path = "websocket/graphql.rs"]
+mod graphql;
 #[path = "websocket/limits.rs"]
 mod limits;
 #[path = "websocket/sockets.rs"]

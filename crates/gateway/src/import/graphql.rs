@@ -118,10 +118,6 @@ impl Import<'_> {
                 self.warn(&operation.at, message);
             }
         }
-        if described.iter().any(|(kind, _)| *kind == OperationKind::Subscription) {
-            let message = "subscriptions are not supported yet; a request for one is refused";
-            self.warn(&api.at.clone(), message);
-        }
         let mut missing: Vec<&str> = all()
             .filter(|(kind, name)| !described.contains(&(*kind, Arc::from(*name))))
             .map(|(_, name)| name)

@@ -19,6 +19,12 @@ pub fn mcp_message(bytes: &[u8]) -> Option<Bytes> {
     crate::mcp::rewritten(bytes)
 }
 
+/// What a message on a connection to a GraphQL API asks for: its id and its query, when it has them; `None` when it is
+/// none that can be read in one way only.
+pub fn graphql_message(text: &str) -> Option<(Option<String>, Option<String>)> {
+    super::graphql::asked(text)
+}
+
 /// Topic and address of what somebody asks a hub for; `None` when it is refused.
 pub fn hub_request(query: &str, form: &str) -> Option<(String, String)> {
     crate::websub::asked(query, form)

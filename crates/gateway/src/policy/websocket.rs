@@ -1,4 +1,4 @@
-//! The handshake of a WebSocket API: what asks for none is refused, credentials that a browser can only put into the
+//! The handshake of a WebSocket API, and of a GraphQL API's subscriptions: what asks for none is refused, credentials that a browser can only put into the
 //! address or among the protocols are put where they belong, and the topic becomes the backend's path.
 
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use penstock_catalog::ApiKind;
 use penstock_compile::Compiler;
 use penstock_engine::websocket::{SWITCHING_PROTOCOLS, is_asked_for};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::Method;
 
 use super::authenticate::{is_secured, query_value};
 use crate::Gateway;
@@ -32,6 +33,8 @@ struct Handshake {
     mapping: Option<Mapping>,
     /// The fields of a token and of a test key, when credentials are asked for.
     credentials: Option<(Arc<str>, Arc<str>)>,
+    /// Whether requests that ask for no connection are served, too.
+    is_optional: bool,
 }
 
 struct Answer;
@@ -42,12 +45,13 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
     let handshake = Handshake {
         mapping: operation.uri_mapping.as_ref().map(|mapping| Mapping::parse(mapping, &site.pattern)),
         credentials: is_secured(site).then(|| (token_header.clone(), config.internal_key_header.clone())),
+        is_optional: !is_websocket(site),
     };
-    is_websocket(site).then(|| Box::new(handshake) as Box<dyn Mediator>)
+    may_be_socket(site).then(|| Box::new(handshake) as Box<dyn Mediator>)
 }
 
 fn compile_answer(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    is_websocket(site).then(|| Box::new(Answer) as Box<dyn Mediator>)
+    may_be_socket(site).then(|| Box::new(Answer) as Box<dyn Mediator>)
 }
 
 /// Whether a site is a topic.
@@ -55,13 +59,28 @@ pub(crate) fn is_websocket(site: &Site) -> bool {
     site.api.kind == ApiKind::WebSocket
 }
 
+fn may_be_socket(site: &Site) -> bool {
+    is_websocket(site) || (site.graphql.is_some() && &*site.operation.method == "GET")
+}
+
+/// Whether a request asks for WebSocket, in a way that can be granted or not.
+pub(crate) fn asks_for_socket(exchange: &Exchange) -> bool {
+    let mut upgrades = exchange.message.headers.get_all("Upgrade").flat_map(|value| value.split(|byte| *byte == b','));
+    exchange.client.line.method == Method::Get
+        && upgrades.any(|name| name.trim_ascii().eq_ignore_ascii_case(b"websocket"))
+}
+
 impl Mediator for Handshake {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        if self.is_optional && !asks_for_socket(exchange) {
+            return Ok(Flow::Next);
+        }
         // A body would be read as frames by one side and as a request by the other.
         if !is_asked_for(&exchange.client, &exchange.message.headers) || !exchange.message.body.is_empty() {
             return Err(GatewayError::new(codes::UPGRADE_REQUIRED).into());
         }
         let context = CallContext::of(exchange)?;
+        context.opens_socket.set(true);
         let mut rest = self.mapping.as_ref().map(|mapping| mapping.fill(&context.path_values)).unwrap_or_default();
         if let Some(query) = exchange.client.line.query() {
             rest.push(if rest.contains('?') { '&' } else { '?' });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::{AccessList, KeyRing, Signer, Verifier};
+use super::{AccessList, KeyRing, Signer, Verified, Verifier};
 use crate::GatewayConfig;
 
 /// Reads or makes the gateway's key.
@@ -89,6 +89,11 @@ impl SecurityState {
         drop(list);
         self.revocations.fetch_add(1, Ordering::Release);
         first
+    }
+
+    /// Whether a token was revoked since it was verified.
+    pub(crate) fn was_revoked(&self, token: &Verified) -> bool {
+        token.jti.as_deref().is_some_and(|jti| self.is_revoked(jti))
     }
 
     pub(super) fn is_revoked(&self, id: &str) -> bool {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use penstock_compile::Compiler;
 use penstock_engine::endpoint::Delivery;
 use penstock_engine::ports::{LocalFuture, Outgoing, SendOptions, TlsProfile};
-use penstock_engine::websocket::{FrameGate, Switched};
+use penstock_engine::websocket::{Gate, Switched};
 use penstock_engine::{Exchange, Fault, Side, clock, codes as engine_codes};
 use penstock_message::{Body, Message};
 
@@ -17,7 +17,8 @@ use super::proof::Proof;
 use super::{breaker, request};
 use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
-use crate::policy::{Site, facts, is_websocket};
+use crate::policy::{Site, facts, graphql};
+use crate::security::SecurityState;
 use crate::{CallContext, Gateway};
 
 /// The pause between attempts grows to so many times its first.
@@ -49,6 +50,7 @@ impl To<'_> {
 /// The backends of an operation.
 pub(super) struct Upstreams {
     config: Arc<GatewayConfig>,
+    security: Arc<SecurityState>,
     site: Arc<Site>,
     choice: Choice,
 }
@@ -63,7 +65,8 @@ impl Upstreams {
             Arc::new(profile)
         });
         let choice = Choice::new(gateway, [own, &site.api.endpoints], &tls, cx);
-        Upstreams { config: gateway.config.clone(), site: site.clone(), choice }
+        let security = gateway.state.security.clone();
+        Upstreams { config: gateway.config.clone(), security, site: site.clone(), choice }
     }
 
     fn backends(&self, context: &CallContext) -> Result<&Arc<Backends>, GatewayError> {
@@ -129,7 +132,12 @@ impl Upstreams {
         context.upstream.ended(started.elapsed(), outcome.as_ref().err().map(flag_of));
         let mut reply = outcome?;
         if let Some(mut switched) = Switched::take(&mut reply.body) {
-            switched.gate = context.frames.take().map(|limits| Rc::new(limits) as Rc<dyn FrameGate>);
+            switched.gate = match &self.site.graphql {
+                Some(definition) => {
+                    Some(graphql::gate(definition, &self.config, &self.security, &context, &reply.headers))
+                }
+                None => context.frames.take().map(|limits| Gate::Frames(Rc::new(limits))),
+            };
             switched.held.extend(permit.map(|permit| Box::new(permit) as Box<dyn Any>));
             reply.body = switched.into_body();
         } else if let Some(permit) = permit {
@@ -193,9 +201,10 @@ impl Upstreams {
         if let Some(field) = context.trace.field() {
             headers.set("traceparent", field);
         }
-        let websocket = is_websocket(&self.site);
-        if websocket && context.frames.borrow().is_some() {
-            // A message that is left out would be missed by a decoder that carries its window on from one to the next.
+        let websocket = context.opens_socket.get();
+        if websocket && (self.site.graphql.is_some() || context.frames.borrow().is_some()) {
+            // A message that is left out would be missed by a decoder that carries its window on from one to the next,
+            // and one that is compressed cannot be read.
             headers.remove("Sec-WebSocket-Extensions");
         }
         let outgoing = Outgoing {

@@ -111,7 +111,7 @@ fn invalid_queries_are_told_in_the_way_of_either_product() {
 fn subscriptions_and_what_is_not_listed_are_refused_by_name() {
     let backend = backend();
     let (connect, manager) = (start(&backend), in_style_of_api_manager(&backend));
-    let text = "Subscriptions over WebSocket are not served for GraphQL";
+    let text = "Subscriptions are asked for over WebSocket";
     refused(&ask(&mut connect.client(), "subscription { bookAdded { id } }"), 400, "900422", text);
     let handshake = [
         ("Connection", "Upgrade"),
@@ -120,7 +120,7 @@ fn subscriptions_and_what_is_not_listed_are_refused_by_name() {
         ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
         ("Sec-WebSocket-Protocol", "graphql-transport-ws"),
     ];
-    refused(&connect.client().get("/books/1.0.0", &handshake), 400, "900422", text);
+    refused(&connect.client().get("/books/1.0.0", &handshake), 400, "900422", "The API has no subscriptions");
     refused(&ask(&mut connect.client(), "{ hello unlisted }"), 404, "404", "The requested resource is not available.");
     let unlisted = ask(&mut manager.client(), "{ unlisted }");
     assert_eq!((unlisted.status, &unlisted.json()["code"]), (403, &"900906".into()));

@@ -58,6 +58,27 @@ fn events_are_counted_both_ways_over_all_connections() {
 }
 
 #[test]
+fn in_the_style_of_api_manager_a_client_is_told_of_each_message_that_is_left_out() {
+    let backend = EchoBackend::start();
+    let api = Api { tier: Some("Few".into()), ..open_api("/ws", &backend.url(), &["/*"]) };
+    let setup = Setup::of([api]).configured(|config| {
+        config.limits.plans = vec![plan(3, LimitUnit::Requests, HOUR)];
+        config.error_style = penstock_gateway::ErrorStyle::ApiManager;
+    });
+    let gateway = TestGateway::start(setup);
+    run(async {
+        let mut socket = connect(&gateway, "/ws/x", &[]).await.unwrap();
+        crate::sockets::echoes(&mut socket, "one").await;
+        let refused = "Error code: 4003 reason: Websocket frame throttled out";
+        // The third message goes up and its echo does not come down; the fourth does not go up.
+        for _ in 0..2 {
+            socket.send(Message::text("more")).await.unwrap();
+            assert_eq!(crate::sockets::next_text(&mut socket).await, refused);
+        }
+    });
+}
+
+#[test]
 fn bytes_are_counted_both_ways() {
     let backend = EchoBackend::start();
     // A frame of 1000 bytes has a header of 4, with a mask of 8; the one that goes beyond still passes.

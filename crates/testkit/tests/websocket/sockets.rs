@@ -54,7 +54,11 @@ struct Known {
     sent: AtomicU64,
 }
 
-/// Sends every message back. `close` makes it close, `flood N` makes it send N messages of 64 KiB.
+/// Protocols that backends choose when a client offers them.
+const PROTOCOLS: [&str; 3] = ["chat", "graphql-transport-ws", "graphql-ws"];
+
+/// Sends every message back. `close` makes it close, `flood N` makes it send N messages of 64 KiB; a query of GraphQL
+/// says in its extensions what is sent after it.
 pub struct EchoBackend {
     port: u16,
     known: Arc<Known>,
@@ -148,8 +152,9 @@ async fn echo(socket: impl AsyncRead + AsyncWrite + Unpin, known: &Known) {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = request.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         let seen = Seen { target: request.uri().to_string(), headers };
-        if seen.header("sec-websocket-protocol").is_some_and(|protocols| protocols.contains("chat")) {
-            response.headers_mut().insert("sec-websocket-protocol", HeaderValue::from_static("chat"));
+        let offered = seen.header("sec-websocket-protocol").unwrap_or_default();
+        if let Some(chosen) = PROTOCOLS.iter().find(|known| offered.split(", ").any(|one| one == **known)) {
+            response.headers_mut().insert("sec-websocket-protocol", HeaderValue::from_static(chosen));
         }
         known.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
         Ok(response)
@@ -162,6 +167,7 @@ async fn echo(socket: impl AsyncRead + AsyncWrite + Unpin, known: &Known) {
             Message::Text(text) if text.starts_with("flood ") => {
                 flood(&mut socket, text[6..].parse().unwrap(), known).await
             }
+            Message::Text(text) if text.contains("\"say\"") => say(&mut socket, text).await,
             Message::Text(_) | Message::Binary(_) => socket.send(message).await,
             Message::Close(frame) => {
                 code = frame.as_ref().map(|frame| frame.code.into());
@@ -174,6 +180,16 @@ async fn echo(socket: impl AsyncRead + AsyncWrite + Unpin, known: &Known) {
         }
     }
     known.ends.lock().unwrap_or_else(PoisonError::into_inner).push(code);
+}
+
+/// Sends back what came and what its extensions say.
+async fn say<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>, text: &str) -> Result<(), Error> {
+    socket.send(Message::text(text)).await?;
+    let came: serde_json::Value = serde_json::from_str(text).unwrap();
+    for one in came["payload"]["extensions"]["say"].as_array().unwrap() {
+        socket.send(Message::text(one.to_string())).await?;
+    }
+    Ok(())
 }
 
 async fn flood<S: AsyncRead + AsyncWrite + Unpin>(

@@ -30,6 +30,12 @@ pub(in crate::import) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mu
     if !item.is_map() {
         return import.error(&item.at(), format!("`endpointConfig` must be a mapping, not {}", item.kind()));
     }
+    // Those of subscriptions are the same addresses, asked for WebSocket.
+    if let Some(http) =
+        item.get("http").filter(|_| import.text_of(item, "endpoint_type").is_some_and(|kind| &*kind == "graphql"))
+    {
+        return read(import, &http, api);
+    }
     if import.text_of(item, "implementation_status").is_some_and(|status| &*status == "prototyped") {
         api.lifecycle = Lifecycle::Prototyped;
     }

@@ -5,10 +5,16 @@
 //! So a query is read before it is known who calls, as in the original: held against the schema (`QUERY`), and once the
 //! caller's rights are known, against scopes and plans (`RIGHTS`). What is sent on are the bytes as they came.
 //!
-//! Start reading at [`Definition`] and [`Asked`], then `request.rs` (where a request carries its query) and `rights.rs`.
+//! Whoever wants to be told of what happens opens a connection: its handshake passes the same policies, and what is asked
+//! on it the same questions (`socket.rs`).
+//!
+//! Start reading at [`Definition`] and [`Asked`], then `request.rs` (where a request carries its query), `rights.rs` and
+//! `socket.rs`.
 
+mod envelope;
 mod request;
 mod rights;
+mod socket;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -25,13 +31,15 @@ use crate::graphql::{Checked, OperationKind, Query, Refused, Schema, position};
 use crate::policy::{PolicyKind, Site, facts};
 use crate::{CallContext, Gateway, place};
 
+pub(crate) use self::envelope::asked;
 pub use self::rights::KIND as RIGHTS;
+pub(crate) use self::socket::gate;
 
 /// The kind that reads queries.
 pub const QUERY: PolicyKind = PolicyKind { name: "graphql", request: Some(compile), response: None };
 
 /// What those who want to be told of what happens are told.
-const SUBSCRIPTIONS: &str = "Subscriptions over WebSocket are not served for GraphQL";
+const SUBSCRIPTIONS: &str = "Subscriptions are asked for over WebSocket";
 
 /// What GraphQL APIs may be asked when neither they nor the plans of their callers say less.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +108,12 @@ impl Definition {
         Some(Arc::new(Definition { schema, operations, secured }))
     }
 
+    /// The operations that a query asks for, or the first name that is none.
+    fn operations_of<'q>(&self, checked: &Checked<'q>) -> Result<Vec<usize>, &'q str> {
+        let known = &self.operations[checked.kind as usize];
+        checked.fields.iter().map(|field| known.get(*field).copied().ok_or(*field)).collect()
+    }
+
     fn asks_for_credentials(&self, index: usize) -> bool {
         self.secured.get(index).is_none_or(|secured| *secured)
     }
@@ -129,6 +143,20 @@ impl Mediator for WhenSecured {
     }
 }
 
+/// Runs a policy only for requests: what it does to one means nothing to a connection.
+pub(crate) struct UnlessSocket(pub Box<dyn Mediator>);
+
+impl Mediator for UnlessSocket {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let is_socket = CallContext::of(exchange)?.opens_socket.get();
+        if is_socket { Ok(Flow::Next) } else { self.0.run(exchange) }
+    }
+
+    fn needs(&self) -> Needs {
+        self.0.needs()
+    }
+}
+
 /// Reads the query of a request.
 struct ReadQuery {
     definition: Arc<Definition>,
@@ -145,9 +173,9 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
 impl Mediator for ReadQuery {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        let upgrade = exchange.message.headers.get("upgrade").unwrap_or_default();
-        if !self.by_post && upgrade.eq_ignore_ascii_case("websocket") {
-            return Err(invalid(SUBSCRIPTIONS.to_owned()).into());
+        if context.opens_socket.get() {
+            *context.graphql.borrow_mut() = Some(Rc::new(self.handshake(exchange)?));
+            return Ok(Flow::Next);
         }
         let sent = match self.by_post {
             true => Sent::by_post(exchange),
@@ -178,6 +206,20 @@ impl Mediator for ReadQuery {
 }
 
 impl ReadQuery {
+    /// What the handshake of a connection asks for: nothing yet, but it may ask for whatever there are subscriptions of.
+    fn handshake(&self, exchange: &Exchange) -> Result<Asked, GatewayError> {
+        // A backend that does not speak WebSocket would answer it.
+        if request::names_query(exchange) {
+            return Err(invalid("A query is sent when the connection is open".to_owned()));
+        }
+        let subscriptions = &self.definition.operations[OperationKind::Subscription as usize];
+        if subscriptions.is_empty() {
+            return Err(invalid("The API has no subscriptions".to_owned()));
+        }
+        let secured = subscriptions.values().any(|index| self.definition.asks_for_credentials(*index));
+        Ok(Asked { operations: Vec::new(), secured, depth: 0, complexity: 0 })
+    }
+
     fn asked(&self, checked: &Checked<'_>) -> Result<Asked, GatewayError> {
         if checked.kind == OperationKind::Subscription {
             return Err(invalid(SUBSCRIPTIONS.to_owned()));
@@ -185,11 +227,7 @@ impl ReadQuery {
         if checked.introspects && !self.config.graphql.introspection {
             return Err(invalid("Questions about the schema are not answered".to_owned()));
         }
-        let known = &self.definition.operations[checked.kind as usize];
-        let mut operations = Vec::with_capacity(checked.fields.len());
-        for field in &checked.fields {
-            operations.push(*known.get(*field).ok_or_else(|| self.not_served(field))?);
-        }
+        let operations = self.definition.operations_of(checked).map_err(|field| self.not_served(field))?;
         // Who asks about the schema alone proves what whoever asks for anything proves.
         let secured = match operations.is_empty() {
             true => self.definition.secured.contains(&true),

@@ -39,7 +39,7 @@ impl<'m> Sent<'m> {
         if message.headers.contains("content-encoding") {
             return Err(ENCODED);
         }
-        if parameters(exchange).any(|(name, _)| Member::of(&name).is_some()) {
+        if names_query(exchange) {
             return Err(TWICE);
         }
         if message.headers.get_all("content-type").count() > 1 {
@@ -81,6 +81,11 @@ impl<'m> Sent<'m> {
     fn or_empty(self) -> Result<Sent<'m>, Problem> {
         if self.query.trim().is_empty() { Err(NO_BODY) } else { Ok(self) }
     }
+}
+
+/// Whether the address has a query in it, or what belongs to one.
+pub(super) fn names_query(exchange: &Exchange) -> bool {
+    parameters(exchange).any(|(name, _)| Member::of(&name).is_some())
 }
 
 /// The parameters of the address as they stand there: policies before this one do not change them.
@@ -141,45 +146,54 @@ impl Member {
 
 fn of_json(bytes: &[u8]) -> Result<Sent<'static>, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let read = reader.deserialize_map(Members { twice: false }).map_err(|_| STRUCTURE)?;
+    let found = reader.deserialize_map(Members::default()).map_err(|_| STRUCTURE)?;
     reader.end().map_err(|_| STRUCTURE)?;
-    read.ok_or(TWICE)
+    found.sent()
 }
 
-/// Reads the object of a body; `None` when a member is there twice.
-struct Members {
+/// The members of an object that make a query.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    members: [Option<Value>; 3],
+    /// Whether one is there twice, or in letters of another case.
     twice: bool,
 }
 
+impl Members {
+    /// The query they make.
+    pub(super) fn sent(self) -> Result<Sent<'static>, Problem> {
+        if self.twice {
+            return Err(TWICE);
+        }
+        let [query, operation, variables] = self.members;
+        let text = |value: Option<Value>| match value {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(Cow::Owned(text))),
+            Some(_) => Err(STRUCTURE),
+        };
+        let query = text(query)?.unwrap_or_default();
+        Ok(Sent { query, operation: text(operation)?, variables: variables.and_then(object) })
+    }
+}
+
 impl<'de> Visitor<'de> for Members {
-    type Value = Option<Sent<'static>>;
+    type Value = Members;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("an object with `query`")
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members: [Option<Value>; 3] = Default::default();
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Members, A::Error> {
         while let Some(name) = map.next_key::<String>()? {
             match Member::of(&name) {
                 None => drop(map.next_value::<de::IgnoredAny>()?),
                 Some(member) => {
-                    let before = members[member as usize].replace(map.next_value()?);
+                    let before = self.members[member as usize].replace(map.next_value()?);
                     self.twice |= before.is_some() || name != member.name();
                 }
             }
         }
-        if self.twice {
-            return Ok(None);
-        }
-        let [query, operation, variables] = members;
-        let text = |value: Option<Value>| match value {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(Cow::Owned(text))),
-            Some(_) => Err(de::Error::custom("a text is expected")),
-        };
-        let query = text(query)?.unwrap_or_default();
-        Ok(Some(Sent { query, operation: text(operation)?, variables: variables.and_then(object) }))
+        Ok(self)
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::{PlanLevel, QueryLimits};
+use penstock_catalog::{Operation, PlanLevel, QueryLimits};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
-use super::{Asked, Definition};
+use super::Definition;
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::Plans;
 use crate::policy::{PolicyKind, Site};
@@ -41,12 +41,15 @@ impl Mediator for Rights {
         let context = CallContext::of(exchange)?;
         let asked = context.graphql.borrow().clone();
         let Some(asked) = asked else { return Ok(Flow::Next) };
-        self.scopes(&context, &asked)?;
+        if let Some(path) = self.definition.missing_scope(&context, &asked.operations) {
+            return Err(GatewayError::missing_scope(path).into());
+        }
         let caller = context.caller.borrow();
         let limits = self
             .limits
             .and(self.plans.query_limits(PlanLevel::Subscription, &caller.subscription_tier))
             .and(self.plans.query_limits(PlanLevel::Application, &caller.application_tier));
+        context.query_limits.set(limits);
         if let Some(depth) = limits.depth.filter(|depth| asked.depth > *depth) {
             return Err(too_deep(Some(asked.depth), depth).into());
         }
@@ -59,18 +62,18 @@ impl Mediator for Rights {
     }
 }
 
-impl Rights {
-    fn scopes(&self, context: &CallContext, asked: &Asked) -> Result<(), GatewayError> {
+impl Definition {
+    /// The first operation of which the caller's token has no scope.
+    pub(super) fn missing_scope<'c>(&self, context: &'c CallContext, operations: &[usize]) -> Option<&'c str> {
         let credential = context.credential.borrow();
-        let Some(token) = credential.as_ref().filter(|token| token.kind == Kind::Jwt) else { return Ok(()) };
-        let operations = asked.operations.iter().filter(|index| self.definition.asks_for_credentials(**index));
-        for operation in operations.filter_map(|index| context.site.api.operations.get(*index)) {
+        let token = credential.as_ref().filter(|token| token.kind == Kind::Jwt)?;
+        let secured = operations.iter().filter(|index| self.asks_for_credentials(**index));
+        let mut operations = secured.filter_map(|index| context.site.api.operations.get(*index));
+        let is_missing = |operation: &&Arc<Operation>| {
             let wanted = &operation.scopes;
-            if !wanted.is_empty() && !token.scopes.iter().any(|scope| wanted.contains(scope)) {
-                return Err(GatewayError::missing_scope(&operation.path));
-            }
-        }
-        Ok(())
+            !wanted.is_empty() && !token.scopes.iter().any(|scope| wanted.contains(scope))
+        };
+        operations.find(is_missing).map(|operation| &*operation.path)
     }
 }
 

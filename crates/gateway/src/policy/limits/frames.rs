@@ -1,6 +1,7 @@
 //! Limits of WebSocket connections: each frame of a message counts as an event and with its bytes, in both directions.
 //! A message that a limit refuses is left out; the connection stays.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,12 +26,44 @@ pub(crate) struct FrameLimits {
     state: Arc<GatewayState>,
     /// Those that refuse come first, so that whatever lies before one that does was granted.
     limits: Vec<FrameLimit>,
+    /// Those of what a GraphQL API can be asked, by their places.
+    of_operations: Vec<(usize, Vec<FrameLimit>)>,
+    /// What a client is told of each message that is left out.
+    refusal: Option<&'static str>,
 }
 
 impl FrameLimits {
-    pub(super) fn new(state: &Arc<GatewayState>, mut limits: Vec<FrameLimit>) -> FrameLimits {
+    pub(super) fn new(
+        state: &Arc<GatewayState>,
+        mut limits: Vec<FrameLimit>,
+        of_operations: Vec<(usize, Vec<FrameLimit>)>,
+        refusal: Option<&'static str>,
+    ) -> FrameLimits {
         limits.sort_by_key(|limit| !limit.stops);
-        FrameLimits { state: state.clone(), limits }
+        FrameLimits { state: state.clone(), limits, of_operations, refusal }
+    }
+
+    /// Counts a message about operations of a GraphQL API; whether it goes on.
+    pub(crate) fn admits_message(&self, operations: &[usize], bytes: u64) -> bool {
+        let of_operations = self.of_operations.iter().filter(|(operation, _)| operations.contains(operation));
+        let mut limits: Vec<&FrameLimit> =
+            self.limits.iter().chain(of_operations.flat_map(|(_, limits)| limits)).collect();
+        limits.sort_by_key(|limit| !limit.stops);
+        self.count(&limits, &Frame { from_client: true, begins: true, bytes })
+    }
+
+    fn count(&self, limits: &[impl Borrow<FrameLimit>], frame: &Frame) -> bool {
+        let now_ms = self.state.counters.millis(Instant::now());
+        for (index, limit) in limits.iter().map(Borrow::borrow).enumerate() {
+            let taken = limit.counter.add(amount(limit, frame), limit.limit.amount, now_ms);
+            if !taken.granted && limit.stops && frame.begins {
+                for granted in limits[..index].iter().map(Borrow::borrow) {
+                    granted.counter.give_back(amount(granted, frame), now_ms);
+                }
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -43,17 +76,11 @@ fn amount(limit: &FrameLimit, frame: &Frame) -> u64 {
 
 impl FrameGate for FrameLimits {
     fn admits(&self, frame: &Frame) -> bool {
-        let now_ms = self.state.counters.millis(Instant::now());
-        for (index, limit) in self.limits.iter().enumerate() {
-            let taken = limit.counter.add(amount(limit, frame), limit.limit.amount, now_ms);
-            if !taken.granted && limit.stops && frame.begins {
-                for granted in &self.limits[..index] {
-                    granted.counter.give_back(amount(granted, frame), now_ms);
-                }
-                return false;
-            }
-        }
-        true
+        self.count(&self.limits, frame)
+    }
+
+    fn refusal(&self) -> Option<&str> {
+        self.refusal
     }
 }
 
@@ -76,7 +103,7 @@ mod tests {
             limit(100, LimitUnit::Bytes, true),
             limit(3, LimitUnit::Requests, true),
         ];
-        let limits = FrameLimits::new(&state, limits);
+        let limits = FrameLimits::new(&state, limits, Vec::new(), None);
         let frame = |begins| Frame { from_client: true, begins, bytes: 20 };
         assert!(limits.admits(&frame(true)) && limits.admits(&frame(false)) && limits.admits(&frame(true)));
         assert!(!limits.admits(&frame(true)), "three events are all");

@@ -27,8 +27,10 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::push_decimal;
 
+use crate::config::ErrorStyle;
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site, is_websocket};
+use crate::graphql::OperationKind;
+use crate::policy::{PolicyKind, Site};
 use crate::state::GatewayState;
 use crate::{CallContext, Gateway, place};
 
@@ -51,6 +53,9 @@ use window::{Counter, Taken};
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "rate-limit", request: Some(compile), response: Some(bytes::compile) };
 
+/// What API Manager tells a client of a message that is too much.
+const FRAME_REFUSED: &str = "Error code: 4003 reason: Websocket frame throttled out";
+
 /// The limits of one operation.
 struct Limits {
     state: Arc<GatewayState>,
@@ -67,8 +72,8 @@ struct Limits {
     /// `context:version`, the last part of a subscription's key.
     api_key: Box<str>,
     tells: bool,
-    /// Whether messages of connections are counted, and not requests.
-    of_frames: bool,
+    /// What clients of connections are told of each message that is too much.
+    refusal: Option<&'static str>,
 }
 
 /// A plan whose counters are known before any request comes.
@@ -170,7 +175,7 @@ impl Limits {
             backend: [backend("production", production), backend("sandbox", sandbox)],
             api_key: api_key.into(),
             tells: config.tell_what_is_left,
-            of_frames: is_websocket(site),
+            refusal: (gateway.config.error_style == ErrorStyle::ApiManager).then_some(FRAME_REFUSED),
             plans,
         }
     }
@@ -209,9 +214,32 @@ impl Limits {
         if let Some(fixed) = &self.backend[usize::from(sandbox)] {
             asking.fixed(fixed, codes::HARD_LIMIT)?;
         }
-        let limits = frames.filter(|limits| !limits.is_empty());
-        *context.frames.borrow_mut() = limits.map(|limits| FrameLimits::new(&self.state, limits));
+        let Some(frames) = frames else { return Ok(()) };
+        let of_operations = self.of_subscriptions(exchange, context, asking)?;
+        if !frames.is_empty() || !of_operations.is_empty() {
+            let limits = FrameLimits::new(&self.state, frames, of_operations, self.refusal);
+            *context.frames.borrow_mut() = Some(limits);
+        }
         Ok(())
+    }
+
+    /// The limits of each thing that clients of a GraphQL API can be told of.
+    fn of_subscriptions<'a>(
+        &'a self,
+        exchange: &Exchange,
+        context: &CallContext,
+        asking: &mut Asking<'a>,
+    ) -> Result<Vec<(usize, Vec<FrameLimit>)>, Refusal> {
+        let mut all = Vec::new();
+        for (index, (own, operation)) in self.queried.iter().zip(&context.site.api.operations).enumerate() {
+            let Some(own) = own.as_ref().filter(|_| &*operation.method == OperationKind::Subscription.verb()) else {
+                continue;
+            };
+            asking.frames = Some(Vec::new());
+            own.ask(exchange, context, asking)?;
+            all.push((index, asking.frames.take().unwrap_or_default()));
+        }
+        Ok(all)
     }
 
     fn ask_for_caller(
@@ -381,7 +409,7 @@ impl Mediator for Limits {
             taken: Vec::new(),
             tightest: None,
             metered: Vec::new(),
-            frames: self.of_frames.then(Vec::new),
+            frames: context.opens_socket.get().then(Vec::new),
         };
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
             refusal.told.refuse(exchange);

@@ -4,8 +4,9 @@ use std::fmt;
 
 use penstock_engine::websocket::Frame;
 
-const CONTINUATION: u8 = 0;
-const CLOSE: u8 = 8;
+pub(super) const CONTINUATION: u8 = 0;
+pub(super) const TEXT: u8 = 1;
+pub(super) const CLOSE: u8 = 8;
 
 /// Payload of a control frame, RFC 6455 §5.5.
 const CONTROL_BYTES_MAX: u64 = 125;
@@ -53,8 +54,12 @@ pub enum FrameError {
     Control,
     /// A message inside a message, or a piece of none.
     Order,
-    /// A larger frame than is let through.
+    /// A larger frame, or message where those are read, than is let through.
     TooLarge,
+    /// A text that is not UTF-8.
+    Text,
+    /// A message that is no text where texts are read.
+    Binary,
 }
 
 impl FrameError {
@@ -62,6 +67,8 @@ impl FrameError {
     pub fn close_code(self) -> u16 {
         match self {
             FrameError::TooLarge => 1009,
+            FrameError::Text => 1007,
+            FrameError::Binary => 1003,
             _ => 1002,
         }
     }
@@ -77,6 +84,8 @@ impl fmt::Display for FrameError {
             FrameError::Control => "a control frame is in pieces or too large",
             FrameError::Order => "the frame does not belong to a message",
             FrameError::TooLarge => "the frame is too large",
+            FrameError::Text => "the text is not UTF-8",
+            FrameError::Binary => "the message is no text",
         })
     }
 }
@@ -84,11 +93,13 @@ impl fmt::Display for FrameError {
 impl std::error::Error for FrameError {}
 
 /// The header of a frame.
-struct Head {
-    opcode: u8,
-    is_last: bool,
+pub(super) struct Head {
+    pub opcode: u8,
+    pub is_last: bool,
     /// Of the frame, its header included.
-    bytes: u64,
+    pub bytes: u64,
+    /// Of the header, with the mask at its end when there is one.
+    pub header_bytes: usize,
 }
 
 impl FrameScanner {
@@ -139,6 +150,11 @@ impl FrameScanner {
         self.left == 0 || !self.passes
     }
 
+    /// Whether a message of somebody else may stand here.
+    pub fn is_between_messages(&self) -> bool {
+        self.is_between_frames() && self.message != Some(true)
+    }
+
     /// Begins the frame at the start of `bytes`; `false` when its header is not complete.
     fn begin(&mut self, bytes: &[u8], admits: &mut dyn FnMut(Frame) -> bool) -> Result<bool, FrameError> {
         if self.closing {
@@ -146,7 +162,7 @@ impl FrameScanner {
             (self.left, self.passes) = (bytes.len() as u64, false);
             return Ok(true);
         }
-        let Some(head) = self.head(bytes)? else { return Ok(false) };
+        let Some(head) = head(bytes, self.from_client, self.extended, self.frame_bytes_max)? else { return Ok(false) };
         let frame = |begins| Frame { from_client: self.from_client, begins, bytes: head.bytes };
         let passes = match (head.opcode, self.message) {
             (CLOSE.., _) => {
@@ -170,50 +186,55 @@ impl FrameScanner {
         (self.left, self.passes) = (head.bytes, passes);
         Ok(true)
     }
+}
 
-    /// Reads a header, RFC 6455 §5.2.
-    fn head(&self, bytes: &[u8]) -> Result<Option<Head>, FrameError> {
-        let [first, second, rest @ ..] = bytes else { return Ok(None) };
-        if first & 0x70 != 0 && !self.extended {
-            return Err(FrameError::Reserved);
-        }
-        let opcode = first & 0x0f;
-        if matches!(opcode, 3..=7 | 11..) {
-            return Err(FrameError::Opcode);
-        }
-        if (second & 0x80 != 0) != self.from_client {
-            return Err(FrameError::Mask);
-        }
-        let mask_bytes = if self.from_client { 4 } else { 0 };
-        let (length_bytes, payload_bytes, least) = match second & 0x7f {
-            126 => {
-                let Some(length) = rest.first_chunk() else { return Ok(None) };
-                (2, u64::from(u16::from_be_bytes(*length)), 126)
-            }
-            127 => {
-                let Some(length) = rest.first_chunk() else { return Ok(None) };
-                (8, u64::from_be_bytes(*length), 1 << 16)
-            }
-            short => (0, u64::from(short), 0),
-        };
-        if payload_bytes < least || payload_bytes >> 63 != 0 {
-            return Err(FrameError::Length);
-        }
-        let is_last = first & 0x80 != 0;
-        // A code of one byte is none, RFC 6455 §5.5.1.
-        let is_odd = opcode == CLOSE && payload_bytes == 1;
-        if opcode >= CLOSE && (!is_last || payload_bytes > CONTROL_BYTES_MAX || is_odd) {
-            return Err(FrameError::Control);
-        }
-        if payload_bytes > self.frame_bytes_max {
-            return Err(FrameError::TooLarge);
-        }
-        if rest.len() < length_bytes + mask_bytes {
-            return Ok(None);
-        }
-        let bytes = payload_bytes + (2 + length_bytes + mask_bytes) as u64;
-        Ok(Some(Head { opcode, is_last, bytes }))
+/// Reads a header, RFC 6455 §5.2; `None` when it is not complete.
+pub(super) fn head(
+    bytes: &[u8],
+    from_client: bool,
+    extended: bool,
+    payload_bytes_max: u64,
+) -> Result<Option<Head>, FrameError> {
+    let [first, second, rest @ ..] = bytes else { return Ok(None) };
+    if first & 0x70 != 0 && !extended {
+        return Err(FrameError::Reserved);
     }
+    let opcode = first & 0x0f;
+    if matches!(opcode, 3..=7 | 11..) {
+        return Err(FrameError::Opcode);
+    }
+    if (second & 0x80 != 0) != from_client {
+        return Err(FrameError::Mask);
+    }
+    let mask_bytes = if from_client { 4 } else { 0 };
+    let (length_bytes, payload_bytes, least) = match second & 0x7f {
+        126 => {
+            let Some(length) = rest.first_chunk() else { return Ok(None) };
+            (2, u64::from(u16::from_be_bytes(*length)), 126)
+        }
+        127 => {
+            let Some(length) = rest.first_chunk() else { return Ok(None) };
+            (8, u64::from_be_bytes(*length), 1 << 16)
+        }
+        short => (0, u64::from(short), 0),
+    };
+    if payload_bytes < least || payload_bytes >> 63 != 0 {
+        return Err(FrameError::Length);
+    }
+    let is_last = first & 0x80 != 0;
+    // A code of one byte is none, RFC 6455 §5.5.1.
+    let is_odd = opcode == CLOSE && payload_bytes == 1;
+    if opcode >= CLOSE && (!is_last || payload_bytes > CONTROL_BYTES_MAX || is_odd) {
+        return Err(FrameError::Control);
+    }
+    if payload_bytes > payload_bytes_max {
+        return Err(FrameError::TooLarge);
+    }
+    if rest.len() < length_bytes + mask_bytes {
+        return Ok(None);
+    }
+    let header_bytes = 2 + length_bytes + mask_bytes;
+    Ok(Some(Head { opcode, is_last, bytes: payload_bytes + header_bytes as u64, header_bytes }))
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use penstock_engine::clock;
-use penstock_engine::websocket::FrameGate;
+use penstock_engine::websocket::Gate;
 use tokio::io::AsyncWrite;
 
-use super::frame::{FrameError, FrameScanner, FrameStep};
+use super::frame::FrameError;
+use super::lane::{Join, Lane, LaneError};
+use super::message::close_frame;
 use crate::http::PerCore;
-use crate::http::http1::{SharedWire, Wire};
+use crate::http::http1::SharedWire;
 
 /// What a side is told when the other one or this process goes away, RFC 6455 §7.4.1.
 const GOING_AWAY: u16 = 1001;
@@ -28,8 +29,10 @@ pub(crate) struct Tunnel {
     backend: SharedWire,
     upwards: Lane,
     downwards: Lane,
-    gate: Option<Rc<dyn FrameGate>>,
+    gate: Option<Gate>,
     times: TunnelTimes,
+    /// Refusals the client was not told of yet.
+    notices: usize,
     /// Whether something arrived since the timer was set.
     moved: bool,
     /// Whether one side has ended, so that only the rest is waited for.
@@ -45,14 +48,6 @@ pub(crate) struct TunnelTimes {
     pub(crate) linger: Duration,
 }
 
-/// What is known of one direction.
-struct Lane {
-    scanner: FrameScanner,
-    /// Whether its sender has ended and its receiver was told.
-    ended: bool,
-    bytes: u64,
-}
-
 /// Why a tunnel ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
@@ -65,6 +60,8 @@ enum Ending {
     Broken,
     ByClient(FrameError),
     ByBackend(FrameError),
+    /// What decides over messages ended it, with this code and reason.
+    ByGate(u16, &'static str),
 }
 
 /// What became of a connection.
@@ -75,18 +72,6 @@ pub(crate) struct Carried {
     pub(crate) complete: bool,
 }
 
-/// Why a direction ends early.
-enum LaneError {
-    Frame(FrameError),
-    Broken,
-}
-
-impl From<std::io::Error> for LaneError {
-    fn from(_: std::io::Error) -> LaneError {
-        LaneError::Broken
-    }
-}
-
 impl Tunnel {
     /// Joins two wires. `extended` says whether they agreed on an extension.
     pub(crate) fn new(
@@ -94,14 +79,11 @@ impl Tunnel {
         client: &SharedWire,
         backend: SharedWire,
         extended: bool,
-        gate: Option<Rc<dyn FrameGate>>,
+        gate: Option<Gate>,
         times: TunnelTimes,
     ) -> Tunnel {
         let frame_bytes_max = client.borrow().limits.body_bytes_max;
-        let lane = |from_client| {
-            let scanner = FrameScanner::new(from_client, extended, frame_bytes_max);
-            Lane { scanner, ended: false, bytes: 0 }
-        };
+        let lane = |from_client| Lane::new(from_client, extended, frame_bytes_max, gate.as_ref());
         Tunnel {
             core: core.clone(),
             client: client.clone(),
@@ -110,6 +92,7 @@ impl Tunnel {
             downwards: lane(false),
             gate,
             times,
+            notices: 0,
             moved: true,
             ending: false,
         }
@@ -127,23 +110,27 @@ impl Tunnel {
         if draining.get() {
             return Poll::Ready(Ending::Draining);
         }
-        let Tunnel { core, client, backend, upwards, downwards, gate, moved, .. } = self;
+        let Tunnel { core, client, backend, upwards, downwards, gate, moved, notices, .. } = self;
         let (mut client, mut backend) = (client.borrow_mut(), backend.borrow_mut());
-        let mut join = Join { core, gate: gate.as_deref(), moved };
-        match join.poll(cx, upwards, &mut client, &mut backend) {
-            Ok(()) => {}
-            Err(LaneError::Frame(error)) => return Poll::Ready(Ending::ByClient(error)),
-            Err(LaneError::Broken) => return Poll::Ready(Ending::Broken),
+        let mut join = Join { core, gate: gate.as_ref(), moved, notices };
+        let ending = |error: LaneError, by: fn(FrameError) -> Ending| match error {
+            LaneError::Frame(error) => by(error),
+            LaneError::Gate(code, reason) => Ending::ByGate(code, reason),
+            LaneError::Broken => Ending::Broken,
+        };
+        if let Err(error) = join.poll(cx, upwards, &mut client, &mut backend) {
+            return Poll::Ready(ending(error, Ending::ByClient));
         }
-        match join.poll(cx, downwards, &mut backend, &mut client) {
-            Ok(()) => {}
-            Err(LaneError::Frame(error)) => return Poll::Ready(Ending::ByBackend(error)),
-            Err(LaneError::Broken) => return Poll::Ready(Ending::Broken),
+        if let Err(error) = join.poll(cx, downwards, &mut backend, &mut client) {
+            return Poll::Ready(ending(error, Ending::ByBackend));
+        }
+        if join.tell(cx, downwards, &mut client).is_err() {
+            return Poll::Ready(Ending::Broken);
         }
         if upwards.ended && downwards.ended {
             return Poll::Ready(Ending::Done);
         }
-        let ending = upwards.ended || downwards.ended || (upwards.scanner.is_closed() && downwards.scanner.is_closed());
+        let ending = upwards.ended || downwards.ended || (upwards.is_closed() && downwards.is_closed());
         if std::mem::take(moved) || ending != self.ending {
             let wait = if ending { self.times.linger } else { self.times.idle };
             client.read_timer.arm(core, wait);
@@ -157,84 +144,19 @@ impl Tunnel {
 
     /// Says goodbye to both sides and gives them time to hear it.
     async fn close(&self, ending: Ending) {
-        let (to_client, to_backend) = match ending {
-            Ending::Done | Ending::Broken => (None, None),
-            Ending::Idle | Ending::Draining => (Some(GOING_AWAY), Some(GOING_AWAY)),
-            Ending::ByClient(error) => (Some(error.close_code()), Some(GOING_AWAY)),
-            Ending::ByBackend(error) => (Some(GOING_AWAY), Some(error.close_code())),
+        let (to_client, reason, to_backend) = match ending {
+            Ending::Done | Ending::Broken => (None, "", None),
+            Ending::Idle | Ending::Draining => (Some(GOING_AWAY), "", Some(GOING_AWAY)),
+            Ending::ByClient(error) => (Some(error.close_code()), "", Some(GOING_AWAY)),
+            Ending::ByBackend(error) => (Some(GOING_AWAY), "", Some(error.close_code())),
+            Ending::ByGate(code, reason) => (Some(code), reason, Some(GOING_AWAY)),
         };
         // Only between frames, and only once.
-        let may_close = |lane: &Lane| !lane.ended && !lane.scanner.is_closed() && lane.scanner.is_between_frames();
-        let to_client = to_client.filter(|_| may_close(&self.downwards)).map(|code| close_frame(code, false));
-        let to_backend = to_backend.filter(|_| may_close(&self.upwards)).map(|code| close_frame(code, true));
+        let to_client = to_client.filter(|_| self.downwards.may_close()).map(|code| close_frame(code, reason, false));
+        let to_backend = to_backend.filter(|_| self.upwards.may_close()).map(|code| close_frame(code, "", true));
         let both = async { tokio::join!(goodbye(&self.client, to_client), goodbye(&self.backend, to_backend)) };
         let _ = tokio::time::timeout(self.times.linger, both).await;
     }
-}
-
-/// What both directions share while they are looked at.
-struct Join<'t> {
-    core: &'t PerCore,
-    gate: Option<&'t dyn FrameGate>,
-    moved: &'t mut bool,
-}
-
-impl Join<'_> {
-    /// Moves what can be moved now in one direction.
-    fn poll(&mut self, cx: &mut Context<'_>, lane: &mut Lane, from: &mut Wire, to: &mut Wire) -> Result<(), LaneError> {
-        if !lane.ended
-            && let Poll::Ready(outcome) = self.poll_lane(cx, lane, from, to)
-        {
-            outcome?;
-            lane.ended = true;
-        }
-        Ok(())
-    }
-
-    fn poll_lane(
-        &mut self,
-        cx: &mut Context<'_>,
-        lane: &mut Lane,
-        from: &mut Wire,
-        to: &mut Wire,
-    ) -> Poll<Result<(), LaneError>> {
-        let (gate, counters) = (self.gate, &self.core.counters);
-        let mut admits = |frame| {
-            let admitted = gate.is_none_or(|gate| gate.admits(&frame));
-            if admitted { &counters.frames } else { &counters.frames_dropped }.add(1);
-            admitted
-        };
-        loop {
-            // What is not sent keeps more from being read.
-            ready!(to.poll_flush(cx))?;
-            match lane.scanner.step(&from.buffer, &mut admits).map_err(LaneError::Frame)? {
-                FrameStep::Pass(count) => {
-                    to.send(cx, &[&from.buffer[..count]])?;
-                    from.consume(count);
-                    lane.bytes += count as u64;
-                }
-                FrameStep::Drop(count) => from.consume(count),
-                FrameStep::More => {
-                    if ready!(from.poll_fill(cx))? == 0 {
-                        break;
-                    }
-                    *self.moved = true;
-                }
-            }
-        }
-        ready!(Pin::new(to.socket()).poll_shutdown(cx))?;
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// A frame that closes. A client's frames are masked, so ours to a backend is.
-fn close_frame(code: u16, masked: bool) -> Vec<u8> {
-    let [high, low] = code.to_be_bytes();
-    if !masked {
-        return vec![0x88, 2, high, low];
-    }
-    let [first, second, third, fourth, ..] = clock::random().to_be_bytes();
-    vec![0x88, 0x82, first, second, third, fourth, high ^ first, low ^ second]
 }
 
 /// Sends what is left to say, closes, and reads until the other side closes too: it could not read the rest of what
