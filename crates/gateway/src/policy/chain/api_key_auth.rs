@@ -1,0 +1,91 @@
+//! `api-key-auth`: lets callers in by a key. Keys are those that this gateway signs, and those of its configuration.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
+
+use super::params::Params;
+use super::{ChainPolicy, Made, Making, Phase, answer};
+use crate::CallContext;
+use crate::policy::authenticate::{not_from_here, query_value};
+use crate::policy::facts;
+use crate::security::{Kind, Outcome, Verifier};
+
+/// The policy.
+pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "api-key-auth", make };
+
+struct Rules {
+    verifier: Arc<Verifier>,
+    name: Arc<str>,
+    in_query: bool,
+    prefix: Option<Arc<str>>,
+}
+
+struct ApiKeyAuth(Arc<Rules>);
+
+fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
+    let name = params.text("key").unwrap_or_else(|| "API-Key".into());
+    if name.is_empty() || name.len() > 128 {
+        params.error("`key` has 1 to 128 characters");
+    }
+    let in_query = params.one_of("in", &[("header", false), ("query", true)]).unwrap_or(false);
+    let prefix = params.text("valuePrefix").or_else(|| params.text("value-prefix")).filter(|prefix| !prefix.is_empty());
+    let verifier = making.gateway.state.security.verifier(&making.gateway.config);
+    Some(Made::request(Phase::Head, ApiKeyAuth(Arc::new(Rules { verifier, name, in_query, prefix }))))
+}
+
+impl Mediator for ApiKeyAuth {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        look(&self.0, exchange, true)
+    }
+}
+
+fn look(rules: &Arc<Rules>, exchange: &mut Exchange, may_fetch: bool) -> Result<Flow, Fault> {
+    let Some(key) = rules.key(exchange) else { return Ok(refuse(exchange)) };
+    match rules.verifier.look_up(Kind::ApiKey, &key, may_fetch) {
+        Outcome::Valid(token) | Outcome::First(token) => {
+            if not_from_here(exchange, &token).is_some() {
+                return Ok(refuse(exchange));
+            }
+            let context = CallContext::of(exchange)?;
+            let mut caller = context.caller.borrow_mut();
+            let sandbox = caller.sandbox;
+            *caller = token.caller.clone();
+            if caller.sandbox != sandbox {
+                Rc::make_mut(&mut caller).sandbox = sandbox;
+            }
+            Ok(Flow::Next)
+        }
+        Outcome::Refused(_) => Ok(refuse(exchange)),
+        Outcome::Needs(need) => {
+            let (rules, outbound) = (rules.clone(), exchange.core().outbound.clone());
+            Ok(Flow::Wait(Box::pin(async move {
+                need.0.fetch(outbound).await;
+                Resume::new(move |exchange, ()| look(&rules, exchange, false))
+            })))
+        }
+    }
+}
+
+impl Rules {
+    fn key(&self, exchange: &Exchange) -> Option<String> {
+        let sent = if self.in_query {
+            facts::percent_decoded(query_value(exchange.client.line.query(), &self.name)?, true).into_owned()
+        } else {
+            exchange.message.headers.get(&self.name)?.trim().to_owned()
+        };
+        let key = match &self.prefix {
+            None => sent,
+            Some(prefix) => {
+                let begin = sent.get(..prefix.len())?;
+                begin.eq_ignore_ascii_case(prefix).then(|| sent[prefix.len()..].to_owned())?
+            }
+        };
+        Some(key).filter(|key| !key.is_empty())
+    }
+}
+
+fn refuse(exchange: &mut Exchange) -> Flow {
+    answer::refusal(exchange, 401, "Unauthorized", "Valid API key required")
+}

@@ -1,0 +1,61 @@
+//! `basic-auth`: lets callers in by a name and a password.
+
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault, Flow, Mediator, basic_credentials, is_secret};
+
+use super::params::Params;
+use super::{ChainPolicy, Made, Making, Phase, answer};
+use crate::CallContext;
+use crate::context::Caller;
+
+/// The policy.
+pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "basic-auth", make };
+
+struct BasicAuth {
+    username: Arc<str>,
+    password: Arc<str>,
+    /// Whether others are let in too, as nobody.
+    lets_others_in: bool,
+    challenge: String,
+}
+
+fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
+    let (username, password) = (params.required_text("username"), params.required_text("password"));
+    let lets_others_in = params.flag("allowUnauthenticated", false);
+    let realm = params.text("realm").filter(|realm| !realm.is_empty()).unwrap_or_else(|| "Restricted".into());
+    if realm.chars().any(char::is_control) {
+        params.error("`realm` holds a control character");
+    }
+    let challenge = format!("Basic realm=\"{}\"", realm.replace('\\', "\\\\").replace('"', "\\\""));
+    let policy = BasicAuth { username: username?, password: password?, lets_others_in, challenge };
+    Some(Made::request(Phase::Head, policy))
+}
+
+impl Mediator for BasicAuth {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let sent = exchange.message.headers.get("authorization").and_then(basic_credentials);
+        // Both are compared, so that the time does not say which was wrong.
+        let holds = sent.is_some_and(|(name, password)| {
+            is_secret(self.username.as_bytes(), name.as_bytes()) & is_secret(self.password.as_bytes(), password.as_bytes())
+        });
+        if holds {
+            let context = CallContext::of(exchange)?;
+            let mut caller = context.caller.borrow_mut();
+            let sandbox = caller.sandbox;
+            *caller = std::rc::Rc::new(Caller {
+                token_type: "Basic",
+                subject: self.username.clone(),
+                sandbox,
+                ..Caller::default()
+            });
+            return Ok(Flow::Next);
+        }
+        if self.lets_others_in {
+            return Ok(Flow::Next);
+        }
+        let flow = answer::refusal(exchange, 401, "Unauthorized", "Authentication required");
+        exchange.message.headers.append("www-authenticate", &self.challenge);
+        Ok(flow)
+    }
+}

@@ -1,0 +1,86 @@
+//! What the original's policies have as system parameters. Whoever wires the program fills it from files.
+
+use std::sync::Arc;
+
+use super::ratelimit::Algorithm;
+
+/// How the policies of the API Platform behave when an API says nothing.
+#[derive(Debug, Clone, Default)]
+pub struct PlatformConfig {
+    /// `jwt-auth`.
+    pub jwt_auth: JwtAuthConfig,
+    /// `basic-ratelimit` and `advanced-ratelimit`.
+    pub rate_limit: RateLimitConfig,
+}
+
+/// How tokens are taken.
+#[derive(Debug, Clone)]
+pub struct JwtAuthConfig {
+    /// The field they are in.
+    pub header: Arc<str>,
+    /// What stands before them.
+    pub scheme: Arc<str>,
+    /// The status of a refusal.
+    pub status: u16,
+    /// How it is told.
+    pub format: RefusalFormat,
+    /// What it says.
+    pub message: Arc<str>,
+    /// Whether a token's issuer must be one that is configured.
+    pub validates_issuer: bool,
+}
+
+/// How a refusal is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RefusalFormat {
+    /// `{"error":"Unauthorized","message":…}`
+    #[default]
+    Json,
+    /// The message.
+    Plain,
+    /// `Unauthorized`
+    Minimal,
+}
+
+impl RefusalFormat {
+    /// As files write them.
+    pub const WORDS: [(&'static str, RefusalFormat); 3] =
+        [("json", RefusalFormat::Json), ("plain", RefusalFormat::Plain), ("minimal", RefusalFormat::Minimal)];
+}
+
+impl Default for JwtAuthConfig {
+    fn default() -> JwtAuthConfig {
+        JwtAuthConfig {
+            header: "Authorization".into(),
+            scheme: "Bearer".into(),
+            status: 401,
+            format: RefusalFormat::default(),
+            message: "Authentication failed".into(),
+            validates_issuer: true,
+        }
+    }
+}
+
+/// How limits count, and what they tell.
+#[derive(Debug, Clone)]
+pub struct RateLimitConfig {
+    /// How they count.
+    pub algorithm: Algorithm,
+    /// `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
+    pub tells_common: bool,
+    /// `RateLimit-Policy`, `RateLimit`.
+    pub tells_standard: bool,
+    /// `Retry-After`.
+    pub tells_retry: bool,
+}
+
+impl Default for RateLimitConfig {
+    fn default() -> RateLimitConfig {
+        RateLimitConfig {
+            algorithm: Algorithm::default(),
+            tells_common: true,
+            tells_standard: true,
+            tells_retry: true,
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `dynamic-endpoint`: another backend of the API.
+
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::params::Params;
+use super::{ChainPolicy, Made, Making, Phase};
+use crate::CallContext;
+use crate::import::hint;
+
+/// The policy.
+pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "dynamic-endpoint", make };
+
+struct DynamicEndpoint(Arc<str>);
+
+fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
+    let name = params.required_text("targetUpstream")?;
+    let named = &making.site.api.endpoints.named;
+    if named.iter().all(|(known, _)| *known != name) {
+        let meant = hint(&name, named.iter().map(|(known, _)| &**known));
+        params.error(format!("`upstreamDefinitions` has no `{name}`{meant}"));
+    }
+    Some(Made::request(Phase::Head, DynamicEndpoint(name)))
+}
+
+impl Mediator for DynamicEndpoint {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        CallContext::of(exchange)?.upstream.choose(&self.0);
+        Ok(Flow::Next)
+    }
+}

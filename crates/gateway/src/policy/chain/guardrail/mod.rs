@@ -1,0 +1,142 @@
+//! Guardrails: requests and answers are let through by what is in their bodies.
+//!
+//! `count.rs` counts words, sentences and bytes, `pattern.rs` looks for a regular expression, `schema.rs` holds a body
+//! against a JSON Schema. What they have in common is here.
+
+mod count;
+mod pattern;
+mod schema;
+
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_json::path::{Dialect, JsonPath};
+use serde_json::{Value, json};
+
+use super::params::Params;
+use super::{Made, Making, Phase, answer};
+use crate::policy::facts::body_bytes;
+
+pub(super) use count::{CONTENT_LENGTH, SENTENCE_COUNT, WORD_COUNT};
+pub(super) use pattern::POLICY as REGEX;
+pub(super) use schema::POLICY as JSON_SCHEMA;
+
+/// The status of what is not let through.
+const STATUS: u16 = 422;
+
+/// What a guardrail is called in what clients are told.
+struct Kind {
+    name: &'static str,
+    type_name: &'static str,
+    reason: &'static str,
+    /// Where the text is in a request, in an answer; nothing is the whole body.
+    paths: [&'static str; 2],
+}
+
+/// Where a text is in requests and answers of language models.
+const OF_MODELS: [&str; 2] = ["$.messages[-1].content", "$.choices[0].message.content"];
+
+/// What a guardrail looks for.
+trait Look: Send + Sync {
+    /// Whether it fits; the error says why it cannot be looked at.
+    fn fits(&self, body: &[u8], text: &str) -> Result<bool, String>;
+
+    /// What was expected, for those who asked to be told.
+    fn expected(&self, invert: bool) -> Value;
+}
+
+/// A guardrail of one flow.
+struct Guard {
+    kind: &'static Kind,
+    look: Box<dyn Look>,
+    path: Option<JsonPath>,
+    invert: bool,
+    shows: bool,
+    direction: &'static str,
+}
+
+/// Reads both flows. One without `enabled` is on for requests and off for answers, unless it was made when there was no
+/// such switch.
+fn made(
+    making: &Making<'_>,
+    params: &Params<'_>,
+    kind: &'static Kind,
+    read: impl Fn(&Params<'_>) -> Option<Box<dyn Look>>,
+) -> Option<Made> {
+    let old = making.step.version == 0;
+    let guard = |name: &'static str, index: usize, direction| -> Option<(Phase, Box<dyn Mediator>)> {
+        let flow = params.map(name)?;
+        let enabled = flow.flag("enabled", old || index == 0);
+        let look = read(&flow);
+        let path = flow.text("jsonPath");
+        let usual = if old { "" } else { kind.paths[index] };
+        let path = path.as_deref().unwrap_or(usual).trim();
+        let path = match JsonPath::parse(path, Dialect::Artifacts) {
+            _ if path.is_empty() => None,
+            Ok(path) => Some(path),
+            Err(error) => {
+                flow.error(format!("`jsonPath` cannot be read: {error}"));
+                None
+            }
+        };
+        // For answers that come in pieces, which here are looked at as a whole.
+        let _ = flow.text("streamingJsonPath");
+        let (invert, shows) = (flow.flag("invert", false), flow.flag("showAssessment", false));
+        let guard = Guard { kind, look: look?, path, invert, shows, direction };
+        enabled.then(|| (Phase::Body, Box::new(guard) as Box<dyn Mediator>))
+    };
+    let made = Made { request: guard("request", 0, "REQUEST"), response: guard("response", 1, "RESPONSE") };
+    if params.get("request").is_none() && params.get("response").is_none() {
+        params.error("`request` or `response` is missing");
+    }
+    Some(made)
+}
+
+impl Mediator for Guard {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let body = body_bytes(exchange)?;
+        if body.is_empty() {
+            return Ok(Flow::Next);
+        }
+        let text = match &self.path {
+            None => Ok(String::from_utf8_lossy(&body).into_owned()),
+            Some(path) => {
+                let value = serde_json::from_slice::<Value>(&body).ok();
+                value.and_then(|value| text_at(&value, path)).ok_or_else(|| "nothing is at the JSONPath".to_owned())
+            }
+        };
+        let (reason, assessment) = match text.and_then(|text| self.look.fits(&body, &text)) {
+            Ok(fits) if fits != self.invert => return Ok(Flow::Next),
+            Ok(_) => (self.kind.reason, self.look.expected(self.invert)),
+            Err(why) => ("Error extracting value from JSONPath", Value::String(why)),
+        };
+        Ok(self.refuse(exchange, reason, assessment))
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Whole
+    }
+}
+
+impl Guard {
+    fn refuse(&self, exchange: &mut Exchange, reason: &str, assessment: Value) -> Flow {
+        let mut message = json!({
+            "action": "GUARDRAIL_INTERVENED",
+            "interveningGuardrail": self.kind.name,
+            "actionReason": reason,
+            "direction": self.direction,
+        });
+        if self.shows {
+            message["assessments"] = assessment;
+        }
+        let body = json!({"type": self.kind.type_name, "message": message}).to_string();
+        answer::immediately(exchange, STATUS, answer::json(), body)
+    }
+}
+
+/// A text or number at a place, as text.
+pub(super) fn text_at(value: &Value, path: &JsonPath) -> Option<String> {
+    match path.select(value).first()? {
+        Value::String(text) => Some(text.clone()),
+        Value::Null => None,
+        other => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,156 @@
+//! How much of a quota a request takes.
+
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault};
+use penstock_json::path::{Dialect, JsonPath};
+use penstock_message::Headers;
+
+use crate::policy::chain::guardrail::text_at;
+use crate::policy::chain::params::{Param, Params};
+use crate::policy::facts::body_bytes;
+
+/// As the original's own definition of the policy says.
+const SOURCES_MAX: usize = 10;
+const AMOUNT_MAX: f64 = 1e9;
+
+/// What is added up.
+pub(super) struct Cost {
+    request: Vec<Source>,
+    answer: Vec<Source>,
+    /// When no source says anything.
+    otherwise: f64,
+}
+
+struct Source {
+    from: From,
+    times: f64,
+}
+
+enum From {
+    Header(Arc<str>),
+    Body(JsonPath),
+    /// What no policy here writes.
+    Nowhere,
+}
+
+impl Cost {
+    /// Reads it; `None` when it is switched off.
+    pub(super) fn read(params: &Params<'_>) -> Option<Cost> {
+        let enabled = params.flag("enabled", false);
+        let otherwise = params.number("default").unwrap_or(1.0);
+        if !(0.0..=AMOUNT_MAX).contains(&otherwise) {
+            params.error("`default` is a number from 0 to 1000000000");
+        }
+        let list = params.list("sources");
+        if enabled && (list.is_empty() || list.len() > SOURCES_MAX) {
+            params.error(format!("`sources` must be a list of 1 to {SOURCES_MAX}"));
+        }
+        let mut cost = Cost { request: Vec::new(), answer: Vec::new(), otherwise };
+        for item in list {
+            let Some((of_answer, source)) = source(item) else { continue };
+            if of_answer { cost.answer.push(source) } else { cost.request.push(source) }
+        }
+        enabled.then_some(cost)
+    }
+
+    /// Whether it is known before the backend is asked.
+    pub(super) fn is_known_before(&self) -> bool {
+        !self.request.is_empty()
+    }
+
+    /// Whether the answer says something of it.
+    pub(super) fn is_known_after(&self) -> bool {
+        !self.answer.is_empty()
+    }
+
+    pub(super) fn reads_request(&self) -> bool {
+        self.request.iter().any(|source| matches!(source.from, From::Body(_)))
+    }
+
+    pub(super) fn reads_answer(&self) -> bool {
+        self.answer.iter().any(|source| matches!(source.from, From::Body(_)))
+    }
+
+    pub(super) fn of_request(&self, exchange: &mut Exchange) -> Result<u64, Fault> {
+        self.sum(&self.request, exchange)
+    }
+
+    pub(super) fn of_answer(&self, exchange: &mut Exchange) -> Result<u64, Fault> {
+        self.sum(&self.answer, exchange)
+    }
+
+    fn sum(&self, sources: &[Source], exchange: &mut Exchange) -> Result<u64, Fault> {
+        let reads = sources.iter().any(|source| matches!(source.from, From::Body(_)));
+        let body = if reads { serde_json::from_slice(&body_bytes(exchange)?).ok() } else { None };
+        let said = |source: &Source| {
+            let number = match &source.from {
+                From::Header(name) => number_of(&exchange.message.headers, name)?,
+                From::Body(path) => text_at(body.as_ref()?, path)?.trim().parse().ok()?,
+                From::Nowhere => return None,
+            };
+            Some(number * source.times).filter(|cost: &f64| cost.is_finite())
+        };
+        let mut found = sources.iter().filter_map(said).peekable();
+        let sum = if found.peek().is_some() { found.sum() } else { self.otherwise };
+        // A cost of less than nothing is nothing.
+        Ok(sum.clamp(0.0, AMOUNT_MAX) as u64)
+    }
+}
+
+fn number_of(headers: &Headers, name: &str) -> Option<f64> {
+    headers.get(name)?.trim().parse().ok()
+}
+
+/// A source, and whether it is in the answer.
+fn source(item: Param<'_>) -> Option<(bool, Source)> {
+    let item = item.map("sources")?;
+    #[derive(Clone, Copy)]
+    enum Type {
+        Header,
+        Metadata,
+        Body,
+        Expression,
+    }
+    let types = [
+        ("request_header", (false, Type::Header)),
+        ("request_metadata", (false, Type::Metadata)),
+        ("request_body", (false, Type::Body)),
+        ("request_cel", (false, Type::Expression)),
+        ("response_header", (true, Type::Header)),
+        ("response_metadata", (true, Type::Metadata)),
+        ("response_body", (true, Type::Body)),
+        ("response_cel", (true, Type::Expression)),
+    ];
+    let times = item.number("multiplier").unwrap_or(1.0);
+    if times < 0.0 {
+        item.error("`multiplier` must not be negative");
+    }
+    let Some((of_answer, kind)) = item.one_of("type", &types) else {
+        item.error("a source needs `type`");
+        return None;
+    };
+    let from = match kind {
+        Type::Header => From::Header(item.required_text("key")?),
+        Type::Metadata => {
+            item.required_text("key")?;
+            From::Nowhere
+        }
+        Type::Body => {
+            let path = item.required_text("jsonPath")?;
+            match JsonPath::parse(&path, Dialect::Artifacts) {
+                Ok(path) => From::Body(path),
+                Err(error) => {
+                    item.error(format!("`jsonPath` cannot be read: {error}"));
+                    return None;
+                }
+            }
+        }
+        Type::Expression => {
+            let _ = item.text("expression");
+            item.error("costs of the types `request_cel` and `response_cel` are not supported");
+            return None;
+        }
+    };
+    Some((of_answer, Source { from, times }))
+}

@@ -1,0 +1,153 @@
+//! For whom a quota counts.
+
+use std::sync::Arc;
+
+use penstock_engine::Exchange;
+use regex::Regex;
+
+use crate::CallContext;
+use crate::policy::chain::params::{Param, Params};
+
+/// As the original's own definition of the policy says.
+const PARTS_MAX: usize = 5;
+
+/// What the key of a quota is made of.
+#[derive(Clone)]
+pub(super) struct Key(Arc<[Part]>);
+
+struct Part {
+    source: Source,
+    /// The quota is not for requests whose part does not fit.
+    fits: Option<Regex>,
+}
+
+/// Where a part comes from.
+#[derive(Clone)]
+enum Source {
+    Header(Arc<str>),
+    /// A claim of the caller's token.
+    Claim(Arc<str>),
+    /// What no policy here writes; the original's stand-in.
+    Metadata(Arc<str>),
+    Constant(Arc<str>),
+    Address,
+    ApiName,
+    ApiVersion,
+    Route,
+}
+
+impl Key {
+    /// Requests of an operation, or of all operations together.
+    pub(super) fn usual(of_api: bool) -> Key {
+        let source = if of_api { Source::ApiName } else { Source::Route };
+        Key([Part { source, fits: None }].into())
+    }
+
+    /// Reads one; `None` when none is given.
+    pub(super) fn read(params: &Params<'_>, name: &'static str) -> Option<Key> {
+        let list = params.list(name);
+        if list.len() > PARTS_MAX {
+            params.error(format!("`{name}` has {PARTS_MAX} parts at the most"));
+        }
+        let parts: Vec<Part> = list.into_iter().filter_map(part).collect();
+        (!parts.is_empty()).then(|| Key(parts.into()))
+    }
+
+    /// Whether all operations of an API share it.
+    pub(super) fn is_of_whole_api(&self) -> bool {
+        let has = |wanted: fn(&Source) -> bool| self.0.iter().any(|part| wanted(&part.source));
+        has(|source| matches!(source, Source::ApiName)) && !has(|source| matches!(source, Source::Route))
+    }
+
+    /// The key of a request; `None` when the quota is not for it.
+    pub(super) fn of(&self, exchange: &Exchange, context: &CallContext) -> Option<String> {
+        let mut key = String::new();
+        for (index, part) in self.0.iter().enumerate() {
+            let value = part.source.of(exchange, context);
+            if part.fits.as_ref().is_some_and(|fits| !fits.is_match(&value)) {
+                return None;
+            }
+            if index > 0 {
+                key.push(':');
+            }
+            key.push_str(&value);
+        }
+        Some(key)
+    }
+}
+
+fn part(item: Param<'_>) -> Option<Part> {
+    let item = item.map("keyExtraction")?;
+    #[derive(Clone, Copy)]
+    enum Type {
+        Named(fn(Arc<str>) -> Source),
+        Alone(fn() -> Source),
+        Expression,
+    }
+    let types = [
+        ("header", Type::Named(Source::Header)),
+        ("metadata", Type::Named(Source::Metadata)),
+        ("authproperty", Type::Named(Source::Claim)),
+        ("constant", Type::Named(Source::Constant)),
+        ("ip", Type::Alone(|| Source::Address)),
+        ("apiname", Type::Alone(|| Source::ApiName)),
+        ("apiversion", Type::Alone(|| Source::ApiVersion)),
+        ("routename", Type::Alone(|| Source::Route)),
+        ("cel", Type::Expression),
+    ];
+    let fits = item.map("match").and_then(|fits| {
+        fits.one_of("type", &[("regex", ())]);
+        fits.regex("value")
+    });
+    let source = match item.one_of("type", &types) {
+        Some(Type::Named(source)) => source(item.required_text("key")?),
+        Some(Type::Alone(source)) => {
+            let _ = item.text("key");
+            source()
+        }
+        Some(Type::Expression) => {
+            let _ = item.text("expression");
+            item.error("keys of the type `cel` are not supported");
+            return None;
+        }
+        None => {
+            item.error("a part of a key needs `type`");
+            return None;
+        }
+    };
+    Some(Part { source, fits })
+}
+
+impl Source {
+    fn of(&self, exchange: &Exchange, context: &CallContext) -> String {
+        let headers = &exchange.message.headers;
+        let api = &context.site.api;
+        match self {
+            Source::Header(name) => match headers.get(name).filter(|value| !value.is_empty()) {
+                Some(value) => value.to_owned(),
+                None => format!("_missing_header_{name}_"),
+            },
+            Source::Claim(name) => {
+                let caller = context.caller.borrow();
+                match caller.claims.as_ref().and_then(|claims| claims.get(&**name)) {
+                    Some(serde_json::Value::String(text)) if !text.is_empty() => text.clone(),
+                    Some(value) if !value.is_null() && !value.is_string() => value.to_string(),
+                    _ => format!("_missing_authproperty_{name}_"),
+                }
+            }
+            Source::Metadata(name) => format!("_missing_metadata_{name}_"),
+            Source::Constant(text) => text.to_string(),
+            Source::Address => {
+                let first = headers.get("x-forwarded-for").and_then(|list| list.split(',').next()).map(str::trim);
+                let said = first.filter(|first| !first.is_empty()).or_else(|| headers.get("x-real-ip"));
+                match said.filter(|said| !said.is_empty()) {
+                    Some(said) => said.to_owned(),
+                    None => exchange.client.peer.ip().to_canonical().to_string(),
+                }
+            }
+            Source::ApiName => api.name.to_string(),
+            Source::ApiVersion => api.version.to_string(),
+            Source::Route => "route".to_owned(),
+        }
+    }
+}
