@@ -145,6 +145,8 @@ pub enum Implementation {
     Endpoint,
     /// The examples of its definition.
     Mock,
+    /// The scripts of its definition.
+    Inline,
 }
 
 /// Which credentials an API takes.
@@ -226,6 +228,8 @@ pub struct Operation {
     pub policies: Policies,
     /// Examples, for [`Implementation::Mock`].
     pub mock: Vec<MockResponse>,
+    /// What computes answers, for [`Implementation::Inline`]: JavaScript, and where it stands.
+    pub script: Option<(Arc<str>, At)>,
     /// The field of a lambda function's name.
     pub lambda: Option<Arc<str>>,
     /// Where it was written.

@@ -23,6 +23,7 @@ pub(crate) mod facts;
 mod fault_flow;
 mod gotemplate;
 pub(crate) mod graphql;
+mod inline;
 pub(crate) mod interceptor;
 mod json;
 mod key_type;
@@ -113,5 +114,6 @@ pub const POLICIES: &[PolicyKind] = &[
     response_cache::KIND,
     schema_validation::ANSWERS,
     mock::KIND,
+    inline::KIND,
     crate::upstream::KIND,
 ];

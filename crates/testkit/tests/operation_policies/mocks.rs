@@ -50,3 +50,72 @@ fn mocked_apis_answer_from_examples() {
         assert_eq!((reply.status, reply.json()["code"].clone()), (400, json!("900870")));
     }
 }
+
+const INLINE: &str = r#"type: api
+version: v4.2.0
+data: { name: Shop, version: 1.0.0, context: /shop, type: HTTP, lifeCycleStatus: PROTOTYPED, endpointImplementationType: INLINE }
+"#;
+
+/// Scripts as the publisher writes them: answers by status and media type, XML among them.
+const SCRIPTED: &str = r#"openapi: 3.0.1
+info: { title: Shop, version: 1.0.0 }
+paths:
+  /pets/{id}:
+    get:
+      parameters: [{ name: id, in: path, required: true, schema: { type: string } }]
+      responses: { '200': { description: ok } }
+      x-mediation-script: |
+        var code = mc.getProperty('query.param.responseCode');
+        var accept = mc.getProperty('AcceptHeader');
+        var answers = [];
+        answers[200] = [];
+        answers[200]["application/json"] = { "id": mc.getProperty('uri.var.id') };
+        answers[200]["application/xml"] = <pet><kind>cat</kind></pet>;
+        answers[501] = [];
+        answers[501]["application/json"] = { "code": 501 };
+        if (code == null) { code = 200; }
+        if (!answers[code]) { code = 501; }
+        if (accept == null || !answers[code][accept]) { accept = "application/json"; }
+        mc.setProperty('CONTENT_TYPE', accept);
+        mc.setProperty('HTTP_SC', code + "");
+        if (accept == "application/xml") {
+          mc.setPayloadXML(answers[code][accept]);
+        } else {
+          mc.setPayloadJSON(answers[code][accept]);
+        }
+        mc.setProperty('x-made', 'by script', 'transport');
+    post:
+      responses: { '200': { description: ok } }
+      x-mediation-script: "mc.setProperty('CONTENT_TYPE', 'text/plain'); mc.setPayloadJSON(undefinedName);"
+    put:
+      responses: { '200': { description: ok } }
+"#;
+
+#[test]
+fn scripts_compute_answers() {
+    let files = [("api.yaml", INLINE), ("Definitions/swagger.yaml", SCRIPTED)];
+    let gateway = TestGateway::start(Setup::project(&files));
+    let mut client = gateway.client();
+    let reply = client.get("/shop/1.0.0/pets/7", &[("x-own", "1")]);
+    assert_eq!((reply.status, reply.json()), (200, json!({ "id": "7" })), "{:?}", gateway.diagnostics);
+    assert_eq!((reply.header("x-made"), reply.header("x-own")), (Some("by script"), None));
+    assert!(reply.header("content-type").unwrap().starts_with("application/json"));
+    let reply = client.get("/shop/1.0.0/pets/7", &[("accept", "application/xml")]);
+    assert_eq!((reply.status, reply.text().as_str()), (200, "<pet><kind>cat</kind></pet>"));
+    let reply = client.get("/shop/1.0.0/pets/7?responseCode=404", &[]);
+    assert_eq!((reply.status, reply.json()), (501, json!({ "code": 501 })));
+    // A script that fails is an error, and one that is missing another.
+    let reply = client.request("POST", "/shop/1.0.0/pets/7", &[], b"");
+    assert_eq!(reply.status, 500, "{}", reply.text());
+    let reply = client.request("PUT", "/shop/1.0.0/pets/7", &[], b"");
+    assert_eq!((reply.status, &reply.json()["code"]), (501, &json!("900871")), "{}", reply.text());
+}
+
+#[test]
+fn a_script_that_is_none_refuses_the_api() {
+    let broken = SCRIPTED.replace("var answers = [];", "var answers = [;");
+    let files = [("api.yaml", INLINE), ("Definitions/swagger.yaml", broken.as_str())];
+    let (_, faulty) = TestGateway::try_start(Setup::project(&files));
+    let expected = "Definitions/swagger.yaml:9:1: error: the script is not valid JavaScript";
+    assert!(faulty.iter().any(|text| text.contains(expected)), "{faulty:?}");
+}

@@ -257,11 +257,7 @@ fn implementation(import: &mut Import<'_>, data: &Item<'_>) -> Implementation {
     match &*kind.to_ascii_uppercase() {
         "ENDPOINT" | "MARKDOWN" => Implementation::Endpoint,
         "MOCKED_OAS" => Implementation::Mock,
-        "INLINE" => {
-            let message = "replies that are computed by a script (`INLINE`) are not supported; `MOCKED_OAS` answers from examples";
-            import.error(&at_of(data, "endpointImplementationType"), message);
-            Implementation::Mock
-        }
+        "INLINE" => Implementation::Inline,
         _ => {
             let meant = hint(&kind, ["ENDPOINT", "MOCKED_OAS", "INLINE"].into_iter());
             let message = format!("unknown implementation `{kind}`{meant}");

@@ -63,7 +63,7 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("x-wso2-curl", Use::Quiet),
     ("x-wso2-request", Use::Quiet),
     ("x-wso2-response", Use::Quiet),
-    ("x-mediation-script", Use::Idle("replies that are computed by a script are not supported; give examples")),
+    ("x-mediation-script", Use::At(&[Operation])),
     (
         "x-wso2-pass-request-payload-to-enforcer",
         Use::Idle("there is no second process; a policy that needs the body reads it"),

@@ -138,6 +138,7 @@ impl<'d> Read<'d> {
                 Examples::Read => mock::responses(import, self.root, item, self.kind),
                 Examples::Skip => Vec::new(),
             },
+            script: item.get("x-mediation-script").and_then(|script| Some((script.text()?.clone(), script.at()))),
             lambda: import.some_text_of(item, "x-amzn-resource-name"),
             ..Operation::default()
         }

@@ -48,6 +48,11 @@ pub(super) fn compile(
     Ok(Some(Work::sequence(Box::new(Enter(prepared)))))
 }
 
+/// A step that sets the properties sequences of API Manager find.
+pub(super) fn properties(site: &Site) -> Box<dyn Mediator> {
+    Box::new(Properties::of(site))
+}
+
 /// Runs a sequence.
 struct Enter(SequenceId);
 
