@@ -272,6 +272,21 @@ pub struct Cors {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interceptor {
     /// Scheme, host and port; a path is not used.
+impl Cors {
+    /// These, with the lists of others in the place of empty ones.
+    pub fn with_lists_of(&self, others: &Cors) -> Cors {
+        let or = |own: &Vec<Arc<str>>, other: &Vec<Arc<str>>| if own.is_empty() { other.clone() } else { own.clone() };
+        Cors {
+            enabled: self.enabled,
+            origins: or(&self.origins, &others.origins),
+            methods: or(&self.methods, &others.methods),
+            headers: or(&self.headers, &others.headers),
+            expose_headers: or(&self.expose_headers, &others.expose_headers),
+            credentials: self.credentials,
+        }
+    }
+}
+
     pub service_url: Arc<str>,
     /// What it is told.
     pub includes: Vec<InterceptorPart>,

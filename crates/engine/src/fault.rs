@@ -112,6 +112,23 @@ impl Fault {
         self
     }
 
+    /// What the original says of a backend that fails. Artifacts compare it and put it into their payloads; what
+    /// happened in particular is in `ERROR_DETAIL` and in the log.
+    pub fn words_of_the_original(&self) -> Option<&'static str> {
+        if self.side != Side::Backend {
+            return None;
+        }
+        match self.number()? {
+            codes::CONNECTION_TIMED_OUT => Some("Send timeout"),
+            codes::CONNECTION_FAILED | codes::CONNECT_TIMEOUT => Some("Error connecting to the back end"),
+            codes::SENDER_IO_SENDING
+            | codes::SENDER_IO_RECEIVING
+            | codes::CONNECTION_CLOSED
+            | codes::PROTOCOL_VIOLATION => Some("Error in Sender"),
+            _ => None,
+        }
+    }
+
     /// The numeric code, when it is one.
     pub fn number(&self) -> Option<u32> {
         match self.code {

@@ -232,7 +232,7 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
     // As in the original, an error without a code of its own does not hide the one that led to it.
     let follows_another = fault.number() == Some(codes::DEFAULT) && properties.get("ERROR_CODE").is_some();
     if !follows_another {
-        let words = words_of_the_original(fault);
+        let words = fault.words_of_the_original();
         let (detail, exception) = match words {
             Some("Send timeout") => (String::new(), Value::string("")),
             _ => (detail, Value::string(fault.message.clone())),
@@ -256,23 +256,6 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
     let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
     let text = format!("ERROR_CODE : {code}, ERROR_MESSAGE : {first_line}{at}");
     exchange.log(level, "FaultHandler", &text);
-}
-
-/// What the original says of a backend that fails. Artifacts compare it and put it into their payloads; what happened in
-/// particular is in `ERROR_DETAIL` and in the log.
-fn words_of_the_original(fault: &Fault) -> Option<&'static str> {
-    if fault.side != Side::Backend {
-        return None;
-    }
-    match fault.number()? {
-        codes::CONNECTION_TIMED_OUT => Some("Send timeout"),
-        codes::CONNECTION_FAILED | codes::CONNECT_TIMEOUT => Some("Error connecting to the back end"),
-        codes::SENDER_IO_SENDING
-        | codes::SENDER_IO_RECEIVING
-        | codes::CONNECTION_CLOSED
-        | codes::PROTOCOL_VIOLATION => Some("Error in Sender"),
-        _ => None,
-    }
 }
 
 /// `OUT_ONLY` holds for one send.

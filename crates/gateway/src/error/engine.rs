@@ -2,6 +2,7 @@
 
 use penstock_engine::{Fault, Side, codes as engine};
 
+use super::api_manager::{self, Teller};
 use super::table::find;
 use super::{Maker, Row, codes, row};
 use crate::config::ErrorStyle;
@@ -16,38 +17,30 @@ pub(crate) struct Told {
     pub message: &'static str,
     /// More.
     pub description: String,
-    /// Who made it in the original.
+    /// Who made it in Choreo Connect.
     pub maker: Maker,
+    /// Who tells it in API Manager.
+    pub teller: Teller,
 }
 
 /// What a client is told of a fault in a style.
 pub(crate) fn told(fault: &Fault, style: ErrorStyle) -> Told {
     let number = fault.number().unwrap_or_default();
-    if let Some(row) = find(number) {
-        return of_row(row, fault, style);
-    }
-    let Some(code) = of_engine(number, fault.side) else { return of_row(row(0), fault, style) };
-    if style == ErrorStyle::ChoreoConnect {
-        return of_row(row(code), &Fault::new(""), style);
-    }
-    let status = match row(code).status {
-        503 if number == engine::MESSAGE_PARSING => 500,
-        status => status,
+    let (row, own) = match find(number) {
+        Some(row) => (row, fault.detail.as_deref()),
+        // What a fault of the engine says is for the log.
+        None => (row(of_engine(number, fault.side).unwrap_or_default()), None),
     };
-    let description = runtime_error(number).to_owned();
-    Told { code: number, status, message: "Runtime Error", description, maker: Maker::Router }
+    match style {
+        ErrorStyle::ApiManager => api_manager::told(fault, row.maker()),
+        ErrorStyle::ChoreoConnect => of_row(row, own),
+    }
 }
 
-fn of_row(row: &'static Row, fault: &Fault, style: ErrorStyle) -> Told {
-    let own = fault.detail.as_deref();
-    // API Manager repeats the line in front of what to do about it.
-    let repeats = matches!(row.code, codes::INVALID_CREDENTIALS | codes::MISSING_CREDENTIALS);
-    let description = match style {
-        ErrorStyle::ApiManager if repeats => format!("{}. {}", row.message, own.unwrap_or(row.description)),
-        _ => own.unwrap_or(row.description).to_owned(),
-    };
-    let status = row.status_in(style);
-    Told { code: row.code, status, message: row.message, description, maker: row.maker() }
+fn of_row(row: &'static Row, own: Option<&str>) -> Told {
+    let description = own.unwrap_or(row.description).to_owned();
+    let status = row.status_in(ErrorStyle::ChoreoConnect);
+    Told { code: row.code, status, message: row.message, description, maker: row.maker(), teller: Teller::Fault }
 }
 
 /// The router's code for a code of the engine.
@@ -71,20 +64,6 @@ fn of_engine(number: u32, side: Side) -> Option<u32> {
     })
 }
 
-/// API Manager's words.
-fn runtime_error(number: u32) -> &'static str {
-    match number {
-        engine::CONNECTION_FAILED => "Error connecting to the back end",
-        engine::CONNECTION_TIMED_OUT => "Connection timed out",
-        engine::CONNECTION_CLOSED => "Connection closed",
-        engine::ENDPOINT_AUTHENTICATION => "No token for the back end",
-        engine::CONNECT_TIMEOUT => "Connection timeout",
-        engine::GROUP_NOT_READY | engine::ENDPOINT_NOT_READY => "Currently, Address endpoint is suspended",
-        engine::MESSAGE_PARSING => "Error while building message",
-        _ => "Error while sending or receiving the message",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::table::TABLE;
@@ -94,7 +73,7 @@ mod tests {
     /// Code, status in the style of Choreo Connect, and in that of API Manager.
     #[rustfmt::skip]
     const STATUSES: &[(u32, u16, u16)] = &[
-        (400, 400, 400), (500, 500, 500), (404, 404, 404), (405, 405, 405), (426, 426, 426), (700700, 503, 503), (900422, 400, 422),
+        (400, 400, 400), (500, 500, 500), (403, 403, 403), (404, 404, 404), (405, 405, 405), (426, 426, 426), (700700, 503, 503), (900422, 400, 422),
         (900800, 429, 429), (900801, 503, 503), (900802, 429, 429), (900803, 429, 429), (900804, 429, 429),
         (900805, 403, 403), (900806, 429, 429), (900807, 429, 429), (900808, 429, 429), (900820, 400, 400), (900821, 400, 400),
         (900514, 446, 446), (900967, 500, 500), (900912, 403, 403), (900913, 403, 403), (900870, 400, 400), (900871, 501, 501),
@@ -102,11 +81,21 @@ mod tests {
         (900905, 401, 401), (900906, 404, 403), (900907, 401, 401), (900908, 403, 403), (900909, 403, 401),
         (900910, 403, 403), (900911, 500, 500), (900914, 403, 403),
         (901100, 500, 500), (901101, 403, 403), (901102, 500, 500), (901103, 500, 500),
-        (102500, 500, 500), (102503, 503, 503), (102504, 504, 504), (102505, 503, 503), (102506, 500, 500),
-        (102507, 500, 500), (102508, 503, 503), (102509, 503, 503), (102510, 503, 503), (102511, 503, 503),
+        (102500, 500, 500), (102503, 503, 500), (102504, 504, 500), (102505, 503, 503), (102506, 500, 500),
+        (102507, 500, 500), (102508, 503, 500), (102509, 503, 503), (102510, 503, 503), (102511, 503, 503),
         (102512, 400, 400), (102513, 500, 500), (102514, 500, 500), (102515, 500, 500), (102516, 500, 500),
         (103500, 500, 500), (103501, 500, 500),
     ];
+
+    /// API Manager has Synapse's codes for backends.
+    fn in_api_manager(code: u32) -> u32 {
+        match code {
+            102503 => 101503,
+            102504 => 101504,
+            102508 => 303001,
+            _ => code,
+        }
+    }
 
     #[test]
     fn every_code_has_its_status_in_either_style() {
@@ -114,7 +103,7 @@ mod tests {
             let fault = GatewayError::new(*code).into();
             let styles = [ErrorStyle::ChoreoConnect, ErrorStyle::ApiManager].map(|style| told(&fault, style));
             let [first, second] = &styles;
-            assert_eq!((first.code, second.code), (*code, *code));
+            assert_eq!((first.code, second.code), (*code, in_api_manager(*code)));
             assert_eq!((first.status, second.status), (*choreo_connect, *api_manager), "{code}");
             assert!(!first.message.is_empty() && !first.description.is_empty(), "{code}");
         }
@@ -140,7 +129,7 @@ mod tests {
             let router = told(&fault, ErrorStyle::ChoreoConnect);
             assert_eq!((router.code, router.status, router.maker), (code, status, Maker::Router), "{number}");
             let synapse = told(&fault, ErrorStyle::ApiManager);
-            assert_eq!((synapse.code, synapse.message), (number, "Runtime Error"));
+            assert_eq!((synapse.code, synapse.status, synapse.message), (number, 500, "Runtime Error"));
         }
         assert_eq!(told(&Fault::new("secret of ours"), ErrorStyle::ChoreoConnect).description, "Internal Server Error");
     }

@@ -1,6 +1,7 @@
-//! What a gateway refuses, with the codes and statuses of the originals in one table (`table.rs`), and what faults of
-//! the engine are called here (`engine.rs`).
+//! What a gateway refuses, with the codes and statuses of the originals in one table (`table.rs`), what faults of the
+//! engine are called here (`engine.rs`), and where API Manager has words of its own (`api_manager.rs`).
 
+mod api_manager;
 mod engine;
 mod table;
 
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use penstock_engine::{Fault, Side};
 
 use crate::config::ErrorStyle;
+pub(crate) use api_manager::{NO_PRODUCTION, NO_RESOURCE, NO_SANDBOX, Teller};
 pub(crate) use engine::{Told, told};
 pub(crate) use table::{Maker, Row, row};
 
@@ -18,6 +20,8 @@ pub(crate) use table::{Maker, Row, row};
 pub mod codes {
     /// The request is not what the definition says.
     pub const SCHEMA_REQUEST: u32 = 400;
+    /// The API is not served over this transport.
+    pub const TRANSPORT_DENIED: u32 = 403;
     /// No such API or resource.
     pub const NOT_FOUND: u32 = 404;
     /// The answer is not what the definition says.
@@ -189,7 +193,11 @@ impl From<GatewayError> for Fault {
         // Without one of its own the style decides over the description when the client is told.
         fault.detail = error.description;
         fault.quiet = match error.code {
-            codes::SCHEMA_REQUEST | codes::NOT_FOUND | codes::METHOD_NOT_ALLOWED | codes::INVALID_QUERY => true,
+            codes::SCHEMA_REQUEST
+            | codes::TRANSPORT_DENIED
+            | codes::NOT_FOUND
+            | codes::METHOD_NOT_ALLOWED
+            | codes::INVALID_QUERY => true,
             900_800..=900_821 => true,
             REFUSED_CALLERS_FIRST..=REFUSED_CALLERS_LAST => !is_worth_a_warning(Instant::now()),
             _ => false,

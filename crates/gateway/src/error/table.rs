@@ -72,6 +72,7 @@ const INTERNAL: &str = "Internal Server Error";
 pub(super) static TABLE: &[Row] = &[
     Row::new(codes::SCHEMA_REQUEST, 400, "Bad Request", "The request is not what the definition of the API says"),
     Row::new(codes::SCHEMA_RESPONSE, 500, INTERNAL, "The answer of the backend is not what the definition of the API says"),
+    Row::new(codes::TRANSPORT_DENIED, 403, "Forbidden", "Unsupported Transport. The requested resource is not available."),
     Row::new(codes::NOT_FOUND, 404, "Not Found", "The requested resource is not available."),
     Row::new(codes::METHOD_NOT_ALLOWED, 405, "Method Not Allowed", "Method not allowed for given API resource"),
     Row::new(codes::UPGRADE_REQUIRED, 426, "Upgrade Required", "The API speaks WebSocket, and the request does not ask for it"),

@@ -1,6 +1,7 @@
 //! Tells a client what went wrong, in the way of either original: JSON, XML or a SOAP fault. The fault sequence of
 //! every managed operation ends with it.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use penstock_message::{Body, Headers, Message};
 use super::body_limit;
 use crate::CallContext;
 use crate::config::{ErrorStyle, GatewayConfig};
-use crate::error::{Maker, Told, codes, told};
+use crate::error::{Maker, Teller, Told, codes, told};
 
 /// Answers with the current fault.
 pub(crate) struct AnswerError {
@@ -41,13 +42,17 @@ impl Mediator for AnswerError {
             format!("{}: {reason}", told.code)
         });
         let form = self.form(exchange);
+        let next_access = next_access_time(exchange, &told);
         let (content_type, body) = match (form, style) {
             // Written by the guardrail itself, in either style.
             _ if told.code == codes::GUARDRAIL => ("application/json", told.description.clone()),
-            (Form::Soap11, _) => ("text/xml", soap11(&told)),
-            (Form::Soap12, _) => ("application/soap+xml", soap12(&told)),
-            (Form::Xml, _) => ("application/xml", xml(&told)),
-            (Form::Json, ErrorStyle::ApiManager) => ("application/json", api_manager(&told)),
+            (Form::Soap11 | Form::Soap12, ErrorStyle::ApiManager) => ("text/xml", soap_of_api_manager(&told)),
+            (Form::Soap11, ErrorStyle::ChoreoConnect) => ("text/xml", soap11(&told)),
+            (Form::Soap12, ErrorStyle::ChoreoConnect) => ("application/soap+xml", soap12(&told)),
+            (Form::Xml, _) => ("application/xml", xml(&told, next_access.as_deref())),
+            (Form::Json, ErrorStyle::ApiManager) => {
+                ("application/json; charset=UTF-8", api_manager(&told, next_access.as_deref()))
+            }
             (Form::Json, ErrorStyle::ChoreoConnect) => ("application/json", choreo_connect(&told)),
         };
         if told.status == 401 {
@@ -69,23 +74,28 @@ fn challenge(exchange: &mut Exchange, style: ErrorStyle) {
     }
     let realm = match style {
         ErrorStyle::ChoreoConnect => "Bearer realm=\"Choreo Connect\"",
-        ErrorStyle::ApiManager => "OAuth2 realm=\"WSO2 API Manager\"",
+        ErrorStyle::ApiManager => "Bearer realm=\"WSO2 API Manager\"",
     };
     let problem = "error=\"invalid_token\", error_description=\"The provided token is invalid\"";
     exchange.reply_headers.append(NAME, format!("{realm}, {problem}"));
 }
 
 impl AnswerError {
+    /// API Manager needs not to be told to.
+    fn tells_soap(&self) -> bool {
+        self.config.soap_errors || self.config.error_style == ErrorStyle::ApiManager
+    }
+
     fn form(&self, exchange: &Exchange) -> Form {
         if exchange.direction == Direction::Response {
             // The client's fields are gone; what is remembered is whether it spoke SOAP.
-            let soap = self.config.soap_errors && exchange.message.client_spoke_soap == Some(true);
+            let soap = self.tells_soap() && exchange.message.client_spoke_soap == Some(true);
             return if soap { Form::Soap11 } else { Form::Json };
         }
         let headers = &exchange.message.headers;
         let content_type = headers.get("content-type").unwrap_or_default();
         let is = |name: &str| content_type.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        if self.config.soap_errors {
+        if self.tells_soap() {
             if is("application/soap+xml") {
                 return Form::Soap12;
             }
@@ -118,45 +128,79 @@ fn choreo_connect(told: &Told) -> String {
     }
 }
 
-fn api_manager(told: &Told) -> String {
-    let mut members = serde_json::Map::new();
-    members.insert("code".to_owned(), told.code.to_string().into());
-    if has_type(told) {
-        members.insert("type".to_owned(), STATUS_REPORT.into());
+fn api_manager(told: &Told, next_access: Option<&str>) -> String {
+    let mut out = String::from("{");
+    for (index, (name, text)) in members(told, next_access).enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        // Writing to a `String` cannot fail.
+        let _ = write!(out, "{comma}\"{name}\":{}", serde_json::Value::from(&*text));
     }
-    members.insert("message".to_owned(), told.message.into());
-    members.insert("description".to_owned(), told.description.as_str().into());
-    serde_json::Value::Object(members).to_string()
+    out.push('}');
+    out
 }
 
-const STATUS_REPORT: &str = "Status report";
-
-/// What is refused says no type, what fails does.
-fn has_type(told: &Told) -> bool {
-    !matches!(told.code, 900_000..=900_999)
+/// The members of an error, in their order.
+fn members<'t>(told: &'t Told, next_access: Option<&'t str>) -> impl Iterator<Item = (&'static str, Cow<'t, str>)> {
+    let kind = match told.teller {
+        Teller::Blocked => Some(told.message),
+        Teller::Fault | Teller::Main => Some("Status report"),
+        Teller::AuthFailure | Teller::ThrottleOut | Teller::Threat => None,
+    };
+    let description: Cow<'t, str> = match next_access {
+        Some(time) => format!("{} .You can access API after {time}", told.description).into(),
+        None => (&*told.description).into(),
+    };
+    let all = [
+        ("code", Some(told.code.to_string().into())),
+        ("type", kind.map(Cow::from)),
+        ("message", Some(told.message.into())),
+        ("description", Some(description)),
+        ("nextAccessTime", next_access.map(Cow::from)),
+    ];
+    all.into_iter().filter_map(|(name, text)| Some((name, text?)))
 }
 
-fn xml(told: &Told) -> String {
-    let (prefix, namespace) = match told.code {
-        codes::INVALID_QUERY | codes::QUERY_TOO_DEEP | codes::QUERY_TOO_COMPLEX | 900_900..=900_999 => {
-            ("ams", "http://wso2.org/apimanager/security")
-        }
-        900_800..=900_808 => ("amt", "http://wso2.org/apimanager/throttling"),
-        _ => ("am", "http://wso2.org/apimanager"),
+/// When a refused caller may come again, as API Manager writes it: what `Retry-After` says, in another order.
+fn next_access_time(exchange: &Exchange, told: &Told) -> Option<String> {
+    let has_none = matches!(told.code, codes::HARD_LIMIT | codes::BLOCKED | codes::BURST_LIMIT);
+    if told.teller != Teller::ThrottleOut || has_none {
+        return None;
+    }
+    let mut words = exchange.reply_headers.get("Retry-After")?.split(' ').skip(1);
+    let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    Some(format!("{year}-{month}-{day} {time}+0000 UTC"))
+}
+
+fn xml(told: &Told, next_access: Option<&str>) -> String {
+    let (prefix, namespace) = match told.teller {
+        Teller::AuthFailure => ("ams", "http://wso2.org/apimanager/security"),
+        Teller::ThrottleOut => ("amt", "http://wso2.org/apimanager/throttling"),
+        Teller::Threat | Teller::Blocked | Teller::Fault | Teller::Main => ("am", "http://wso2.org/apimanager"),
     };
     let mut out = format!("<{prefix}:fault xmlns:{prefix}=\"{namespace}\">");
-    let mut element = |name: &str, text: &str| {
+    for (name, text) in members(told, next_access) {
         // Writing to a `String` cannot fail.
-        let _ = write!(out, "<{prefix}:{name}>{}</{prefix}:{name}>", escaped(text));
-    };
-    element("code", &told.code.to_string());
-    if has_type(told) {
-        element("type", STATUS_REPORT);
+        let _ = write!(out, "<{prefix}:{name}>{}</{prefix}:{name}>", escaped(&text));
     }
-    element("message", told.message);
-    element("description", &told.description);
-    out.push_str(&format!("</{prefix}:fault>"));
+    let _ = write!(out, "</{prefix}:fault>");
     out
+}
+
+/// A fault as API Manager's sequences make it, of SOAP 1.1 whatever the client spoke.
+fn soap_of_api_manager(told: &Told) -> String {
+    let (code, reason, detail) = match told.teller {
+        Teller::AuthFailure => ("Client", "Authentication Failure", told.message),
+        Teller::ThrottleOut | Teller::Threat | Teller::Blocked => ("Server", told.message, &*told.description),
+        Teller::Fault => ("Server", &*told.description, ""),
+        Teller::Main => ("Server", "The requested endpoint is not available.", ""),
+    };
+    let detail = if detail.is_empty() { String::new() } else { format!("<detail>{}</detail>", escaped(detail)) };
+    format!(
+        "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><soapenv:Fault>\
+         <faultcode>soapenv:{code}</faultcode><faultstring>{}</faultstring>{detail}\
+         </soapenv:Fault></soapenv:Body></soapenv:Envelope>",
+        escaped(reason)
+    )
 }
 
 fn soap11(told: &Told) -> String {

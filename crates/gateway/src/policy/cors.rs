@@ -2,7 +2,7 @@
 //!
 //! What Envoy's filter does, which the original relies on: a preflight request from an origin that may come is answered
 //! here; from another origin, and without one, a request goes on as if there were no rules, and its answer has no
-//! field that would let the browser show it.
+//! field that would let the browser show it. In the style of API Manager it is otherwise: `cors_of_api_manager.rs`.
 
 use std::sync::Arc;
 
@@ -11,12 +11,13 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Headers, Message, Method};
 
-use crate::Gateway;
+use super::cors_of_api_manager::{self as api_manager, BackendFirst};
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site, is_websocket};
+use crate::policy::{PolicyKind, Site, asks_for_socket, is_websocket};
+use crate::{ErrorStyle, Gateway};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "cors", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind { name: "cors", request: Some(compile), response: Some(compile_answer) };
 
 /// What the originals do unless they are told otherwise: scripts of every site may call.
 pub(crate) fn usual() -> Rules {
@@ -49,10 +50,39 @@ struct Cors {
 }
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let common = Some(&gateway.config.cors).filter(|rules| rules.enabled);
     let own = site.api.cors.as_ref().filter(|rules| rules.enabled);
-    let rules = own.or(Some(&gateway.config.cors).filter(|rules| rules.enabled))?;
-    let cors = Cors::new(rules);
-    Some(if is_websocket(site) { Box::new(Origins(cors)) } else { Box::new(cors) })
+    let of_requests = match gateway.config.error_style {
+        ErrorStyle::ChoreoConnect => own.or(common).map(|rules| Box::new(Cors::new(rules)) as Box<dyn Mediator>),
+        ErrorStyle::ApiManager => {
+            let rules = own.map(|own| own.with_lists_of(&gateway.config.cors));
+            let field = site.api.authorization_header.as_ref().unwrap_or(&gateway.config.security.authorization_header);
+            api_manager::compile(rules.as_ref().or(common), site, field)
+        }
+    };
+    let origins = || own.or(common).map(|rules| Origins(Cors::new(rules)));
+    match (is_websocket(site), &site.graphql) {
+        (true, _) => origins().map(|origins| Box::new(origins) as Box<dyn Mediator>),
+        (false, None) => of_requests,
+        (false, Some(_)) => Some(Box::new(OfBoth { sockets: origins()?, requests: of_requests? })),
+    }
+}
+
+fn compile_answer(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let applies = gateway.config.error_style == ErrorStyle::ApiManager && !is_websocket(site);
+    applies.then(|| Box::new(BackendFirst) as Box<dyn Mediator>)
+}
+
+/// The origins of an API that answers requests and carries connections.
+struct OfBoth {
+    sockets: Origins,
+    requests: Box<dyn Mediator>,
+}
+
+impl Mediator for OfBoth {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        if asks_for_socket(exchange) { self.sockets.run(exchange) } else { self.requests.run(exchange) }
+    }
 }
 
 /// The origins of a WebSocket API. A browser asks for no permission before it connects and reads whatever comes, so a
@@ -113,7 +143,7 @@ impl Mediator for Cors {
 }
 
 /// Whether a text fits a pattern in which `*` stands for any text.
-fn fits(pattern: &str, text: &str) -> bool {
+pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();

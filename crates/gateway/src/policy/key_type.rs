@@ -5,9 +5,9 @@ use std::sync::Arc;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
-use crate::error::{GatewayError, codes};
+use crate::error::{GatewayError, NO_PRODUCTION, NO_SANDBOX, codes};
 use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, Gateway};
+use crate::{CallContext, ErrorStyle, Gateway};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "key-type", request: Some(compile), response: None };
@@ -16,15 +16,17 @@ pub const KIND: PolicyKind = PolicyKind { name: "key-type", request: Some(compil
 struct KeyType {
     /// The type there is no backend for.
     sandbox: bool,
+    style: ErrorStyle,
 }
 
-fn compile(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let endpoints = site.operation.endpoints.as_ref().unwrap_or(&site.api.endpoints);
-    match (&endpoints.production, &endpoints.sandbox) {
-        (Some(_), None) => Some(Box::new(KeyType { sandbox: true })),
-        (None, Some(_)) => Some(Box::new(KeyType { sandbox: false })),
-        _ => None,
-    }
+    let sandbox = match (&endpoints.production, &endpoints.sandbox) {
+        (Some(_), None) => true,
+        (None, Some(_)) => false,
+        _ => return None,
+    };
+    Some(Box::new(KeyType { sandbox, style: gateway.config.error_style }))
 }
 
 impl Mediator for KeyType {
@@ -34,9 +36,11 @@ impl Mediator for KeyType {
         if !caller.key_type_known || caller.sandbox != self.sandbox {
             return Ok(Flow::Next);
         }
-        let description = match self.sandbox {
-            true => "Sandbox key offered to an API with no sandbox endpoint",
-            false => "Production key offered to an API with no production endpoint",
+        let description = match (self.style, self.sandbox) {
+            (ErrorStyle::ChoreoConnect, true) => "Sandbox key offered to an API with no sandbox endpoint",
+            (ErrorStyle::ChoreoConnect, false) => "Production key offered to an API with no production endpoint",
+            (ErrorStyle::ApiManager, true) => NO_SANDBOX,
+            (ErrorStyle::ApiManager, false) => NO_PRODUCTION,
         };
         Err(GatewayError::described(codes::INVALID_CREDENTIALS, description).into())
     }

@@ -17,6 +17,7 @@ mod class;
 mod compress;
 mod cors;
 mod definition;
+mod cors_of_api_manager;
 mod deny;
 mod explain;
 pub(crate) mod facts;

@@ -17,16 +17,16 @@ use penstock_engine::ports::Client;
 use penstock_engine::route::{Operation, Routed, Router, ServiceSummary};
 use penstock_message::Message;
 
-use crate::config::GatewayConfig;
+use crate::config::{ErrorStyle, GatewayConfig};
 use crate::context::CallContext;
-use crate::error::{GatewayError, codes};
+use crate::error::{GatewayError, NO_RESOURCE, codes};
 use crate::policy::{AnswerError, Refuse, Site, explain_step};
 use crate::state::GatewayState;
 use crate::system::System;
 
 pub(crate) use dots::has_dot_segment;
 pub use pattern::PathPattern;
-use table::{Found, Table};
+use table::Table;
 
 /// The routes while they are collected.
 #[derive(Default)]
@@ -88,7 +88,11 @@ pub(crate) struct ApiRouter {
     /// The segments of the longest base path.
     segments_max: usize,
     unknown: Arc<Operation>,
+    /// The API is there, and no path of it fits.
+    no_resource: Arc<Operation>,
     other_method: Arc<Operation>,
+    /// The API is there, over HTTP or HTTPS only and the request came by the other.
+    denied: [Arc<Operation>; 2],
     system: System,
 }
 
@@ -100,9 +104,9 @@ impl ApiRouter {
         cx: &mut Compiler<'_>,
     ) -> ApiRouter {
         let system = System::new(&config, &state, cx);
-        let mut refusing = |code| {
+        let mut refusing = |error| {
             let step = |mediator, kind| Step { mediator, kind, at: Default::default() };
-            let refuse = step(Box::new(Refuse(GatewayError::new(code))), "route");
+            let refuse = step(Box::new(Refuse(error)), "route");
             let explain = explain_step(&config).map(|mediator| step(mediator, "explain"));
             let answer = step(Box::new(AnswerError { config: config.clone() }), "error");
             Arc::new(Operation {
@@ -111,9 +115,25 @@ impl ApiRouter {
                 ..Operation::default()
             })
         };
-        let unknown = refusing(codes::NOT_FOUND);
-        // Choreo Connect's router knows paths and methods together.
-        let other_method = if config.compat { unknown.clone() } else { refusing(codes::METHOD_NOT_ALLOWED) };
+        let is_api_manager = config.error_style == ErrorStyle::ApiManager;
+        let unknown = refusing(GatewayError::new(codes::NOT_FOUND));
+        let no_resource = match is_api_manager {
+            true => refusing(GatewayError::described(codes::NOT_FOUND, NO_RESOURCE)),
+            false => unknown.clone(),
+        };
+        let other_method = match config.compat {
+            // Choreo Connect's router knows paths and methods together.
+            true => unknown.clone(),
+            false => refusing(GatewayError::new(codes::METHOD_NOT_ALLOWED)),
+        };
+        // To Choreo Connect such an API is not there.
+        let denied = ["http", "https"].map(|transport| match is_api_manager {
+            true => {
+                let text = format!("Unsupported Transport [ {transport} ]. The requested resource is not available.");
+                refusing(GatewayError::described(codes::TRANSPORT_DENIED, text))
+            }
+            false => unknown.clone(),
+        });
         let mut bases: HashMap<Arc<str>, Vec<Served>> = HashMap::new();
         let mut segments_max = 0;
         for base in routes.bases {
@@ -122,39 +142,56 @@ impl ApiRouter {
             served.push(Served::new(base));
             served.sort_by_key(|served| served.base.hosts.is_empty());
         }
-        ApiRouter { config, state, bases, segments_max, unknown, other_method, system }
+        ApiRouter { config, state, bases, segments_max, unknown, no_resource, other_method, denied, system }
     }
 
-    /// The API with the longest base path that a path begins with, and the rest of the path.
-    fn base<'p>(&self, path: &'p str, host: Option<&str>, secure: bool) -> Option<(&Served, &'p str)> {
+    /// The API with the longest base path that a path begins with, and the rest of the path. An API that is there but
+    /// not over the request's transport is found when no other is.
+    fn base<'p>(&self, path: &'p str, host: Option<&str>, secure: bool) -> Option<Found<'_, 'p>> {
         let mut end = end_of_segments(path, self.segments_max);
+        let mut is_denied = false;
         loop {
             if let Some(served) = self.bases.get(&path[..end]) {
-                let fits = |served: &&Served| served.is_for(host, secure);
-                if let Some(found) = served.iter().find(fits) {
-                    return Some((found, &path[end..]));
+                for found in served.iter().filter(|served| served.is_for(host)) {
+                    if found.is_offered(secure) {
+                        return Some(Found::Api(found, &path[end..]));
+                    }
+                    is_denied = true;
                 }
             }
-            end = path[..end].rfind('/')?;
+            match path[..end].rfind('/') {
+                Some(shorter) => end = shorter,
+                None => return is_denied.then_some(Found::Denied),
+            }
         }
     }
 
     /// What a request is for; `None` when no API has such a base path.
-    fn find(
-        &self,
-        path: &str,
-        method: &str,
-        host: Option<&str>,
-        secure: bool,
-    ) -> Option<(&Arc<Operation>, Option<&Target>)> {
-        let (served, rest) = self.base(path, host, secure)?;
-        let target = match served.table.find(rest, method) {
-            Found::Operation(number) => served.base.targets.get(number),
-            Found::OtherMethod(rank) if method == "OPTIONS" => served.options.get(rank).and_then(Option::as_ref),
-            Found::OtherMethod(_) => return Some((&self.other_method, None)),
-            Found::Nothing => None,
+    fn find(&self, asked: &Asked<'_>) -> Option<(&Arc<Operation>, Option<&Target>)> {
+        let Asked { path, method, host, secure, preflight } = *asked;
+        let (served, rest) = match self.base(path, host, secure)? {
+            Found::Api(served, rest) => (served, rest),
+            Found::Denied => return Some((&self.denied[usize::from(secure)], None)),
         };
-        Some(target.map_or((&self.unknown, None), |target| (&target.operation, Some(target))))
+        let target = match served.table.find(rest, method) {
+            table::Found::Operation(number) => served.base.targets.get(number),
+            table::Found::OtherMethod(rank) if method == "OPTIONS" => {
+                let rank = match self.config.error_style {
+                    ErrorStyle::ChoreoConnect => Some(rank),
+                    // A browser asks for the resource that has the method it means; without it nothing is asked.
+                    ErrorStyle::ApiManager => preflight.and_then(|wanted| served.table.rank(rest, wanted)),
+                };
+                match rank {
+                    Some(rank) => served.options.get(rank).and_then(Option::as_ref),
+                    None => return Some((&self.other_method, None)),
+                }
+            }
+            // The API Platform knows paths and methods together.
+            table::Found::OtherMethod(_) if served.is_of_platform() => None,
+            table::Found::OtherMethod(_) => return Some((&self.other_method, None)),
+            table::Found::Nothing => None,
+        };
+        Some(target.map_or((&self.no_resource, None), |target| (&target.operation, Some(target))))
     }
 
     /// Whether a port is one of the gateway's, and whether integrations are served on it too.
@@ -164,6 +201,24 @@ impl ApiRouter {
             ports.map_or((self.config.http_port, self.config.https_port), |ports| (ports.http, ports.https));
         (port == http || port == https).then(|| ports.is_some_and(|ports| ports.shared))
     }
+}
+
+/// What decides where a request goes.
+struct Asked<'a> {
+    path: &'a str,
+    method: &'a str,
+    host: Option<&'a str>,
+    secure: bool,
+    /// The method a browser wants to be let use.
+    preflight: Option<&'a str>,
+}
+
+/// What there is at a base path.
+enum Found<'r, 'p> {
+    /// An API, and the rest of the path.
+    Api(&'r Served, &'p str),
+    /// One that is not served over the request's transport.
+    Denied,
 }
 
 impl Served {
@@ -181,13 +236,18 @@ impl Served {
         Served { table, options, base }
     }
 
-    fn is_for(&self, host: Option<&str>, secure: bool) -> bool {
+    fn is_of_platform(&self) -> bool {
+        self.base.targets.first().is_some_and(|target| target.site.api.platform.is_some())
+    }
+
+    fn is_for(&self, host: Option<&str>) -> bool {
+        let host = host.map(without_port).unwrap_or_default();
+        self.base.hosts.is_empty() || self.base.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    }
+
+    fn is_offered(&self, secure: bool) -> bool {
         let (http, https) = self.base.transports;
-        let by_host = || {
-            let host = host.map(without_port).unwrap_or_default();
-            self.base.hosts.is_empty() || self.base.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
-        };
-        (if secure { https } else { http }) && by_host()
+        if secure { https } else { http }
     }
 }
 
@@ -211,7 +271,13 @@ impl Router for ApiRouter {
         let shared = self.is_ours(client.local.port())?;
         let line = &client.line;
         let host = message.headers.get("host");
-        let mut found = self.find(line.path(), line.method.as_str(), host, line.secure);
+        let mut found = self.find(&Asked {
+            path: line.path(),
+            method: line.method.as_str(),
+            host,
+            secure: line.secure,
+            preflight: message.headers.get("access-control-request-method"),
+        });
         if found.is_some() && has_dot_segment(line.path()) {
             found = Some((&self.unknown, None));
         }

@@ -90,13 +90,23 @@ impl Table {
 
     /// Finds the operation of a path below the base path.
     pub(super) fn find(&self, path: &str, method: &str) -> Found {
-        let mut search = Search { method, best: None, other: None };
-        self.walk(&self.root, Segments::of(path), &mut search);
+        let search = self.search(path, method);
         match (search.best, search.other) {
             (Some((_, operation)), _) => Found::Operation(operation),
             (None, Some(rank)) => Found::OtherMethod(rank),
             (None, None) => Found::Nothing,
         }
+    }
+
+    /// The rank of the path with the operation of a method.
+    pub(super) fn rank(&self, path: &str, method: &str) -> Option<usize> {
+        self.search(path, method).best.map(|(rank, _)| rank)
+    }
+
+    fn search<'m>(&self, path: &str, method: &'m str) -> Search<'m> {
+        let mut search = Search { method, best: None, other: None };
+        self.walk(&self.root, Segments::of(path), &mut search);
+        search
     }
 
     fn walk(&self, node: &Node, rest: Segments<'_>, search: &mut Search<'_>) {

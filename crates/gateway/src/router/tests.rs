@@ -39,20 +39,22 @@ fn router(apis: &[Described<'_>]) -> ApiRouter {
         served.sort_by_key(|served| served.base.hosts.is_empty());
     }
     let segments_max = bases.keys().map(|base| base.matches('/').count()).max().unwrap_or_default();
-    let (unknown, other_method) = (Arc::default(), Arc::default());
+    let [unknown, other_method, no_resource] = [Arc::default(), Arc::default(), Arc::default()];
     ApiRouter {
         config: Arc::default(),
         state: Arc::default(),
         bases,
         segments_max,
         unknown,
+        no_resource,
         other_method,
+        denied: Default::default(),
         system: Default::default(),
     }
 }
 
 fn found(router: &ApiRouter, method: &str, host: &str, path: &str) -> String {
-    match router.find(path, method, Some(host), false) {
+    match router.find(&Asked { path, method, host: Some(host), secure: false, preflight: None }) {
         None => "no API".to_owned(),
         Some((operation, None)) if Arc::ptr_eq(operation, &router.other_method) => "other method".to_owned(),
         Some((_, None)) => "no resource".to_owned(),
@@ -124,7 +126,9 @@ fn many_apis_and_operations() {
     for _ in 0..ROUNDS {
         for (method, path) in &requests {
             hits += usize::from(
-                router.find(path, method, Some("localhost:8280"), false).is_some_and(|(_, target)| target.is_some()),
+                router
+                    .find(&Asked { path, method, host: Some("localhost:8280"), secure: false, preflight: None })
+                    .is_some_and(|(_, target)| target.is_some()),
             );
         }
     }

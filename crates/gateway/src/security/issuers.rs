@@ -130,6 +130,7 @@ impl Verifier {
             Kind::Jwt => self.issuers.iter().filter(|known| *known.issuer.issuer == *named).collect(),
             // Keys are signed by the gateway or its publisher, whatever they call themselves.
             _ if is_ours() => return Ok(Found::Issuer(&self.own)),
+            unknown: matches!(why, Malformed::Header | Malformed::Payload),
             Kind::ApiKey => {
                 let called = |name: &str| self.issuers.iter().filter(|k| *k.issuer.name == *name).collect::<Vec<_>>();
                 let own = called(API_KEY_ISSUER);
@@ -143,7 +144,8 @@ impl Verifier {
                 Kind::Jwt => format!("no issuer `{}` is configured", shown(named)),
                 _ => "the key was not signed by this gateway, and no other signer of keys is configured".to_owned(),
             };
-            return Err(Refusal::invalid(reason));
+            let unknown = kind == Kind::Jwt && named != &*self.own.issuer.issuer;
+            return Err(Refusal { unknown, ..Refusal::invalid(reason) });
         }
         let mut need = None;
         for known in candidates {

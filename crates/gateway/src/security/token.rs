@@ -57,10 +57,12 @@ pub(crate) struct Refusal {
     pub description: Option<&'static str>,
 }
 
+    /// Whether nobody here can tell what it is: it is no JWT, or one of a stranger.
+    pub unknown: bool,
 impl Refusal {
     /// The usual one.
     pub(crate) fn invalid(reason: impl Into<Cow<'static, str>>) -> Refusal {
-        Refusal { code: codes::INVALID_CREDENTIALS, reason: reason.into(), description: None }
+        Refusal { code: codes::INVALID_CREDENTIALS, reason: reason.into(), description: None, unknown: false }
     }
 }
 

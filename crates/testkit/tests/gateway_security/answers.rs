@@ -16,20 +16,20 @@ fn api_manager_tells_missing_credentials_from_wrong_ones() {
     let reply = ask(&mut client, "Bearer a.b.c");
     refused(&reply, 401, "900901");
     assert_eq!(reply.json()["message"], "Invalid Credentials");
-    assert_eq!(reply.header("www-authenticate").map(|value| value.starts_with("OAuth2 realm=")), Some(true));
+    assert_eq!(reply.header("www-authenticate").map(|value| value.contains(", Bearer realm=")), Some(true));
     let opaque = ask(&mut client, "Bearer 1234-5678");
     assert_eq!(
         opaque.text(),
-        "{\"code\":\"900901\",\"message\":\"Invalid Credentials\",\"description\":\"Invalid Credentials. Make sure you \
-         have provided the correct security credentials\"}"
+        "{\"code\":\"900901\",\"message\":\"Invalid Credentials\",\"description\":\"Access failure for API: /pets, version: \
+         1.0.0 status: (900901) - Invalid Credentials. Make sure you have provided the correct security credentials\"}"
     );
     let xml = client.get("/pets/pet/1", &[("Accept", "application/xml"), ("Authorization", "Bearer x")]);
     assert_eq!(xml.header("content-type"), Some("application/xml"));
     assert_eq!(
         xml.text(),
         "<ams:fault xmlns:ams=\"http://wso2.org/apimanager/security\"><ams:code>900901</ams:code><ams:message>Invalid \
-         Credentials</ams:message><ams:description>Invalid Credentials. Make sure you have provided the correct security \
-         credentials</ams:description></ams:fault>"
+         Credentials</ams:message><ams:description>Access failure for API: /pets, version: 1.0.0 status: (900901) - \
+         Invalid Credentials. Make sure you have provided the correct security credentials</ams:description></ams:fault>"
     );
 }
 

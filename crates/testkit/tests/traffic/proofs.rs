@@ -187,7 +187,7 @@ fn without_a_token_the_client_is_told_that_the_backend_cannot_be_reached() {
         client_credentials(&services[0], "").replace(&services[0].url(), &format!("http://127.0.0.1:{gone}"));
     let setup = project(&backend, &backend, &security).configured(|config| config.error_style = ErrorStyle::ApiManager);
     let reply = TestGateway::start(setup).client().get("/a/1.0.0/x", &[]);
-    assert_eq!((reply.status, reply.json()["description"].as_str()), (503, Some("No token for the back end")));
+    assert_eq!((reply.status, reply.json()["description"].as_str()), (500, Some("No token for the back end")));
 }
 
 #[test]

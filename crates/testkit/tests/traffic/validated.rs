@@ -91,7 +91,7 @@ fn requests_that_the_definition_does_not_allow_are_refused() {
     let reply = post(&[json, ("X-Request-ID", "abc")], r#"{"tag":"x"}"#);
     assert_eq!(reply.status, 400);
     let text = "Schema validation failed in the Request: Object has missing required properties ([\"name\"])";
-    let expected = json!({ "code": "400", "type": "Status report", "message": "Bad Request", "description": text });
+    let expected = json!({ "code": "400", "message": "Bad Request", "description": text });
     assert_eq!(reply.json(), expected);
     let good = r#"{ "name": "Tom" ,"tag":null, "parent":{"name":"Eve"}}"#;
     for (headers, body, told) in [

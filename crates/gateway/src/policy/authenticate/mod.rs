@@ -11,7 +11,7 @@ mod mutual_tls;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use penstock_catalog::{Lifecycle, Requirement, SecurityMode};
+use penstock_catalog::{Api, Lifecycle, Requirement, SecurityMode};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
@@ -42,6 +42,8 @@ struct Authenticate {
     authorization_header: Arc<str>,
     api_key: Vec<KeyPlace>,
     challenge: Arc<str>,
+    /// In the style of API Manager.
+    words: Option<Words>,
 }
 
 struct Step(Arc<Authenticate>);
@@ -69,23 +71,15 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
     let jwt = takes(|requirement| matches!(requirement, Requirement::OAuth2(_)), schemes.oauth2);
     let basic = takes(|requirement| *requirement == Requirement::Basic, schemes.basic);
     let api_key = if application_is_off { Vec::new() } else { api_key::places(api, requirements) };
-    let apim = config.error_style == ErrorStyle::ApiManager;
-    let mut challenges = Vec::new();
-    let realm = if apim { "WSO2 API Manager" } else { "Choreo Connect" };
-    if mutual_tls.is_some() {
-        challenges.push(format!("Mutual SSL realm=\"{realm}\""));
-    }
-    if jwt {
-        challenges.push(format!("{} realm=\"{realm}\"", if apim { "OAuth2" } else { "Bearer" }));
-    }
-    if !api_key.is_empty() {
-        challenges.push(format!("API Key realm=\"{realm}\""));
-    }
-    if basic {
-        challenges.push(format!("Basic realm=\"{realm}\""));
-    }
-    let problem = "error=\"invalid_token\", error_description=\"The provided token is invalid\"";
-    challenges.push(problem.to_owned());
+    let authorization_header = api.authorization_header.clone().unwrap_or(security.authorization_header.clone());
+    let kinds = [mutual_tls.is_some(), jwt, basic, !api_key.is_empty()];
+    let (challenge, words) = match config.error_style {
+        ErrorStyle::ChoreoConnect => (challenge(&choreo_connect_challenges(kinds)), None),
+        ErrorStyle::ApiManager => {
+            let words = Words::new(api, &authorization_header);
+            (challenge(&api_manager_challenges(kinds)), Some(words))
+        }
+    };
     Some(Box::new(Step(Arc::new(Authenticate {
         config: config.clone(),
         verifier: gateway.state.security.verifier(config),
@@ -94,10 +88,71 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
         anonymous: requirements.contains(&Requirement::Nothing),
         jwt,
         basic,
-        authorization_header: api.authorization_header.clone().unwrap_or(security.authorization_header.clone()),
+        authorization_header,
         api_key,
-        challenge: challenges.join(", ").into(),
+        challenge,
+        words,
     }))))
+}
+
+/// What a 401 says of how to do better, by client certificate, token, name and password, and API key.
+fn choreo_connect_challenges([certificate, jwt, basic, api_key]: [bool; 4]) -> Vec<&'static str> {
+    let all = [
+        (certificate, "Mutual SSL realm=\"Choreo Connect\""),
+        (jwt, "Bearer realm=\"Choreo Connect\""),
+        (api_key, "API Key realm=\"Choreo Connect\""),
+        (basic, "Basic realm=\"Choreo Connect\""),
+    ];
+    all.into_iter().filter(|(taken, _)| *taken).map(|(_, text)| text).collect()
+}
+
+/// The same of API Manager, which names the key of the test console, too.
+fn api_manager_challenges([certificate, jwt, basic, api_key]: [bool; 4]) -> Vec<&'static str> {
+    let all = [
+        (true, "Internal API Key realm=\"WSO2 API Manager\""),
+        (certificate, "Mutual SSL realm=\"WSO2 API Manager\""),
+        (jwt, "Bearer realm=\"WSO2 API Manager\""),
+        (basic, "Basic Auth realm=\"WSO2 API Manager\""),
+        (api_key, "API Key realm=\"WSO2 API Manager\""),
+    ];
+    all.into_iter().filter(|(taken, _)| *taken).map(|(_, text)| text).collect()
+}
+
+fn challenge(challenges: &[&str]) -> Arc<str> {
+    let problem = "error=\"invalid_token\", error_description=\"The provided token is invalid\"";
+    challenges.iter().copied().chain([problem]).collect::<Vec<_>>().join(", ").into()
+}
+
+/// What API Manager says of an API's credentials.
+struct Words {
+    /// Which fields a caller should send.
+    missing: Arc<str>,
+    /// That nobody knows what was sent: the original asks its key managers about it, who do not know either.
+    unknown: Arc<str>,
+}
+
+impl Words {
+    fn new(api: &Api, field: &str) -> Words {
+        // Its own names are compared without case, and shown so.
+        let field = if field.eq_ignore_ascii_case("authorization") { "Authorization" } else { field };
+        let key = api.api_key_header.as_deref().unwrap_or("ApiKey");
+        let missing = format!(
+            "Make sure your API invocation call has a header: '{field} : Bearer ACCESS_TOKEN' or '{field} : Basic \
+             ACCESS_TOKEN' or '{key} : API_KEY'"
+        );
+        let (context, version) = (&api.base_path, &api.version);
+        let unknown =
+            format!("Access failure for API: {context}, version: {version} status: (900901) - Invalid Credentials");
+        Words { missing: missing.into(), unknown: unknown.into() }
+    }
+
+    fn of(&self, refusal: &Refusal) -> Option<Arc<str>> {
+        match refusal.code {
+            codes::MISSING_CREDENTIALS => Some(self.missing.clone()),
+            codes::INVALID_CREDENTIALS => refusal.unknown.then(|| self.unknown.clone()),
+            _ => refusal.description.map(Arc::from),
+        }
+    }
 }
 
 /// What became of one kind of credential.
@@ -225,7 +280,11 @@ impl Authenticate {
     }
 
     fn refuse(&self, exchange: &mut Exchange, refusal: Refusal) -> Fault {
-        let error = GatewayError::from(refusal);
+        let words = self.words.as_ref().map(|words| words.of(&refusal));
+        let mut error = GatewayError::from(refusal);
+        if let Some(description) = words {
+            error.description = description;
+        }
         if error.status(self.config.error_style) == 401 {
             exchange.reply_headers.append("WWW-Authenticate", &*self.challenge);
         }
@@ -243,7 +302,12 @@ impl Authenticate {
     ) -> Attempt<'r> {
         let examined = || match std::str::from_utf8(sent) {
             Ok(text) if kind != Kind::Jwt || is_one_token(text) => self.verifier.verify(kind, text, may_fetch),
-            _ => Outcome::Refused(Refusal::invalid("what was sent is not one token of three parts")),
+            text => {
+                let refusal = Refusal::invalid("what was sent is not one token of three parts");
+                // Tokens without parts are those that only who issued them can read.
+                let unknown = text.is_ok_and(|text| !text.contains('.'));
+                Outcome::Refused(Refusal { unknown, ..refusal })
+            }
         };
         match self.verifier.recall(kind, sent).unwrap_or_else(examined) {
             Outcome::Valid(token) => Attempt::Accepted(Accepted { caller: None, token: Some(token), sent_in }),
