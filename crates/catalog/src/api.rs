@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{At, Endpoints, McpServer, WebSub};
+use crate::{At, ChainStep, Endpoints, Limit, McpServer, Platform, WebSub};
 
 /// An API in one version.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +74,8 @@ pub struct Api {
     pub graphql: Option<Arc<GraphQl>>,
     /// Where it was written.
     pub at: At,
+    /// What an API of the API Platform has besides.
+    pub platform: Option<Arc<Platform>>,
 }
 
 /// What a GraphQL API can be asked, and what each question counts.
@@ -230,6 +232,8 @@ pub struct Operation {
     pub mock: Vec<MockResponse>,
     /// What computes answers, for [`Implementation::Inline`]: JavaScript, and where it stands.
     pub script: Option<(Arc<str>, At)>,
+    /// The policies of an API of the API Platform, in their order.
+    pub chain: Vec<Arc<ChainStep>>,
     /// The field of a lambda function's name.
     pub lambda: Option<Arc<str>>,
     /// Where it was written.

@@ -8,6 +8,7 @@
 
 mod access;
 mod api;
+mod chain;
 mod condition;
 mod endpoint;
 mod mcp;
@@ -20,6 +21,7 @@ pub use api::{
     MockExample, MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse, Requirement, Schemes,
     SecurityMode,
 };
+pub use chain::{ChainStep, Platform, Setting, SettingValue};
 pub use condition::{Condition, ConditionalGroup, Denial, IpRange, Subject};
 pub use endpoint::{
     ApiKeyCredentials, BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints,

@@ -39,7 +39,7 @@ const ON_WEBSOCKET: [&str; 13] = [
 
 /// The policies of an API of the API Platform: what the gateway does for its own sake, and the API's own row.
 const ON_PLATFORM: [&str; 9] =
-    ["explain", "trace", "compression", "availability", "deny", "rate-limit", "body-limit", "chain", "upstream"];
+    ["explain", "trace", "compress", "availability", "deny", "rate-limit", "body-limit", "chain", "upstream"];
 
 /// The policies that a query of GraphQL passes only when it asks for something that needs credentials.
 const FOR_CREDENTIALS: [&str; 2] = ["authenticate", "subscription"];

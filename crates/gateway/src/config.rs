@@ -6,6 +6,7 @@ use penstock_catalog::Cors;
 
 use crate::observe::TracingConfig;
 use crate::policy::CompressionConfig;
+pub use crate::policy::chain::{Algorithm, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 use crate::policy::graphql::GraphQlConfig;
 use crate::policy::limits::LimitsConfig;
 use crate::security::SecurityConfig;
@@ -50,6 +51,8 @@ pub struct GatewayConfig {
     pub interceptors: InterceptorConfig,
     /// What GraphQL APIs may be asked.
     pub graphql: GraphQlConfig,
+    /// How the policies of the API Platform behave.
+    pub platform: PlatformConfig,
 }
 
 /// How interceptor services are treated when an API says nothing.
@@ -106,6 +109,7 @@ impl Default for GatewayConfig {
             tracing: TracingConfig::default(),
             interceptors: InterceptorConfig::default(),
             graphql: GraphQlConfig::default(),
+            platform: PlatformConfig::default(),
         }
     }
 }

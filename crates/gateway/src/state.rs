@@ -10,6 +10,7 @@ use penstock_engine::ports::Outbound;
 
 use crate::mcp::Sessions;
 use crate::observe::{OperationMetrics, Spans};
+use crate::policy::chain::Buckets;
 use crate::policy::limits::{Counters, LimitUse, Plans};
 use crate::policy::response_cache::ResponseCache;
 use crate::policy::schema_validation::Definition;
@@ -33,6 +34,8 @@ pub struct GatewayState {
     pub(crate) clusters: Clusters,
     /// What was used of limits.
     pub(crate) counters: Counters,
+    /// The same for the policies of the API Platform.
+    pub(crate) buckets: Buckets,
     /// Answers that may be given again.
     pub(crate) responses: ResponseCache,
     /// Requests by operation.
@@ -70,6 +73,7 @@ impl GatewayState {
             loop {
                 tokio::time::sleep(SWEEP).await;
                 self.counters.sweep();
+                self.buckets.sweep();
                 self.responses.sweep(Instant::now());
             }
         };

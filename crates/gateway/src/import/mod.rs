@@ -18,6 +18,7 @@ mod openapi;
 mod operation_policies;
 mod params;
 mod project;
+mod restapi;
 mod shared;
 mod sniff;
 mod substitute;

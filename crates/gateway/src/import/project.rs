@@ -7,7 +7,9 @@ use penstock_catalog::{Api, ApiKind, At, Cluster, Implementation, Operation, Req
 use super::descriptor::{self, Descriptor};
 use super::document::{Document, Item, parse};
 use super::openapi::{self, Examples, OpenApi};
-use super::{Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, sniff, substitute, websub};
+use super::{
+    Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, restapi, sniff, substitute, websub,
+};
 use crate::place;
 
 /// The names the descriptor of a project may have.
@@ -86,6 +88,9 @@ impl Import<'_> {
             Ok(Some(kind)) => return self.definition_alone(&document, kind, &main.bytes),
             Ok(None) => {}
         }
+        if restapi::is_resource(&document.item()) {
+            return self.resource(&mut document, start);
+        }
         substitute::apply(self, &main.file, &mut document.root);
         let kind = document.item().get("type").and_then(|kind| kind.text().cloned());
         if kind.as_deref() == Some("mcp_server") {
@@ -99,6 +104,20 @@ impl Import<'_> {
         let Some(descriptor) = descriptor::read(self, &data) else { return failed(file_name) };
         let name = format!("{}:{}", descriptor.api.name, descriptor.api.version);
         let api = self.described(project, descriptor);
+        let api = api.filter(|_| !self.failed()).map(Arc::new);
+        Some(Imported { name, at: place(&start), api })
+    }
+
+    /// A resource of the API Platform.
+    fn resource(&mut self, document: &mut Document, start: At) -> Option<Imported> {
+        let mut api = match restapi::read(self, document) {
+            restapi::Resource::Other => return None,
+            restapi::Resource::Api(api) => api.map(|api| *api),
+        };
+        if let Some(api) = &mut api {
+            self.finish(api, false);
+        }
+        let name = api.as_ref().map_or_else(|| start.file.to_string(), |api| format!("{}:{}", api.name, api.version));
         let api = api.filter(|_| !self.failed()).map(Arc::new);
         Some(Imported { name, at: place(&start), api })
     }

@@ -173,6 +173,29 @@ mod tests {
             ("%zz%2%", "%zz%2%"),
             ("%+5%-1% 1", "% 5%-1% 1"),
         ] {
+/// The body as it would be sent on. It has been buffered.
+pub(crate) fn body_bytes(exchange: &mut Exchange) -> Result<Bytes, Fault> {
+    if let Form::Bytes(bytes) = exchange.message.body.form() {
+        return Ok(bytes.clone());
+    }
+    if exchange.message.body.is_empty() {
+        return Ok(Bytes::new());
+    }
+    // A mediation policy gave it another form; what it stands for is settled now.
+    let program = exchange.program().clone();
+    let output = exchange.message.output(&program.conversion, Shape::Same)?;
+    if let Some(content_type) = output.content_type {
+        exchange.message.headers.set("Content-Type", content_type);
+    }
+    let bytes = match output.form {
+        Form::Bytes(bytes) => bytes,
+        Form::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
+        _ => Bytes::new(),
+    };
+    exchange.message.body.set(Form::Bytes(bytes.clone()));
+    Ok(bytes)
+}
+
             assert_eq!(percent_decoded(text, true), expected, "{text}");
         }
         assert_eq!(percent_decoded("a+b%2B", false), "a+b+");

@@ -13,6 +13,7 @@ mod availability;
 mod backend_jwt;
 pub(crate) mod body_limit;
 mod builtin;
+pub(crate) mod chain;
 mod class;
 mod compress;
 mod cors;
@@ -111,6 +112,7 @@ pub const POLICIES: &[PolicyKind] = &[
     schema_validation::REQUESTS,
     backend_jwt::KIND,
     operation::KIND,
+    chain::KIND,
     interceptor::KIND,
     response_cache::KIND,
     schema_validation::ANSWERS,

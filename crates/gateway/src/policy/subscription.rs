@@ -104,7 +104,7 @@ fn subscribed_by_token(token: &Verified, site: &Site, caller: &mut Caller) -> bo
                 let without = base.strip_suffix(&*api.version).and_then(|base| base.strip_suffix('/'));
                 *entry.context == *base || without.is_some_and(|base| *entry.context == *base)
             }
-            Kind::Jwt | Kind::ApiKey => entry.name == api.name,
+            Kind::Jwt | Kind::Platform | Kind::ApiKey => entry.name == api.name,
         };
         same && entry.version == api.version
     });

@@ -50,6 +50,16 @@ pub(crate) enum Outcome {
 /// Keys that must be fetched.
 pub(crate) struct Need(pub Arc<KeyRing>);
 
+/// Whose tokens an operation of the API Platform takes.
+#[derive(Debug, Default)]
+pub(crate) struct Among {
+    /// By name or by what their tokens say; empty means any.
+    pub issuers: Vec<Arc<str>>,
+    /// Whether tokens must be of an issuer that is configured, or of one that is configured without saying whose.
+    /// Otherwise any key that is known will do.
+    pub validates_issuer: bool,
+}
+
 impl Verifier {
     /// For a configuration.
     pub(crate) fn new(config: &SecurityConfig, state: Arc<SecurityState>) -> Verifier {
@@ -84,7 +94,11 @@ impl Verifier {
 
     /// Checks a token. `may_fetch` is false for the second look, after keys were fetched.
     pub(crate) fn verify(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
-        let outcome = self.examine(kind, text, may_fetch).unwrap_or_else(Outcome::Refused);
+        self.verify_by(kind, &Among::default(), text, may_fetch)
+    }
+
+    fn verify_by(&self, kind: Kind, among: &Among, text: &str, may_fetch: bool) -> Outcome {
+        let outcome = self.examine(kind, among, text, may_fetch).unwrap_or_else(Outcome::Refused);
         if let Outcome::First(verified) = &outcome {
             self.with_epoch(|epoch| cache::put(epoch, verified.clone()));
         }
@@ -94,10 +108,26 @@ impl Verifier {
     fn with_epoch<T>(&self, use_cache: impl FnOnce(Epoch<'_>) -> T) -> T {
         let is_revoked = |jti: &str| self.state.is_revoked(jti);
         let revocations = self.state.revocation_number();
+    /// What is known of a token, or what becomes clear now.
+    pub(crate) fn look_up(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
+        self.recall(kind, text.as_bytes()).unwrap_or_else(|| self.verify(kind, text, may_fetch))
+    }
+
+    /// The same for an operation of the API Platform. What was found for another operation counts when its issuer does
+    /// here; otherwise another issuer with the same name for itself may have signed it too.
+    pub(crate) fn verify_among(&self, among: &Among, text: &str, may_fetch: bool) -> Outcome {
+        match self.recall(Kind::Platform, text.as_bytes()) {
+            Some(Outcome::Valid(token)) if !among.takes(&token) => {}
+            Some(outcome) => return outcome,
+            None => {}
+        }
+        self.verify_by(Kind::Platform, among, text, may_fetch)
+    }
+
         use_cache(Epoch { verifier: self.id, revocations, is_revoked: &is_revoked })
     }
 
-    fn examine(&self, kind: Kind, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
+    fn examine(&self, kind: Kind, among: &Among, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
         let jws = Jws::parse(text).map_err(|why| Refusal {
             description: matches!(why, Malformed::Header | Malformed::Algorithm).then_some(UNDECODABLE),
             ..Refusal::invalid(why.reason())
@@ -105,7 +135,7 @@ impl Verifier {
         if jws.claims.get("jti").and_then(|jti| jti.as_str()).is_some_and(|jti| self.state.is_revoked(jti)) {
             return Err(Refusal::invalid("the token was revoked"));
         }
-        let known = match self.signer_of(kind, &jws)? {
+        let known = match self.signer_of(kind, among, &jws)? {
             Found::Issuer(known) => known,
             Found::Need(ring) if may_fetch => return Ok(Outcome::Needs(Need(ring))),
             Found::Need(ring) => return Err(unknown_key(&ring)),
@@ -122,7 +152,7 @@ impl Verifier {
     }
 
     /// The issuer whose key made the signature.
-    fn signer_of<'v>(&'v self, kind: Kind, jws: &Jws<'_>) -> Result<Found<'v>, Refusal> {
+    fn signer_of<'v>(&'v self, kind: Kind, among: &Among, jws: &Jws<'_>) -> Result<Found<'v>, Refusal> {
         let named = jws.claims.get("iss").and_then(|iss| iss.as_str()).unwrap_or_default();
         let is_ours = || self.own_key().verifies(jws.algorithm, jws.signed.as_bytes(), &jws.signature);
         let candidates: Vec<&Known> = match kind {
@@ -132,6 +162,12 @@ impl Verifier {
             _ if is_ours() => return Ok(Found::Issuer(&self.own)),
             unknown: matches!(why, Malformed::Header | Malformed::Payload),
             Kind::ApiKey => {
+            Kind::Platform
+                if among.names(&self.own.issuer, named) && named == &*self.own.issuer.issuer && is_ours() =>
+            {
+                return Ok(Found::Issuer(&self.own));
+            }
+            Kind::Platform => self.candidates_among(among, named),
                 let called = |name: &str| self.issuers.iter().filter(|k| *k.issuer.name == *name).collect::<Vec<_>>();
                 let own = called(API_KEY_ISSUER);
                 if own.is_empty() { called(PUBLISHER_ISSUER) } else { own }
@@ -141,7 +177,7 @@ impl Verifier {
         if candidates.is_empty() {
             let reason = match kind {
                 Kind::Jwt if named == &*self.own.issuer.issuer => "the signature of the token is wrong".into(),
-                Kind::Jwt => format!("no issuer `{}` is configured", shown(named)),
+                Kind::Jwt | Kind::Platform => format!("no issuer `{}` is configured", shown(named)),
                 _ => "the key was not signed by this gateway, and no other signer of keys is configured".to_owned(),
             };
             let unknown = kind == Kind::Jwt && named != &*self.own.issuer.issuer;
@@ -173,6 +209,23 @@ impl Verifier {
     fn own_key(&self) -> PublicKey {
         self.state.signer().public().clone()
     }
+    /// The issuers that may have signed a token of one that calls itself so.
+    fn candidates_among(&self, among: &Among, named: &str) -> Vec<&Known> {
+        let all = || self.issuers.iter();
+        if !among.issuers.is_empty() {
+            let says = |known: &&Known| known.issuer.issuer.is_empty() || *known.issuer.issuer == *named;
+            return all().filter(|known| among.names(&known.issuer, named)).filter(says).collect();
+        }
+        let own: Vec<&Known> = all().filter(|known| !named.is_empty() && *known.issuer.issuer == *named).collect();
+        match own.is_empty() {
+            false => own,
+            // One that is configured without a name for itself stands for any.
+            true if among.validates_issuer && named.is_empty() => Vec::new(),
+            true if among.validates_issuer => all().filter(|known| known.issuer.issuer.is_empty()).collect(),
+            true => all().collect(),
+        }
+    }
+
 
     /// Keys that are so old that they should be fetched again.
     pub(crate) fn stale(&self) -> Option<Arc<KeyRing>> {
@@ -183,6 +236,23 @@ impl Verifier {
 enum Found<'v> {
     Issuer(&'v Known),
     Need(Arc<KeyRing>),
+impl Among {
+    /// Whether an issuer is among them.
+    fn names(&self, issuer: &Issuer, named: &str) -> bool {
+        self.issuers.is_empty()
+            || self.issuers.contains(&issuer.name)
+            || (*issuer.issuer == *named && self.issuers.iter().any(|one| **one == *named))
+    }
+
+    /// Whether the issuer of a token that was verified is among them.
+    fn takes(&self, token: &Verified) -> bool {
+        let named = || token.caller.claims.as_ref().and_then(|claims| claims.get("iss")?.as_str());
+        self.issuers.is_empty()
+            || self.issuers.contains(&token.issuer)
+            || named().is_some_and(|named| self.issuers.iter().any(|one| **one == *named))
+    }
+}
+
 }
 
 fn unknown_key(ring: &KeyRing) -> Refusal {

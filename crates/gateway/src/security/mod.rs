@@ -25,7 +25,7 @@ pub use certificate::{Certificate, pem_blocks};
 pub(crate) use config::knows;
 pub use config::{BackendJwt, Encoding, Issuer, Secret, SecurityConfig, TrustedKey, User};
 pub use issue::{Claims, issue};
-pub(crate) use issuers::{Need, Outcome, Verifier};
+pub(crate) use issuers::{Among, Need, OWN_ISSUER, Outcome, Verifier};
 pub use jose::{Jws, Malformed, TOKEN_BYTES_MAX};
 pub(crate) use jwks::KeyRing;
 pub use signer::{Signer, SignerError};

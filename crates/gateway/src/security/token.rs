@@ -19,6 +19,8 @@ use crate::error::{GatewayError, codes};
 pub(crate) enum Kind {
     /// An access token.
     Jwt,
+    /// An access token, at an API of the API Platform.
+    Platform,
     /// An API key.
     ApiKey,
     /// The key of a publisher's test console.
@@ -29,7 +31,7 @@ impl Kind {
     /// What interceptors and policy agents are told.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Kind::Jwt => "JWT",
+            Kind::Jwt | Kind::Platform => "JWT",
             Kind::ApiKey => "API Key",
             Kind::Internal => "Internal Key",
         }
@@ -39,7 +41,7 @@ impl Kind {
     fn accepts(self, token_type: Option<&str>) -> bool {
         let is = |name: &str| token_type.is_some_and(|found| found.eq_ignore_ascii_case(name));
         match self {
-            Kind::Jwt => !is("apiKey") && !is("InternalKey"),
+            Kind::Jwt | Kind::Platform => !is("apiKey") && !is("InternalKey"),
             Kind::ApiKey => is("apiKey"),
             Kind::Internal => is("InternalKey"),
         }
@@ -90,6 +92,8 @@ pub(crate) struct SubscribedApi {
 pub(crate) struct Verified {
     /// What it is used as.
     pub kind: Kind,
+    /// Whose it is, by the name of the configuration.
+    pub issuer: Arc<str>,
     /// When it ends, in seconds since 1970; the skew is not in it.
     pub expires: u64,
     /// Its id.
@@ -181,12 +185,18 @@ impl Verified {
             let parsed = IpRange::parse(&range);
             permitted_ips.push(parsed.ok_or_else(|| Refusal::invalid("the key permits something that is no address"))?);
         }
+        let mut scopes = texts(claims.get(&*issuer.scopes_claim), true);
+        if kind == Kind::Platform && &*issuer.scopes_claim == "scope" {
+            // There both names are read, unless another one was given.
+            scopes.extend(texts(claims.get("scp").filter(|scp| scp.is_array()), false));
+        }
         let mut verified = Verified {
             kind,
+            issuer: issuer.name.clone(),
             expires,
             jti: text("jti").map(Arc::from),
             caller: Rc::default(),
-            scopes: texts(claims.get(&*issuer.scopes_claim), true),
+            scopes,
             audiences,
             subscribed: subscribed(&claims),
             validate_subscription: issuer.validate_subscription || kind != Kind::Jwt,

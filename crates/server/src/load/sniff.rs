@@ -74,9 +74,15 @@ pub(super) fn is_api(bytes: &[u8]) -> bool {
     let mut found = false;
     top_members(bytes, &mut |name, value| {
         found |= matches!(name, "openapi" | "swagger" | "asyncapi")
-            || (name == "type" && matches!(value, "api" | "mcp_server"));
+            || (name == "type" && matches!(value, "api" | "mcp_server"))
+            || (name == "apiVersion" && is_of_platform(value));
     });
     found
+}
+
+/// Whether a resource is one of WSO2's API Platform, and not of Kubernetes or of anybody else.
+fn is_of_platform(api_version: &str) -> bool {
+    ["gateway.api-platform.wso2.com/", "api-platform.wso2.com/"].iter().any(|group| api_version.starts_with(group))
 }
 
 /// Whether a text that is called `api.yaml` describes an API: by its type, or as it was before there were types.

@@ -50,11 +50,24 @@ pub(super) fn read(import: &mut Import<'_>, document: &mut Document) -> Resource
     let number = version.rsplit('/').next().unwrap_or_default();
     if !VERSIONS.contains(&number) {
         let meant = hint(number, VERSIONS.into_iter());
-        import.error(&at("apiVersion"), format!("`apiVersion` ends with one of {}, not `{number}`{meant}", list(&VERSIONS)));
+        import.error(
+            &at("apiVersion"),
+            format!("`apiVersion` ends with one of {}, not `{number}`{meant}", list(&VERSIONS)),
+        );
     }
     let kind = import.text_of(&root, "kind").unwrap_or_default();
     match &*kind {
-        "RestApi" => Resource::Api(api(import, &root).map(Box::new)),
+        "RestApi" => {
+            let api = api(import, &root).map(Box::new);
+            let state = root.get("spec").and_then(|spec| spec.get("deploymentState"));
+            match state.filter(|state| state.text().is_some_and(|text| **text == *"undeployed")) {
+                Some(state) if !import.failed() => {
+                    import.warn(&state.at(), "left out: `deploymentState` is `undeployed`");
+                    Resource::Other
+                }
+                _ => Resource::Api(api),
+            }
+        }
         kind if BESIDE.contains(&kind) => {
             import.warn(&at("kind"), format!("left out: resources of the kind `{kind}` have no effect here"));
             Resource::Other

@@ -47,10 +47,6 @@ pub(super) fn read(import: &mut Import<'_>, spec: &Item<'_>, handle: Arc<str>) -
             import.warn(&item.at(), format!("`{key}` has no effect here"));
         }
     }
-    if import.text_of(spec, "deploymentState").as_deref() == Some("undeployed") {
-        import.warn(&spec.at(), "the API is not served: its `deploymentState` is `undeployed`");
-        return None;
-    }
     let endpoints = upstream::read(import, spec);
     let (vhosts, sandbox_host) = vhosts(import, spec, &endpoints);
     let of_api = steps::read(import, spec, true);
@@ -153,8 +149,10 @@ fn operations(import: &mut Import<'_>, spec: &Item<'_>, of_api: &[Arc<ChainStep>
         let Some(operation) = operation(import, &item, of_api) else { continue };
         let same = |other: &&Arc<Operation>| other.method == operation.method && other.path == operation.path;
         if let Some(other) = found.iter().find(same) {
-            let message =
-                format!("{} {} is given twice; the one at line {} is served", operation.method, operation.path, other.at.line);
+            let message = format!(
+                "{} {} is given twice; the one at line {} is served",
+                operation.method, operation.path, other.at.line
+            );
             import.warn(&item.at(), message);
             continue;
         }

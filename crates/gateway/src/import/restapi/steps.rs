@@ -40,7 +40,10 @@ fn step(import: &mut Import<'_>, item: &Item<'_>, of_api: bool) -> Option<ChainS
     let at = item.get("name").map_or_else(|| item.at(), |name| name.at());
     if !chain::is_known(&name) {
         let meant = hint(&name, chain::names());
-        import.error(&at, format!("the policy `{name}` is not known{meant}; an API is not served without one of its policies"));
+        import.error(
+            &at,
+            format!("the policy `{name}` is not known{meant}; an API is not served without one of its policies"),
+        );
     }
     let version = match import.some_text_of(item, "version") {
         None => {

@@ -66,7 +66,9 @@ fn value(expression: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<St
             ("redact", None) if index > 0 && argument.is_empty() => {}
             _ => {
                 let known = "`env`, `required`, `default` and `redact` are";
-                return Err(format!("`{{{{ {expression} }}}}` cannot be filled in: {known} known, with a text in quotes"));
+                return Err(format!(
+                    "`{{{{ {expression} }}}}` cannot be filled in: {known} known, with a text in quotes"
+                ));
             }
         }
     }

@@ -40,23 +40,23 @@ fn shared(cluster: Arc<Cluster>, named: &[(Arc<str>, Arc<Cluster>)]) -> Arc<Clus
     named.iter().find(|(_, known)| *known == cluster).map_or(cluster, |(_, known)| known.clone())
 }
 
-fn target(
-    import: &mut Import<'_>,
-    name: &str,
-    item: &Item<'_>,
-    named: &[(Arc<str>, Arc<Cluster>)],
-) -> Option<Cluster> {
+fn target(import: &mut Import<'_>, name: &str, item: &Item<'_>, named: &[(Arc<str>, Arc<Cluster>)]) -> Option<Cluster> {
     if !item.is_map() {
         import.error(&item.at(), format!("`{name}` must be a mapping, not {}", item.kind()));
         return None;
     }
     known_keys(import, item, &["url", "ref", "hostRewrite", "auth", "timeout", "tls"]);
-    if let Some(rewrite) = item.get("hostRewrite").filter(|rewrite| rewrite.text().is_some_and(|text| &**text == "manual")) {
+    if let Some(rewrite) =
+        item.get("hostRewrite").filter(|rewrite| rewrite.text().is_some_and(|text| &**text == "manual"))
+    {
         import.warn(&rewrite.at(), "`hostRewrite: manual` has no effect: backends get their own name as `Host`");
     }
     for key in ["auth", "tls"] {
         if let Some(found) = item.get(key) {
-            import.error(&found.at(), format!("`{key}` of a backend is not supported; `set-headers` can give it credentials"));
+            import.error(
+                &found.at(),
+                format!("`{key}` of a backend is not supported; `set-headers` can give it credentials"),
+            );
         }
     }
     match (import.some_text_of(item, "url"), import.some_text_of(item, "ref")) {
@@ -114,8 +114,12 @@ fn definitions(import: &mut Import<'_>, spec: &Item<'_>) -> Vec<(Arc<str>, Arc<C
             import.error(&item.at(), format!("the upstream definition `{name}` has no address"));
             continue;
         }
-        let cluster =
-            Cluster { urls: by_weight(&weighted), timeout: timeout(import, &item), at: item.at(), ..Cluster::default() };
+        let cluster = Cluster {
+            urls: by_weight(&weighted),
+            timeout: timeout(import, &item),
+            at: item.at(),
+            ..Cluster::default()
+        };
         found.push((name, Arc::new(cluster)));
     }
     found
@@ -138,7 +142,10 @@ fn checked(import: &mut Import<'_>, url: &str, at: &At) -> Option<Arc<str>> {
     match address(url) {
         Some(address) if matches!(address.scheme, "http" | "https") => Some(url.into()),
         _ => {
-            import.error(at, format!("`{url}` is not the address of a backend: http:// or https:// and a host are expected"));
+            import.error(
+                at,
+                format!("`{url}` is not the address of a backend: http:// or https:// and a host are expected"),
+            );
             None
         }
     }

@@ -72,7 +72,7 @@ pub(crate) fn query_value<'q>(query: Option<&'q str>, name: &str) -> Option<&'q 
 }
 
 /// Why a key does not count for this client: addresses decide, pages only when no address is named.
-fn not_from_here(exchange: &Exchange, token: &Verified) -> Option<Refusal> {
+pub(crate) fn not_from_here(exchange: &Exchange, token: &Verified) -> Option<Refusal> {
     let refusal = |reason: &'static str| {
         let description = Some("Access forbidden for the invocations");
         Some(Refusal { code: codes::FORBIDDEN, description, ..Refusal::invalid(reason) })

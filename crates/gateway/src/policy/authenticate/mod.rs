@@ -16,7 +16,7 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
 use self::api_key::KeyPlace;
-pub(crate) use self::api_key::query_value;
+pub(crate) use self::api_key::{not_from_here, query_value};
 use self::mutual_tls::MutualTls;
 use crate::config::ErrorStyle;
 use crate::context::{CallContext, Caller};
@@ -98,6 +98,26 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
 /// What a 401 says of how to do better, by client certificate, token, name and password, and API key.
 fn choreo_connect_challenges([certificate, jwt, basic, api_key]: [bool; 4]) -> Vec<&'static str> {
     let all = [
+/// What the gateway's own tokens stand in for.
+const RESIDENT: &str = "Resident Key Manager";
+
+/// The issuers whose tokens an API takes, by name. Choreo Connect takes those of all.
+fn key_managers(gateway: &Gateway, site: &Site, cx: &mut Compiler<'_>) -> Vec<Arc<str>> {
+    let named = &site.api.key_managers;
+    if gateway.config.error_style == ErrorStyle::ChoreoConnect || named.is_empty() {
+        return Vec::new();
+    }
+    let is_first = site.api.operations.first().is_some_and(|first| Arc::ptr_eq(first, &site.operation));
+    let known = |name: &str| gateway.config.security.issuers.iter().any(|issuer| *issuer.name == *name);
+    for name in named.iter().filter(|name| is_first && &***name != RESIDENT && !known(name)) {
+        let message =
+            format!("`keyManagers` names `{name}`, and no issuer of that name is configured (`gateway.issuers`)");
+        cx.warn(place(&site.api.at), message);
+    }
+    let own = named.iter().any(|name| &**name == RESIDENT).then(|| OWN_ISSUER.into());
+    named.iter().cloned().chain(own).collect()
+}
+
         (certificate, "Mutual SSL realm=\"Choreo Connect\""),
         (jwt, "Bearer realm=\"Choreo Connect\""),
         (api_key, "API Key realm=\"Choreo Connect\""),

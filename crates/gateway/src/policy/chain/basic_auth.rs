@@ -37,7 +37,8 @@ impl Mediator for BasicAuth {
         let sent = exchange.message.headers.get("authorization").and_then(basic_credentials);
         // Both are compared, so that the time does not say which was wrong.
         let holds = sent.is_some_and(|(name, password)| {
-            is_secret(self.username.as_bytes(), name.as_bytes()) & is_secret(self.password.as_bytes(), password.as_bytes())
+            is_secret(self.username.as_bytes(), name.as_bytes())
+                & is_secret(self.password.as_bytes(), password.as_bytes())
         });
         if holds {
             let context = CallContext::of(exchange)?;

@@ -76,11 +76,6 @@ pub struct RateLimitConfig {
 
 impl Default for RateLimitConfig {
     fn default() -> RateLimitConfig {
-        RateLimitConfig {
-            algorithm: Algorithm::default(),
-            tells_common: true,
-            tells_standard: true,
-            tells_retry: true,
-        }
+        RateLimitConfig { algorithm: Algorithm::default(), tells_common: true, tells_standard: true, tells_retry: true }
     }
 }

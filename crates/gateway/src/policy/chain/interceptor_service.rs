@@ -67,7 +67,9 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     let base = format!("{origin}{}", path.unwrap_or_default());
     let timeout = params.whole("timeoutMillis", TIMEOUTS.0, TIMEOUTS.1).unwrap_or(TIMEOUT_MS);
     if params.flag("tlsSkipVerify", false) && base.starts_with("https:") {
-        params.error("`tlsSkipVerify` is not supported: trust the service's certificate (`tls.trust` of the configuration)");
+        params.error(
+            "`tlsSkipVerify` is not supported: trust the service's certificate (`tls.trust` of the configuration)",
+        );
     }
     let asked = |flow: Params<'_>, handler: &str, of_answer: bool| Asked {
         service: Service {

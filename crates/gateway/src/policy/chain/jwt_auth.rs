@@ -329,7 +329,8 @@ mod tests {
             ("o", vec!["{\"k\":1}"], true),
             ("none", vec![""], false),
         ] {
-            let matcher = Matcher { claim: claim.into(), values: values.into_iter().map(Arc::from).collect(), as_text: false };
+            let matcher =
+                Matcher { claim: claim.into(), values: values.into_iter().map(Arc::from).collect(), as_text: false };
             assert_eq!(matcher.fits(claims), expected, "{claim}");
         }
     }

@@ -36,8 +36,8 @@ use super::operation::enter;
 use crate::policy::{PolicyKind, Site};
 use crate::{CallContext, Gateway, place};
 
-pub(crate) use duration::go_duration;
 pub use config::{JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
+pub(crate) use duration::go_duration;
 pub use ratelimit::Algorithm;
 pub(crate) use ratelimit::Buckets;
 pub(crate) use state::ChainState;

@@ -35,7 +35,10 @@ enum Is {
 
 enum Path {
     /// What the operation's path is, up to its `/*`, becomes this.
-    Prefix { of: Arc<str>, with: Arc<str> },
+    Prefix {
+        of: Arc<str>,
+        with: Arc<str>,
+    },
     Full(Arc<str>),
     Pattern(Regex, String),
 }
@@ -303,9 +306,8 @@ impl Mediator for Rewrite {
         let context = CallContext::of(exchange)?;
         let target = facts::below_now(exchange, &context.site).to_owned();
         let headers = &exchange.message.headers;
-        let by_header = |matcher: &Matcher| {
-            matcher.is.fits(headers.get_all(matcher.name.trim()).map(String::from_utf8_lossy))
-        };
+        let by_header =
+            |matcher: &Matcher| matcher.is.fits(headers.get_all(matcher.name.trim()).map(String::from_utf8_lossy));
         let values = pairs(target.split_once('?').map_or("", |(_, query)| query));
         let by_query = |matcher: &Matcher| {
             let of = values.iter().filter(|(name, _)| *name == matcher.name.trim());

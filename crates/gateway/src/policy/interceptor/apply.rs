@@ -27,9 +27,8 @@ pub(super) fn headers(headers: &mut Headers, decision: &Decision) {
 }
 
 /// Gives a message a body, whose length is anybody's to state but the old field's.
-pub(super) fn body(message: &mut Message, body: &bytes::Bytes) {
-    let form = if body.is_empty() { Form::Empty } else { Form::Bytes(body.clone()) };
-    message.body = Body::from_form(form);
+pub(in crate::policy) fn body(message: &mut Message, body: &Bytes) {
+    message.body.put(if body.is_empty() { Form::Empty } else { Form::Bytes(body.clone()) });
     message.headers.remove("content-length");
 }
 

@@ -52,7 +52,7 @@ const HEAD_BYTES: usize = 2048;
 const OF_ONE_HOP: [&str; 5] = ["host", "connection", "keep-alive", "proxy-connection", "transfer-encoding"];
 
 /// Notes what identifies the request and adds it for the backend: `x-request-id`, `x-forwarded-proto`.
-pub(super) fn identify(exchange: &mut Exchange) -> String {
+pub(in crate::policy) fn identify(exchange: &mut Exchange) -> String {
     let scheme = facts::scheme(exchange);
     let headers = &mut exchange.message.headers;
     if !headers.contains("x-forwarded-proto") {
@@ -81,7 +81,7 @@ pub(super) fn request(
         // The original's empty table is written as a list.
         return Ok(Bytes::from_static(if compat { b"[]" } else { b"{}" }));
     }
-    let body = if includes.request_body { bytes_of(exchange)? } else { Bytes::new() };
+    let body = if includes.request_body { facts::body_bytes(exchange)? } else { Bytes::new() };
     let mut object = JsonObject::new(HEAD_BYTES + body.len() / 3 * 4);
     if includes.request_headers {
         object.object("requestHeaders", |object| request_headers(object, exchange, context, compat));
@@ -111,7 +111,7 @@ pub(super) fn response(
     interceptor_context: Option<&[u8]>,
     compat: bool,
 ) -> Result<Bytes, Fault> {
-    let body = if includes.response_body { bytes_of(exchange)? } else { Bytes::new() };
+    let body = if includes.response_body { facts::body_bytes(exchange)? } else { Bytes::new() };
     let mut object = JsonObject::new(HEAD_BYTES + request_members.len() + body.len() / 3 * 4);
     let message = &exchange.message;
     object.number("responseCode", status_of(message));
@@ -147,6 +147,18 @@ fn bytes_of(exchange: &mut Exchange) -> Result<Bytes, Fault> {
         return Ok(Bytes::new());
     }
     // A mediation policy gave it another form; what it stands for is settled now.
+/// What followed the body, which is all there when anybody is told.
+fn trailers(object: &mut JsonObject, message: &Message, compat: bool) {
+    if let Some(trailers) = message.body.trailers() {
+        fields(object, trailers, compat);
+    }
+}
+
+/// Header fields, fields of one name joined.
+pub(in crate::policy) fn write_fields(object: &mut JsonObject, headers: &Headers) {
+    fields(object, headers, false);
+}
+
     let program = exchange.program().clone();
     let output = exchange.message.output(&program.conversion, Shape::Same)?;
     if let Some(content_type) = output.content_type {

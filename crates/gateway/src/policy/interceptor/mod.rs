@@ -23,6 +23,11 @@ use self::reply::Decision;
 use super::ask::{Service, json_fields, origin, trust_of};
 use crate::policy::{PolicyKind, Site, operation};
 use crate::{CallContext, Gateway, GatewayConfig, place};
+pub(in crate::policy) use self::apply::body as put_body;
+pub(in crate::policy) use self::describe::{identify, write_fields};
+pub(in crate::policy) use self::outcome::choose_endpoint;
+pub(in crate::policy) use self::reply::Decision;
+
 
 /// The kind.
 pub const KIND: PolicyKind =
@@ -134,7 +139,7 @@ impl Mediator for InterceptRequest {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
         let compat = self.config.compat;
-        let id = describe::identify(exchange);
+        let id = identify(exchange);
         let told = match &self.asked {
             Some(asked) => Some(describe::request(exchange, &context, &self.constants, asked.includes, &id, compat)?),
             None => None,

@@ -50,12 +50,11 @@ pub(super) fn after_request(
         exchange.message = apply::direct_answer(decision, config.compat);
         return Ok(Flow::Respond);
     }
-    context.interception.borrow_mut().context = decision.interceptor_context.clone();
-    if let Some(endpoint) = &decision.dynamic_endpoint
-        && let Some(flow) = choose_endpoint(exchange, &context, endpoint, config.compat)?
-    {
-        return Ok(flow);
-    }
+    // Where the original's script ends with an error, the response flow misses what it would have kept.
+    let ends = |context: &CallContext| {
+        context.interception.borrow_mut().skips_response = true;
+        Ok(Flow::Next)
+    };
     let takes_body = may_change_body(exchange, &decision, asked.includes.request_body, "request_body");
     if !takes_body && config.compat {
         // The original's script ends here with an error, and the response flow misses what it would have kept.
@@ -68,6 +67,12 @@ pub(super) fn after_request(
     }
     if let Some(path) = &decision.path_to_rewrite
         && !config.compat
+    if let Some(endpoint) = &decision.dynamic_endpoint
+        && let Some(flow) = choose_endpoint(exchange, &context, endpoint, config.compat)?
+    {
+        return Ok(flow);
+    }
+    context.interception.borrow_mut().context = decision.interceptor_context.clone();
     {
         let below = facts::below(path, &context.site);
         exchange.message.url_postfix = Some(below.unwrap_or(path).into());
@@ -86,7 +91,7 @@ fn may_change_body(exchange: &mut Exchange, decision: &Decision, included: bool,
 }
 
 /// Chooses a named endpoint. A flow when there is none of that name.
-fn choose_endpoint(
+pub(in crate::policy) fn choose_endpoint(
     exchange: &mut Exchange,
     context: &CallContext,
     name: &str,

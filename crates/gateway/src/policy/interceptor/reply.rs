@@ -18,9 +18,23 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
+/// What is done to fields: remove, then replace, then add.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::policy) struct Changes {
+    pub remove: Vec<String>,
+    pub replace: Vec<(String, String)>,
+    pub add: Vec<(String, String)>,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.replace.is_empty() && self.add.is_empty()
+    }
+}
+
 /// What a service wants done with a request or an answer. Everything may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Decision {
+pub(in crate::policy) struct Decision {
     pub direct_respond: bool,
     pub response_code: Option<u16>,
     pub dynamic_endpoint: Option<String>,
@@ -40,8 +54,22 @@ impl Decision {
         if text.trim_ascii().is_empty() {
             return Err("the answer is empty".into());
         }
-        let value: Value = serde_json::from_slice(text).map_err(|error| format!("the answer is not JSON: {error}"))?;
-        let Value::Object(members) = value else { return Err("the answer is not a JSON object".into()) };
+        Decision::of(object(text)?, compat)
+    }
+
+    /// The same for services that write what they do not mean as well: an empty text, a status of 0, an empty map.
+    pub(in crate::policy) fn parse_sparse(text: &[u8]) -> Result<Decision, String> {
+        let mut members = object(text)?;
+        members.retain(|_, value| match value {
+            Value::String(text) => !text.is_empty(),
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::Object(members) => !members.is_empty(),
+            _ => true,
+        });
+        Decision::of(members, false)
+    }
+
+    fn of(members: Map<String, Value>, compat: bool) -> Result<Decision, String> {
         let mut decision = Decision::default();
         for (name, value) in members {
             if value.is_null() {
@@ -74,6 +102,14 @@ impl Decision {
 }
 
 fn wants(member: String, what: &str) -> String {
+fn object(text: &[u8]) -> Result<Map<String, Value>, String> {
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err("the answer is not a JSON object".into()),
+        Err(error) => Err(format!("the answer is not JSON: {error}")),
+    }
+}
+
     format!("{member} is not {what}")
 }
 

@@ -54,7 +54,8 @@ impl Look for Schema {
     }
 
     fn expected(&self, invert: bool) -> Value {
-        let text = if invert { "JSON schema validation passed and was not to" } else { "JSON schema validation failed" };
+        let text =
+            if invert { "JSON schema validation passed and was not to" } else { "JSON schema validation failed" };
         text.into()
     }
 }

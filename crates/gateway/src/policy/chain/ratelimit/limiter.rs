@@ -139,7 +139,14 @@ impl Buckets {
         limits.iter().enumerate().map(left).min().unwrap_or(u64::MAX)
     }
 
-    fn with<T>(&self, key: &str, index: usize, algorithm: Algorithm, now: u64, use_it: impl FnOnce(&mut Bucket) -> T) -> T {
+    fn with<T>(
+        &self,
+        key: &str,
+        index: usize,
+        algorithm: Algorithm,
+        now: u64,
+        use_it: impl FnOnce(&mut Bucket) -> T,
+    ) -> T {
         let key = kept(key, index, algorithm);
         let part = &self.parts[self.hasher.hash_one(&*key) as usize % PARTS];
         let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);

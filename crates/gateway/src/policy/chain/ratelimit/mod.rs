@@ -20,9 +20,9 @@ use self::limiter::{Limit, Verdict};
 use self::tell::Tell;
 use super::params::Params;
 use super::{ChainPolicy, Made, Making, Phase, answer};
+use crate::CallContext;
 use crate::config::RateLimitConfig;
 use crate::state::GatewayState;
-use crate::CallContext;
 
 /// The policy with one quota of requests.
 pub(super) const BASIC: ChainPolicy = ChainPolicy { name: "basic-ratelimit", make: make_basic };
@@ -35,8 +35,7 @@ const QUOTAS_MAX: usize = 10;
 const LIMITS_MAX: usize = 10;
 const AMOUNT_MAX: u64 = 1_000_000_000;
 
-const BODY: &str =
-    r#"{"error": "Too Many Requests", "message": "Rate limit exceeded. Please try again later."}"#;
+const BODY: &str = r#"{"error": "Too Many Requests", "message": "Rate limit exceeded. Please try again later."}"#;
 
 /// What is counted together.
 struct Quota {
@@ -97,7 +96,10 @@ fn make_advanced(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     for (index, item) in list.into_iter().enumerate() {
         let Some(item) = item.map("quotas") else { continue };
         let name = item.text("name").unwrap_or_else(|| format!("quota-{index}").into());
-        if name.is_empty() || name.len() > 128 || !name.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'"') {
+        if name.is_empty()
+            || name.len() > 128
+            || !name.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'"')
+        {
             item.error("`name` is at most 128 printable characters of ASCII");
         }
         if quotas.iter().any(|other| other.name == name) {
@@ -169,7 +171,9 @@ fn limits(params: &Params<'_>, amount_name: &'static str) -> Vec<Limit> {
         let amount = item.whole(amount_name, 1, AMOUNT_MAX).or_else(|| item.whole(other, 1, AMOUNT_MAX));
         let (window, burst) = (item.duration("duration"), item.whole("burst", 1, AMOUNT_MAX));
         let (Some(amount), Some(window)) = (amount, window) else {
-            item.error(format!("a limit needs `{amount_name}` and `duration`"));
+            if item.get(amount_name).or_else(|| item.get(other)).is_none() || item.get("duration").is_none() {
+                item.error(format!("a limit needs `{amount_name}` and `duration`"));
+            }
             return None;
         };
         Some(Limit { amount, window: window.max(Duration::from_millis(1)), burst: burst.unwrap_or(amount) })

@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_tightest_is_told_and_all_are() {
-        let verdict = |left, seconds, retry| Verdict {
+        let verdict = |left: u64, seconds: u64, retry: Option<u64>| Verdict {
             granted: retry.is_none(),
             limit: 10,
             left,
@@ -89,7 +89,8 @@ mod tests {
             headers.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect::<Vec<_>>()
         };
         let everything = Tell::new(&RateLimitConfig::default());
-        let standard = ["ratelimit-policy: \"a\";q=10;w=60, \"b\";q=10;w=60", "ratelimit: \"a\";r=3;t=20, \"b\";r=0;t=5"];
+        let standard =
+            ["ratelimit-policy: \"a\";q=10;w=60, \"b\";q=10;w=60", "ratelimit: \"a\";r=3;t=20, \"b\";r=0;t=5"];
         let common = ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 105"];
         assert_eq!(told(&everything, None), [&common[..], &standard[..]].concat());
         let refused = ["retry-after: 5", "x-ratelimit-quota: b"];
