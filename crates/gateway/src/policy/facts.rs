@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use penstock_catalog::Api;
-use penstock_engine::Exchange;
-use penstock_message::push_decimal;
+use penstock_engine::{Exchange, Fault};
+use penstock_message::{Form, Shape, push_decimal};
 
 use crate::policy::Site;
 
@@ -16,6 +17,20 @@ const ANY_HOST: &str = "localhost";
 /// `http` or `https`.
 pub(crate) fn scheme(exchange: &Exchange) -> &'static str {
     if exchange.client.line.secure { "https" } else { "http" }
+}
+
+/// Scheme, host and port as the client knows them.
+pub(crate) fn origin(exchange: &Exchange) -> String {
+    let sent = exchange.message.headers.get("host").filter(|host| is_host(host));
+    let host = sent.map_or_else(|| exchange.client.local.to_string(), str::to_owned);
+    format!("{}://{host}", scheme(exchange))
+}
+
+/// Whether a text is a host that may be put into an address: letters, digits, dots, hyphens, and a port.
+fn is_host(text: &str) -> bool {
+    let (name, port) = text.split_once(':').unwrap_or((text, "0"));
+    let letters = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    !name.is_empty() && name.bytes().all(letters) && port.parse::<u16>().is_ok()
 }
 
 /// The client's address as the first proxy saw it, or the peer's; `None` when what the proxy wrote is no address.
@@ -158,21 +173,6 @@ pub(crate) fn percent_encode(out: &mut String, text: &str) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_escapes_are_decoded() {
-        for (text, expected) in [
-            ("", ""),
-            ("a b", "a b"),
-            ("a%20b%2f%2F", "a b//"),
-            ("a+b", "a b"),
-            ("%c3%bc%ff", "ü\u{fffd}"),
-            ("%zz%2%", "%zz%2%"),
-            ("%+5%-1% 1", "% 5%-1% 1"),
-        ] {
 /// The body as it would be sent on. It has been buffered.
 pub(crate) fn body_bytes(exchange: &mut Exchange) -> Result<Bytes, Fault> {
     if let Form::Bytes(bytes) = exchange.message.body.form() {
@@ -196,6 +196,21 @@ pub(crate) fn body_bytes(exchange: &mut Exchange) -> Result<Bytes, Fault> {
     Ok(bytes)
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_escapes_are_decoded() {
+        for (text, expected) in [
+            ("", ""),
+            ("a b", "a b"),
+            ("a%20b%2f%2F", "a b//"),
+            ("a+b", "a b"),
+            ("%c3%bc%ff", "ü\u{fffd}"),
+            ("%zz%2%", "%zz%2%"),
+            ("%+5%-1% 1", "% 5%-1% 1"),
+        ] {
             assert_eq!(percent_decoded(text, true), expected, "{text}");
         }
         assert_eq!(percent_decoded("a+b%2B", false), "a+b+");

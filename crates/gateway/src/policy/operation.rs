@@ -68,7 +68,8 @@ fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) 
     enter(steps, cx)
 }
 
-fn enter(steps: Vec<Step>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+/// Runs steps as one of its own; `None` when there are none.
+pub(crate) fn enter(steps: Vec<Step>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     if steps.is_empty() {
         return None;
     }

@@ -1,8 +1,12 @@
 //! Does to a message what an interceptor service decided.
 
-use penstock_message::{Body, Form, Headers, Message};
+use std::any::Any;
+use std::task::{Context, Poll};
 
-use super::reply::Decision;
+use bytes::Bytes;
+use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
+
+use super::reply::{Changes, Decision};
 
 /// Fields whose names begin so are the gateway's own; services cannot touch them.
 const RESERVED: [&str; 2] = ["x-wso2", "x-envoy"];
@@ -14,15 +18,79 @@ fn is_open(name: &str) -> bool {
 }
 
 /// Remove, then replace, then add.
-pub(super) fn headers(headers: &mut Headers, decision: &Decision) {
-    for name in decision.headers_to_remove.iter().filter(|name| is_open(name)) {
-        headers.remove(name);
+pub(super) fn headers(headers: &mut Headers, changes: &Changes) {
+    fields(headers, changes, is_open);
+}
+
+fn fields(fields: &mut Headers, changes: &Changes, may_change: fn(&str) -> bool) {
+    for name in changes.remove.iter().filter(|name| may_change(name)) {
+        fields.remove(name);
     }
-    for (name, value) in decision.headers_to_replace.iter().filter(|(name, _)| is_open(name)) {
-        headers.set(name, value);
+    for (name, value) in changes.replace.iter().filter(|(name, _)| may_change(name)) {
+        fields.set(name, value);
     }
-    for (name, value) in decision.headers_to_add.iter().filter(|(name, _)| is_open(name)) {
-        headers.append(name, value);
+    for (name, value) in changes.add.iter().filter(|(name, _)| may_change(name)) {
+        fields.append(name, value);
+    }
+}
+
+/// Changes what follows a body, now or when it comes. With `compat`, whether the original's script gets past this: it
+/// fails where there is nothing to change, and can change nothing else once it had to wait. No name is reserved there.
+pub(super) fn trailers(body: &mut Body, changes: &Changes, compat: bool) -> bool {
+    if changes.is_empty() {
+        return true;
+    }
+    match body.take() {
+        Form::Stream { head, rest } => {
+            let rest = Box::new(Retold { rest, changes: changes.clone(), compat });
+            body.put(Form::Stream { head, rest });
+            !compat
+        }
+        form => {
+            body.put(form);
+            let goes_on = !compat || body.trailers().is_some();
+            if goes_on {
+                body.change_trailers(|trailers| retell(trailers, changes, compat));
+            }
+            goes_on
+        }
+    }
+}
+
+fn retell(trailers: &mut Headers, changes: &Changes, compat: bool) {
+    fields(trailers, changes, if compat { |_| true } else { is_open });
+}
+
+/// A body whose end a service has changed before it came.
+struct Retold {
+    rest: Box<dyn BodyStream>,
+    changes: Changes,
+    compat: bool,
+}
+
+impl BodyStream for Retold {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.rest.poll_chunk(cx)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        // A body of a stated length has no place behind it (RFC 9112 §7.1.2).
+        let adds = !self.compat && !(self.changes.replace.is_empty() && self.changes.add.is_empty());
+        if adds { SizeHint::Unknown } else { self.rest.size_hint() }
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        let came = self.rest.trailers();
+        if self.compat && came.is_none() {
+            return None;
+        }
+        let mut trailers = came.unwrap_or_default();
+        retell(&mut trailers, &self.changes, self.compat);
+        Some(trailers).filter(|trailers| !trailers.is_empty())
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }
 
@@ -37,7 +105,7 @@ pub(super) fn direct_answer(decision: Decision, compat: bool) -> Message {
     let body = decision.body.unwrap_or_default();
     let status = decision.response_code.unwrap_or(if body.is_empty() { 204 } else { 200 });
     let mut headers = Headers::new();
-    for (name, value) in &decision.headers_to_add {
+    for (name, value) in &decision.headers.add {
         if compat || is_open(name) {
             headers.append(name, value);
         }
@@ -61,7 +129,7 @@ mod tests {
         for (name, value) in [("a", "1"), ("b", "2"), ("X-WSO2-Key", "3")] {
             fields.append(name, value);
         }
-        headers(&mut fields, &Decision::parse(reply.as_bytes(), false).expect(reply));
+        headers(&mut fields, &Decision::parse(reply.as_bytes(), false).expect(reply).headers);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         fields.iter().map(|(name, value)| format!("{}={}", text(name), text(value))).collect()
     }

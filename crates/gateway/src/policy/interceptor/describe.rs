@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use penstock_catalog::InterceptorPart;
 use penstock_engine::{Exchange, Fault};
-use penstock_message::{Form, Headers, Message, Shape};
+use penstock_message::{Headers, Message};
 
 use crate::context::{CallContext, Caller};
 use crate::policy::json::JsonObject;
@@ -90,7 +90,7 @@ pub(super) fn request(
         object.base64("requestBody", &body);
     }
     if includes.request_trailers && !compat {
-        object.raw("requestTrailers", b"{}");
+        object.object("requestTrailers", |object| trailers(object, &exchange.message, compat));
     }
     if includes.invocation_context {
         object.object("invocationContext", |object| invocation_context(object, exchange, context, constants, id));
@@ -126,7 +126,7 @@ pub(super) fn response(
         object.base64("responseBody", &body);
     }
     if includes.response_trailers {
-        object.raw("responseTrailers", b"{}");
+        object.object("responseTrailers", |object| trailers(object, &exchange.message, compat));
     }
     if let Some(interceptor_context) = interceptor_context {
         object.raw("interceptorContext", interceptor_context);
@@ -138,15 +138,15 @@ fn status_of(message: &Message) -> u16 {
     if message.status == 0 { 200 } else { message.status }
 }
 
-/// The body as it would be sent on. It has been buffered.
-fn bytes_of(exchange: &mut Exchange) -> Result<Bytes, Fault> {
-    if let Form::Bytes(bytes) = exchange.message.body.form() {
-        return Ok(bytes.clone());
-    }
-    if exchange.message.body.is_empty() {
-        return Ok(Bytes::new());
-    }
-    // A mediation policy gave it another form; what it stands for is settled now.
+fn request_headers(object: &mut JsonObject, exchange: &Exchange, context: &CallContext, compat: bool) {
+    let message = &exchange.message;
+    object.text(":method", message.method.as_str());
+    object.text(":path", &facts::target_now(exchange, &context.site));
+    object.text(":authority", message.headers.get("host").unwrap_or_default());
+    object.text(":scheme", facts::scheme(exchange));
+    fields(object, &message.headers, compat);
+}
+
 /// What followed the body, which is all there when anybody is told.
 fn trailers(object: &mut JsonObject, message: &Message, compat: bool) {
     if let Some(trailers) = message.body.trailers() {
@@ -157,29 +157,6 @@ fn trailers(object: &mut JsonObject, message: &Message, compat: bool) {
 /// Header fields, fields of one name joined.
 pub(in crate::policy) fn write_fields(object: &mut JsonObject, headers: &Headers) {
     fields(object, headers, false);
-}
-
-    let program = exchange.program().clone();
-    let output = exchange.message.output(&program.conversion, Shape::Same)?;
-    if let Some(content_type) = output.content_type {
-        exchange.message.headers.set("Content-Type", content_type);
-    }
-    let bytes = match output.form {
-        Form::Bytes(bytes) => bytes,
-        Form::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
-        _ => Bytes::new(),
-    };
-    exchange.message.body.set(Form::Bytes(bytes.clone()));
-    Ok(bytes)
-}
-
-fn request_headers(object: &mut JsonObject, exchange: &Exchange, context: &CallContext, compat: bool) {
-    let message = &exchange.message;
-    object.text(":method", message.method.as_str());
-    object.text(":path", &facts::target_now(exchange, &context.site));
-    object.text(":authority", message.headers.get("host").unwrap_or_default());
-    object.text(":scheme", facts::scheme(exchange));
-    fields(object, &message.headers, compat);
 }
 
 /// Header fields. Fields of one name are one member: joined, or as the original has it, the last one.

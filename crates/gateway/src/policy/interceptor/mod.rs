@@ -12,22 +12,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use penstock_catalog::{Interceptor, InterceptorPart};
+use penstock_catalog::Interceptor;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::{Headers, Message};
 
 use self::describe::{Constants, Includes};
 use self::outcome::{after_request, after_response};
-use self::reply::Decision;
 use super::ask::{Service, json_fields, origin, trust_of};
 use crate::policy::{PolicyKind, Site, operation};
 use crate::{CallContext, Gateway, GatewayConfig, place};
+
 pub(in crate::policy) use self::apply::body as put_body;
 pub(in crate::policy) use self::describe::{identify, write_fields};
 pub(in crate::policy) use self::outcome::choose_endpoint;
 pub(in crate::policy) use self::reply::Decision;
-
 
 /// The kind.
 pub const KIND: PolicyKind =
@@ -52,6 +51,14 @@ struct Asked {
     includes: Includes,
     /// Whether messages go on as they are when it fails.
     passthrough_on_error: bool,
+}
+
+impl Asked {
+    /// Whether the original has sent head and body of an answer before it asks, because it waited for what follows them:
+    /// only that can still be changed then.
+    fn comes_too_late(&self, config: &GatewayConfig) -> bool {
+        config.compat && self.includes.response_trailers && !self.includes.response_body
+    }
 }
 
 /// Asks the service of the request flow, and notes what that of the response flow will be told.
@@ -97,10 +104,6 @@ fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) 
     let (_, response) = interceptors(site);
     let response = response?;
     let asked = asked(gateway, site, &response, "handle-response", cx)?;
-    // What the original's script does when it looks for trailers that are not there.
-    if gateway.config.compat && response.includes.contains(&InterceptorPart::ResponseTrailers) {
-        return None;
-    }
     Some(Box::new(InterceptResponse { asked, config: gateway.config.clone() }))
 }
 
@@ -162,9 +165,10 @@ impl Mediator for InterceptRequest {
     }
 
     fn needs(&self) -> Needs {
-        let body_of = |includes: Includes| includes.request_body;
+        // What follows a body is known once all of it is here.
+        let whole = |includes: Includes| includes.request_body || (includes.request_trailers && !self.config.compat);
         let wanted =
-            self.asked.as_ref().is_some_and(|asked| body_of(asked.includes)) || self.remembered.is_some_and(body_of);
+            self.asked.as_ref().is_some_and(|asked| whole(asked.includes)) || self.remembered.is_some_and(whole);
         if wanted { Needs::Whole } else { Needs::Nothing }
     }
 }
@@ -172,6 +176,11 @@ impl Mediator for InterceptRequest {
 impl Mediator for InterceptResponse {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
+        let trailers = exchange.message.body.trailers();
+        if self.config.compat && self.asked.includes.response_trailers && trailers.is_none() {
+            // The original's script fails where it looks for trailers that are not there.
+            return Ok(Flow::Next);
+        }
         let told = {
             let interception = context.interception.borrow();
             if interception.skips_response {
@@ -189,7 +198,8 @@ impl Mediator for InterceptResponse {
     }
 
     fn needs(&self) -> Needs {
-        if self.asked.includes.response_body { Needs::Whole } else { Needs::Nothing }
+        let includes = self.asked.includes;
+        if includes.response_body || includes.response_trailers { Needs::Whole } else { Needs::Nothing }
     }
 }
 
@@ -200,7 +210,8 @@ pub(super) fn read_reply(reply: &[u8], headers: Headers, compat: bool) -> Result
         return Ok(apply::direct_answer(decision, compat));
     }
     let mut message = Message { headers, ..Message::default() };
-    apply::headers(&mut message.headers, &decision);
+    apply::headers(&mut message.headers, &decision.headers);
+    apply::trailers(&mut message.body, &decision.trailers, compat);
     if let Some(body) = &decision.body {
         apply::body(&mut message, body);
     }

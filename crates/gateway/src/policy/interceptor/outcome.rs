@@ -57,22 +57,24 @@ pub(super) fn after_request(
     };
     let takes_body = may_change_body(exchange, &decision, asked.includes.request_body, "request_body");
     if !takes_body && config.compat {
-        // The original's script ends here with an error, and the response flow misses what it would have kept.
-        context.interception.borrow_mut().skips_response = true;
-        return Ok(Flow::Next);
+        return ends(&context);
     }
-    apply::headers(&mut exchange.message.headers, &decision);
+    let message = &mut exchange.message;
+    apply::headers(&mut message.headers, &decision.headers);
     if takes_body && let Some(body) = &decision.body {
-        apply::body(&mut exchange.message, body);
+        apply::body(message, body);
     }
-    if let Some(path) = &decision.path_to_rewrite
-        && !config.compat
+    if !apply::trailers(&mut message.body, &decision.trailers, config.compat) {
+        return ends(&context);
+    }
     if let Some(endpoint) = &decision.dynamic_endpoint
         && let Some(flow) = choose_endpoint(exchange, &context, endpoint, config.compat)?
     {
         return Ok(flow);
     }
     context.interception.borrow_mut().context = decision.interceptor_context.clone();
+    if let Some(path) = &decision.path_to_rewrite
+        && !config.compat
     {
         let below = facts::below(path, &context.site);
         exchange.message.url_postfix = Some(below.unwrap_or(path).into());
@@ -134,7 +136,13 @@ pub(super) fn after_response(
         return Ok(Flow::Next);
     }
     let message = &mut exchange.message;
-    apply::headers(&mut message.headers, &decision);
+    if asked.comes_too_late(config) {
+        if decision.headers.is_empty() {
+            apply::trailers(&mut message.body, &decision.trailers, config.compat);
+        }
+        return Ok(Flow::Next);
+    }
+    apply::headers(&mut message.headers, &decision.headers);
     let by_body = match &decision.body {
         Some(body) if takes_body => {
             apply::body(message, body);
@@ -142,7 +150,9 @@ pub(super) fn after_response(
         }
         _ => None,
     };
-    if let Some(status) = decision.response_code.or(by_body) {
+    let goes_on = apply::trailers(&mut message.body, &decision.trailers, config.compat);
+    let said = decision.response_code.filter(|_| goes_on);
+    if let Some(status) = said.or(by_body) {
         message.status = status;
         message.reason = None;
     }
@@ -157,7 +167,8 @@ fn failed(
     failure: Failure,
     content_type: Option<&str>,
 ) -> Result<Flow, Fault> {
-    let open = asked.passthrough_on_error;
+    let in_answer_flow = content_type.is_none();
+    let open = asked.passthrough_on_error || (in_answer_flow && asked.comes_too_late(config));
     let outcome = if open { "the message goes on as it is" } else { "the message is refused" };
     let text = format!("the interceptor service `{}` failed: {}; {outcome}", asked.service.url, failure.why);
     exchange.log(Level::Warn, LOGGER, &text);
@@ -169,7 +180,6 @@ fn failed(
     }
     // The bytes of the original, blanks and order included.
     let code = failure.code;
-    let in_answer_flow = content_type.is_none();
     let body = if in_answer_flow && !asked.includes.response_body {
         r#"{"code":"102503","message":"Upstream connection failed","description":"Upstream connection failed"}"#
             .to_owned()

@@ -38,9 +38,9 @@ pub(in crate::policy) struct Decision {
     pub direct_respond: bool,
     pub response_code: Option<u16>,
     pub dynamic_endpoint: Option<String>,
-    pub headers_to_add: Vec<(String, String)>,
-    pub headers_to_replace: Vec<(String, String)>,
-    pub headers_to_remove: Vec<String>,
+    pub headers: Changes,
+    /// To what follows the body.
+    pub trailers: Changes,
     pub path_to_rewrite: Option<String>,
     pub body: Option<Bytes>,
     /// JSON, as it was given.
@@ -86,11 +86,12 @@ impl Decision {
                 "dynamicEndpoint" => {
                     decision.dynamic_endpoint = endpoint_name(&value).map_err(|why| wants(member(), why))?
                 }
-                "headersToAdd" => decision.headers_to_add = fields(value).map_err(|why| wants(member(), why))?,
-                "headersToReplace" => {
-                    decision.headers_to_replace = fields(value).map_err(|why| wants(member(), why))?
-                }
-                "headersToRemove" => decision.headers_to_remove = names(value).map_err(|why| wants(member(), why))?,
+                "headersToAdd" => decision.headers.add = fields(value).map_err(|why| wants(member(), why))?,
+                "headersToReplace" => decision.headers.replace = fields(value).map_err(|why| wants(member(), why))?,
+                "headersToRemove" => decision.headers.remove = names(value).map_err(|why| wants(member(), why))?,
+                "trailersToAdd" => decision.trailers.add = fields(value).map_err(|why| wants(member(), why))?,
+                "trailersToReplace" => decision.trailers.replace = fields(value).map_err(|why| wants(member(), why))?,
+                "trailersToRemove" => decision.trailers.remove = names(value).map_err(|why| wants(member(), why))?,
                 "pathToRewrite" => decision.path_to_rewrite = Some(path(value).map_err(|why| wants(member(), why))?),
                 "body" => decision.body = Some(body(&value, compat).map_err(|why| wants(member(), why))?),
                 "interceptorContext" => decision.interceptor_context = Some(value.to_string().into()),
@@ -101,7 +102,6 @@ impl Decision {
     }
 }
 
-fn wants(member: String, what: &str) -> String {
 fn object(text: &[u8]) -> Result<Map<String, Value>, String> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(members)) => Ok(members),
@@ -110,6 +110,7 @@ fn object(text: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
+fn wants(member: String, what: &str) -> String {
     format!("{member} is not {what}")
 }
 
@@ -247,15 +248,20 @@ mod tests {
         let decision = parse(
             r#"{"directRespond":"true","responseCode":"404","headersToAdd":{"a":1,"b":true,"c":"x"},
                "headersToRemove":["d"],"dynamicEndpoint":{"endpointName":"e"},"pathToRewrite":"f?g=1","body":"TkVX",
-               "interceptorContext":{"n":1.50,"k":["v"]}}"#,
+               "interceptorContext":{"n":1.50,"k":["v"]},"trailersToAdd":{"t":1},"trailersToReplace":{"u":"2"},
+               "trailersToRemove":["w"]}"#,
         );
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let expected = Decision {
             direct_respond: true,
             response_code: Some(404),
             dynamic_endpoint: Some("e".into()),
-            headers_to_add: vec![pair("a", "1"), pair("b", "true"), pair("c", "x")],
-            headers_to_remove: vec!["d".into()],
+            headers: Changes {
+                remove: vec!["d".into()],
+                add: vec![pair("a", "1"), pair("b", "true"), pair("c", "x")],
+                ..Changes::default()
+            },
+            trailers: Changes { remove: vec!["w".into()], replace: vec![pair("u", "2")], add: vec![pair("t", "1")] },
             path_to_rewrite: Some("/f?g=1".into()),
             body: Some(Bytes::from_static(b"NEW")),
             interceptor_context: Some(Bytes::from_static(br#"{"n":1.50,"k":["v"]}"#)),
@@ -279,6 +285,9 @@ mod tests {
             r#"{"headersToAdd":{"a b":"c"}}"#,
             r#"{"headersToReplace":{"a":{}}}"#,
             r#"{"headersToRemove":"a"}"#,
+            r#"{"trailersToAdd":{"a":"b\nc: d"}}"#,
+            r#"{"trailersToReplace":{"a:b":"c"}}"#,
+            r#"{"trailersToRemove":{"a":"b"}}"#,
             r#"{"pathToRewrite":"/a b"}"#,
             r#"{"pathToRewrite":7}"#,
             r#"{"body":7}"#,
