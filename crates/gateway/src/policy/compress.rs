@@ -84,7 +84,7 @@ impl Mediator for Compress {
                 }
                 other => other,
             };
-            message.body.set(form);
+            message.body.put(form);
             message.headers.set("content-encoding", "gzip");
             message.headers.append("vary", "accept-encoding");
             // A strong validator names the bytes, and these are others now (RFC 9110 §8.8.3.3).

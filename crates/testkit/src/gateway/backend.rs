@@ -25,6 +25,8 @@ pub struct Received {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
+    /// The fields that followed it.
+    pub trailers: Vec<(String, String)>,
 }
 
 read_as!(Received);
@@ -38,6 +40,8 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
+    /// The fields that follow it; with some it is sent in one chunk.
+    pub trailers: Vec<(String, String)>,
     /// How long it thinks first.
     pub delay: Duration,
     /// Bytes sent in place of a reply, after which the connection is closed.
@@ -51,6 +55,7 @@ impl Answer {
             status,
             headers: vec![("Content-Type".to_owned(), content_type.to_owned())],
             body: body.into(),
+            trailers: Vec::new(),
             delay: Duration::ZERO,
             instead: None,
         }
@@ -74,6 +79,12 @@ impl Answer {
     /// With another header field.
     pub fn with(mut self, name: &str, value: &str) -> Answer {
         self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With another field after the body.
+    pub fn ending_with(mut self, name: &str, value: &str) -> Answer {
+        self.trailers.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -228,7 +239,7 @@ fn exchange(reader: &mut BufReader<Socket>, handler: &Handler, received: &Mutex<
     let mut words = raw.first_line.split(' ').map(str::to_owned);
     let method = words.next().unwrap_or_default();
     let target = words.next().unwrap_or_default();
-    let request = Received { method, target, headers: raw.headers, body: raw.body };
+    let request = Received { method, target, headers: raw.headers, body: raw.body, trailers: raw.trailers };
     received.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
     let answer = handler(&request);
     std::thread::sleep(answer.delay);
@@ -242,13 +253,21 @@ fn exchange(reader: &mut BufReader<Socket>, handler: &Handler, received: &Mutex<
     for (name, value) in &answer.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if answer.status != 204 {
-        head.push_str(&format!("Content-Length: {}\r\n", answer.body.len()));
+    let chunked = !answer.trailers.is_empty();
+    let length = answer.body.len();
+    if chunked {
+        head.push_str(&format!("Transfer-Encoding: chunked\r\n\r\n{length:x}"));
+    } else if answer.status != 204 {
+        head.push_str(&format!("Content-Length: {length}\r\n"));
     }
     head.push_str("\r\n");
     let mut bytes = head.into_bytes();
     if request.method != "HEAD" {
         bytes.extend_from_slice(&answer.body);
+    }
+    if chunked {
+        let fields: String = answer.trailers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        bytes.extend_from_slice(format!("\r\n0\r\n{fields}\r\n").as_bytes());
     }
     out.write_all(&bytes)?;
     out.flush()?;

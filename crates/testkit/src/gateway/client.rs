@@ -19,6 +19,8 @@ pub struct Reply {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
+    /// The fields that followed it.
+    pub trailers: Vec<(String, String)>,
 }
 
 read_as!(Reply);
@@ -109,7 +111,7 @@ impl Client {
         if method != "HEAD" && !matches!(status, 204 | 304) {
             wire::read_body(&mut self.0, &mut raw, true)?;
         }
-        Ok(Reply { status, headers: raw.headers, body: raw.body })
+        Ok(Reply { status, headers: raw.headers, body: raw.body, trailers: raw.trailers })
     }
 }
 

@@ -69,6 +69,7 @@ pub(super) struct Raw {
     pub first_line: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    pub trailers: Vec<(String, String)>,
 }
 
 impl Raw {
@@ -91,9 +92,13 @@ pub(super) fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Raw>> {
         if field.is_empty() {
             return Ok(Some(raw));
         }
-        let (name, value) = field.split_once(':').unwrap_or((&field, ""));
-        raw.headers.push((name.to_owned(), value.trim().to_owned()));
+        raw.headers.push(pair(&field));
     }
+}
+
+fn pair(field: &str) -> (String, String) {
+    let (name, value) = field.split_once(':').unwrap_or((field, ""));
+    (name.to_owned(), value.trim().to_owned())
 }
 
 /// Reads the body a head announces; with `until_close`, to the end when it announces none.
@@ -108,6 +113,7 @@ pub(super) fn read_body(reader: &mut impl BufRead, raw: &mut Raw, until_close: b
             raw.body.extend_from_slice(&chunk);
             let mut end = String::new();
             while line(reader, &mut end)? > 0 && size == 0 && !end.is_empty() {
+                raw.trailers.push(pair(&end));
                 end.clear();
             }
             if size == 0 {

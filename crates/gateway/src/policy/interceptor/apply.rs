@@ -75,8 +75,8 @@ impl BodyStream for Retold {
 
     fn size_hint(&self) -> SizeHint {
         // A body of a stated length has no place behind it (RFC 9112 §7.1.2).
-        let adds = !self.compat && !(self.changes.replace.is_empty() && self.changes.add.is_empty());
-        if adds { SizeHint::Unknown } else { self.rest.size_hint() }
+        let adds_none = self.changes.replace.is_empty() && self.changes.add.is_empty();
+        if self.compat || adds_none { self.rest.size_hint() } else { SizeHint::Unknown }
     }
 
     fn trailers(&mut self) -> Option<Headers> {
