@@ -37,6 +37,8 @@ pub struct Api {
     pub api_key_header: Option<Arc<str>>,
     /// Audiences of which a token must name one; empty means any.
     pub audiences: Vec<Arc<str>>,
+    /// The issuers whose tokens count, by the names of the configuration; empty means all.
+    pub key_managers: Vec<Arc<str>>,
     /// Certificates of clients that are let in, with the plan each brings.
     pub client_certificates: Vec<ClientCertificate>,
     /// Certificates of backends, in PEM.
@@ -59,8 +61,8 @@ pub struct Api {
     pub schema_validation: bool,
     /// How long answers may be reused, when they may.
     pub response_cache: Option<Duration>,
-    /// The largest number of requests a second its backends take: production, sandbox.
-    pub backend_limit: (Option<u32>, Option<u32>),
+    /// The most requests its backends take: production, sandbox.
+    pub backend_limit: (Option<Limit>, Option<Limit>),
     /// The operations, in the order they were written.
     pub operations: Vec<Arc<Operation>>,
     /// The tools of an MCP server.
@@ -72,10 +74,10 @@ pub struct Api {
     /// What [`ApiKind::GraphQl`] is about. Its operations have the verb of a query (`QUERY`, `MUTATION`) for a method
     /// and the name of a field for a path.
     pub graphql: Option<Arc<GraphQl>>,
-    /// Where it was written.
-    pub at: At,
     /// What an API of the API Platform has besides.
     pub platform: Option<Arc<Platform>>,
+    /// Where it was written.
+    pub at: At,
 }
 
 /// What a GraphQL API can be asked, and what each question counts.
@@ -199,6 +201,8 @@ pub struct ClientCertificate {
     pub certificate: Arc<[u8]>,
     /// The plan it brings.
     pub tier: Option<Arc<str>>,
+    /// Whether it is for the sandbox, when it says which of both it is for.
+    pub sandbox: Option<bool>,
 }
 
 /// One method on one path template.
@@ -228,12 +232,12 @@ pub struct Operation {
     pub response_interceptor: Option<Interceptor>,
     /// Operation policies by flow.
     pub policies: Policies,
+    /// The policies of an API of the API Platform, in their order.
+    pub chain: Vec<Arc<ChainStep>>,
     /// Examples, for [`Implementation::Mock`].
     pub mock: Vec<MockResponse>,
     /// What computes answers, for [`Implementation::Inline`]: JavaScript, and where it stands.
     pub script: Option<(Arc<str>, At)>,
-    /// The policies of an API of the API Platform, in their order.
-    pub chain: Vec<Arc<ChainStep>>,
     /// The field of a lambda function's name.
     pub lambda: Option<Arc<str>>,
     /// Where it was written.
@@ -272,10 +276,6 @@ pub struct Cors {
     pub credentials: bool,
 }
 
-/// An interceptor service of one flow.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Interceptor {
-    /// Scheme, host and port; a path is not used.
 impl Cors {
     /// These, with the lists of others in the place of empty ones.
     pub fn with_lists_of(&self, others: &Cors) -> Cors {
@@ -291,6 +291,10 @@ impl Cors {
     }
 }
 
+/// An interceptor service of one flow.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interceptor {
+    /// Scheme, host and port; a path is not used.
     pub service_url: Arc<str>,
     /// What it is told.
     pub includes: Vec<InterceptorPart>,

@@ -15,16 +15,27 @@ impl Import<'_> {
         api.interceptor_certificates = self.trusted(project, "Endpoint-certificates/interceptors");
     }
 
+    /// Versions since 4.3 have a folder for each kind of key.
     fn client_certificates(&mut self, project: &Project) -> Vec<ClientCertificate> {
-        const FOLDER: &str = "Client-certificates";
+        const FOLDERS: [(&str, Option<bool>); 3] = [
+            ("Client-certificates", None),
+            ("Client-certificates/PRODUCTION", Some(false)),
+            ("Client-certificates/SANDBOX", Some(true)),
+        ];
+        let of = |(folder, sandbox)| self.certificates_in(project, folder, sandbox);
+        FOLDERS.into_iter().flat_map(of).collect()
+    }
+
+    fn certificates_in(&mut self, project: &Project, folder: &str, sandbox: Option<bool>) -> Vec<ClientCertificate> {
         let names = ["client_certificates.yaml", "client_certificates.json"];
-        let listed = names.iter().find_map(|name| project.file(&format!("{FOLDER}/{name}")));
+        let listed = names.iter().find_map(|name| project.file(&format!("{folder}/{name}")));
         let Some(list) = listed else {
-            let files = project.folder(FOLDER).filter(|(name, _)| is_certificate(name));
+            let files = project.folder(folder).filter(|(name, _)| is_certificate(name));
             let plain = |(name, file): (&str, &ProjectFile)| ClientCertificate {
                 alias: name.into(),
                 certificate: file.bytes.as_ref().into(),
                 tier: None,
+                sandbox,
             };
             return files.map(plain).collect();
         };
@@ -42,14 +53,16 @@ impl Import<'_> {
                 self.error(&item.at(), "a client's certificate needs `certificate`, the name of its file");
                 continue;
             };
-            let Some(file) = project.file(&format!("{FOLDER}/{name}")) else {
-                self.error(&item.at(), format!("`{FOLDER}/{name}` is not in the project"));
+            let Some(file) = project.file(&format!("{folder}/{name}")) else {
+                self.error(&item.at(), format!("`{folder}/{name}` is not in the project"));
                 continue;
             };
+            let kind = self.some_text_of(&item, "keyType");
             found.push(ClientCertificate {
                 alias: self.some_text_of(&item, "alias").unwrap_or(name),
                 certificate: file.bytes.as_ref().into(),
                 tier: self.some_text_of(&item, "tierName"),
+                sandbox: kind.map(|kind| kind.eq_ignore_ascii_case("SANDBOX")).or(sandbox),
             });
         }
         found

@@ -25,10 +25,10 @@ const FILES: [&str; 7] = [
 ];
 
 /// What is for portals and publishers, or for those who import.
-const FOR_OTHERS: [&str; 5] =
-    ["additionalProperties", "endpointType", "gatewayEnvironments", "dependentAPIs", "deploy"];
+const FOR_OTHERS: [&str; 4] = ["additionalProperties", "gatewayEnvironments", "dependentAPIs", "deploy"];
 
-const READ: [&str; 7] = [
+const READ: [&str; 8] = [
+    "endpointType",
     "endpoints",
     "loadBalanceEndpoints",
     "failoverEndpoints",
@@ -90,7 +90,25 @@ impl Import<'_> {
         None
     }
 
+    /// `endpointType`: which kind of backends the addresses are.
+    fn kind_of_backends(&mut self, configs: &Item<'_>) {
+        let Some(kind) = self.some_text_of(configs, "endpointType") else { return };
+        let at = configs.get("endpointType").map_or_else(|| configs.at(), |item| item.at());
+        match &*kind.to_ascii_lowercase() {
+            "rest" | "http" | "soap" | "load_balance" | "failover" => {}
+            "dynamic" => {
+                self.warn(&at, "backends that a policy chooses (`dynamic`) need a policy that sets the address")
+            }
+            "aws" => self.error(&at, "functions of AWS Lambda are read from `endpointConfig`, not from parameters"),
+            _ => {
+                let meant = hint(&kind, ["rest", "soap", "dynamic", "aws"].into_iter());
+                self.warn(&at, format!("unknown `endpointType` `{kind}` is ignored{meant}"));
+            }
+        }
+    }
+
     fn apply(&mut self, configs: &Item<'_>, api: &mut Api) {
+        self.kind_of_backends(configs);
         if let Some(config) = endpoint_config_of(configs) {
             let mut described = Api::default();
             endpoint_config::read(self, &config.item(), &mut described);

@@ -203,7 +203,7 @@ impl Import<'_> {
 
     /// A project with a descriptor.
     fn described(&mut self, project: &Project, descriptor: Descriptor) -> Option<Api> {
-        let Descriptor { mut api, schemes, context, is_default, endpoints_at } = descriptor;
+        let Descriptor { mut api, schemes, sequences, context, is_default, endpoints_at } = descriptor;
         let wants_examples = api.implementation == Implementation::Mock;
         let speaks_graphql = api.kind == ApiKind::GraphQl;
         let is_hub = api.kind == ApiKind::WebSub;
@@ -259,6 +259,7 @@ impl Import<'_> {
             api.default_path = without_version(&api.base_path, &api.version);
         }
         self.policies_of(project, &mut api);
+        self.sequences(project, sequences, &mut api);
         self.certificates(project, &mut api);
         self.deployments(project, &mut api);
         self.parameters(project, &mut api);

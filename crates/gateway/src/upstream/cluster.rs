@@ -11,7 +11,7 @@ use penstock_engine::ports::TlsProfile;
 use super::breaker::Breaker;
 use super::health::Health;
 use super::proof::Proof;
-use crate::config::GatewayConfig;
+use crate::config::{ErrorStyle, GatewayConfig};
 use crate::context::Caller;
 use crate::error::{GatewayError, codes};
 use crate::state::GatewayState;
@@ -141,7 +141,12 @@ impl Backends {
             cluster: cluster.clone(),
             hosts,
             next: AtomicUsize::new(0),
-            timeout: cluster.timeout.map_or(config.route_timeout, |timeout| timeout.min(config.route_timeout)),
+            timeout: match (cluster.timeout, config.error_style) {
+                (None, _) => config.route_timeout,
+                // An API of Choreo Connect may say less than the router; one of API Manager says what it says.
+                (Some(timeout), ErrorStyle::ChoreoConnect) => timeout.min(config.route_timeout),
+                (Some(timeout), ErrorStyle::ApiManager) => timeout,
+            },
             retry: retry.filter(|retry| retry.count > 0),
             breaker: cluster.circuit_breakers.as_ref().and_then(|limits| Breaker::new(limits, cluster.http2)),
             proof: cluster.security.as_ref().map(|security| Proof::new(security, tls.clone())),

@@ -14,6 +14,7 @@ fn certificates_of_clients_are_asked_for_and_looked_at() {
             alias: "app".into(),
             certificate: app.pem.as_bytes().into(),
             tier: Some("Gold".into()),
+            sandbox: None,
         }];
         api
     };
@@ -55,7 +56,7 @@ fn a_certificate_may_be_passed_on_in_a_header_field_when_it_is_configured() {
     only.security.mutual_tls = SecurityMode::Mandatory;
     only.security.application = SecurityMode::Off;
     let certificate = app.pem.as_bytes().into();
-    only.client_certificates = vec![ClientCertificate { alias: "app".into(), certificate, tier: None }];
+    only.client_certificates = vec![ClientCertificate { alias: "app".into(), certificate, tier: None, sandbox: None }];
     let name = "X-WSO2-CLIENT-CERTIFICATE";
     let gateway = TestGateway::start(
         Setup::of([only]).configured(|config| config.security.certificate_header = Some(name.into())),
@@ -84,7 +85,8 @@ fn a_certificate_that_was_passed_on_counts_while_keys_are_fetched() {
         api.security.mutual_tls = SecurityMode::Mandatory;
         api.security.application = SecurityMode::Mandatory;
         let certificate = app.pem.as_bytes().into();
-        api.client_certificates = vec![ClientCertificate { alias: "app".into(), certificate, tier: None }];
+        api.client_certificates =
+            vec![ClientCertificate { alias: "app".into(), certificate, tier: None, sandbox: None }];
         api
     };
     let signer = Arc::new(signer());

@@ -117,7 +117,7 @@ fn bursts_and_the_backends_own_limit_have_their_codes() {
     let backend = Backend::echo();
     let burst = Plan { burst: Some(requests(1)), ..plan("Burst", requests(100)) };
     let mut guarded = tiered("/b", &backend, None, &[("/x", None)]);
-    guarded.backend_limit = (Some(2), None);
+    guarded.backend_limit = (Some(Limit { window: Duration::from_secs(1), ..requests(2) }), None);
     let gateway = TestGateway::start(
         Setup::of([tiered("/a", &backend, Some("Burst"), &[("/x", None)]), guarded])
             .configured(with_plans(vec![burst])),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use penstock_catalog::{Api, Cluster, ClusterKind, EndpointSecurity, Lifecycle, Retry};
 
+use crate::ErrorStyle;
 use crate::import::document::{Item, parse};
 use crate::import::{Import, endpoint_security, hint, openapi};
 
@@ -57,10 +58,11 @@ pub(in crate::import) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mu
 
 /// How backends are chosen; `None` after it was said that there are none a gateway can ask.
 fn kind(import: &mut Import<'_>, item: &Item<'_>) -> Option<ClusterKind> {
+    // Groups that take turns have it too: there it says that another one is asked when one fails, as is always done.
     let fails_over = import.flag_of(item, "failOver") == Some(true);
     let kind = import.some_text_of(item, "endpoint_type");
     match kind.as_deref() {
-        _ if fails_over => Some(ClusterKind::Failover),
+        None if fails_over => Some(ClusterKind::Failover),
         None | Some("http" | "address" | "load_balance" | "loadbalance" | "service" | "ws") => {
             Some(ClusterKind::LoadBalance)
         }
@@ -131,14 +133,26 @@ fn advanced(import: &mut Import<'_>, config: &Item<'_>, cluster: &mut Cluster) {
     if let Some(millis) = number(import, "actionDuration") {
         cluster.timeout = Some(Duration::from_millis(millis));
     }
-    if let Some(count) = number(import, "retryTimeOut").filter(|count| *count <= 5) {
+    // Choreo Connect repeats requests so often; to API Manager it says how many may fail before a backend is left alone.
+    let repeats = import.config.error_style == ErrorStyle::ChoreoConnect;
+    if let Some(count) = number(import, "retryTimeOut").filter(|count| repeats && *count <= 5) {
         cluster.retry = Some(Retry { count: count as u32, statuses: Vec::new() });
     }
+    match config.get("actionSelect").and_then(|action| action.text().cloned()).as_deref() {
+        None | Some("" | "fault") => {}
+        Some("neverTimeout") => import.warn(
+            &config.at(),
+            "`actionSelect: neverTimeout` has no effect: every request ends, after `gateway.route_timeout` at the latest",
+        ),
+        Some(other) => {
+            let message = format!("`actionSelect: {other}` has no effect: a client is told that its request took too long");
+            import.warn(&config.at(), message);
+        }
+    }
+    let is_read = |key: &str| matches!(key, "actionDuration" | "actionSelect") || (key == "retryTimeOut" && repeats);
     let others: Vec<&str> = config
         .entries()
-        .filter(|(key, _, value)| {
-            !matches!(&***key, "actionDuration" | "actionSelect" | "retryTimeOut") && !is_empty(value)
-        })
+        .filter(|(key, _, value)| !is_read(key) && !is_empty(value))
         .map(|(key, _, _)| &**key)
         .collect();
     if !others.is_empty() {

@@ -4,14 +4,16 @@
 
 pub(super) mod endpoint_config;
 pub(super) mod operations;
+mod sequences;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_catalog::{Api, ApiKind, At, Implementation, Lifecycle, Schemes, SecurityMode};
+use penstock_catalog::{Api, ApiKind, At, Implementation, Lifecycle, Limit, LimitUnit, Schemes, SecurityMode};
 
 use super::document::Item;
 use super::{Import, hint, websub};
+pub(super) use sequences::NamedSequence;
 
 /// What a descriptor says, before the definition is read.
 pub(super) struct Descriptor {
@@ -19,6 +21,8 @@ pub(super) struct Descriptor {
     pub api: Api,
     /// `securityScheme`, when there is one.
     pub schemes: Option<Schemes>,
+    /// Sequences that surround all operations, as versions before 4 wrote them.
+    pub sequences: Vec<NamedSequence>,
     /// Where it is served.
     pub context: Context,
     /// `isDefaultVersion`.
@@ -45,7 +49,7 @@ impl Context {
 }
 
 /// Members that describe an API to people and to the publisher, and mean nothing to a gateway.
-const FOR_OTHERS: [&str; 46] = [
+const FOR_OTHERS: [&str; 36] = [
     "id",
     "displayName",
     "description",
@@ -55,7 +59,6 @@ const FOR_OTHERS: [&str; 46] = [
     "revisionedApiId",
     "tags",
     "categories",
-    "keyManagers",
     "visibility",
     "visibleRoles",
     "visibleTenants",
@@ -71,13 +74,7 @@ const FOR_OTHERS: [&str; 46] = [
     "lastUpdatedTime",
     "lastUpdatedTimestamp",
     "scopes",
-    "mediationPolicies",
-    "websubSubscriptionConfiguration",
-    "threatProtectionPolicies",
     "serviceInfo",
-    "gatewayVendor",
-    "gatewayType",
-    "asyncTransportProtocols",
     "monetization",
     "monetizedLabel",
     "enableStore",
@@ -88,14 +85,25 @@ const FOR_OTHERS: [&str; 46] = [
     "organizationPolicies",
     "workflowStatus",
     "initiatedFromGateway",
-    "egress",
-    "enableSubscriberVerification",
-    "subtypeConfiguration",
     "sandboxMaxTps",
 ];
 
+/// Members that would make a difference and make none here, and why.
+const WITHOUT_EFFECT: [(&str, &str); 7] = [
+    ("threatProtectionPolicies", "operation policies protect from threats"),
+    ("gatewayVendor", ""),
+    ("gatewayType", ""),
+    ("subtypeConfiguration", "the tokens of models are not counted"),
+    ("enableSubscriberVerification", ""),
+    ("asyncTransportProtocols", ""),
+    ("egress", "the API is served like any other"),
+];
+
 /// Members that are read.
-const READ: [&str; 28] = [
+const READ: [&str; 31] = [
+    "keyManagers",
+    "mediationPolicies",
+    "websubSubscriptionConfiguration",
     "name",
     "context",
     "contextTemplate",
@@ -136,7 +144,7 @@ pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descripto
 /// The same of an MCP server, whose operations are tools.
 pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descriptor> {
     for (key, at, _) in data.entries() {
-        let known = || READ.iter().chain(&FOR_OTHERS).copied();
+        let known = || READ.iter().chain(&FOR_OTHERS).copied().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name));
         if !known().any(|name| name == &**key) && !key.starts_with("x-") {
             let meant = hint(key, known());
             // A member of a newer version is no mistake; one that looks like a known one may be.
@@ -145,6 +153,7 @@ pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Optio
             }
         }
     }
+    tell_without_effect(import, data);
     let mut needed = |key: &str| {
         let found = import.some_text_of(data, key);
         if found.is_none() {
@@ -168,12 +177,12 @@ pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Optio
     api.implementation = implementation(import, data);
     api.authorization_header = import.some_text_of(data, "authorizationHeader");
     api.api_key_header = import.some_text_of(data, "apiKeyHeader");
-    let mut audiences = import.texts_of(data, "audiences");
-    audiences.extend(import.texts_of(data, "audience"));
-    // `all` is what the publisher writes for no restriction.
-    api.audiences = if audiences.iter().any(|audience| &**audience == "all") { Vec::new() } else { audiences };
+    // Not `audience`, which says whom the portal is for.
+    api.audiences = unless_all(import.texts_of(data, "audiences"));
+    api.key_managers = unless_all(import.texts_of(data, "keyManagers"));
     api.cors = data.get("corsConfiguration").and_then(|item| import.cors(&item));
-    api.tier = import.some_text_of(data, "apiThrottlingPolicy");
+    // Without a limit of its own the API has those of its operations.
+    api.tier = import.some_text_of(data, "apiThrottlingPolicy").filter(|tier| !tier.eq_ignore_ascii_case("Unlimited"));
     api.subscription_plans = import.texts_of(data, "policies");
     api.transports = import.texts_of(data, "transport");
     api.schema_validation = import.flag_of(data, "enableSchemaValidation").unwrap_or(false);
@@ -182,8 +191,7 @@ pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Optio
         api.response_cache = Some(Duration::from_secs(seconds));
     }
     if let Some(limits) = data.get("maxTps") {
-        let mut of = |key: &str| import.number_of(&limits, key).and_then(|limit| u32::try_from(limit).ok());
-        api.backend_limit = (of("production"), of("sandbox"));
+        api.backend_limit = (backend_limit(import, &limits, "production"), backend_limit(import, &limits, "sandbox"));
     }
     if let Some(advertised) = data.get("advertiseInfo")
         && import.flag_of(&advertised, "advertised") == Some(true)
@@ -197,11 +205,75 @@ pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Optio
     let endpoints = config.filter(|_| api.endpoints.production.is_some() || api.endpoints.sandbox.is_some());
     Some(Descriptor {
         schemes: schemes(import, data),
+        sequences: sequences::read(import, data),
         context: Context(context),
         is_default: import.flag_of(data, "isDefaultVersion").unwrap_or(false),
         endpoints_at: endpoints.map(|item| item.at()),
         api,
     })
+}
+
+/// Says which members make no difference although they say something.
+fn tell_without_effect(import: &mut Import<'_>, data: &Item<'_>) {
+    let is_async =
+        matches!(data.get("type").and_then(|kind| kind.text().cloned()).as_deref(), Some("WEBSUB" | "WS" | "SSE"));
+    for (name, why) in WITHOUT_EFFECT {
+        let Some(item) = data.get(name) else { continue };
+        let says_nothing = match name {
+            "gatewayVendor" => item.text().is_none_or(|text| text.is_empty() || text.eq_ignore_ascii_case("wso2")),
+            "gatewayType" => item.text().is_none_or(|text| text.is_empty() || text.starts_with("wso2/")),
+            "subtypeConfiguration" => item
+                .get("subtype")
+                .and_then(|subtype| subtype.text().cloned())
+                .is_none_or(|text| text.is_empty() || text.eq_ignore_ascii_case("DEFAULT")),
+            "asyncTransportProtocols" | "enableSubscriberVerification" => is_async || says_nothing(&item),
+            _ => says_nothing(&item),
+        };
+        if says_nothing {
+            continue;
+        }
+        let value = item.text().map_or_else(String::new, |text| format!(": {text}"));
+        let why = match (name, why) {
+            ("gatewayVendor" | "gatewayType", _) => "the API was made for another gateway and is served by this one",
+            (_, "") => "it is for APIs of another type",
+            (_, why) => why,
+        };
+        import.warn(&item.at(), format!("`{name}{value}` has no effect; {why}"));
+    }
+}
+
+/// Whether a value is what exports write for nothing.
+fn says_nothing(item: &Item<'_>) -> bool {
+    let texts = ["", "0", "false", "null"];
+    item.is_null()
+        || item.text().is_some_and(|text| texts.contains(&&**text))
+        || ((item.is_list() || item.is_map())
+            && item.items().all(|one| says_nothing(&one))
+            && item.entries().all(|(_, _, one)| says_nothing(&one)))
+}
+
+/// A list, unless it has what the publisher writes for no restriction.
+fn unless_all(list: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    if list.iter().any(|one| &**one == "all") { Vec::new() } else { list }
+}
+
+/// What the backends for one kind of key take at the most: an amount, and the time it is for.
+fn backend_limit(import: &mut Import<'_>, limits: &Item<'_>, kind: &str) -> Option<Limit> {
+    let amount = import.number_of(limits, kind)?;
+    let key = format!("{kind}TimeUnit");
+    let unit = import.some_text_of(limits, &key).unwrap_or_else(|| "SECOND".into());
+    let seconds = match &*unit.to_ascii_uppercase() {
+        "SECOND" | "SEC" => 1,
+        "MINUTE" | "MIN" => 60,
+        "HOUR" => 3_600,
+        "DAY" => 86_400,
+        _ => {
+            let meant = hint(&unit.to_ascii_uppercase(), ["SECOND", "MINUTE", "HOUR", "DAY"].into_iter());
+            import.error(&at_of(limits, &key), format!("`{key}` must be a time, not `{unit}`{meant}"));
+            return None;
+        }
+    };
+    Some(Limit { amount, unit: LimitUnit::Requests, window: Duration::from_secs(seconds) })
 }
 
 /// The item of a member, or of the whole when it is absent.
@@ -288,13 +360,14 @@ fn schemes(import: &mut Import<'_>, data: &Item<'_>) -> Option<Schemes> {
     if !NAMES.iter().any(|name| has(name)) {
         return None;
     }
+    let (oauth2, api_key, basic) = (has("oauth2"), has("api_key"), has("basic_auth"));
+    let any = oauth2 || api_key || basic;
     let mutual_tls = match () {
-        _ if has("mutualssl_mandatory") => SecurityMode::Mandatory,
+        // With nothing beside it there is nothing it could be optional to.
+        _ if has("mutualssl_mandatory") || (has("mutualssl") && !any) => SecurityMode::Mandatory,
         _ if has("mutualssl") => SecurityMode::Optional,
         _ => SecurityMode::Off,
     };
-    let (oauth2, api_key, basic) = (has("oauth2"), has("api_key"), has("basic_auth"));
-    let any = oauth2 || api_key || basic;
     let application = match () {
         // Certificates alone.
         _ if !any && mutual_tls != SecurityMode::Off => SecurityMode::Off,

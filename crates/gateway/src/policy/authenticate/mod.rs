@@ -22,8 +22,8 @@ use crate::config::ErrorStyle;
 use crate::context::{CallContext, Caller};
 use crate::error::{GatewayError, codes};
 use crate::policy::{PolicyKind, Site};
-use crate::security::{Kind, Need, Outcome, Refusal, Verified, Verifier};
-use crate::{Gateway, GatewayConfig};
+use crate::security::{Kind, Need, OWN_ISSUER, Outcome, Refusal, Verified, Verifier};
+use crate::{Gateway, GatewayConfig, place};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "authenticate", request: Some(compile), response: None };
@@ -44,6 +44,8 @@ struct Authenticate {
     challenge: Arc<str>,
     /// In the style of API Manager.
     words: Option<Words>,
+    /// Issuers by name; empty means all.
+    key_managers: Vec<Arc<str>>,
 }
 
 struct Step(Arc<Authenticate>);
@@ -92,12 +94,10 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
         api_key,
         challenge,
         words,
+        key_managers: key_managers(gateway, site, cx),
     }))))
 }
 
-/// What a 401 says of how to do better, by client certificate, token, name and password, and API key.
-fn choreo_connect_challenges([certificate, jwt, basic, api_key]: [bool; 4]) -> Vec<&'static str> {
-    let all = [
 /// What the gateway's own tokens stand in for.
 const RESIDENT: &str = "Resident Key Manager";
 
@@ -118,6 +118,9 @@ fn key_managers(gateway: &Gateway, site: &Site, cx: &mut Compiler<'_>) -> Vec<Ar
     named.iter().cloned().chain(own).collect()
 }
 
+/// What a 401 says of how to do better, by client certificate, token, name and password, and API key.
+fn choreo_connect_challenges([certificate, jwt, basic, api_key]: [bool; 4]) -> Vec<&'static str> {
+    let all = [
         (certificate, "Mutual SSL realm=\"Choreo Connect\""),
         (jwt, "Bearer realm=\"Choreo Connect\""),
         (api_key, "API Key realm=\"Choreo Connect\""),
@@ -380,6 +383,12 @@ fn bearer<'r>(rules: &'r Authenticate, exchange: &mut Exchange, context: &CallCo
         return Attempt::Absent;
     }
     let attempt = rules.verify(exchange, Kind::Jwt, sent.trim_ascii_start(), may_fetch, SentIn::Header(name));
+    if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
+        && !rules.key_managers.is_empty()
+        && !rules.key_managers.contains(&token.issuer)
+    {
+        return Attempt::Refused(Refusal::invalid("the token's issuer is none of the key managers of the API"));
+    }
     let audiences = &context.site.api.audiences;
     if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
         && !audiences.is_empty()

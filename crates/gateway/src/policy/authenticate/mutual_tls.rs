@@ -17,7 +17,14 @@ use crate::{Gateway, place};
 pub(super) struct MutualTls {
     mandatory: bool,
     header: Option<Arc<str>>,
-    certificates: Vec<(Certificate, Arc<str>)>,
+    certificates: Vec<Listed>,
+}
+
+/// A certificate, its plan, and which kind of key it stands for.
+struct Listed {
+    certificate: Certificate,
+    tier: Arc<str>,
+    sandbox: Option<bool>,
 }
 
 impl MutualTls {
@@ -32,7 +39,10 @@ impl MutualTls {
         let mut certificates = Vec::new();
         for listed in &api.client_certificates {
             match Certificate::parse(&listed.certificate) {
-                Ok(certificate) => certificates.push((certificate, listed.tier.clone().unwrap_or_default())),
+                Ok(certificate) => {
+                    let tier = listed.tier.clone().unwrap_or_default();
+                    certificates.push(Listed { certificate, tier, sandbox: listed.sandbox });
+                }
                 // Said once, not for every operation.
                 Err(why) if api.operations.first().is_some_and(|first| Arc::ptr_eq(first, &site.operation)) => {
                     cx.error(place(&api.at), format!("client certificate `{}`: {why}", listed.alias));
@@ -49,9 +59,9 @@ impl MutualTls {
     pub(super) fn check(&self, exchange: &mut Exchange, context: &CallContext) -> Result<bool, Refusal> {
         let passed_on = self.passed_on(exchange);
         let shown = exchange.client.certificate.as_deref().or(passed_on.as_deref());
-        let found = shown.and_then(|shown| self.certificates.iter().find(|(known, _)| *known.der == *shown));
-        let good = found.filter(|(certificate, _)| certificate.is_valid_at(unix_now()));
-        let Some((certificate, tier)) = good else {
+        let found = shown.and_then(|shown| self.certificates.iter().find(|known| *known.certificate.der == *shown));
+        let good = found.filter(|known| known.certificate.is_valid_at(unix_now()));
+        let Some(Listed { certificate, tier, sandbox }) = good else {
             let reason = match (shown, found) {
                 (None, _) => "no client certificate was shown",
                 (Some(_), None) => "the client certificate is none of those of the API",
@@ -63,6 +73,9 @@ impl MutualTls {
         let caller = Rc::make_mut(&mut caller);
         caller.subject = certificate.subject.clone();
         caller.subscription_tier = tier.clone();
+        if let Some(sandbox) = *sandbox {
+            (caller.sandbox, caller.key_type_known) = (sandbox, true);
+        }
         Ok(true)
     }
 

@@ -20,7 +20,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use penstock_catalog::{Api, Limit, LimitUnit, Operation, PlanLevel};
 use penstock_compile::Compiler;
@@ -159,11 +159,9 @@ impl Limits {
         let api_key = format!("{}:{}", api.base_path, api.version);
         let queried: &[_] = if site.graphql.is_some() && api.tier.is_none() { &api.operations } else { &[] };
         let queried = queried.iter().map(|operation| Own::new(gateway, &plans, api, operation, cx)).collect();
-        let second =
-            |amount: u32| Limit { amount: amount.into(), unit: LimitUnit::Requests, window: Duration::from_secs(1) };
-        let backend = |kind: &str, limit: Option<u32>| {
+        let backend = |kind: &str, limit: Option<Limit>| {
             let key = format!("backend{SEPARATOR}{api_key}{SEPARATOR}{kind}");
-            limit.map(|amount| Fixed::new(&gateway.state.counters, &key, second(amount), now))
+            limit.map(|limit| Fixed::new(&gateway.state.counters, &key, limit, now))
         };
         let (production, sandbox) = api.backend_limit;
         Limits {

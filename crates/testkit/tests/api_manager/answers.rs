@@ -1,24 +1,14 @@
-//! What API Manager's gateway answers, byte for byte where it was recorded (`error_style = "apim"`), over real sockets.
-
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+//! What clients are told who are refused, and when backends fail.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_catalog::{Api, Cluster, Cors, Lifecycle, Limit, LimitUnit, Plan, PlanLevel, SecurityMode};
+use penstock_catalog::{Cluster, Lifecycle, Limit, LimitUnit, Plan, PlanLevel, SecurityMode};
 use penstock_gateway::ErrorStyle;
-use penstock_testkit::gateway::{Answer, Backend, Reply, Setup, TestGateway, api, secured_api};
+use penstock_testkit::gateway::{Answer, Backend, Setup, TestGateway, api, secured_api};
 use serde_json::json;
 
-fn start(apis: impl IntoIterator<Item = Api>) -> TestGateway {
-    TestGateway::start(Setup::of(apis).configured(|config| config.error_style = ErrorStyle::ApiManager))
-}
-
-#[track_caller]
-fn told(reply: &Reply, status: u16, body: &str) {
-    assert_eq!((reply.status, reply.text().as_str()), (status, body));
-    assert_eq!(reply.header("content-type"), Some("application/json; charset=UTF-8"));
-}
+use super::{start, told};
 
 #[test]
 fn who_misses_credentials_is_told_which_fields_to_send() {
@@ -73,7 +63,8 @@ fn tokens_nobody_knows_are_told_from_those_that_are_wrong() {
         (&*forged, "Invalid Credentials"),
         (&*expired, "Invalid Credentials"),
     ] {
-        let body = format!("{{\"code\":\"900901\",\"message\":\"Invalid Credentials\",\"description\":\"{wanted}. {tail}\"}}");
+        let body =
+            format!("{{\"code\":\"900901\",\"message\":\"Invalid Credentials\",\"description\":\"{wanted}. {tail}\"}}");
         told(&client.get("/pets/1.0.0/x", &[("Authorization", sent)]), 401, &body);
     }
     assert_eq!(client.get("/pets/1.0.0/x", &[("Authorization", &good)]).status, 204);
@@ -161,15 +152,11 @@ fn who_asks_too_often_is_told_when_to_come_again() {
     let mut limited = api("/limited", &backend.url(), &["GET /x"]);
     limited.tier = Some("One".into());
     let mut guarded = api("/guarded", &backend.url(), &["GET /x"]);
-    guarded.backend_limit = (Some(1), None);
+    let a_second = |amount| Limit { amount, unit: LimitUnit::Requests, window: Duration::from_secs(1) };
+    guarded.backend_limit = (Some(a_second(1)), None);
     let limit = Limit { amount: 1, unit: LimitUnit::Requests, window: Duration::from_secs(3600) };
-    let plan = Plan {
-        name: "One".into(),
-        level: PlanLevel::Api,
-        limit: Some(limit),
-        stop_on_quota: true,
-        ..Plan::default()
-    };
+    let plan =
+        Plan { name: "One".into(), level: PlanLevel::Api, limit: Some(limit), stop_on_quota: true, ..Plan::default() };
     let gateway = TestGateway::start(Setup::of([limited, guarded]).configured(|config| {
         config.error_style = ErrorStyle::ApiManager;
         config.limits.plans = vec![plan];
@@ -236,75 +223,6 @@ fn soap_clients_get_soap_faults_without_being_asked_how() {
     let wanted = "<faultcode>soapenv:Server</faultcode><faultstring>No matching resource found for given API \
                   Request</faultstring>";
     assert_eq!((reply.status, reply.text()), (404, fault(wanted)));
-}
-
-fn browsers(origins: &[&str], credentials: bool) -> Cors {
-    let list = |values: &[&str]| values.iter().map(|value| (*value).into()).collect();
-    Cors {
-        enabled: true,
-        origins: list(origins),
-        methods: list(&["GET", "POST", "OPTIONS"]),
-        headers: list(&["Content-Type", "apikey"]),
-        expose_headers: Vec::new(),
-        credentials,
-    }
-}
-
-fn cors_fields(reply: &Reply) -> Vec<String> {
-    let fields = reply.headers.iter().map(|(name, value)| format!("{}: {value}", name.to_lowercase()));
-    let mut fields: Vec<String> = fields.filter(|line| line.starts_with("access-control-")).collect();
-    fields.sort();
-    fields
-}
-
-#[test]
-fn every_answer_says_which_origin_may_see_it() {
-    let backend = Backend::start(|request| match request.target.contains("own") {
-        true => Answer::status(200).with("Access-Control-Allow-Origin", "http://its-own.com"),
-        false => Answer::status(200),
-    });
-    let operations = ["GET /x", "GET /own", "POST /x", "DELETE /x", "OPTIONS /own"];
-    let mut every = secured_api("/every", &backend.url(), &operations);
-    every.cors = Some(browsers(&["*"], true));
-    let mut some = api("/some", &backend.url(), &operations);
-    some.cors = Some(browsers(&["http://a.com", "http://*.b.com"], true));
-    let gateway = start([every, some]);
-    let mut client = gateway.client();
-    assert_eq!(cors_fields(&client.get("/every/x", &[])), ["access-control-allow-origin: *"], "errors, too");
-    let origin = |origin| [("Origin", origin)];
-    let listed = ["access-control-allow-credentials: true", "access-control-allow-origin: http://a.com"];
-    assert_eq!(cors_fields(&client.get("/some/x", &origin("http://a.com"))), listed);
-    for fields in [&origin("http://evil.com")[..], &origin("http://b.com.evil")[..], &[][..]] {
-        let reply = client.get("/some/x", fields);
-        assert_eq!((reply.status, cors_fields(&reply)), (200, vec![]), "{fields:?}");
-    }
-    let own = client.get("/some/own", &origin("http://a.com"));
-    assert_eq!(cors_fields(&own)[1..], ["access-control-allow-origin: http://its-own.com"]);
-}
-
-#[test]
-fn a_preflight_request_is_answered_for_the_resource_it_means() {
-    let backend = Backend::start(|request| Answer::new(200, "text/plain", request.method.clone()));
-    let mut described = api("/some", &backend.url(), &["GET /x", "POST /x", "DELETE /x", "GET /own", "OPTIONS /own"]);
-    described.cors = Some(browsers(&["http://a.com"], false));
-    let gateway = start([described]);
-    let mut client = gateway.client();
-    let mut ask = |path: &str, origin: &str, method: &str| {
-        let fields = [("Origin", origin), ("Access-Control-Request-Method", method)];
-        client.request("OPTIONS", path, &fields, b"")
-    };
-    let reply = ask("/some/x", "http://a.com", "POST");
-    let allowed = [
-        "access-control-allow-headers: Content-Type,apikey,authorization",
-        "access-control-allow-methods: GET,POST",
-        "access-control-allow-origin: http://a.com",
-    ];
-    assert_eq!((reply.status, cors_fields(&reply)), (200, allowed.map(str::to_owned).to_vec()));
-    assert_eq!(cors_fields(&ask("/some/x", "http://evil.com", "POST")), &allowed[..2]);
-    assert_eq!(ask("/some/x", "http://a.com", "PUT").status, 405);
-    assert_eq!(ask("/some/nothing", "http://a.com", "GET").status, 404);
-    assert_eq!(ask("/some/own", "http://a.com", "GET").text(), "OPTIONS", "the API answers itself");
-    assert_eq!(backend.received().len(), 1);
 }
 
 #[test]
