@@ -77,7 +77,8 @@ impl GatewayState {
                 self.responses.sweep(Instant::now());
             }
         };
-        tokio::join!(self.health.run(), self.spans.run(outbound.clone()), self.hub.run(outbound), sweep);
+        let revoked = self.security.revocations.run(outbound.clone());
+        tokio::join!(self.health.run(), self.spans.run(outbound.clone()), self.hub.run(outbound), revoked, sweep);
     }
 
     /// Has subscriptions to topics kept by a function, which gets all of them whenever one changes; `kept` is what it got

@@ -264,3 +264,63 @@ fn apis_are_deployed_over_https_and_survive_a_restart() {
     assert_eq!(client.request("GET", "/books/1.0.0/items", &[], b"").status, 404);
     assert_eq!(delete("apiName=books&version=1.0.0"), 404);
 }
+
+/// A token that is revoked is refused at once, with every token that a core remembers, and after a restart.
+#[test]
+fn tokens_are_revoked_over_https_and_stay_so() {
+    let (folder, backend) = (Folder::new("managed-revoked"), backend());
+    let adapter = "[adapter]\nenabled = true\nport = 0\nstate = 'kept'\nusers.anna = 'secret'\n";
+    let toml = format!("{PORTS}\n{adapter}");
+    folder.write("all/shop/api.yaml", descriptor("shop", backend).replace(", authType: None", ""));
+    let token = |id: &str| {
+        let claim = format!("jti={id}");
+        let made = penstock(&folder.0, &["token", "--config", "penstock.toml", "--claim", &claim]);
+        assert_eq!(made.status, 0, "{}", made.stderr);
+        made.stdout.trim().to_owned()
+    };
+    let server = Server::start(&folder, &["run", "all"], &toml);
+    let https = Https::new(port_after(&server, "  adapter  https://localhost:"));
+    let mut client = Connection::open(port_after(&server, "  APIs     http://localhost:"));
+    let mut call = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        client.request("GET", "/shop/1.0.0/items/7", &[("Authorization", &bearer)], b"").status
+    };
+    let (first, second, third) = (token("one"), token("two"), token("three"));
+    assert_eq!([&first, &second, &third].map(|token| call(token)), [200, 200, 200]);
+
+    let revoke = |body: serde_json::Value| {
+        https.ask(Method::Post, "/revoked-tokens", &[("Authorization", BASIC)], body.to_string().into_bytes())
+    };
+    assert_eq!(https.ask(Method::Get, "/revoked-tokens", &[], Vec::new()).0, 401);
+    let (status, reply) = revoke(serde_json::json!({ "token": first }));
+    assert_eq!((status, &reply["jti"], &reply["revoked"]), (200, &"one".into(), &true.into()), "{reply}");
+    assert!(reply["expires"].as_u64().is_some_and(|expires| expires > 1_700_000_000), "{reply}");
+    assert_eq!(call(&first), 401);
+    assert_eq!(revoke(serde_json::json!({ "token": first })).1["revoked"], false);
+    assert_eq!(revoke(serde_json::json!({ "jti": "two" })).0, 200);
+    for bad in ["{}", "[", r#"{"token":"a.b"}"#, r#"{"token":"a.b.c","jti":"x"}"#, r#"{"jti":"x","expires":"soon"}"#] {
+        let (status, _) =
+            https.ask(Method::Post, "/revoked-tokens", &[("Authorization", BASIC)], bad.as_bytes().to_vec());
+        assert_eq!(status, 400, "{bad}");
+    }
+    assert_eq!([&second, &third].map(|token| call(token)), [401, 200]);
+    let (_, list) = https.ask(Method::Get, "/revoked-tokens?limit=1", &[("Authorization", BASIC)], Vec::new());
+    assert_eq!((&list["total"], &list["list"][0]["jti"]), (&2.into(), &"one".into()));
+    assert!(!server.log().contains(&first));
+    drop(server);
+
+    let server = Server::start(&folder, &["run", "all"], &toml);
+    let https = Https::new(port_after(&server, "  adapter  https://localhost:"));
+    let mut client = Connection::open(port_after(&server, "  APIs     http://localhost:"));
+    let mut call = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        client.request("GET", "/shop/1.0.0/items/7", &[("Authorization", &bearer)], b"").status
+    };
+    assert_eq!([&first, &second, &third].map(|token| call(token)), [401, 401, 200]);
+    let delete = |id: &str| {
+        let path = format!("/revoked-tokens?jti={id}");
+        https.ask(Method::Delete, &path, &[("Authorization", BASIC)], Vec::new()).0
+    };
+    assert_eq!([delete("two"), delete("two")], [200, 404]);
+    assert_eq!(call(&second), 200);
+}

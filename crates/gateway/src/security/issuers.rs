@@ -106,8 +106,8 @@ impl Verifier {
     }
 
     fn with_epoch<T>(&self, use_cache: impl FnOnce(Epoch<'_>) -> T) -> T {
-        let is_revoked = |jti: &str| self.state.is_revoked(jti);
-        let revocations = self.state.revocation_number();
+        let is_revoked = |token: &Verified| self.state.is_revoked(token.jti.as_deref(), &token.caller.token);
+        let revocations = self.state.revocations.number();
     /// What is known of a token, or what becomes clear now.
     pub(crate) fn look_up(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
         self.recall(kind, text.as_bytes()).unwrap_or_else(|| self.verify(kind, text, may_fetch))
@@ -132,7 +132,7 @@ impl Verifier {
             description: matches!(why, Malformed::Header | Malformed::Algorithm).then_some(UNDECODABLE),
             ..Refusal::invalid(why.reason())
         })?;
-        if jws.claims.get("jti").and_then(|jti| jti.as_str()).is_some_and(|jti| self.state.is_revoked(jti)) {
+        if self.state.is_revoked(jws.claims.get("jti").and_then(|jti| jti.as_str()), text) {
             return Err(Refusal::invalid("the token was revoked"));
         }
         let known = match self.signer_of(kind, among, &jws)? {

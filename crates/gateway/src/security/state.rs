@@ -1,13 +1,14 @@
 //! What outlives a reload of artifacts: keys, revoked tokens, who subscribed to what.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::{AccessList, KeyRing, Signer, Verified, Verifier};
+use super::revoked::identify;
+use super::{AccessList, KeyRing, Revocations, Signer, Verified, Verifier};
 use crate::GatewayConfig;
 
 /// Reads or makes the gateway's key.
@@ -21,8 +22,8 @@ pub struct SecurityState {
     signer_source: OnceLock<SignerSource>,
     rings: Mutex<HashMap<Arc<str>, Arc<KeyRing>>>,
     verifier: Mutex<Option<(Arc<GatewayConfig>, Arc<Verifier>)>>,
-    revoked: RwLock<Arc<HashSet<String>>>,
-    revocations: AtomicU64,
+    /// Tokens that count no longer.
+    pub revocations: Revocations,
     access: RwLock<Arc<AccessList>>,
     accesses: AtomicU64,
     wants_certificates: Arc<AtomicBool>,
@@ -68,40 +69,20 @@ impl SecurityState {
         })
     }
 
-    /// Replaces the list of revoked tokens, by `jti`.
-    pub fn set_revoked(&self, ids: impl IntoIterator<Item = String>) {
-        *self.revoked.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ids.into_iter().collect());
-        self.revocations.fetch_add(1, Ordering::Release);
-    }
-
-    /// Revokes one more token.
-    pub fn revoke(&self, id: &str) {
-        let mut list = self.revoked.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::make_mut(&mut list).insert(id.to_owned());
-        drop(list);
-        self.revocations.fetch_add(1, Ordering::Release);
-    }
-
-    /// Revokes a token until it ends by itself, in seconds since 1970; whether it was not revoked yet.
-    pub(crate) fn revoke_until(&self, id: &str, _expires: u64) -> bool {
-        let mut list = self.revoked.write().unwrap_or_else(PoisonError::into_inner);
-        let first = Arc::make_mut(&mut list).insert(id.to_owned());
-        drop(list);
-        self.revocations.fetch_add(1, Ordering::Release);
-        first
+    /// Revokes a token that is good for one request; whether it was not revoked yet.
+    pub(crate) fn revoke_soon(&self, token: &Verified) -> bool {
+        let id = identify(token.jti.as_deref(), &token.caller.token);
+        self.revocations.revoke_soon(id, token.expires)
     }
 
     /// Whether a token was revoked since it was verified.
     pub(crate) fn was_revoked(&self, token: &Verified) -> bool {
-        token.jti.as_deref().is_some_and(|jti| self.is_revoked(jti))
+        self.is_revoked(token.jti.as_deref(), &token.caller.token)
     }
 
-    pub(super) fn is_revoked(&self, id: &str) -> bool {
-        self.revoked.read().unwrap_or_else(PoisonError::into_inner).contains(id)
-    }
-
-    pub(super) fn revocation_number(&self) -> u64 {
-        self.revocations.load(Ordering::Acquire)
+    /// Whether a token is revoked, by its `jti` or itself.
+    pub(super) fn is_revoked(&self, jti: Option<&str>, token: &str) -> bool {
+        self.revocations.has(identify(jti, token))
     }
 
     /// Replaces applications and subscriptions; the next request sees them.

@@ -8,6 +8,7 @@
 
 mod deploy;
 mod multipart;
+mod revoked;
 mod routes;
 pub mod store;
 mod tokens;

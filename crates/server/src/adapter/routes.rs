@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::deploy::{Deployer, Refused, Wanted};
 use super::multipart;
+use super::revoked::{self, Revoked};
 use super::tokens::Tokens;
 
 const BASE: &str = "/api/mgw/adapter/0.1";
@@ -60,11 +61,23 @@ impl Routes {
                 }
             },
             ("/apis", Method::Delete) => self.undeploy(&query),
+            ("/revoked-tokens", _) if !self.admits(&message) => unauthorized(),
+            ("/revoked-tokens", Method::Get) => self.revoked().list(query.number("offset"), query.number("limit")),
+            ("/revoked-tokens", Method::Post) => match body(&mut message, revoked::BODY_BYTES_MAX).await {
+                Some(bytes) => self.revoked().revoke(&bytes),
+                None => error(413, "Payload Too Large", "a token is shorter"),
+            },
+            ("/revoked-tokens", Method::Delete) => self.revoked().restore(query.get("jti").as_deref()),
+            ("/revoked-tokens", _) => error(405, "Method Not Allowed", "GET, POST and DELETE of /revoked-tokens"),
             ("/apis" | "/oauth2/token", _) => {
                 error(405, "Method Not Allowed", "GET, POST and DELETE of /apis, POST of /oauth2/token")
             }
             _ => error(404, "Not Found", "no such resource"),
         }
+    }
+
+    fn revoked(&self) -> Revoked<'_> {
+        Revoked(&self.deployer.settings.gateway_state.security.revocations)
     }
 
     /// Whether somebody who may deploy calls.
@@ -223,11 +236,11 @@ fn broken(diagnostics: &[Diagnostic]) -> Message {
     )
 }
 
-fn error(status: u16, message: &str, description: &str) -> Message {
+pub(super) fn error(status: u16, message: &str, description: &str) -> Message {
     reply(status, &json!({"code": status, "message": message, "description": description, "moreInfo": "", "error": []}))
 }
 
-fn reply(status: u16, body: &Value) -> Message {
+pub(super) fn reply(status: u16, body: &Value) -> Message {
     let mut headers = Headers::new();
     headers.set("Content-Type", "application/json");
     Message { headers, body: Body::bytes(body.to_string()), status, ..Message::default() }
@@ -245,6 +258,10 @@ impl Query {
                 .map(|(name, value)| (decoded(name), decoded(value)))
                 .collect(),
         )
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.get(name)?.parse().ok()
     }
 
     fn get(&self, name: &str) -> Option<String> {

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use penstock_catalog::{Application, Subscription};
 use penstock_gateway::GatewayConfig;
-use penstock_gateway::security::{BackendJwt, Encoding, Secret, SecurityConfig, Signer};
+use penstock_gateway::security::{BackendJwt, Encoding, RevokedSource, Secret, SecurityConfig, Signer};
 use penstock_transports::http::tls::Identity;
 
 use super::keys::{FLAG, Key, NUMBER, TEXT, TIME};
@@ -18,6 +19,8 @@ pub struct SecuritySettings {
     pub signing_key: Option<Keystore>,
     /// Ids of tokens that count no longer, one a line.
     pub revoked: Option<PathBuf>,
+    /// Where a list of such tokens is asked for.
+    pub revoked_source: Option<RevokedSource>,
     /// Who may subscribe.
     pub applications: Vec<Application>,
     /// Who did.
@@ -188,10 +191,49 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
+    Key {
+        name: "gateway.revoked_url",
+        kind: "a URL",
+        set: |settings, value| {
+            if !["http://", "https://"].iter().any(|scheme| value.text().starts_with(scheme)) {
+                return Err("a URL of http or https".to_owned());
+            }
+            revoked_source(settings).url = value.text().into();
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.revoked_authorization",
+        kind: TEXT,
+        set: |settings, value| {
+            revoked_source(settings).authorization = Some(penstock_catalog::Secret(value.text().into()));
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.revoked_every",
+        kind: TIME,
+        set: |settings, value| {
+            revoked_source(settings).every = value.duration("s")?;
+            Ok(())
+        },
+    },
 ];
+
+/// How often a list of revoked tokens is asked for.
+const REVOKED_EVERY: Duration = Duration::from_secs(10);
 
 /// A secret that can be guessed is none.
 const EXPLAIN_KEY_MIN: usize = 16;
+
+/// The source, complete once there is an address.
+fn revoked_source(settings: &mut Settings) -> &mut RevokedSource {
+    settings.security.revoked_source.get_or_insert_with(|| RevokedSource {
+        url: "".into(),
+        authorization: None,
+        every: REVOKED_EVERY,
+    })
+}
 
 pub(super) fn of(settings: &mut Settings) -> &mut SecurityConfig {
     let gateway: &mut GatewayConfig = Arc::make_mut(&mut settings.gateway);

@@ -4,19 +4,26 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use penstock_engine::ports::Level;
-use penstock_gateway::security::{AccessList, SecurityState, Signer};
+use penstock_gateway::security::{AccessList, RevokedSource, SecurityState, Signer};
 
+use super::registry::replace;
 use crate::command::Failure;
 use crate::config::{Settings, read_signing_key};
 use crate::log::Log;
 
 /// How often the list of revoked tokens is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The file of the tokens that were revoked over HTTPS, in the state folder.
+const REVOKED_FILE: &str = "revoked.json";
+
+/// Ids of tokens without one are parts of them.
+const REVOKED_FILE_MODE: u32 = 0o600;
 
 /// The file of the key in the state folder.
 const KEY_FILE: &str = "gateway-key.pem";
@@ -46,7 +53,52 @@ pub(super) fn prepare(settings: &Settings, log: &Arc<Log>) -> Result<Option<Watc
         }
     }
     state.set_access(AccessList::new(&files.applications, &files.subscriptions));
+    keep_revoked(settings, log)?;
+    if let Some(source) = files.revoked_source.as_ref().filter(|source| !source.url.is_empty()) {
+        ask_for_revoked(source.clone(), state, log);
+    }
     files.revoked.clone().map(|file| watch(file, state.clone(), log.clone())).transpose()
+}
+
+/// Gives the gateway the tokens that were revoked over HTTPS, and keeps what becomes of them.
+fn keep_revoked(settings: &Settings, log: &Arc<Log>) -> Result<(), Failure> {
+    let folder = settings.adapter.state.clone();
+    let file = folder.join(REVOKED_FILE);
+    let shown = file.display().to_string();
+    let cannot = |why: String| Failure::environment(format!("the revoked tokens in `{shown}` cannot be read: {why}"));
+    let kept = match std::fs::read(&file) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(cannot(error.to_string())),
+    };
+    let log = log.clone();
+    // The folder is made when it is needed first: a server of integrations leaves none behind.
+    let keeper = move |bytes: &[u8]| {
+        let written = std::fs::create_dir_all(&folder).and_then(|()| replace(&file, bytes, REVOKED_FILE_MODE));
+        written.map_err(|error| {
+            let text = format!("revoked tokens cannot be kept: `{}`: {error}", file.display());
+            log.say(Level::Error, "Gateway", &text);
+            text
+        })
+    };
+    settings.gateway_state.security.revocations.kept_by(keeper, kept.as_deref()).map_err(cannot)
+}
+
+/// Has a list asked for, and tells when what becomes of it changes.
+fn ask_for_revoked(source: RevokedSource, state: &SecurityState, log: &Arc<Log>) {
+    let (url, log) = (source.url.clone(), log.clone());
+    let told = Mutex::new(None);
+    state.revocations.ask(source, move |outcome| {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.as_ref() == Some(&outcome) {
+            return;
+        }
+        match &outcome {
+            Ok(count) => log.say(Level::Info, "Gateway", &format!("`{url}`: {count} revoked tokens")),
+            Err(why) => log.say(Level::Error, "Gateway", &format!("`{url}`: {why}; what was revoked stays so")),
+        }
+        *told = Some(outcome);
+    });
 }
 
 /// The key in the state folder, made when it is not there; then its file is told, too.
@@ -93,7 +145,7 @@ fn watch(file: PathBuf, state: Arc<SecurityState>, log: Arc<Log>) -> Result<Watc
             Ok(text) => {
                 let ids: Vec<String> = ids(&text);
                 log.say(Level::Info, "Gateway", &format!("`{}`: {} revoked tokens", file.display(), ids.len()));
-                state.set_revoked(ids);
+                state.revocations.set_watched(ids);
             }
             // What was revoked stays so while the file is away.
             Err(error) => log.say(Level::Error, "Gateway", &format!("`{}`: {error}", file.display())),

@@ -77,7 +77,7 @@ fn api_keys_may_be_bound_to_addresses_and_pages() {
     assert_eq!(ask(&by_page, &[]).status, 403);
     let revoked = key("jti", "revoked");
     assert_eq!(ask(&revoked, &[]).status, 204);
-    gateway.state().security.revoke("revoked");
+    gateway.state().security.revocations.add_watched("revoked");
     refused(&ask(&revoked, &[]), 401, "900901");
 }
 

@@ -127,11 +127,39 @@ fn a_revoked_token_is_refused_from_the_next_request_on() {
     let mut client = gateway.client();
     let (one, other) = (gateway.bearer(&json!({"jti": "one"})), gateway.bearer(&json!({"jti": "other"})));
     assert_eq!((ask(&mut client, &one).status, ask(&mut client, &other).status), (204, 204));
-    gateway.state().security.revoke("one");
+    gateway.state().security.revocations.add_watched("one");
     refused(&ask(&mut client, &one), 401, "900901");
     assert_eq!(ask(&mut client, &other).status, 204);
-    gateway.state().security.set_revoked([]);
+    gateway.state().security.revocations.set_watched([]);
     assert_eq!(ask(&mut client, &one).status, 204);
+}
+
+/// A control plane tells what is revoked there, in the form of API Manager; while it is away that stays so.
+#[test]
+fn a_list_of_revoked_tokens_is_asked_for() {
+    let away = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_away = away.clone();
+    let plane = Backend::start(move |request| match request.header("authorization") {
+        Some("Basic eDp5") if !is_away.load(std::sync::atomic::Ordering::Relaxed) => Answer::json(&json!([{ "jwt_signature": "one", "expiry_time": 1 }])),
+        _ => Answer::status(401),
+    });
+    let backend = Backend::echo();
+    let setup = Setup::of([pets(&backend)]);
+    let (tell, told) = std::sync::mpsc::channel();
+    let source = penstock_gateway::security::RevokedSource {
+        url: format!("{}/internal/data/v1/revokedjwt", plane.url()).into(),
+        authorization: Some(penstock_catalog::Secret("Basic eDp5".into())),
+        every: Duration::from_secs(1),
+    };
+    setup.state.security.revocations.ask(source, move |outcome| drop(tell.send(outcome)));
+    let gateway = TestGateway::start(setup);
+    let patience = Duration::from_secs(20);
+    assert_eq!(told.recv_timeout(patience), Ok(Ok(1)));
+    let mut client = gateway.client();
+    refused(&ask(&mut client, &gateway.bearer(&json!({"jti": "one"}))), 401, "900901");
+    away.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(std::iter::repeat_with(|| told.recv_timeout(patience).unwrap()).take(3).any(|outcome| outcome.is_err()));
+    refused(&ask(&mut client, &gateway.bearer(&json!({"jti": "one"}))), 401, "900901");
 }
 
 #[test]

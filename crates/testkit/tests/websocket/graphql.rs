@@ -223,7 +223,7 @@ fn a_token_that_is_revoked_ends_its_connection() {
     run(async {
         let mut socket = connect(&gateway, "/lifts", &[NEWER, ("authorization", &bearer)]).await.unwrap();
         echoes(&mut socket, r#"{"type":"ping"}"#).await;
-        gateway.state().security.revoke("lost");
+        gateway.state().security.revocations.add_watched("lost");
         socket.send(Message::text(r#"{"type":"ping"}"#)).await.unwrap();
         match socket.next().await {
             Some(Ok(Message::Close(Some(frame)))) => {

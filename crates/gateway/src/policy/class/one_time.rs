@@ -28,10 +28,9 @@ impl Mediator for OneTime {
         };
         let refuse = |why| Err(GatewayError::new(codes::INVALID_CREDENTIALS).because(why).into());
         // Of requests that came together one is let through: whoever puts the token on the list first.
-        match token.jti.as_deref().map(|id| self.state.security.revoke_until(id, token.expires)) {
-            Some(true) => Ok(Flow::Next),
-            Some(false) => refuse("the token was used before"),
-            None => refuse("a token for one request has no id"),
+        match self.state.security.revoke_soon(token) {
+            true => Ok(Flow::Next),
+            false => refuse("the token was used before"),
         }
     }
 }
