@@ -17,8 +17,8 @@ pub(crate) mod chain;
 mod class;
 mod compress;
 mod cors;
-mod definition;
 mod cors_of_api_manager;
+mod definition;
 mod deny;
 mod explain;
 pub(crate) mod facts;
@@ -59,7 +59,7 @@ pub(crate) use cors::usual as usual_cors;
 pub(crate) use explain::mediator as explain_step;
 pub(crate) use refuse::Refuse;
 pub(crate) use respond::Respond;
-pub(crate) use websocket::is_websocket;
+pub(crate) use websocket::{asks_for_socket, is_websocket};
 
 /// Where a policy is applied: one operation of one API.
 #[derive(Default)]
