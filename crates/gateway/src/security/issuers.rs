@@ -30,6 +30,9 @@ pub(crate) struct Verifier {
     state: Arc<SecurityState>,
 }
 
+/// What the gateway's own tokens are known by, beside the names of the configuration.
+pub(crate) const OWN_ISSUER: &str = "own";
+
 struct Known {
     issuer: Issuer,
     ring: Option<Arc<KeyRing>>,
@@ -47,9 +50,6 @@ pub(crate) enum Outcome {
     Needs(Need),
 }
 
-/// Keys that must be fetched.
-pub(crate) struct Need(pub Arc<KeyRing>);
-
 /// Whose tokens an operation of the API Platform takes.
 #[derive(Debug, Default)]
 pub(crate) struct Among {
@@ -60,6 +60,9 @@ pub(crate) struct Among {
     pub validates_issuer: bool,
 }
 
+/// Keys that must be fetched.
+pub(crate) struct Need(pub Arc<KeyRing>);
+
 impl Verifier {
     /// For a configuration.
     pub(crate) fn new(config: &SecurityConfig, state: Arc<SecurityState>) -> Verifier {
@@ -69,7 +72,7 @@ impl Verifier {
             ring: issuer.jwks_url.as_ref().map(|url| state.ring(url)),
         };
         let issuers = config.issuers.iter().map(known).collect();
-        let own = Issuer { name: "own".into(), issuer: config.own_issuer.clone(), ..Issuer::default() };
+        let own = Issuer { name: OWN_ISSUER.into(), issuer: config.own_issuer.clone(), ..Issuer::default() };
         Verifier {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             skew: config.clock_skew.as_secs(),
@@ -105,9 +108,6 @@ impl Verifier {
         outcome
     }
 
-    fn with_epoch<T>(&self, use_cache: impl FnOnce(Epoch<'_>) -> T) -> T {
-        let is_revoked = |token: &Verified| self.state.is_revoked(token.jti.as_deref(), &token.caller.token);
-        let revocations = self.state.revocations.number();
     /// What is known of a token, or what becomes clear now.
     pub(crate) fn look_up(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
         self.recall(kind, text.as_bytes()).unwrap_or_else(|| self.verify(kind, text, may_fetch))
@@ -124,12 +124,16 @@ impl Verifier {
         self.verify_by(Kind::Platform, among, text, may_fetch)
     }
 
+    fn with_epoch<T>(&self, use_cache: impl FnOnce(Epoch<'_>) -> T) -> T {
+        let is_revoked = |token: &Verified| self.state.is_revoked(token.jti.as_deref(), &token.caller.token);
+        let revocations = self.state.revocations.number();
         use_cache(Epoch { verifier: self.id, revocations, is_revoked: &is_revoked })
     }
 
     fn examine(&self, kind: Kind, among: &Among, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
         let jws = Jws::parse(text).map_err(|why| Refusal {
             description: matches!(why, Malformed::Header | Malformed::Algorithm).then_some(UNDECODABLE),
+            unknown: matches!(why, Malformed::Header | Malformed::Payload),
             ..Refusal::invalid(why.reason())
         })?;
         if self.state.is_revoked(jws.claims.get("jti").and_then(|jti| jti.as_str()), text) {
@@ -158,16 +162,15 @@ impl Verifier {
         let candidates: Vec<&Known> = match kind {
             Kind::Jwt if named == &*self.own.issuer.issuer && is_ours() => return Ok(Found::Issuer(&self.own)),
             Kind::Jwt => self.issuers.iter().filter(|known| *known.issuer.issuer == *named).collect(),
-            // Keys are signed by the gateway or its publisher, whatever they call themselves.
-            _ if is_ours() => return Ok(Found::Issuer(&self.own)),
-            unknown: matches!(why, Malformed::Header | Malformed::Payload),
-            Kind::ApiKey => {
             Kind::Platform
                 if among.names(&self.own.issuer, named) && named == &*self.own.issuer.issuer && is_ours() =>
             {
                 return Ok(Found::Issuer(&self.own));
             }
             Kind::Platform => self.candidates_among(among, named),
+            // Keys are signed by the gateway or its publisher, whatever they call themselves.
+            _ if is_ours() => return Ok(Found::Issuer(&self.own)),
+            Kind::ApiKey => {
                 let called = |name: &str| self.issuers.iter().filter(|k| *k.issuer.name == *name).collect::<Vec<_>>();
                 let own = called(API_KEY_ISSUER);
                 if own.is_empty() { called(PUBLISHER_ISSUER) } else { own }
@@ -206,9 +209,6 @@ impl Verifier {
         }
     }
 
-    fn own_key(&self) -> PublicKey {
-        self.state.signer().public().clone()
-    }
     /// The issuers that may have signed a token of one that calls itself so.
     fn candidates_among(&self, among: &Among, named: &str) -> Vec<&Known> {
         let all = || self.issuers.iter();
@@ -226,6 +226,9 @@ impl Verifier {
         }
     }
 
+    fn own_key(&self) -> PublicKey {
+        self.state.signer().public().clone()
+    }
 
     /// Keys that are so old that they should be fetched again.
     pub(crate) fn stale(&self) -> Option<Arc<KeyRing>> {
@@ -233,9 +236,6 @@ impl Verifier {
     }
 }
 
-enum Found<'v> {
-    Issuer(&'v Known),
-    Need(Arc<KeyRing>),
 impl Among {
     /// Whether an issuer is among them.
     fn names(&self, issuer: &Issuer, named: &str) -> bool {
@@ -253,6 +253,9 @@ impl Among {
     }
 }
 
+enum Found<'v> {
+    Issuer(&'v Known),
+    Need(Arc<KeyRing>),
 }
 
 fn unknown_key(ring: &KeyRing) -> Refusal {

@@ -57,10 +57,10 @@ pub(crate) struct Refusal {
     pub reason: Cow<'static, str>,
     /// What the client is told besides the code, when it is not the table's.
     pub description: Option<&'static str>,
-}
-
     /// Whether nobody here can tell what it is: it is no JWT, or one of a stranger.
     pub unknown: bool,
+}
+
 impl Refusal {
     /// The usual one.
     pub(crate) fn invalid(reason: impl Into<Cow<'static, str>>) -> Refusal {
