@@ -1,8 +1,9 @@
-//! Hubs of WebSub: what one is asked for, a query and a form on a line each; and the file of subscriptions.
+//! Hubs of WebSub: what one is asked for, a query and a form on a line each; the file of subscriptions, and that of
+//! events.
 
-use penstock_gateway::readers::{hub_file, hub_request};
+use penstock_gateway::readers::{hub_file, hub_journal, hub_request};
 
-/// Pieces of both.
+/// Pieces of all.
 pub const DICTIONARY: &[&str] = &[
     "hub.mode=subscribe",
     "hub.mode=unsubscribe",
@@ -25,12 +26,17 @@ pub const DICTIONARY: &[&str] = &[
     "\"secret\":\"",
     "\"algorithm\":\"sha1\"",
     "]}",
+    "penstock events 1\n",
+    "\0\0\0",
 ];
 
-/// Reads both.
+/// Reads all of them.
 pub fn hub(data: &[u8]) {
     if let Some(written) = hub_file(data) {
         assert_eq!(hub_file(&written).as_deref(), Some(&*written), "{}", String::from_utf8_lossy(&written));
+    }
+    if let Some(written) = hub_journal(data) {
+        assert!(data.starts_with(&written), "what is whole is a beginning of what was kept");
     }
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (query, form) = text.split_once('\n').unwrap_or((text, ""));

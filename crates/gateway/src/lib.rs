@@ -40,6 +40,7 @@ pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, pars
 pub use policy::{CompressionConfig, POLICIES, PolicyKind, Site, readers};
 pub use state::{GatewayPorts, GatewayState};
 pub use upstream::{HealthCheckConfig, UpstreamCall, UpstreamConfig};
+pub use websub::EventFile;
 
 /// Compiles API projects. One for each compilation; what outlives a reload is in [`GatewayState`].
 pub struct Gateway {

@@ -16,7 +16,7 @@ use crate::policy::response_cache::ResponseCache;
 use crate::policy::schema_validation::Definition;
 use crate::security::SecurityState;
 use crate::upstream::{Clusters, HealthChecks};
-use crate::websub::Hub;
+use crate::websub::{EventFile, Hub};
 
 /// How often counters that nobody needs are forgotten.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -89,6 +89,12 @@ impl GatewayState {
         kept: Option<&[u8]>,
     ) -> Result<(), String> {
         self.hub.kept_by(keeper, kept)
+    }
+
+    /// Has events for subscribers kept in a file until they are delivered; `kept` is what is in it. Subscriptions must be
+    /// known before. Says how many bytes at its end are no whole entry.
+    pub fn keep_events(&self, file: Box<dyn EventFile>, kept: &[u8]) -> Result<usize, String> {
+        self.hub.events_kept_in(file, kept)
     }
 
     /// Writes counters and latencies in the text format of Prometheus.

@@ -1,4 +1,5 @@
-//! Subscriptions to topics on the running binary: they are there after the next start.
+//! Subscriptions to topics on the running binary: they are there after the next start, and so are events that nobody has
+//! yet.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -19,7 +20,10 @@ const HUB: &str = "type: api\ndata:\n  name: News\n  version: 1.0.0\n  context: 
 
 /// A subscriber: its address, and the requests it got.
 fn subscriber() -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    subscriber_at(TcpListener::bind("127.0.0.1:0").unwrap())
+}
+
+fn subscriber_at(listener: TcpListener) -> (String, Receiver<String>) {
     let url = format!("http://{}/in", listener.local_addr().unwrap());
     let (sender, got) = channel();
     std::thread::spawn(move || {
@@ -70,4 +74,60 @@ fn subscriptions_are_there_after_the_next_start() {
     let finished = penstock(&folder.0, &["run", "all", "--config", config.to_str().unwrap()]);
     assert!(finished.status != 0 && finished.stderr.contains("websub.json"), "{}", finished.stderr);
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "{\"version\": 9}", "what cannot be read is not written over");
+}
+
+#[test]
+fn events_that_nobody_has_yet_are_sent_after_the_next_start() {
+    let folder = Folder::new("websub-events");
+    folder.write("all/News/api.yaml", HUB);
+    let server = Server::start(&folder, &["run", "all"], TOML);
+    // Nobody listens there yet.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let path = format!("/news/1.0.0?hub.mode=subscribe&hub.topic=arrivals&hub.callback=http://{address}/in");
+    assert_eq!(client(&server).request("POST", &path, &[], b"").status, 202, "{}", server.log());
+    let kept = folder.0.join("kept/websub-events");
+    assert!(!kept.exists(), "nothing is written before there is something");
+    let event = |server: &Server, body: &str| {
+        let path = "/news/1.0.0/webhooks_events_receiver_resource?topic=arrivals";
+        let fields = [("Content-Type", "text/plain")];
+        assert_eq!(client(server).request("POST", path, &fields, body.as_bytes()).status, 202);
+    };
+    for number in 0..20 {
+        event(&server, &format!("{number} is the end"));
+    }
+    assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    // No farewell, and half an entry at the end.
+    server.signal(rustix::process::Signal::KILL);
+    drop(server);
+    std::fs::OpenOptions::new().append(true).open(&kept).unwrap().write_all(&[9; 40]).unwrap();
+    let server = Server::start(&folder, &["run", "all"], TOML);
+    assert!(server.log().contains("40 bytes at the end of"), "{}", server.log());
+    event(&server, "20 is the end");
+    server.signal(rustix::process::Signal::KILL);
+    drop(server);
+    let server = Server::start(&folder, &["run", "all"], TOML);
+    let (_, got) = subscriber_at(TcpListener::bind(address).unwrap());
+    // In order, each at least once: the first may have been sent when a process was killed.
+    let mut last = None;
+    while last != Some(20) {
+        let request = got.recv_timeout(Duration::from_secs(40)).unwrap();
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        assert!(head.to_ascii_lowercase().contains("content-type: text/plain"), "{head}");
+        assert!(head.contains("/news/1.0.0>; rel=\"hub\", <http://localhost"), "{head}");
+        let number: u32 = body.split(' ').next().unwrap().parse().unwrap();
+        assert!(number == last.map_or(0, |last| last + 1) || Some(number) == last, "{number} after {last:?}");
+        last = Some(number);
+    }
+    drop(server);
+    // What was delivered is not sent again.
+    let server = Server::start(&folder, &["run", "all"], TOML);
+    event(&server, "21 is the end");
+    let request = got.recv_timeout(Duration::from_secs(20)).unwrap();
+    let number: u32 = request.split_once("\r\n\r\n").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    assert!((15..=21).contains(&number), "only what was not noted before the end: {number}");
+    drop(server);
+    std::fs::write(&kept, "something else").unwrap();
+    let config = folder.write("penstock.toml", format!("admin.port = 0\nlistener.http_port = 0\n{TOML}"));
+    let finished = penstock(&folder.0, &["run", "all", "--config", config.to_str().unwrap()]);
+    assert!(finished.status != 0 && finished.stderr.contains("websub-events"), "{}", finished.stderr);
 }

@@ -68,11 +68,16 @@ pub(super) fn finish(import: &mut Import<'_>, project: &Project, api: &mut Api) 
         import.warn(&api.at, message);
     }
     let secured = websub.topics.iter().any(|topic| topic.secured);
-    let one = |path: &str, secured| {
-        let (method, path, at) = ("POST".into(), path.into(), api.at.clone());
+    let one = |method: &str, path: &str, secured| {
+        let (method, path, at) = (method.into(), path.into(), api.at.clone());
         Arc::new(Operation { method, path, secured, at, ..Operation::default() })
     };
-    api.operations = vec![one(RECEIVER, false), one("/*", secured)];
+    api.operations = vec![
+        one("POST", RECEIVER, false),
+        one("POST", "/*", secured),
+        one("GET", "/*", secured),
+        one("HEAD", "/*", secured),
+    ];
     api.websub = Some(Arc::new(websub));
 }
 

@@ -35,6 +35,11 @@ pub fn hub_file(bytes: &[u8]) -> Option<Vec<u8>> {
     crate::websub::rewritten(bytes)
 }
 
+/// The file of events, written again as far as it can be read; `None` when it is none.
+pub fn hub_journal(bytes: &[u8]) -> Option<Vec<u8>> {
+    crate::websub::journal_rewritten(bytes)
+}
+
 /// Fills a template of actions (`.gotmpl`).
 pub fn action_template(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, String> {
     gotemplate::render(template, values).map_err(|error| error.to_string())

@@ -6,6 +6,7 @@ use penstock_catalog::Operation as Described;
 use penstock_engine::{Mediator, Step};
 
 use super::RECEIVER;
+use super::discover::Discover;
 use super::publish::Publish;
 use super::subscribe::Subscribe;
 use crate::assemble::Assembly;
@@ -50,6 +51,7 @@ fn one(assembly: &mut Assembly<'_, '_, '_>, operation: &Arc<Described>) -> Targe
     let kinds = POLICIES.iter().filter(|kind| names.contains(&kind.name));
     let mut steps = assembly.steps(&site, kinds, |kind| kind.request);
     let mediator: Box<dyn Mediator> = match publishes {
+        _ if &*operation.method != "POST" => Box::new(Discover { websub }),
         true => {
             let api_key = format!("{}:{}", api.base_path, api.version).into();
             Box::new(Publish { state, plans, api: name, api_key, websub })

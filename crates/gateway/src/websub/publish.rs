@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use penstock_catalog::WebSub;
-use penstock_engine::{Exchange, Fault, Flow, Mediator};
-use penstock_message::{Form, Message};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
+use penstock_message::Form;
 
-use super::{sign, topic_name};
+use super::subscribe::answer;
+use super::{event, sign, topic_name};
 use crate::error::{GatewayError, codes};
 use crate::policy::facts::percent_decoded;
 use crate::policy::limits::{Plans, admits_event};
 use crate::state::GatewayState;
-
-/// What goes on besides the body, which cannot be read without them.
-const ABOUT_BODY: [&str; 2] = ["Content-Type", "Content-Encoding"];
 
 /// Takes events.
 pub(super) struct Publish {
@@ -44,13 +42,19 @@ impl Mediator for Publish {
                 return Err(GatewayError::described(codes::INVALID_CREDENTIALS, text).into());
             }
         }
-        let fields = ABOUT_BODY.into_iter().filter_map(|name| Some((name, headers.get(name)?.to_owned()))).collect();
+        // Whoever passes it on here gets nothing more: the event would go round for ever.
+        let mark = self.state.hub.mark(&self.api, &topic);
+        let Some(fields) = event::fields(|name| headers.get(name), &mark) else { return Ok(answer(exchange, 410)) };
         let bytes = body.len() as u64;
         let admits = |who: &_| admits_event(&self.state, &self.plans, &self.api_key, who, bytes);
-        let taken = self.state.hub.publish((&self.api, &topic), fields, body, admits);
-        let status = if taken { 202 } else { 503 };
-        exchange.message = Message { status, ..Message::default() };
-        Ok(Flow::Respond)
+        let Some(kept) = self.state.hub.publish((&self.api, &topic), fields, body, admits) else {
+            return Ok(answer(exchange, 503));
+        };
+        // Who is told that it will be sent need not publish it again after a restart.
+        Ok(Flow::Wait(Box::pin(async move {
+            let status = if kept.await.unwrap_or(false) { 202 } else { 500 };
+            Resume::new(move |exchange, ()| Ok(answer(exchange, status)))
+        })))
     }
 }
 

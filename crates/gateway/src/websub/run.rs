@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,10 @@ use penstock_message::{Body, Form, Headers, Message, Method};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::task::{JoinSet, spawn_blocking};
 
-use super::hub::{Event, Hub, Question, Subscription, now};
+use super::book::now;
+use super::event::Event;
+use super::hub::Hub;
+use super::subscription::{Question, Subscription, link};
 use super::{keep, sign};
 use crate::policy::facts::percent_encode;
 
@@ -63,6 +67,10 @@ struct UnderWay {
 impl Hub {
     /// Works for ever.
     pub(crate) async fn run(&self, outbound: Rc<dyn Outbound>) {
+        tokio::join!(self.deliver(outbound), self.keep_events());
+    }
+
+    async fn deliver(&self, outbound: Rc<dyn Outbound>) {
         let mut running: JoinSet<Finished> = JoinSet::new();
         let mut under_way = UnderWay::default();
         loop {
@@ -147,30 +155,28 @@ impl Hub {
         } else {
             self.delivered.fetch_add(1, Ordering::Relaxed);
         }
-        lane.attempts = 0;
-        lane.events.pop_front();
-        lane.busy = !lane.events.is_empty();
-        let is_busy = lane.busy;
-        inner.pairs -= 1;
-        if is_busy {
-            inner.is_ready(id);
-        }
+        inner.is_done(id);
+        drop(inner);
+        self.journal_wake.notify_one();
     }
 
     /// Has changed subscriptions kept, and tells those who wait for it.
     async fn keep(&self) {
-        let (all, waiting) = {
+        let (all, next, waiting) = {
             let mut inner = self.lock();
             if !inner.changed || inner.not_before.is_some_and(|at| Instant::now() < at) {
                 return;
             }
             inner.changed = false;
-            let all: Vec<_> = inner.subscriptions.values().cloned().collect();
-            (all, std::mem::take(&mut inner.waiting))
+            let all: Vec<_> = inner.subscriptions.iter().map(|(id, one)| (*id, one.clone())).collect();
+            (all, inner.next, std::mem::take(&mut inner.waiting))
         };
         let kept = match self.keeper.get().cloned() {
             // Disks take their time, and this core has requests to serve.
-            Some(keeper) => spawn_blocking(move || keeper(&keep::write(all.iter())).is_ok()).await.unwrap_or(false),
+            Some(keeper) => {
+                let write = move || keep::write(all.iter().map(|(id, one)| (*id, &**one)), next);
+                spawn_blocking(move || keeper(&write()).is_ok()).await.unwrap_or(false)
+            }
             None => true,
         };
         {
@@ -185,11 +191,48 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Writes down for ever what becomes of events, many at once when there are many.
+    async fn keep_events(&self) {
+        let mut journal = None;
+        loop {
+            tokio::select! {
+                () = self.journal_wake.notified() => {}
+                () = tokio::time::sleep(TICK) => {}
+            }
+            journal = journal.or_else(|| self.journal.lock().unwrap_or_else(PoisonError::into_inner).take());
+            let (entries, publishers) = {
+                let mut inner = self.lock();
+                (std::mem::take(&mut inner.entries), std::mem::take(&mut inner.publishers))
+            };
+            let mut kept = true;
+            if let Some(mut writer) = journal.take() {
+                // Disks take their time, and this core has requests to serve.
+                let written = spawn_blocking(move || {
+                    let kept = writer.write(entries);
+                    (writer, kept)
+                });
+                match written.await {
+                    Ok((writer, written)) => (journal, kept) = (Some(writer), written),
+                    Err(_) => kept = false,
+                }
+            }
+            for one in publishers {
+                // Who waited may have gone.
+                let _ = one.send(kept);
+            }
+        }
+    }
+}
+
 /// Sends an event once.
 async fn send(outbound: Rc<dyn Outbound>, subscription: &Subscription, event: &Event) -> Done {
     let mut headers = Headers::new();
     for (name, value) in &event.fields {
         headers.set(name, value.as_str());
+    }
+    if !subscription.hub.is_empty() {
+        headers.set("Link", link(&subscription.hub, &subscription.topic));
     }
     if let Some(secret) = &subscription.secret {
         headers.set("X-Hub-Signature", sign::signature(subscription.algorithm, &secret.0, &event.body));
@@ -278,6 +321,7 @@ mod tests {
             api: "/hub".into(),
             topic: "t".into(),
             callback: callback.into(),
+            hub: "".into(),
             secret: None,
             algorithm: penstock_catalog::SigningAlgorithm::Sha1,
             ends: None,
@@ -290,8 +334,9 @@ mod tests {
         let hub = Arc::new(Hub::default());
         let holes = Rc::new(Holes::default());
         let outbound = holes.clone();
-        let publish =
-            |hub: &Hub| hub.publish((&"/hub".into(), &"t".into()), Vec::new(), Bytes::from_static(b"e"), |_| true);
+        let publish = |hub: &Hub| {
+            hub.publish((&"/hub".into(), &"t".into()), Vec::new(), Bytes::from_static(b"e"), |_| true).is_some()
+        };
         let delivered = |hub: &Hub| hub.delivered.load(Ordering::Relaxed);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         tokio::task::LocalSet::new().block_on(&runtime, async {

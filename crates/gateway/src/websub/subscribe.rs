@@ -1,17 +1,20 @@
 //! Subscribing and unsubscribing: `POST <context>/<version>?hub.mode=…&hub.topic=…&hub.callback=…`, or the same as a form.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use penstock_catalog::{Secret, WebSub};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 use penstock_message::{Form, Message};
 
-use super::hub::{Full, Question, Subscription, now};
+use super::book::now;
+use super::subscription::{Full, Question, Subscription};
 use super::topic_name;
 use crate::CallContext;
 use crate::error::{GatewayError, codes};
 use crate::policy::facts::percent_decoded;
 use crate::policy::limits::{Plans, Subscriber};
+use crate::policy::{Site, facts};
 use crate::security::Kind;
 use crate::state::GatewayState;
 
@@ -105,6 +108,21 @@ fn is_callback(text: &str) -> bool {
     plain && !host.is_empty() && !authority.contains('@') && text.len() <= CALLBACK_BYTES_MAX
 }
 
+/// The address of a hub, as a client knows it.
+pub(super) fn hub_address(exchange: &Exchange, site: &Site) -> String {
+    format!("{}{}", facts::origin(exchange), site.base_path.trim_end_matches('/'))
+}
+
+/// A topic's name, also where somebody wrote the address that the hub says it has.
+fn at_hub<'t>(topic: &'t str, base_path: &str) -> Cow<'t, str> {
+    let path = topic.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+    let below = path.and_then(|path| path.strip_prefix(base_path.trim_end_matches('/')));
+    match below.and_then(|below| below.strip_prefix('/')) {
+        Some(name) => percent_decoded(name, false),
+        None => Cow::Borrowed(topic),
+    }
+}
+
 fn refuse(why: String) -> Fault {
     GatewayError::described(codes::SCHEMA_REQUEST, why).into()
 }
@@ -122,7 +140,7 @@ impl Mediator for Subscribe {
         };
         let asked = Asked::read(exchange.client.line.query().unwrap_or_default(), &form).map_err(refuse)?;
         let context = CallContext::of(exchange)?;
-        let topic = topic_name(&asked.topic);
+        let topic = topic_name(&at_hub(&asked.topic, &context.site.base_path));
         self.may(&context, &topic)?;
         let who = subscriber(&context);
         let most = self.plans.subscribers(&who.subscription_tier);
@@ -130,6 +148,7 @@ impl Mediator for Subscribe {
             api: self.api.clone(),
             topic: topic.into(),
             callback: asked.callback.into(),
+            hub: hub_address(exchange, &context.site).into(),
             secret: asked.secret.map(|secret| Secret(secret.into())),
             algorithm: self.websub.algorithm,
             ends: asked.lease_seconds.map(|seconds| now() + seconds),
@@ -162,7 +181,8 @@ impl Mediator for Subscribe {
     }
 }
 
-fn answer(exchange: &mut Exchange, status: u16) -> Flow {
+/// Answers with a status alone.
+pub(super) fn answer(exchange: &mut Exchange, status: u16) -> Flow {
     exchange.message = Message { status, ..Message::default() };
     Flow::Respond
 }
@@ -230,6 +250,20 @@ mod tests {
         ] {
             let error = Asked::read(query, "").expect_err(query);
             assert!(error.starts_with(problem), "{query}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_topic_may_be_written_as_its_address() {
+        for (topic, name) in [
+            ("issues", "issues"),
+            ("/a/b", "/a/b"),
+            ("https://any.host/news/1.0.0/a%20b/c", "a b/c"),
+            ("https://any.host/other/issues", "https://any.host/other/issues"),
+            ("https://any.host", "https://any.host"),
+            ("https://any.host/news/1.0.00/x", "https://any.host/news/1.0.00/x"),
+        ] {
+            assert_eq!(at_hub(topic, "/news/1.0.0"), name);
         }
     }
 

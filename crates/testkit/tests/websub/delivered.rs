@@ -50,6 +50,48 @@ fn events_of_a_topic_go_to_its_subscribers_signed_with_their_secrets() {
 }
 
 #[test]
+fn a_topic_says_where_its_hub_is_and_its_events_say_it_too() {
+    let gateway = served(json!({}));
+    let other = subscriber();
+    let mut talk = Talk::with(&gateway, json!({}));
+    let at = |bearer: &str| {
+        let fields = [("Host", "events.example.com"), ("Authorization", bearer)];
+        gateway.client().get(&format!("{HUB}/Issues"), &fields)
+    };
+    let found = at(&talk.bearer);
+    let own = "http://events.example.com/repo/1.0.0";
+    let link = format!("<{own}>; rel=\"hub\", <{own}/issues>; rel=\"self\"");
+    assert_eq!((found.status, found.header("link")), (200, Some(&*link)));
+    assert_eq!(gateway.client().get(&format!("{HUB}/stars"), &[("Authorization", &talk.bearer)]).status, 404);
+    assert_eq!(at("").status, 401);
+    // Whoever found it by its address asks for it by its address.
+    talk.subscribe(&format!("{}%2Fissues", own.replace(':', "%3A").replace('/', "%2F")), &other.url(), "");
+    assert_eq!(publish(&mut gateway.client(), "issues", "1"), 202);
+    until("it arrives", || bodies(&other) == ["1"]);
+    let link = other.last().header("link").unwrap().to_owned();
+    assert!(link.starts_with("<http://") && link.ends_with("/repo/1.0.0/issues>; rel=\"self\""), "{link}");
+}
+
+#[test]
+fn a_hub_that_is_its_own_subscriber_stops() {
+    let gateway = served(json!({ "websubSubscriptionConfiguration": { "enable": false } }));
+    let other = subscriber();
+    let mut talk = Talk::with(&gateway, json!({}));
+    let receiver =
+        |topic: &str| format!("http://127.0.0.1:{}{HUB}/webhooks_events_receiver_resource?topic={topic}", gateway.http);
+    // Round about.
+    talk.subscribe("issues", &receiver("pulls"), "");
+    talk.subscribe("pulls", &receiver("issues"), "");
+    talk.subscribe("pulls", &other.url(), "");
+    assert_eq!(publish(&mut gateway.client(), "issues", "1"), 202);
+    until("it arrives", || bodies(&other) == ["1"]);
+    assert_eq!(publish(&mut gateway.client(), "issues", "2"), 202);
+    until("it arrives once", || bodies(&other).len() >= 2);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(bodies(&other), ["1", "2"]);
+}
+
+#[test]
 fn hubs_on_other_hosts_have_other_subscribers() {
     let on = |host: &str| {
         let environments = json!({

@@ -44,6 +44,31 @@ fn who_was_told_that_it_is_subscribed_is_so_after_a_restart() {
     until("it arrives after a deployment", || bodies(&other) == ["1", "2"]);
 }
 
+struct Full;
+
+impl penstock_gateway::EventFile for Full {
+    fn append(&mut self, _: &[u8]) -> Result<(), String> {
+        Err("the disk is full".to_owned())
+    }
+
+    fn replace(&mut self, _: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), String> {
+        Err("the disk is full".to_owned())
+    }
+}
+
+#[test]
+fn an_event_that_cannot_be_kept_is_not_promised() {
+    let state = state(&Kept::default());
+    state.keep_events(Box::new(Full), b"").unwrap();
+    let gateway = TestGateway::start(Setup { inputs: hub(json!({})), state, ..Setup::of([]) });
+    let mut publisher = gateway.client();
+    assert_eq!(publish(&mut publisher, "issues", "nobody is there to miss it"), 202);
+    let other = subscriber();
+    Talk::with(&gateway, json!({})).subscribe("issues", &other.url(), "");
+    assert_eq!(publish(&mut publisher, "issues", "1"), 500);
+    until("it is sent all the same", || bodies(&other) == ["1"]);
+}
+
 #[test]
 fn what_cannot_be_kept_is_not_promised() {
     let state = Arc::<GatewayState>::default();

@@ -33,7 +33,8 @@ fn a_subscriber_says_everything_and_who_it_is() {
     }
     talk.bearer = gateway.bearer(&json!({ "scope": "inside" }));
     talk.subscribe("secrets", &url, "");
-    assert_eq!(gateway.client().get(HUB, &[]).status, 405);
+    assert_eq!(gateway.client().get(HUB, &[]).status, 401);
+    assert_eq!(gateway.client().request("PUT", HUB, &[], b"").status, 405);
     let mut publisher = gateway.client();
     publish(&mut publisher, "issues", "1");
     publish(&mut publisher, "secrets", "2");

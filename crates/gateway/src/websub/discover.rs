@@ -1,0 +1,33 @@
+//! Discovery (WebSub §4): a topic's address says where its hub is.
+
+use std::sync::Arc;
+
+use penstock_catalog::WebSub;
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::subscribe::{answer, hub_address};
+use super::subscription::link;
+use super::topic_name;
+use crate::CallContext;
+use crate::error::{GatewayError, codes};
+use crate::policy::facts::{self, percent_decoded};
+
+/// Answers who asks for a topic by its address.
+pub(super) struct Discover {
+    pub websub: Arc<WebSub>,
+}
+
+impl Mediator for Discover {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        let path = facts::below_now(exchange, &context.site).split('?').next().unwrap_or_default();
+        let name = topic_name(&percent_decoded(path, false));
+        if !self.websub.topics.iter().any(|topic| *topic.name == *name) {
+            return Err(GatewayError::new(codes::NO_MATCHING_RESOURCE).because("there is no such topic").into());
+        }
+        let field = link(&hub_address(exchange, &context.site), &name);
+        let flow = answer(exchange, 200);
+        exchange.message.headers.set("Link", field);
+        Ok(flow)
+    }
+}

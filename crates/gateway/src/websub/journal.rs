@@ -1,0 +1,388 @@
+//! Events as they are kept until they are delivered: a file that grows by what happens, and is written anew when most of
+//! it is over.
+//!
+//! An entry is its length (4 bytes, the least first), the first 8 bytes of its SHA-256, and the entry: `E` for an event
+//! with those it goes to, `D` for one of them that has it or will not get it. What is no whole entry at the end of the
+//! file was being written when the process ended; nobody was promised anything about it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use ring::digest;
+
+use super::event::{self, Event, Fields};
+
+/// What the file begins with.
+const HEADER: &[u8] = b"penstock events 1\n";
+
+/// Before each entry.
+const FRAME: usize = 12;
+
+/// The file is not written anew for less.
+const OVER_BYTES_MIN: u64 = 16 << 20;
+
+/// Where events are kept. Both return when what was written is on the disk, and log why when it is not.
+pub trait EventFile: Send {
+    /// Puts bytes behind those that are there.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), String>;
+    /// Puts pieces in the place of all that is there.
+    fn replace(&mut self, pieces: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), String>;
+}
+
+/// What became of an event.
+#[derive(Debug)]
+pub(super) enum Entry {
+    /// It goes to these.
+    Event(Arc<Event>, Vec<u64>),
+    /// One of them has it, or will not get it: the event's number, the subscriber's.
+    Done(u64, u64),
+}
+
+/// The file, and what of it is not over.
+pub(crate) struct Journal {
+    file: Box<dyn EventFile>,
+    live: BTreeMap<u64, Live>,
+    live_bytes: u64,
+    file_bytes: u64,
+    next_event: u64,
+    /// Whether the file must be written anew before anything is put behind it.
+    is_stale: bool,
+}
+
+/// An event that somebody waits for.
+struct Live {
+    event: Arc<Event>,
+    to: Vec<u64>,
+    done: HashSet<u64>,
+}
+
+impl Journal {
+    /// Reads what was kept; also says how many bytes at its end are no whole entry.
+    pub(super) fn read(
+        file: Box<dyn EventFile>,
+        kept: &[u8],
+        waiting: &Arc<AtomicUsize>,
+    ) -> Result<(Journal, usize), String> {
+        let (entries, torn) = read(kept, waiting)?;
+        let mut journal = Journal {
+            file,
+            live: BTreeMap::new(),
+            live_bytes: 0,
+            file_bytes: kept.len() as u64,
+            next_event: 0,
+            // An empty file has no header yet, and behind a torn entry nothing would be found.
+            is_stale: true,
+        };
+        entries.into_iter().for_each(|entry| journal.note(entry));
+        Ok((journal, torn))
+    }
+
+    /// The number of the next event.
+    pub(super) fn next_event(&self) -> u64 {
+        self.next_event
+    }
+
+    /// Events and who waits for them, in the order they were published.
+    pub(super) fn waiting(&self) -> Vec<(Arc<Event>, u64)> {
+        let of = |live: &Live| live.waiting().map(|id| (live.event.clone(), id)).collect::<Vec<_>>();
+        self.live.values().flat_map(of).collect()
+    }
+
+    /// Writes down what happened; whether it is on the disk.
+    pub(super) fn write(&mut self, entries: Vec<Entry>) -> bool {
+        if entries.is_empty() && !(self.is_stale && self.file_bytes > 0) {
+            return true;
+        }
+        let mut bytes = Vec::new();
+        for entry in entries {
+            push(&mut bytes, &entry);
+            self.note(entry);
+        }
+        let over = self.file_bytes.saturating_sub(self.live_bytes);
+        if self.is_stale || over > OVER_BYTES_MIN.max(self.live_bytes) {
+            return self.write_anew();
+        }
+        let written = self.file.append(&bytes).is_ok();
+        self.file_bytes += bytes.len() as u64;
+        // How much of it got there is not known.
+        self.is_stale = !written;
+        written
+    }
+
+    fn write_anew(&mut self) -> bool {
+        let mut bytes = HEADER.len() as u64;
+        let piece = |live: &Live| {
+            let mut piece = Vec::new();
+            push_event(&mut piece, &live.event, &live.waiting().collect::<Vec<_>>());
+            bytes += piece.len() as u64;
+            piece
+        };
+        let mut pieces = std::iter::once(HEADER.to_vec()).chain(self.live.values().map(piece));
+        let written = self.file.replace(&mut pieces).is_ok();
+        drop(pieces);
+        self.is_stale = !written;
+        (self.file_bytes, self.live_bytes) = (bytes, bytes);
+        written
+    }
+
+    fn note(&mut self, entry: Entry) {
+        match entry {
+            Entry::Event(event, to) => {
+                self.next_event = self.next_event.max(event.number.saturating_add(1));
+                let live = Live { event, to, done: HashSet::new() };
+                self.live_bytes += live.bytes();
+                self.live.insert(live.event.number, live);
+            }
+            Entry::Done(number, id) => {
+                let Some(live) = self.live.get_mut(&number) else { return };
+                live.done.insert(id);
+                if live.done.len() >= live.to.len() {
+                    self.live_bytes = self.live_bytes.saturating_sub(live.bytes());
+                    self.live.remove(&number);
+                }
+            }
+        }
+    }
+}
+
+impl Live {
+    fn waiting(&self) -> impl Iterator<Item = u64> {
+        self.to.iter().copied().filter(|id| !self.done.contains(id))
+    }
+
+    /// About what it takes in the file.
+    fn bytes(&self) -> u64 {
+        (Event::bytes(&self.event.fields, &self.event.body) + 8 * self.to.len()) as u64
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, entry: &Entry) {
+    match entry {
+        Entry::Event(event, to) => push_event(bytes, event, to),
+        Entry::Done(number, id) => framed(bytes, |bytes| {
+            bytes.push(b'D');
+            bytes.extend_from_slice(&number.to_le_bytes());
+            bytes.extend_from_slice(&id.to_le_bytes());
+        }),
+    }
+}
+
+fn push_event(bytes: &mut Vec<u8>, event: &Event, to: &[u64]) {
+    framed(bytes, |bytes| {
+        bytes.push(b'E');
+        bytes.extend_from_slice(&event.number.to_le_bytes());
+        bytes.extend_from_slice(&(to.len() as u32).to_le_bytes());
+        to.iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
+        bytes.push(event.fields.len() as u8);
+        for text in event.fields.iter().flat_map(|(name, value)| [name, value.as_str()]) {
+            bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        bytes.extend_from_slice(&event.body);
+    });
+}
+
+fn framed(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&[0; FRAME]);
+    write(bytes);
+    let length = (bytes.len() - start - FRAME) as u32;
+    let sum = sum(&bytes[start + FRAME..]);
+    bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    bytes[start + 4..start + FRAME].copy_from_slice(&sum);
+}
+
+fn sum(entry: &[u8]) -> [u8; 8] {
+    let mut sum = [0; 8];
+    sum.copy_from_slice(&digest::digest(&digest::SHA256, entry).as_ref()[..8]);
+    sum
+}
+
+/// All whole entries, and how many bytes follow them.
+fn read(kept: &[u8], waiting: &Arc<AtomicUsize>) -> Result<(Vec<Entry>, usize), String> {
+    let Some(mut rest) = kept.strip_prefix(HEADER) else {
+        // The header is the first that is written, at once with all behind it.
+        return if kept.is_empty() { Ok((Vec::new(), 0)) } else { Err("it is no file of events".to_owned()) };
+    };
+    let mut entries = Vec::new();
+    while let Some((frame, behind)) = rest.split_first_chunk::<FRAME>() {
+        let [a, b, c, d, expected @ ..] = frame;
+        let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+        let Some((entry, behind)) = behind.split_at_checked(length) else { break };
+        if sum(entry) != *expected {
+            break;
+        }
+        // What was written whole and cannot be read is of another version.
+        entries.push(one(entry, waiting).ok_or("an entry in it is of another version")?);
+        rest = behind;
+    }
+    Ok((entries, rest.len()))
+}
+
+fn one(entry: &[u8], waiting: &Arc<AtomicUsize>) -> Option<Entry> {
+    let mut reader = Reader(entry);
+    match reader.take(1)? {
+        b"D" => Some(Entry::Done(reader.number()?, reader.number()?)).filter(|_| reader.0.is_empty()),
+        b"E" => {
+            let number = reader.number()?;
+            let count = reader.length()?;
+            let to: Vec<u64> = (0..count).map(|_| reader.number()).collect::<Option<_>>()?;
+            let mut fields = Fields::new();
+            for _ in 0..reader.take(1)?[0] {
+                let (name, value) = (reader.text()?, reader.text()?);
+                fields.push((event::field(name)?, value.to_owned()));
+            }
+            let body = Bytes::copy_from_slice(reader.0);
+            waiting.fetch_add(Event::bytes(&fields, &body), Ordering::Relaxed);
+            Some(Entry::Event(Arc::new(Event::new(number, fields, body, waiting)), to))
+        }
+        _ => None,
+    }
+}
+
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize)
+    }
+
+    fn text(&mut self) -> Option<&'b str> {
+        let length = self.length()?;
+        std::str::from_utf8(self.take(length)?).ok()
+    }
+}
+
+/// Reads what was kept, and writes it again as far as it can be read.
+pub(crate) fn rewritten(kept: &[u8]) -> Option<Vec<u8>> {
+    let (entries, _) = read(kept, &Arc::default()).ok()?;
+    let mut bytes = if kept.is_empty() { Vec::new() } else { HEADER.to_vec() };
+    entries.iter().for_each(|entry| push(&mut bytes, entry));
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A file in memory, which may be full.
+    #[derive(Clone, Default)]
+    struct Memory(Arc<Mutex<(Vec<u8>, bool)>>);
+
+    impl Memory {
+        fn bytes(&self) -> Vec<u8> {
+            self.0.lock().expect("no test panics with it").0.clone()
+        }
+
+        fn full(&self, full: bool) {
+            self.0.lock().expect("no test panics with it").1 = full;
+        }
+    }
+
+    impl EventFile for Memory {
+        fn append(&mut self, bytes: &[u8]) -> Result<(), String> {
+            let mut file = self.0.lock().expect("no test panics with it");
+            if file.1 {
+                // Half of it got there.
+                file.0.extend_from_slice(&bytes[..bytes.len() / 2]);
+                return Err("full".to_owned());
+            }
+            file.0.extend_from_slice(bytes);
+            Ok(())
+        }
+
+        fn replace(&mut self, pieces: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), String> {
+            let all: Vec<u8> = pieces.flatten().collect();
+            let mut file = self.0.lock().expect("no test panics with it");
+            if file.1 {
+                return Err("full".to_owned());
+            }
+            file.0 = all;
+            Ok(())
+        }
+    }
+
+    fn event(number: u64, body: &'static [u8], to: &[u64]) -> Entry {
+        let fields = vec![("Content-Type", "text/plain".to_owned())];
+        let body = Bytes::from_static(body);
+        let waiting = Arc::new(AtomicUsize::new(Event::bytes(&fields, &body)));
+        Entry::Event(Arc::new(Event::new(number, fields, body, &waiting)), to.to_vec())
+    }
+
+    fn open(memory: &Memory) -> (Journal, usize) {
+        Journal::read(Box::new(memory.clone()), &memory.bytes(), &Arc::default()).expect("it can be read")
+    }
+
+    fn waiting(journal: &Journal) -> Vec<(u64, String, u64)> {
+        let text = |event: &Event| String::from_utf8_lossy(&event.body).into_owned();
+        journal.waiting().iter().map(|(event, id)| (event.number, text(event), *id)).collect()
+    }
+
+    #[test]
+    fn what_nobody_has_yet_is_there_again() {
+        let memory = Memory::default();
+        let (mut journal, _) = open(&memory);
+        assert!(journal.write(Vec::new()) && memory.bytes().is_empty(), "nothing is written before there is something");
+        assert!(journal.write(vec![event(7, b"one", &[1, 2]), event(8, b"two", &[2])]));
+        assert!(journal.write(vec![Entry::Done(7, 1), Entry::Done(99, 1), event(9, b"", &[3]), Entry::Done(9, 3)]));
+        let expected = [(7, "one".to_owned(), 2), (8, "two".to_owned(), 2)];
+        assert_eq!(waiting(&journal), expected);
+        let (again, torn) = open(&memory);
+        assert_eq!((waiting(&again), torn, again.next_event()), (expected.to_vec(), 0, 10));
+        // Whatever is missing at the end, what stands before it is there.
+        let whole = memory.bytes();
+        for end in HEADER.len()..whole.len() {
+            let read = Journal::read(Box::new(memory.clone()), &whole[..end], &Arc::default());
+            assert!(read.expect("a beginning can be read").0.waiting().len() <= 3, "{end}");
+        }
+        assert!(Journal::read(Box::new(memory.clone()), b"something else", &Arc::default()).is_err());
+        assert_eq!(rewritten(&whole), Some(whole));
+    }
+
+    #[test]
+    fn what_is_over_goes_and_what_could_not_be_written_is_written_later() {
+        let memory = Memory::default();
+        let (mut journal, _) = open(&memory);
+        static LARGE: [u8; 1 << 20] = [b'x'; 1 << 20];
+        assert!(journal.write(vec![event(0, b"stays", &[1])]));
+        for number in 1..100 {
+            assert!(journal.write(vec![event(number, &LARGE, &[1]), Entry::Done(number, 1)]));
+            assert!(memory.bytes().len() < 20 << 20);
+        }
+        assert_eq!(waiting(&journal), [(0, "stays".to_owned(), 1)]);
+        memory.full(true);
+        assert!(!journal.write(vec![event(100, b"torn", &[1])]));
+        assert!(!journal.write(vec![event(101, b"lost", &[1])]));
+        memory.full(false);
+        assert!(journal.write(Vec::new()));
+        let (again, torn) = open(&memory);
+        assert_eq!((waiting(&again), torn), (waiting(&journal), 0));
+        assert_eq!(waiting(&again).len(), 3);
+    }
+
+    #[test]
+    fn bytes_that_wait_are_counted() {
+        let memory = Memory::default();
+        let (mut journal, _) = open(&memory);
+        assert!(journal.write(vec![event(0, b"body", &[1, 2])]));
+        let count = Arc::<AtomicUsize>::default();
+        let (mut again, _) = Journal::read(Box::new(memory.clone()), &memory.bytes(), &count).expect("it can be read");
+        assert!(count.load(Ordering::Relaxed) > 4);
+        assert!(again.write(vec![Entry::Done(0, 1), Entry::Done(0, 2)]));
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+    }
+}
