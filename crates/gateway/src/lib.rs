@@ -33,7 +33,7 @@ use penstock_engine::Place;
 pub use config::{Algorithm, ErrorStyle, GatewayConfig, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 pub use context::CallContext;
 pub use error::{GatewayError, codes};
-pub use import::{Import, Imported, Project, ProjectFile};
+pub use import::{Import, Imported, Project, ProjectFile, fill_template};
 pub use observe::TracingConfig;
 pub use policy::graphql::GraphQlConfig;
 pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, parse_denial, parse_plan};

@@ -33,6 +33,7 @@ use penstock_compile::{Compiler, Diagnostic, Input, InputKind, Severity, suggest
 use penstock_engine::Place;
 
 use crate::{GatewayConfig, place};
+pub use restapi::fill_template;
 pub(crate) use shared::interceptor_part;
 pub(crate) use sniff::Definition;
 

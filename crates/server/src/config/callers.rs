@@ -43,6 +43,10 @@ pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Resu
                 issuer.keys.push(TrustedKey { kid: None, key });
             }
         }
+        "key" => {
+            let key = PublicKey::parse(value.text().as_bytes()).map_err(|why| why.to_string())?;
+            issuer.keys.push(TrustedKey { kid: None, key });
+        }
         "validate_subscription" => issuer.validate_subscription = value.flag()?,
         "consumer_key_claim" => issuer.consumer_key_claim = value.text().into(),
         "scopes_claim" => issuer.scopes_claim = value.text().into(),

@@ -14,6 +14,8 @@ pub enum Dialect {
     Penstock,
     /// `config.toml` of Choreo Connect, by the same rule.
     ChoreoConnect,
+    /// `config.toml` of the API Platform's gateway. A key that has no meaning here is ignored and listed.
+    ApiPlatform,
     /// `deployment.toml` of Micro Integrator. A key that has no meaning here is ignored and listed.
     MicroIntegrator,
 }
@@ -310,10 +312,12 @@ fn log_level(settings: &mut Settings, value: &Value) -> Result<(), String> {
 
 fn all(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
     let tables: &[&'static [Key]] = match dialect {
-        Dialect::Penstock => &[PENSTOCK, super::gateway::KEYS, super::security::KEYS, super::traffic::KEYS],
+        Dialect::Penstock => {
+            &[PENSTOCK, super::gateway::KEYS, super::security::KEYS, super::traffic::KEYS, super::api_platform::KEYS]
+        }
         Dialect::MicroIntegrator => &[MICRO_INTEGRATOR],
-        // Its keys are ours under other names.
-        Dialect::ChoreoConnect => &[],
+        // Their keys are ours under other names.
+        Dialect::ChoreoConnect | Dialect::ApiPlatform => &[],
     };
     tables.iter().flat_map(|table| table.iter())
 }

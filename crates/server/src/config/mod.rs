@@ -1,10 +1,11 @@
 //! What the server is told: `penstock.toml`, the original's `deployment.toml`, `.env` and `file.properties`.
 //!
-//! Both TOML dialects go through one table of keys (`keys.rs`); a value is parsed into its type where it is read, and
+//! All TOML dialects go through one table of keys (`keys.rs`); a value is parsed into its type where it is read, and
 //! every mistake is reported with its place, all at once.
 //!
 //! Start reading at [`Settings`] and [`read`].
 
+mod api_platform;
 mod callers;
 mod choreo_connect;
 mod databases;
@@ -54,6 +55,9 @@ impl Configuration {
 
 /// The dialect of a file, by what is in it and by its name.
 pub fn dialect_of(path: &Path, text: &str) -> Dialect {
+    if api_platform::is_one(text) {
+        return Dialect::ApiPlatform;
+    }
     if choreo_connect::is_one(text) {
         return Dialect::ChoreoConnect;
     }
@@ -64,7 +68,7 @@ pub fn dialect_of(path: &Path, text: &str) -> Dialect {
 /// Reads a configuration. `lookup` gives the value of an environment variable.
 pub fn read(file: &str, text: &str, dialect: Dialect, lookup: &dyn Fn(&str) -> Option<String>) -> Configuration {
     let mut reader =
-        Reader { file: Arc::from(file), text, lookup, configuration: Configuration::default(), ignored: Vec::new() };
+        Reader { file: Arc::from(file), text, dialect, lookup, configuration: Configuration::default(), ignored: Vec::new() };
     match DeTable::parse(text) {
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
@@ -94,6 +98,7 @@ fn meant(path: &str, dialect: Dialect) -> Option<&'static str> {
 struct Reader<'t> {
     file: Arc<str>,
     text: &'t str,
+    dialect: Dialect,
     lookup: &'t dyn Fn(&str) -> Option<String>,
     configuration: Configuration,
     /// Keys of the original that mean nothing here, with the offset of the first.
@@ -142,8 +147,8 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>, dialect: Dialect) {
-        if dialect == Dialect::ChoreoConnect {
-            return self.entry_of_choreo_connect(path, offset, value);
+        if matches!(dialect, Dialect::ChoreoConnect | Dialect::ApiPlatform) {
+            return self.entry_of_another(path, offset, value);
         }
         if path == "secrets" {
             return;
@@ -170,25 +175,30 @@ impl Reader<'_> {
             }
             (DeValue::Table(table), _) => self.table(path, table, dialect),
             (_, Dialect::MicroIntegrator) => self.ignored.push((offset, path.to_owned())),
-            (_, Dialect::Penstock | Dialect::ChoreoConnect) => {
+            (_, Dialect::Penstock | Dialect::ChoreoConnect | Dialect::ApiPlatform) => {
                 let hint = meant(path, dialect).map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
                 self.error(offset, format!("unknown key `{path}`{hint}"));
             }
         }
     }
 
-    /// A key of Choreo Connect, under the name it has here.
-    fn entry_of_choreo_connect(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>) {
-        if let Some(ours) = choreo_connect::ours(path) {
+    /// A key of another gateway, under the name it has here.
+    fn entry_of_another(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>) {
+        let ours = match self.dialect {
+            Dialect::ApiPlatform => api_platform::ours(path),
+            _ => choreo_connect::ours(path).map(|ours| (ours, "")),
+        };
+        if let Some((ours, unit)) = ours {
             match self.list(value) {
                 Some(text) if choreo_connect::says_nothing(ours, &text) => {}
-                Some(text) => self.set(ours, value.span().start, &text),
+                Some(text) if unit.is_empty() => self.set(ours, value.span().start, &text),
+                Some(text) => self.set(ours, value.span().start, &Value(format!("{}{unit}", text.text()))),
                 None => self.error(value.span().start, format!("`{path}` must be a single value or a list")),
             }
             return;
         }
         match value.get_ref() {
-            DeValue::Table(table) => self.table(path, table, Dialect::ChoreoConnect),
+            DeValue::Table(table) => self.table(path, table, self.dialect),
             DeValue::Array(tables) => {
                 for item in tables.iter() {
                     let DeValue::Table(table) = item.get_ref() else {
@@ -196,18 +206,33 @@ impl Reader<'_> {
                         break;
                     };
                     let mut entries = Vec::new();
-                    for (name, value) in table {
-                        if let Some(text) = self.list(value) {
-                            entries.push((name.get_ref().to_string(), text));
+                    self.entries("", table, &mut entries);
+                    let found = match self.dialect {
+                        Dialect::ApiPlatform => api_platform::table(path, &mut entries),
+                        _ => choreo_connect::table(path, &entries).inspect(|_| entries.clear()),
+                    };
+                    match found {
+                        Some(found) => {
+                            found.iter().for_each(|(ours, text)| self.set(ours, item.span().start, text));
+                            let left = entries.into_iter().map(|(name, _)| (offset, format!("{path}.{name}")));
+                            self.ignored.extend(left);
                         }
-                    }
-                    match choreo_connect::table(path, &entries) {
-                        Some(found) => found.iter().for_each(|(ours, text)| self.set(ours, item.span().start, text)),
                         None => self.ignored.push((offset, path.to_owned())),
                     }
                 }
             }
             _ => self.ignored.push((offset, path.to_owned())),
+        }
+    }
+
+    /// What a table holds, that of its own tables with their names before it.
+    fn entries(&mut self, prefix: &str, table: &DeTable<'_>, entries: &mut Vec<(String, Value)>) {
+        for (name, value) in table {
+            let name = format!("{prefix}{}", name.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) => self.entries(&format!("{name}."), inner, entries),
+                _ => entries.extend(self.list(value).map(|text| (name, text))),
+            }
         }
     }
 
@@ -297,6 +322,16 @@ impl Reader<'_> {
             DeValue::Float(number) => number.as_str().replace('_', ""),
             DeValue::Boolean(flag) => flag.to_string(),
             _ => return None,
+        };
+        let text = match self.dialect {
+            Dialect::ApiPlatform => match penstock_gateway::fill_template(&text, self.lookup) {
+                Ok(text) => text,
+                Err(message) => {
+                    self.error(value.span().start, message);
+                    return Some(Value(text));
+                }
+            },
+            _ => text,
         };
         match substitute::replace(&text, self.lookup, &self.configuration.settings.secrets) {
             Ok(text) => Some(Value(text)),

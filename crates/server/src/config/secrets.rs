@@ -23,7 +23,7 @@ pub(super) fn resolve(
         return read(&folder.join(path)).map_err(|why| format!("`{path}`: {why}"));
     }
     match dialect {
-        Dialect::Penstock | Dialect::ChoreoConnect => Ok(text.to_owned()),
+        Dialect::Penstock | Dialect::ChoreoConnect | Dialect::ApiPlatform => Ok(text.to_owned()),
         Dialect::MicroIntegrator => match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             Some(plain) => Ok(plain.to_owned()),
             None => {

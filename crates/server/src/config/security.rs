@@ -322,14 +322,14 @@ mod tests {
     #[test]
     fn mistakes_are_said_where_they_stand() {
         let (_, diagnostics) = read_text(
-            "[gateway]\nexplain_key = 'short'\n[gateway.issuers.a]\njwks_url = 'ftp://x'\nkey = 1\n\
+            "[gateway]\nexplain_key = 'short'\n[gateway.issuers.a]\njwks_url = 'ftp://x'\nkeys = 1\n\
              certificate = 'nowhere.pem'\n[gateway.applications.b]\nsubscriptions = ['x']\n",
         );
         let all = diagnostics.join("\n");
         for part in [
             "penstock.toml:2:15: error: `gateway.explain_key` must have 16 characters or more",
             "penstock.toml:4:12: error: `gateway.issuers.a.jwks_url`: must begin with `https://` or `http://`, not `ftp://x`",
-            "unknown key `gateway.issuers.a.key`",
+            "unknown key `gateway.issuers.a.keys`",
             "`nowhere.pem`: No such file",
             "must be `API:VERSION`",
             "`gateway.issuers.a` has no `issuer`",

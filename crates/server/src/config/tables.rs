@@ -65,7 +65,7 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
         Dialect::MicroIntegrator => {
             &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
         }
-        Dialect::ChoreoConnect => &[],
+        Dialect::ChoreoConnect | Dialect::ApiPlatform => &[],
     };
     tables.iter().find_map(|(prefix, table)| {
         let name = path.strip_prefix(prefix)?;

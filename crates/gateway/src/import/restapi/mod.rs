@@ -10,6 +10,8 @@ mod upstream;
 
 use penstock_catalog::{Api, At};
 
+pub use template::fill as fill_template;
+
 use super::document::{Document, Item};
 use super::{Import, hint};
 

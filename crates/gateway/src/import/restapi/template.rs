@@ -28,8 +28,9 @@ pub(super) fn apply(import: &mut Import<'_>, file: &Arc<str>, node: &mut Node) {
     }
 }
 
-/// The text with its expressions filled in, or what is wrong with one of them.
-fn fill(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+/// The text with its expressions filled in, or what is wrong with one of them. The original's configuration writes
+/// `{{ env "NAME" "default" }}` for the same.
+pub fn fill(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once("{{") {
@@ -48,10 +49,17 @@ fn value(expression: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<St
     for (index, call) in expression.split('|').map(str::trim).enumerate() {
         let (function, argument) = call.split_once(char::is_whitespace).unwrap_or((call, ""));
         let argument = argument.trim();
-        let quoted = argument.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-        let quoted = quoted.or_else(|| argument.strip_prefix('`').and_then(|text| text.strip_suffix('`')));
+        let (quoted, otherwise) = match argument.split_once("\" \"") {
+            Some((name, otherwise)) if function == "env" => (name.strip_prefix('"'), otherwise.strip_suffix('"')),
+            _ => {
+                let inside = |mark| argument.strip_prefix(mark).and_then(|text: &str| text.strip_suffix(mark));
+                (inside('"').or_else(|| inside('`')), Some(""))
+            }
+        };
         match (function, quoted) {
-            ("env", Some(name)) if index == 0 => value = lookup(name).unwrap_or_default(),
+            ("env", Some(name)) if index == 0 && otherwise.is_some() => {
+                value = lookup(name).unwrap_or_else(|| otherwise.unwrap_or_default().to_owned());
+            }
             ("required", Some(name)) if index == 0 => {
                 value = lookup(name)
                     .filter(|value| !value.is_empty())
@@ -86,6 +94,7 @@ mod tests {
             ("http://{{ env \"HOST\" }}/x", Ok("http://h/x")),
             ("{{env \"NONE\" | default \"d\"}}{{ env `HOST` | redact }}", Ok("dh")),
             ("{{ env \"NONE\" }}", Ok("")),
+            ("{{ env \"NONE\" \"d e\" }}{{ env \"HOST\" \"d\" }}", Ok("d eh")),
             ("{{ required \"HOST\" | redact }}", Ok("h")),
             ("a } b }}", Ok("a } b }}")),
             ("{{ env \"HOST\"", Err("`{{` without `}}`")),
