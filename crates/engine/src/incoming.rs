@@ -65,7 +65,7 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
         }
     }
 
-    headers.set_all(&exchange.reply_headers);
+    headers.set_all(std::mem::take(&mut exchange.reply_headers));
     if let Some(trace) = &exchange.trace {
         headers.set("x-penstock-explain", trace.to_json());
     }

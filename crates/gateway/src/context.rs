@@ -15,7 +15,7 @@ use crate::observe::Trace;
 use crate::policy::chain::ChainState;
 use crate::policy::graphql::Asked;
 use crate::policy::interceptor::Interception;
-use crate::policy::limits::{FrameLimits, Metered};
+use crate::policy::limits::{CallerCounters, FrameLimits, Metered};
 use crate::policy::{Site, facts};
 use crate::security::Verified;
 use crate::upstream::UpstreamCall;
@@ -85,6 +85,8 @@ pub struct Caller {
     pub application_tier: Arc<str>,
     /// The subscription's plan.
     pub subscription_tier: Arc<str>,
+    /// Which counters its plans have.
+    pub(crate) counters: CallerCounters,
     /// Claims of the token.
     pub claims: Option<Arc<serde_json::Map<String, serde_json::Value>>>,
 }
@@ -118,6 +120,7 @@ impl Default for Caller {
             application_name: nothing.clone(),
             application_tier: nothing.clone(),
             subscription_tier: nothing,
+            counters: CallerCounters::default(),
             claims: None,
         }
     }

@@ -4,17 +4,31 @@
 /// As many digits as a number may have.
 pub const DIGITS_MAX: usize = 20;
 
+/// `00` to `99`: a division by a hundred costs what one by ten does.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
 /// The digits of a number, in ASCII.
 pub fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MAX]) -> &[u8] {
     let mut at = DIGITS_MAX;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
+    while number >= 10 {
+        at -= 2;
+        [digits[at], digits[at + 1]] = PAIRS[(number % 100) as usize];
+        number /= 100;
     }
+    // The last digit of an odd number of them.
+    if number > 0 || at == DIGITS_MAX {
+        at -= 1;
+        digits[at] = b'0' + number as u8;
+    }
+    &digits[at..]
 }
 
 /// Puts the digits of a number behind a text.

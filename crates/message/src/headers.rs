@@ -8,7 +8,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// The bytes of a head and where its fields lie, as a transport's parser found them.
+use crate::{DIGITS_MAX, decimal};
+
+/// The bytes of a head and where its fields lie, as a transport's parser found them. It has checked them: names are
+/// tokens and values hold no control character but tab (RFC 9110 §5.5), so they can be sent on as they are.
 #[derive(Debug, Clone, Default)]
 pub struct HeaderBlock {
     /// The head as it was read.
@@ -17,14 +20,34 @@ pub struct HeaderBlock {
     pub fields: Vec<Field>,
 }
 
+/// A field, and the line it came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldLine<'a> {
+    /// The name as it was sent.
+    pub name: &'a [u8],
+    /// The value as it was sent.
+    pub value: &'a [u8],
+    /// `name: value` with the end of its line, when a parser read and checked just that.
+    pub line: Option<&'a [u8]>,
+}
+
 /// Where a name and its value lie.
 type Field = (Range<u32>, Range<u32>);
 
 /// Set in the start and the end of a range of the message's own bytes. No head is that long.
 const OWN: u32 = 1 << 31;
 
+/// Set besides in the end of a value whose field was written into the own bytes as a whole line.
+const LINE: u32 = 1 << 30;
+
+/// What is left of a position without those.
+const PLACE: u32 = LINE - 1;
+
 /// Room for a message's first own bytes: a handful of short fields.
 const OWN_BYTES_FIRST: usize = 128;
+
+/// And for as many.
+const FIELDS_FIRST: usize = 4;
 
 /// Own bytes are put together anew when there are more of them than this and most belong to values that were replaced.
 const OWN_BYTES_LOOSE: usize = 4096;
@@ -49,8 +72,8 @@ impl Headers {
     }
 
     fn part(&self, range: &Range<u32>) -> &[u8] {
-        let (bytes, mask): (&[u8], u32) = if range.start & OWN == 0 { (&self.block, 0) } else { (&self.own, OWN) };
-        bytes.get((range.start ^ mask) as usize..(range.end ^ mask) as usize).unwrap_or_default()
+        let bytes: &[u8] = if range.start & OWN == 0 { &self.block } else { &self.own };
+        bytes.get((range.start & PLACE) as usize..(range.end & PLACE) as usize).unwrap_or_default()
     }
 
     fn is(&self, name: &Range<u32>, wanted: &[u8]) -> bool {
@@ -86,51 +109,111 @@ impl Headers {
         self.fields.iter().map(|(name, value)| (self.part(name), self.part(value)))
     }
 
+    /// All fields, with the lines of those that can be sent on as they came.
+    pub fn lines(&self) -> impl Iterator<Item = FieldLine<'_>> {
+        self.fields.iter().map(|(name, value)| FieldLine {
+            name: self.part(name),
+            value: self.part(value),
+            line: self.line(name, value),
+        })
+    }
+
+    fn line(&self, name: &Range<u32>, value: &Range<u32>) -> Option<&[u8]> {
+        if name.start & OWN != 0 {
+            let end = (value.end & LINE != 0).then_some((value.end & PLACE) as usize + 2)?;
+            return self.own.get((name.start & PLACE) as usize..end);
+        }
+        // The value may be one of the own bytes, where no block reaches.
+        let line = self.block.get(name.start as usize..value.end as usize + 2)?;
+        let colon = (name.end - name.start) as usize;
+        let as_it_came =
+            value.start == name.end + 2 && line.get(colon..colon + 2)? == b": " && line.last_chunk()? == b"\r\n";
+        as_it_came.then_some(line)
+    }
+
     /// Replaces every field of that name by one, at the place of the first.
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
         self.put(name.as_bytes(), value.as_ref());
     }
 
     fn put(&mut self, name: &[u8], value: &[u8]) {
-        let Some(first) = self.fields.iter().position(|(field, _)| self.is(field, name)) else {
-            let field = (self.keep(name), self.keep(value));
-            return self.fields.push(field);
-        };
-        self.fields[first].1 = self.keep(value);
-        let mut index = 0;
-        self.retain(|field, _| {
-            index += 1;
-            index - 1 <= first || !field.eq_ignore_ascii_case(name)
-        });
+        let first = self.fields.iter().position(|(field, _)| self.is(field, name));
+        match first {
+            None => self.add(name, value),
+            Some(first) => {
+                let value = self.keep(value);
+                self.replace(first, value);
+            }
+        }
+    }
+
+    /// Gives a field, the first of its name, another value and removes the others of that name.
+    fn replace(&mut self, first: usize, value: Range<u32>) {
+        self.fields[first].1 = value;
+        let mut index = first + 1;
+        while let Some((name, _)) = self.fields.get(index) {
+            if self.is(name, self.part(&self.fields[first].0)) {
+                self.fields.remove(index);
+            } else {
+                index += 1;
+            }
+        }
         if self.own.len() > OWN_BYTES_LOOSE {
             self.tighten();
         }
     }
 
     /// Puts the fields of others in the place of those of the same name.
-    pub fn set_all(&mut self, others: &Headers) {
-        for (name, value) in others.iter() {
-            self.put(name, value);
+    pub fn set_all(&mut self, others: Headers) {
+        if !self.own.is_empty() || !others.block.is_empty() {
+            return others.iter().for_each(|(name, value)| self.put(name, value));
+        }
+        self.own = others.own;
+        for (name, value) in others.fields {
+            let wanted = self.part(&name);
+            match self.fields.iter().position(|(field, _)| self.is(field, wanted)) {
+                None => self.fields.push((name, value)),
+                Some(first) => self.replace(first, value),
+            }
         }
     }
 
     /// Adds a field after the others, also when one of that name is there.
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        let field = (self.keep(name.as_bytes()), self.keep(value.as_ref()));
+        self.add(name.as_bytes(), value.as_ref());
+    }
+
+    /// Adds a field whose value is a number after the others. The name must be a token.
+    pub fn append_number(&mut self, name: &'static str, number: u64) {
+        let digits = &mut [0; DIGITS_MAX];
+        let digits = decimal(number, digits);
+        let start = self.own.len();
+        self.make_room(name.len() + digits.len() + 4);
+        self.own.extend_from_slice(name.as_bytes());
+        self.own.extend_from_slice(b": ");
+        self.own.extend_from_slice(digits);
+        self.own.extend_from_slice(b"\r\n");
+        let end = start + name.len() + 2 + digits.len();
+        if end >= PLACE as usize {
+            return self.own.truncate(start);
+        }
+        let at = |place: usize| place as u32 | OWN;
+        self.fields.push((at(start)..at(start + name.len()), at(start + name.len() + 2)..at(end) | LINE));
+    }
+
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        let field = (self.keep(name), self.keep(value));
         self.fields.push(field);
     }
 
     /// Puts bytes behind the message's own.
     fn keep(&mut self, bytes: &[u8]) -> Range<u32> {
         let start = self.own.len();
-        if self.own.capacity() == 0 {
-            // Whoever sets one field sets several.
-            self.own.reserve(OWN_BYTES_FIRST.max(bytes.len()));
-        }
+        self.make_room(bytes.len());
         self.own.extend_from_slice(bytes);
         match u32::try_from(self.own.len()) {
-            Ok(end) if end < OWN => start as u32 | OWN..end | OWN,
-            // Two gigabytes of fields go nowhere.
+            Ok(end) if end < PLACE => start as u32 | OWN..end | OWN,
+            // A gigabyte of fields goes nowhere.
             _ => {
                 self.own.truncate(start);
                 0..0
@@ -138,17 +221,26 @@ impl Headers {
         }
     }
 
+    fn make_room(&mut self, bytes: usize) {
+        if self.own.capacity() == 0 {
+            // Whoever sets one field sets several.
+            self.own.reserve(OWN_BYTES_FIRST.max(bytes));
+            self.fields.reserve(FIELDS_FIRST);
+        }
+    }
+
     /// Drops own bytes that no field refers to, when they are most.
     fn tighten(&mut self) {
         let ranges = || self.fields.iter().flat_map(|(name, value)| [name, value]).filter(|part| part.start & OWN != 0);
-        let used: usize = ranges().map(|part| (part.end - part.start) as usize).sum();
+        let used: usize = ranges().map(|part| ((part.end & PLACE) - (part.start & PLACE)) as usize).sum();
         if used * 2 > self.own.len() {
             return;
         }
         let old = std::mem::take(&mut self.own);
         let mut fields = std::mem::take(&mut self.fields);
         for part in fields.iter_mut().flat_map(|(name, value)| [name, value]).filter(|part| part.start & OWN != 0) {
-            *part = self.keep(old.get((part.start ^ OWN) as usize..(part.end ^ OWN) as usize).unwrap_or_default());
+            let place = (part.start & PLACE) as usize..(part.end & PLACE) as usize;
+            *part = self.keep(old.get(place).unwrap_or_default());
         }
         self.fields = fields;
     }
@@ -219,6 +311,47 @@ mod tests {
             [(b"Host".to_vec(), b"a".to_vec()), (b"X-Tag".to_vec(), b"three".to_vec()), (b"Y".to_vec(), b"1".to_vec())]
         );
         assert!(headers.remove("host") && !headers.remove("host"));
+    }
+
+    #[test]
+    fn lines_are_those_that_were_checked() {
+        let mut headers = block();
+        headers.append("Own", "1");
+        headers.append_number("Left", 42);
+        headers.set("host", "b");
+        let lines = |headers: &Headers| {
+            let line = |field: FieldLine<'_>| field.line.map(|line| String::from_utf8(line.to_vec()).unwrap());
+            headers.lines().map(line).collect::<Vec<_>>()
+        };
+        let some = |line: &str| Some(line.to_owned());
+        assert_eq!(lines(&headers), [None, some("X-Tag: one\r\n"), some("x-tag: two\r\n"), None, some("Left: 42\r\n")]);
+        // A value that is put where a line would have it is not one.
+        let mut headers = Headers::new();
+        headers.append("A", ": ");
+        headers.set("A", "x\r\nB: y");
+        headers.append("\r\n", "");
+        assert_eq!(lines(&headers), [None, None]);
+        headers.append_number("A", 7);
+        headers.set("A", "8");
+        assert_eq!(lines(&headers)[0], None);
+        assert_eq!(headers.get("A"), Some("8"));
+    }
+
+    #[test]
+    fn fields_of_others_replace_those_of_their_names() {
+        let mut others = Headers::new();
+        others.append_number("X-TAG", 3);
+        others.append("New", "n");
+        for own in [false, true] {
+            let mut headers = block();
+            if own {
+                headers.append("Own", "o");
+            }
+            headers.set_all(others.clone());
+            assert_eq!(headers.get_all("x-tag").collect::<Vec<_>>(), [b"3"]);
+            assert_eq!((headers.get("host"), headers.get("new")), (Some("a"), Some("n")));
+            assert_eq!(headers.len(), 3 + usize::from(own));
+        }
     }
 
     #[test]

@@ -132,11 +132,11 @@ impl Mediator for Cors {
             && headers.get("Access-Control-Request-Method").is_some_and(|method| !method.is_empty());
         let fields = &mut exchange.reply_headers;
         fields.set("access-control-allow-origin", origin);
-        fields.set_all(&self.answer);
+        fields.set_all(self.answer.clone());
         if !is_preflight {
             return Ok(Flow::Next);
         }
-        fields.set_all(&self.preflight);
+        fields.set_all(self.preflight.clone());
         exchange.message = Message { status: 200, ..Message::default() };
         Ok(Flow::Respond)
     }

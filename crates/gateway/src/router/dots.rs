@@ -5,7 +5,7 @@
 /// with parameters (`..;a=1`).
 pub(crate) fn has_dot_segment(path: &str) -> bool {
     // Few paths have any of what makes a closer look necessary.
-    if !path.contains("/.") && !path.contains(['%', '\\']) {
+    if !path.as_bytes().windows(2).any(|two| two == b"/.") && !path.bytes().any(|byte| matches!(byte, b'%' | b'\\')) {
         return false;
     }
     let mut plain = path.to_ascii_lowercase();

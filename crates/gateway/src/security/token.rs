@@ -66,7 +66,22 @@ impl Refusal {
     pub(crate) fn invalid(reason: impl Into<Cow<'static, str>>) -> Refusal {
         Refusal { code: codes::INVALID_CREDENTIALS, reason: reason.into(), description: None, unknown: false }
     }
+
+    /// The same of what was seen to be a token. The original says something else of that than of what is none.
+    pub(crate) fn of_token(self, kind: Kind) -> Refusal {
+        let description = self.description.or(match kind {
+            _ if self.code != codes::INVALID_CREDENTIALS => None,
+            Kind::ApiKey => Some(WRONG_KEY),
+            Kind::Jwt | Kind::Internal | Kind::Platform => Some(WRONG_TOKEN),
+        });
+        Refusal { description, ..self }
+    }
 }
+
+/// What Choreo Connect's clients are told of a token that does not hold.
+const WRONG_TOKEN: &str = "Invalid Credentials. Make sure you have provided the correct security credentials";
+/// Of an API key, with both its full stops.
+const WRONG_KEY: &str = "API key authentication failed.. Make sure you have provided the correct security credentials";
 
 impl From<Refusal> for GatewayError {
     fn from(refusal: Refusal) -> GatewayError {
@@ -173,8 +188,7 @@ impl Verified {
             application_name: of_application("name"),
             application_tier: of_application("tier"),
             application_id,
-            subscription_tier: nothing(),
-            claims: None,
+            ..Caller::default()
         };
         let list = |name: &str| {
             let entries = text(name).unwrap_or_default().split(',').map(str::trim).filter(|entry| !entry.is_empty());
@@ -199,7 +213,11 @@ impl Verified {
             scopes,
             audiences,
             subscribed: subscribed(&claims),
-            validate_subscription: issuer.validate_subscription || kind != Kind::Jwt,
+            validate_subscription: match kind {
+                Kind::Jwt => issuer.validate_subscription,
+                Kind::ApiKey => !issuer.keys_for_any_api,
+                Kind::Internal | Kind::Platform => true,
+            },
             permitted_ips,
             permitted_referers: list("permittedReferer").into_iter().map(Arc::from).collect(),
             for_backends: RefCell::default(),

@@ -79,6 +79,11 @@ impl Upstreams {
         }
     }
 
+    /// Where a request goes at a backend.
+    fn url(&self, exchange: &Exchange, host: &Host) -> Arc<str> {
+        request::url(host, &facts::for_backend(exchange, &self.site, self.config.error_style))
+    }
+
     async fn attempts(&self, exchange: &mut Exchange) -> Result<Message, Fault> {
         let context = CallContext::of(exchange)?;
         let backends = self.backends(&context)?;
@@ -103,7 +108,8 @@ impl Upstreams {
         // Held while a repetition is under way.
         let mut _right = None;
         // Waiting for a permit and for the body took its part.
-        let mut left = deadline.saturating_duration_since(Instant::now());
+        let waited = permit.is_some() || kept.is_some();
+        let mut left = deadline.saturating_duration_since(if waited { Instant::now() } else { started });
         let outcome = loop {
             let Some(index) = backends.pick(&asked) else { break Err(unreachable()) };
             let body = match &kept {
@@ -158,7 +164,7 @@ impl Upstreams {
         let Some(proof) = to.backends.proof.as_ref().filter(|proof| proof.answers()) else {
             return self.send(exchange, context, to, body, None).await;
         };
-        let url = request::url(to.host(), facts::below_now(exchange, &self.site));
+        let url = self.url(exchange, to.host());
         let target = match url.get(to.host().origin_bytes..) {
             None | Some("") => "/",
             Some(target) => target,
@@ -194,7 +200,7 @@ impl Upstreams {
         authorization: Option<&str>,
     ) -> Result<Message, Fault> {
         let (backends, host) = (to.backends, to.host());
-        let url = request::url(host, facts::below_now(exchange, &self.site));
+        let url = self.url(exchange, host);
         context.upstream.sending(&url, host.origin_bytes);
         let url = backends.proof.as_ref().map_or(url.clone(), |proof| proof.address(url));
         let mut headers = request::headers(&exchange.message.headers, backends, authorization);

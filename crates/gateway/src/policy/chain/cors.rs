@@ -166,7 +166,7 @@ impl Mediator for CorsAnswer {
         let decided = CallContext::of(exchange)?.chain.borrow_mut().take::<Decided>(self.0.index);
         let headers = &mut exchange.message.headers;
         match decided {
-            Some(Decided::Fields(fields)) => headers.set_all(&fields),
+            Some(Decided::Fields(fields)) => headers.set_all(fields),
             Some(Decided::Nothing) => {
                 for name in LETS_IN {
                     headers.remove(name);

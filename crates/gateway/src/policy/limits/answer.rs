@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use penstock_engine::Exchange;
 use penstock_engine::clock::{MONTHS, WEEKDAYS, civil};
-use penstock_message::{DIGITS_MAX, decimal};
 
 /// One limit as a client sees it.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +31,10 @@ impl Told {
         exchange.reply_headers.append("Retry-After", http_date(again));
     }
 
-    fn put(&self, exchange: &mut Exchange, names: &[&str; 3]) {
+    fn put(&self, exchange: &mut Exchange, names: &[&'static str; 3]) {
         let values = [self.limit, self.left, self.reset_ms.div_ceil(1000)];
         for (name, value) in names.iter().zip(values) {
-            exchange.reply_headers.append(name, decimal(value, &mut [0; DIGITS_MAX]));
+            exchange.reply_headers.append_number(name, value);
         }
     }
 }

@@ -5,7 +5,9 @@
 //! and `condition.rs` (which requests a limit is for).
 
 mod answer;
+mod asking;
 mod bytes;
+mod caller;
 mod condition;
 mod config;
 mod counters;
@@ -17,8 +19,6 @@ mod plans;
 mod window;
 
 use std::cell::RefCell;
-use std::fmt::Write;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,6 +35,7 @@ use crate::state::GatewayState;
 use crate::{CallContext, Gateway, place};
 
 pub(crate) use bytes::Metered;
+pub(crate) use caller::CallerCounters;
 pub(crate) use condition::{Conditions, client_ip};
 pub use config::{CustomLimit, LimitsConfig};
 pub(crate) use counters::Counters;
@@ -44,11 +45,12 @@ pub(crate) use frames::FrameLimits;
 pub use parse::{parse_custom, parse_denial, parse_plan};
 pub(crate) use plans::Plans;
 
-use counters::{AtHand, SEPARATOR};
+use asking::{Asking, Held, Refusal};
+use counters::SEPARATOR;
 use custom::Custom;
 use frames::FrameLimit;
 use plans::Ready;
-use window::{Counter, Taken};
+use window::Counter;
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "rate-limit", request: Some(compile), response: Some(bytes::compile) };
@@ -69,6 +71,7 @@ struct Limits {
     custom: Vec<Custom>,
     /// What production and sandbox backends take in a second.
     backend: [Option<Fixed>; 2],
+    site: Arc<Site>,
     /// `context:version`, the last part of a subscription's key.
     api_key: Box<str>,
     tells: bool,
@@ -171,6 +174,7 @@ impl Limits {
             by_caller: operation.secured,
             custom: config.custom.iter().map(|custom| Custom::new(custom, site)).collect(),
             backend: [backend("production", production), backend("sandbox", sandbox)],
+            site: site.clone(),
             api_key: api_key.into(),
             tells: config.tell_what_is_left,
             refusal: (gateway.config.error_style == ErrorStyle::ApiManager).then_some(FRAME_REFUSED),
@@ -201,10 +205,11 @@ impl Limits {
             self.ask_for_caller(exchange, context, asking)?;
         }
         for custom in &self.custom {
-            KEY.with_borrow_mut(|key| {
+            let counter = KEY.with_borrow_mut(|key| {
                 custom.write_key(key, exchange, context);
-                asking.by_key(key, &custom.limit, codes::CUSTOM_LIMIT, true)
-            })?;
+                asking.at_hand(key, &custom.limit)
+            });
+            asking.take(Held::AtHand(counter), &custom.limit, codes::CUSTOM_LIMIT, true)?;
         }
         // Backends are protected from connections, not from frames.
         let frames = asking.frames.take();
@@ -239,57 +244,6 @@ impl Limits {
         }
         Ok(all)
     }
-
-    fn ask_for_caller(
-        &self,
-        exchange: &Exchange,
-        context: &CallContext,
-        asking: &mut Asking<'_>,
-    ) -> Result<(), Refusal> {
-        let caller = context.caller.borrow();
-        let application = if caller.application_id.is_empty() { &caller.consumer_key } else { &caller.application_id };
-        let levels = [
-            (
-                PlanLevel::Subscription,
-                &caller.subscription_tier,
-                "subscription",
-                &*self.api_key,
-                codes::SUBSCRIPTION_LIMIT,
-            ),
-            (
-                PlanLevel::Application,
-                &caller.application_tier,
-                "application",
-                &*caller.subject,
-                codes::APPLICATION_LIMIT,
-            ),
-        ];
-        for (level, tier, kind, last, code) in levels {
-            if tier.is_empty() {
-                continue;
-            }
-            let Some(plan) = self.plans.get(level, tier) else { continue };
-            let group = plan.groups.iter().position(|(conditions, _)| conditions.hold(exchange, context));
-            let limit = group.map_or(plan.limit, |index| plan.groups[index].1);
-            let stops = plan.stop_on_quota || level != PlanLevel::Subscription;
-            for (limit, code, part) in [(limit, code, ""), (plan.burst, codes::BURST_LIMIT, "burst")] {
-                let Some(limit) = limit else { continue };
-                KEY.with_borrow_mut(|key| {
-                    key.clear();
-                    for part in [kind, &**application, last, part] {
-                        key.push_str(part);
-                        key.push(SEPARATOR);
-                    }
-                    if let Some(group) = group {
-                        // Writing to a `String` cannot fail.
-                        let _ = write!(key, "condition_{group}");
-                    }
-                    asking.by_key(key, &limit, code, stops)
-                })?;
-            }
-        }
-        Ok(())
-    }
 }
 
 thread_local! {
@@ -312,110 +266,20 @@ fn finish_key(key: &mut String, limit: &Limit) {
     push_decimal(key, limit.window.as_secs());
 }
 
-/// A limit that refused.
-struct Refusal {
-    code: u32,
-    told: answer::Told,
-}
-
-/// A counter, held as cheaply as it can be.
-enum Held<'a> {
-    Fixed(&'a Arc<Counter>),
-    AtHand(Rc<AtHand>),
-}
-
-impl Held<'_> {
-    fn counter(&self) -> &Arc<Counter> {
-        match self {
-            Held::Fixed(counter) => counter,
-            Held::AtHand(at_hand) => &at_hand.0,
-        }
-    }
-}
-
-/// One request's way through its limits.
-struct Asking<'a> {
-    counters: &'a Counters,
-    now: Instant,
-    now_ms: u64,
-    /// Bytes of the request's body, when something asks for them.
-    bytes: u64,
-    /// What was taken, to be given back when a later limit refuses.
-    taken: Vec<Held<'a>>,
-    /// The limit that is nearest to its end.
-    tightest: Option<answer::Told>,
-    /// Counters of bytes, for the answer's.
-    metered: Vec<(Arc<Counter>, u64)>,
-    /// For a WebSocket connection: its messages are counted later, it is not.
-    frames: Option<Vec<FrameLimit>>,
-}
-
-impl<'a> Asking<'a> {
-    fn fixed(&mut self, fixed: &'a Fixed, code: u32) -> Result<(), Refusal> {
-        self.take(Held::Fixed(&fixed.counter), &fixed.limit, code, true)
-    }
-
-    /// Asks the counter of a key that is not finished.
-    fn by_key(&mut self, key: &mut String, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
-        finish_key(key, limit);
-        let counter = self.counters.at_hand(key, limit.window, self.now);
-        self.take(Held::AtHand(counter), limit, code, stops)
-    }
-
-    fn take(&mut self, held: Held<'a>, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
-        let counter = held.counter();
-        if let Some(frames) = &mut self.frames {
-            frames.push(FrameLimit { counter: counter.clone(), limit: *limit, stops });
-            return Ok(());
-        }
-        let taken = match limit.unit {
-            LimitUnit::Requests => counter.take(limit.amount, self.now_ms),
-            LimitUnit::Bytes => counter.add(self.bytes, limit.amount, self.now_ms),
-        };
-        let Taken { granted, left, reset_ms } = taken;
-        let told = answer::Told { limit: limit.amount, left, reset_ms };
-        if !granted {
-            if !stops {
-                return Ok(());
-            }
-            self.taken.iter().for_each(|held| held.counter().give_back(1, self.now_ms));
-            return Err(Refusal { code, told });
-        }
-        match limit.unit {
-            LimitUnit::Requests => {
-                self.taken.push(held);
-                if self.tightest.as_ref().is_none_or(|tightest| told.left < tightest.left) {
-                    self.tightest = Some(told);
-                }
-            }
-            LimitUnit::Bytes => self.metered.push((counter.clone(), limit.amount)),
-        }
-        Ok(())
-    }
-}
-
 impl Mediator for Limits {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        let now = Instant::now();
-        let counters = &self.state.counters;
-        let mut asking = Asking {
-            counters,
-            now,
-            now_ms: counters.millis(now),
-            bytes: bytes::of_request(&exchange.message),
-            taken: Vec::new(),
-            tightest: None,
-            metered: Vec::new(),
-            frames: context.opens_socket.get().then(Vec::new),
-        };
+        // A request counts for the time it came.
+        let now = exchange.started;
+        let bytes = bytes::of_request(&exchange.message);
+        let mut asking = Asking::new(&self.state.counters, now, bytes, context.opens_socket.get());
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
             refusal.told.refuse(exchange);
             exchange.explain("limits", || format!("refused with {}: {:?}", refusal.code, refusal.told));
             return Err(GatewayError::new(refusal.code).into());
         }
         exchange.explain("limits", || {
-            let counted = asking.taken.len() + asking.metered.len();
+            let counted = asking.counted();
             asking.tightest.map_or(format!("{counted} counted"), |told| format!("{counted} counted, tightest {told:?}"))
         });
         let Asking { tightest, metered, .. } = asking;

@@ -18,7 +18,7 @@ pub use head::{Facts, Field, HeadError, ReplyHead, RequestHead, parse_reply, par
 pub(crate) use incoming::{Decoder, Incoming, describe};
 pub(crate) use outgoing::{
     BodyEncoder, Framing, PumpError, WireSource, is_ours, poll_pump, poll_stream, push_decimal, push_field,
-    push_framing, remove_named_by_connection,
+    push_fields, push_framing, remove_named_by_connection,
 };
-pub(crate) use scan::{is_visible, may_end_head};
+pub(crate) use scan::{is_authority, is_token, is_visible, may_end_head};
 pub(crate) use wire::{SharedWire, Socket, Wire};

@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use penstock_message::{BodyError, BodyStream, DIGITS_MAX, Headers, decimal};
+use penstock_message::{BodyError, BodyStream, DIGITS_MAX, FieldLine, Headers, decimal};
 
 use super::fields::may_follow;
 use super::scan::{is_clean_value, is_harmless_name, is_name};
@@ -52,6 +52,19 @@ pub(crate) fn remove_named_by_connection(headers: &mut Headers) {
     headers.retain(|name, _| !named.iter().any(|option| option.eq_ignore_ascii_case(name)));
 }
 
+/// Appends the fields whose names `passes` lets through.
+pub(crate) fn push_fields(head: &mut Vec<u8>, headers: &Headers, mut passes: impl FnMut(&[u8]) -> bool) {
+    for FieldLine { name, value, line } in headers.lines() {
+        if !passes(name) {
+            continue;
+        }
+        match line {
+            Some(line) => head.extend_from_slice(line),
+            None => push_field(head, name, value),
+        }
+    }
+}
+
 /// Appends a field. Names and values that a mediator set are not trusted: a name that is none is left out, a value
 /// loses the characters that would end its line.
 pub(crate) fn push_field(head: &mut Vec<u8>, name: &[u8], value: &[u8]) {
@@ -67,13 +80,6 @@ pub(crate) fn push_field(head: &mut Vec<u8>, name: &[u8], value: &[u8]) {
         head.extend(value.iter().filter(|byte| **byte >= b' ' && **byte != 0x7f));
     }
     head.extend_from_slice(b"\r\n");
-}
-
-/// Appends the fields of a trailer section that may stand in one.
-fn push_trailers(head: &mut Vec<u8>, trailers: &Headers) {
-    for (name, value) in trailers.iter().filter(|(name, _)| may_follow(name)) {
-        push_field(head, name, value);
-    }
 }
 
 /// Appends a number.
@@ -162,7 +168,7 @@ impl BodyEncoder {
             Framing::Chunked => {
                 head.extend_from_slice(b"0\r\n");
                 if let Some(trailers) = trailers {
-                    push_trailers(head, trailers);
+                    push_fields(head, trailers, may_follow);
                 }
                 head.extend_from_slice(b"\r\n");
             }

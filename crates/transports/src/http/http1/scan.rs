@@ -30,13 +30,18 @@ const AUTHORITY: [bool; 256] = {
 };
 
 /// Whether a value can be the authority of a request.
-pub(super) fn is_authority(value: &[u8]) -> bool {
+pub(crate) fn is_authority(value: &[u8]) -> bool {
     value.iter().all(|&byte| AUTHORITY[byte as usize])
 }
 
 /// How many bytes of a token `bytes` starts with.
 pub(super) fn token_length(bytes: &[u8]) -> usize {
     bytes.iter().position(|&byte| !TOKEN[byte as usize]).unwrap_or(bytes.len())
+}
+
+/// Whether these bytes can be a method.
+pub(crate) fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && token_length(bytes) == bytes.len()
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;

@@ -8,12 +8,12 @@ use penstock_message::{BodyStream, Form, Message, SizeHint};
 use crate::http::PerCore;
 use crate::http::http1::{
     BodyEncoder, Framing, PumpError, SharedWire, WireSource, announces_trailers, is_ours, poll_pump, poll_stream,
-    push_decimal, push_field, push_framing,
+    push_decimal, push_fields, push_framing,
 };
 use crate::http::reason::reason_phrase;
 use crate::http::sender::ReplyBody;
 
-/// The status that says that a path speaks another protocol; here that is always WebSocket.
+/// The status that says that a path speaks another protocol.
 const UPGRADE_REQUIRED: u16 = 426;
 
 /// What decides how a reply is framed, from the side of the request.
@@ -23,6 +23,17 @@ pub(super) struct ReplyTo {
     pub(super) is_http10: bool,
     /// Whether the connection stays open after the reply.
     pub(super) keep: bool,
+}
+
+/// Makes sure that the status ends an exchange: after another one a client waits for the reply that is still to come, or
+/// takes what follows for another protocol.
+pub(super) fn make_final(message: &mut Message) {
+    let status = match message.status {
+        200..=999 => return,
+        100..=199 => 502,
+        _ => 500,
+    };
+    (message.status, message.reason) = (status, None);
 }
 
 /// A reply that is being written.
@@ -45,7 +56,7 @@ enum ReplyForm {
 impl Reply {
     /// Frames a message and writes its head into the scratch buffer of the core.
     pub(super) fn new(core: &PerCore, mut message: Message, to: ReplyTo) -> Reply {
-        let status = if (200..=999).contains(&message.status) { message.status } else { 500 };
+        let status = message.status;
         let (body, hint) = form_of(message.body.take_to_send());
         let forbidden = matches!(status, 204 | 304);
         let (framing, body) = match hint {
@@ -163,19 +174,18 @@ fn write_head(core: &PerCore, head: &mut Vec<u8>, status: u16, message: &Message
     head.extend(reason.bytes().filter(|byte| *byte >= b' ' && *byte != 0x7f));
     head.extend_from_slice(b"\r\n");
     let mut dated = false;
-    for (name, value) in message.headers.iter() {
-        if !is_ours(name) || announces_trailers(name, framing) {
-            push_field(head, name, value);
-            dated |= name.eq_ignore_ascii_case(b"date");
-        }
-    }
+    push_fields(head, &message.headers, |name| {
+        dated |= name.eq_ignore_ascii_case(b"date");
+        !is_ours(name) || announces_trailers(name, framing)
+    });
     if !dated {
         head.extend_from_slice(b"Date: ");
         head.extend_from_slice(&core.date());
         head.extend_from_slice(b"\r\n");
     }
     push_framing(head, framing);
-    if status == UPGRADE_REQUIRED {
+    let upgrade = || message.headers.get("Upgrade").is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket"));
+    if status == UPGRADE_REQUIRED && upgrade() {
         // RFC 9110 §15.5.22: it says what to ask for.
         head.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n");
     }

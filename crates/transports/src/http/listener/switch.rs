@@ -8,7 +8,7 @@ use penstock_message::Headers;
 
 use super::OnDrop;
 use super::connection::Connection;
-use crate::http::http1::{SharedWire, is_ours, push_field};
+use crate::http::http1::{SharedWire, is_ours, push_fields};
 use crate::http::websocket::{Carried, Tunnel, TunnelTimes};
 
 impl Connection {
@@ -24,9 +24,7 @@ impl Connection {
         let _closed = OnDrop(|| core.counters.websockets.subtract(1));
         let mut head = core.take_scratch();
         head.extend_from_slice(b"HTTP/1.1 101 Switching Protocols\r\n");
-        for (name, value) in headers.iter().filter(|(name, _)| !is_ours(name)) {
-            push_field(&mut head, name, value);
-        }
+        push_fields(&mut head, headers, |name| !is_ours(name));
         head.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
         let sent = poll_fn(|cx| Poll::Ready(self.wire.borrow_mut().send(cx, &[&head]))).await;
         core.give_scratch(head);

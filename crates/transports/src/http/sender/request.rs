@@ -5,7 +5,7 @@ use penstock_message::{Method, SizeHint};
 
 use super::Payload;
 use super::url::Url;
-use crate::http::http1::{Framing, announces_trailers, is_ours, push_field, push_framing};
+use crate::http::http1::{Framing, announces_trailers, is_ours, push_field, push_fields, push_framing};
 
 /// How the body of a request is framed.
 pub(crate) fn framing(payload: &Payload, method: &Method) -> Framing {
@@ -46,11 +46,9 @@ pub(crate) fn write_head(head: &mut Vec<u8>, url: &Url<'_>, outgoing: &Outgoing,
     if !headers.contains("Host") {
         push_field(head, b"Host", url.authority.as_bytes());
     }
-    for (name, value) in headers.iter() {
-        if (!is_ours(name) && !name.eq_ignore_ascii_case(b"Expect")) || announces_trailers(name, framing) {
-            push_field(head, name, value);
-        }
-    }
+    push_fields(head, headers, |name| {
+        (!is_ours(name) && !name.eq_ignore_ascii_case(b"Expect")) || announces_trailers(name, framing)
+    });
     push_framing(head, framing);
     if options.websocket {
         head.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n");

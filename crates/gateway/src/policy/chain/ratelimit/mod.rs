@@ -291,7 +291,7 @@ impl Mediator for CountAnswer {
             }
         }
         let fields = rules.tell.fields(rules.told(&all), now, None);
-        exchange.message.headers.set_all(&fields);
+        exchange.message.headers.set_all(fields);
         Ok(Flow::Next)
     }
 

@@ -1,0 +1,138 @@
+//! One request's way through its limits: each is asked in turn, and the first that refuses makes those before it forget.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use penstock_catalog::{Limit, LimitUnit};
+
+use super::answer::Told;
+use super::counters::{AtHand, Counters};
+use super::frames::FrameLimit;
+use super::window::{Counter, Taken};
+use super::{Fixed, finish_key};
+
+/// More counters than most requests have: of the API, the subscription, the application and the backend.
+const FEW: usize = 4;
+
+/// A limit that refused.
+pub(super) struct Refusal {
+    pub(super) code: u32,
+    pub(super) told: Told,
+}
+
+/// A counter, held as cheaply as it can be.
+pub(super) enum Held<'a> {
+    Fixed(&'a Arc<Counter>),
+    AtHand(Rc<AtHand>),
+}
+
+impl Held<'_> {
+    fn counter(&self) -> &Arc<Counter> {
+        match self {
+            Held::Fixed(counter) => counter,
+            Held::AtHand(at_hand) => &at_hand.0,
+        }
+    }
+}
+
+/// What one request took.
+#[derive(Default)]
+pub(super) struct Taking<'a> {
+    count: usize,
+    first: [Option<Held<'a>>; FEW],
+    more: Vec<Held<'a>>,
+}
+
+impl<'a> Taking<'a> {
+    fn push(&mut self, held: Held<'a>) {
+        match self.first.get_mut(self.count) {
+            Some(place) => *place = Some(held),
+            None => self.more.push(held),
+        }
+        self.count += 1;
+    }
+
+    fn give_back(&self, now_ms: u64) {
+        self.first.iter().flatten().chain(&self.more).for_each(|held| held.counter().give_back(1, now_ms));
+    }
+}
+
+/// One request's way through its limits.
+pub(super) struct Asking<'a> {
+    counters: &'a Counters,
+    now: Instant,
+    now_ms: u64,
+    /// Bytes of the request's body, when something asks for them.
+    bytes: u64,
+    /// What was taken, to be given back when a later limit refuses.
+    taken: Taking<'a>,
+    /// The limit that is nearest to its end.
+    pub(super) tightest: Option<Told>,
+    /// Counters of bytes, for the answer's.
+    pub(super) metered: Vec<(Arc<Counter>, u64)>,
+    /// For a WebSocket connection: its messages are counted later, it is not.
+    pub(super) frames: Option<Vec<FrameLimit>>,
+}
+
+impl<'a> Asking<'a> {
+    /// Nothing is asked yet. Of a WebSocket connection the frames are counted, once it stands.
+    pub(super) fn new(counters: &'a Counters, now: Instant, bytes: u64, of_frames: bool) -> Asking<'a> {
+        Asking {
+            counters,
+            now,
+            now_ms: counters.millis(now),
+            bytes,
+            taken: Taking::default(),
+            tightest: None,
+            metered: Vec::new(),
+            frames: of_frames.then(Vec::new),
+        }
+    }
+
+    /// How many limits it was counted under.
+    pub(super) fn counted(&self) -> usize {
+        self.taken.count + self.metered.len()
+    }
+
+    pub(super) fn fixed(&mut self, fixed: &'a Fixed, code: u32) -> Result<(), Refusal> {
+        self.take(Held::Fixed(&fixed.counter), &fixed.limit, code, true)
+    }
+
+    /// The counter of a key that is not finished.
+    pub(super) fn at_hand(&self, key: &mut String, limit: &Limit) -> Rc<AtHand> {
+        finish_key(key, limit);
+        self.counters.at_hand(key, limit.window, self.now)
+    }
+
+    pub(super) fn take(&mut self, held: Held<'a>, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
+        let counter = held.counter();
+        if let Some(frames) = &mut self.frames {
+            frames.push(FrameLimit { counter: counter.clone(), limit: *limit, stops });
+            return Ok(());
+        }
+        let taken = match limit.unit {
+            LimitUnit::Requests => counter.take(limit.amount, self.now_ms),
+            LimitUnit::Bytes => counter.add(self.bytes, limit.amount, self.now_ms),
+        };
+        let Taken { granted, left, reset_ms } = taken;
+        let told = Told { limit: limit.amount, left, reset_ms };
+        if !granted {
+            if !stops {
+                return Ok(());
+            }
+            self.taken.give_back(self.now_ms);
+            return Err(Refusal { code, told });
+        }
+        match limit.unit {
+            LimitUnit::Requests => {
+                self.taken.push(held);
+                if self.tightest.as_ref().is_none_or(|tightest| told.left < tightest.left) {
+                    self.tightest = Some(told);
+                }
+            }
+            LimitUnit::Bytes => self.metered.push((counter.clone(), limit.amount)),
+        }
+        Ok(())
+    }
+}
