@@ -179,7 +179,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         let kinds = || POLICIES.iter().filter(|kind| ON_OPTIONS.contains(&kind.name));
         let mut request_flow = self.steps(&site, kinds(), |kind| kind.request);
         let allow = site.methods.replace(' ', ", ");
-        let answer = AnswerOptions { allow: format!("{allow}, OPTIONS").into() };
+        let answer = AnswerOptions { allow: format!("OPTIONS, {allow}").into() };
         request_flow.push(Step { mediator: Box::new(answer), kind: "options", at: place(&operation.at) });
         self.target(site, request_flow, Vec::new())
     }

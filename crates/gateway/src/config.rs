@@ -33,8 +33,10 @@ pub struct GatewayConfig {
     pub environment: String,
     /// The host of APIs that name no environment; requests for any host reach them when it is empty.
     pub default_vhost: String,
-    /// For a backend's whole answer, when its API says nothing; also the most an API may say.
+    /// For a backend's whole answer, when its API says nothing.
     pub route_timeout: Duration,
+    /// The most an API may say; [`GatewayConfig::route_timeout`] when absent.
+    pub route_timeout_max: Option<Duration>,
     /// How callers prove who they are.
     pub security: SecurityConfig,
     /// How backends are treated.
@@ -101,6 +103,7 @@ impl Default for GatewayConfig {
             environment: String::new(),
             default_vhost: String::new(),
             route_timeout: Duration::from_secs(60),
+            route_timeout_max: None,
             security: SecurityConfig::default(),
             upstream: UpstreamConfig::default(),
             limits: LimitsConfig::default(),

@@ -16,8 +16,13 @@ use crate::policy::AnswerError;
 use crate::policy::facts::percent_decoded;
 use crate::security::{Claims, Encoding, SecurityState, issue, knows};
 
-/// How long a development token is good.
-const TEST_TOKEN_SECONDS: u64 = 3600;
+/// `aud` of a development token.
+const TEST_TOKEN_AUDIENCE: &str = "http://org.wso2.apimgt/gateway";
+
+/// What is said at `/testkey` without credentials, and with wrong ones. The original says it in plain text.
+const NO_CREDENTIALS: &str =
+    "User is NOT authorized to generate a token. Please provide a valid Authorization header to continue.";
+const WRONG_CREDENTIALS: &str = "Wrong username or password. Please provide valid credentials.";
 
 /// The operations of the system host.
 #[derive(Default)]
@@ -70,7 +75,13 @@ impl Mediator for Page {
             "/health" => ("application/json", "{\"status\": \"healthy\"}".to_owned()),
             "/ready" => ("application/json", "{\"status\": \"ready\"}".to_owned()),
             "/testkey" => {
-                let user = self.user(exchange)?;
+                let user = match self.user(exchange) {
+                    Ok(user) => user,
+                    Err(why) => {
+                        exchange.reply_headers.append("WWW-Authenticate", "Basic realm=\"Choreo Connect\"");
+                        return Ok(respond(exchange, 401, "text/plain", why));
+                    }
+                };
                 // Nobody unknown makes us read a body.
                 if exchange.message.body.is_stream() {
                     return Ok(Flow::Buffer);
@@ -96,23 +107,20 @@ fn respond(exchange: &mut Exchange, status: u16, content_type: &str, text: impl 
 }
 
 impl Page {
-    /// The user of a request for a token.
-    fn user(&self, exchange: &mut Exchange) -> Result<String, Fault> {
+    /// The user of a request for a token, or what to say to whoever is none.
+    fn user(&self, exchange: &Exchange) -> Result<String, &'static str> {
         let users = &self.config.security.test_key_users;
-        let credentials = exchange.message.headers.get("authorization").and_then(basic_credentials);
-        if let Some((user, _)) = credentials.filter(|(user, password)| knows(users, user, password)) {
-            return Ok(user);
-        }
-        let challenge = "Basic realm=\"Choreo Connect\"";
-        exchange.reply_headers.append("WWW-Authenticate", challenge);
-        Err(GatewayError::new(codes::INVALID_CREDENTIALS).because("no user of `/testkey`").into())
+        let sent = exchange.message.headers.get("authorization").ok_or(NO_CREDENTIALS)?;
+        let known = basic_credentials(sent).filter(|(user, password)| knows(users, user, password));
+        known.map(|(user, _)| user).ok_or(WRONG_CREDENTIALS)
     }
 
     /// A token for a user; `scope` of a form asks for scopes, `keytype` for the kind of key.
     fn test_key(&self, exchange: &Exchange, user: String) -> Result<String, Fault> {
         let security = &self.config.security;
-        let mut claims = Claims::lasting(TEST_TOKEN_SECONDS);
+        let mut claims = Claims::lasting(security.test_key_lifetime.as_secs());
         claims.set("iss", &*security.own_issuer);
+        claims.set("aud", TEST_TOKEN_AUDIENCE);
         claims.set("sub", user);
         claims.set("keytype", "PRODUCTION");
         if let Form::Bytes(form) = exchange.message.body.form() {

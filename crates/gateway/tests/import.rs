@@ -65,6 +65,13 @@ fn base_paths_and_backends() {
             Some("http://n"),
             None,
         ),
+        // Without a scheme it is plain HTTP.
+        (
+            "openapi: 3.0.0\ninfo: {title: B, version: '1'}\nservers: [{url: 'pets.example.com/v2'}]\nx-wso2-sandbox-endpoints: {urls: ['sand:80/v2']}\nx-wso2-production-endpoints: {urls: [prod]}\n".into(),
+            "/v2",
+            Some("http://prod"),
+            Some("http://sand:80/v2"),
+        ),
         (
             "openapi: 3.1.0\ninfo: {title: B, version: '1'}\nservers: [{url: '/rel'}, {url: 'http://{h}/abs', variables: {h: {default: q}}}]\n".into(),
             "/abs",
@@ -122,6 +129,49 @@ paths:
     );
     assert_eq!(api.tier.as_deref(), Some("Gold"));
     assert!(api.operations.iter().all(|operation| operation.tier.is_none()));
+}
+
+#[test]
+fn a_path_with_backends_for_one_kind_of_key_leaves_the_others_to_the_api() {
+    let api = definition(&format!(
+        "{HEAD}x-wso2-production-endpoints: {{urls: [http://prod]}}
+x-wso2-sandbox-endpoints: {{urls: [http://sand]}}
+paths:
+  /p: {{x-wso2-production-endpoints: {{urls: [http://own]}}, get: {{}}}}
+  /s: {{x-wso2-sandbox-endpoints: {{urls: [http://own]}}, get: {{}}}}
+  /v: {{servers: [{{url: 'own:81/x'}}], get: {{}}}}
+"
+    ));
+    let shown: Vec<[String; 2]> = api
+        .operations
+        .iter()
+        .map(|operation| {
+            let own = operation.endpoints.as_ref().unwrap();
+            [&own.production, &own.sandbox].map(|cluster| cluster.as_ref().unwrap().urls[0].to_string())
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [["http://own", "http://sand"], ["http://prod", "http://own"], ["http://own:81/x", "http://sand"]]
+    );
+    // The same backends, so that limits of both are counted together.
+    let own = api.operations[1].endpoints.as_ref().unwrap().production.as_ref().unwrap();
+    assert!(Arc::ptr_eq(own, api.endpoints.production.as_ref().unwrap()));
+}
+
+#[test]
+fn only_none_of_the_publishers_extension_says_something() {
+    let api = definition(&format!(
+        "{HEAD}x-wso2-disable-security: true
+paths:
+  /a:
+    get: {{x-auth-type: Application & Application User}}
+    put: {{x-auth-type: Any, x-wso2-disable-security: false}}
+    post: {{x-auth-type: None, x-wso2-disable-security: false}}
+"
+    ));
+    let secured: Vec<bool> = api.operations.iter().map(|operation| operation.secured).collect();
+    assert_eq!(secured, [false, true, false]);
 }
 
 #[test]

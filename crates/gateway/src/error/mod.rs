@@ -14,7 +14,7 @@ use penstock_engine::{Fault, Side};
 use crate::config::ErrorStyle;
 pub(crate) use api_manager::{NO_PRODUCTION, NO_RESOURCE, NO_SANDBOX, Teller};
 pub(crate) use engine::{Told, told};
-pub(crate) use table::{Maker, Row, row};
+pub(crate) use table::{Maker, RESOURCE_FORBIDDEN, Row, row};
 
 /// The codes policies raise. Each has one row in [`table`].
 pub mod codes {

@@ -46,7 +46,7 @@ impl Row {
     /// Who made it in the original.
     pub(crate) fn maker(&self) -> Maker {
         match self.code {
-            102501..=102599 => Maker::Router,
+            102500..=102599 => Maker::Router,
             codes::INTERCEPTOR_CALL | codes::INTERCEPTOR_REPLY => Maker::Interceptor,
             _ => Maker::Enforcer,
         }
@@ -66,6 +66,16 @@ pub(super) fn find(code: u32) -> Option<&'static Row> {
 const QUOTA: &str = "You have exceeded your quota";
 const THROTTLED: &str = "Message throttled out";
 const INTERNAL: &str = "Internal Server Error";
+/// As both originals write it. Choreo Connect says no more of a credential that is not for the API.
+pub(crate) const RESOURCE_FORBIDDEN: &str = "Resource forbidden ";
+const NOT_SUBSCRIBED: &str = "User is NOT authorized to access the Resource. API Subscription validation failed.";
+
+/// What Envoy says of a backend, which the original passes on.
+macro_rules! reset {
+    ($reason:literal) => {
+        concat!("upstream connect error or disconnect/reset before headers. reset reason: ", $reason)
+    };
+}
 
 /// All rows.
 #[rustfmt::skip]
@@ -100,9 +110,9 @@ pub(super) static TABLE: &[Row] = &[
     Row::new(codes::TOKEN_INACTIVE, 401, "Access Token Inactive", "Generate a new access token and try again"),
     Row::new(codes::WRONG_TOKEN_TYPE, 401, "Incorrect Access Token Type is provided", "Incorrect Access Token Type is provided"),
     Row::new(codes::NO_MATCHING_RESOURCE, 404, "No matching resource found for given API Request", "Check the API documentation and add a proper REST resource path to the invocation URL"),
-    Row::new(codes::SUBSCRIPTION_BLOCKED, 401, "The requested API is temporarily blocked", "User is NOT authorized to access the Resource. The subscription is blocked."),
-    Row::new(codes::FORBIDDEN, 403, "Resource forbidden", "User is NOT authorized to access the Resource. API Subscription validation failed."),
-    Row::new(codes::SUBSCRIPTION_INACTIVE, 403, "The subscription to the API is inactive", "User is NOT authorized to access the Resource. The subscription is inactive."),
+    Row::new(codes::SUBSCRIPTION_BLOCKED, 401, "The requested API is temporarily blocked", "API Subscription is blocked"),
+    Row::new(codes::FORBIDDEN, 403, RESOURCE_FORBIDDEN, NOT_SUBSCRIBED),
+    Row::new(codes::SUBSCRIPTION_INACTIVE, 403, "The subscription to the API is inactive", NOT_SUBSCRIBED),
     Row::new(codes::SCOPE, 403, "The access token does not allow you to access the requested resource", "User is NOT authorized to access the Resource. Scope validation failed."),
     Row::new(codes::MISSING_DEFINITION, 500, "Missing OpenAPI definition", "The definition of the API is not available"),
     Row::new(codes::CLAIM_MISMATCH, 403, "Claim Mismatch", "The claim configured in the system and the claim provided in the token do not align. Please ensure the claims match."),
@@ -112,21 +122,21 @@ pub(super) static TABLE: &[Row] = &[
     Row::new(codes::OPA_REFUSED, 403, "Forbidden", "You are not authorized to access the resource"),
     Row::new(codes::OPA_CALL, 500, INTERNAL, INTERNAL),
     Row::new(codes::OPA_REPLY, 500, INTERNAL, INTERNAL),
-    Row::new(codes::DECISION_FAILED, 500, INTERNAL, INTERNAL),
-    Row::new(codes::UPSTREAM_CONNECTION_FAILED, 503, "Upstream connection failed", "The backend cannot be reached"),
-    Row::new(codes::UPSTREAM_TIMEOUT, 504, "Upstream connection timeout", "The backend did not answer in time"),
-    Row::new(codes::UPSTREAM_OVERFLOW, 503, "Upstream overflow", "More requests at once than the backend takes"),
-    Row::new(codes::UPSTREAM_RETRIES, 500, "Upstream retry limit exceeded", "Every attempt to reach the backend failed"),
-    Row::new(codes::NO_CLUSTER, 500, "Upstream cluster not found", "There is no backend for the request"),
-    Row::new(codes::NO_HEALTHY_UPSTREAM, 503, "No healthy upstream", "No backend is healthy"),
-    Row::new(codes::UPSTREAM_RESET, 503, "Upstream remote reset", "The backend reset the connection"),
-    Row::new(codes::UPSTREAM_CLOSED, 503, "Upstream connection terminated", "The backend closed the connection"),
-    Row::new(codes::LOCAL_RESET, 503, "Connection local reset", "The gateway gave the connection up"),
-    Row::new(codes::INVALID_HEADER, 400, "Invalid header", "A header field of the request is not valid"),
-    Row::new(codes::STREAM_IDLE, 500, "Stream idle timeout", "Nothing moved for too long"),
-    Row::new(codes::CLIENT_PROTOCOL, 500, "Downstream protocol error", "The request breaks the protocol"),
-    Row::new(codes::UPSTREAM_PROTOCOL, 500, "Upstream protocol error", "The answer of the backend breaks the protocol"),
-    Row::new(codes::UPSTREAM_DURATION, 500, "Upstream maximum stream duration reached", "The answer of the backend lasted too long"),
+    Row::new(codes::DECISION_FAILED, 500, "Unclassified Validation Failure", "Error during validating the request"),
+    Row::new(codes::UPSTREAM_CONNECTION_FAILED, 503, "Upstream connection failed", reset!("connection failure")),
+    Row::new(codes::UPSTREAM_TIMEOUT, 504, "Upstream connection timeout", "upstream request timeout"),
+    Row::new(codes::UPSTREAM_OVERFLOW, 503, "Upstream overflow", reset!("overflow")),
+    Row::new(codes::UPSTREAM_RETRIES, 500, "Upstream maximum connect attempts reached", "every attempt to reach the backend failed"),
+    Row::new(codes::NO_CLUSTER, 500, "Upstream not configured for the resource", "there is no backend for the request"),
+    Row::new(codes::NO_HEALTHY_UPSTREAM, 503, "No healthy upstream", "no healthy upstream"),
+    Row::new(codes::UPSTREAM_RESET, 503, "Upstream connection reset by the remote", reset!("remote reset")),
+    Row::new(codes::UPSTREAM_CLOSED, 503, "Upstream connection termination", reset!("connection termination")),
+    Row::new(codes::LOCAL_RESET, 503, "Connection reset by the gateway", reset!("local reset")),
+    Row::new(codes::INVALID_HEADER, 400, "Strictly checked header validation failure", "a header field of the request is not valid"),
+    Row::new(codes::STREAM_IDLE, 500, "Stream idle timeout", "stream timeout"),
+    Row::new(codes::CLIENT_PROTOCOL, 500, "HTTP protocol error in downstream request", "the request breaks the protocol"),
+    Row::new(codes::UPSTREAM_PROTOCOL, 500, "HTTP protocol error in upstream request", reset!("protocol error")),
+    Row::new(codes::UPSTREAM_DURATION, 500, "Upstream request reached max stream duration", "upstream max stream duration reached"),
     Row::new(codes::INTERCEPTOR_CALL, 500, INTERNAL, INTERNAL),
     Row::new(codes::INTERCEPTOR_REPLY, 500, INTERNAL, INTERNAL),
 ];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::{Api, ApiKind, At, Cluster, Implementation, Operation, Requirement, Schemes};
+use penstock_catalog::{Api, ApiKind, At, Cluster, Endpoints, Implementation, Operation, Requirement, Schemes};
 
 use super::descriptor::{self, Descriptor};
 use super::document::{Document, Item, parse};
@@ -354,6 +354,15 @@ impl Import<'_> {
                 Arc::make_mut(cluster).http2 = true;
             }
         }
+        // A path that names backends for one kind of key leaves those of the other kind to the API.
+        let Api { operations, endpoints, .. } = &mut *api;
+        let one_kind = |own: &Endpoints| own.production.is_none() != own.sandbox.is_none();
+        for operation in operations.iter_mut().filter(|operation| operation.endpoints.as_ref().is_some_and(one_kind)) {
+            if let Some(own) = &mut Arc::make_mut(operation).endpoints {
+                own.production = own.production.take().or_else(|| endpoints.production.clone());
+                own.sandbox = own.sandbox.take().or_else(|| endpoints.sandbox.clone());
+            }
+        }
         if api.kind == ApiKind::WebSocket {
             asyncapi::finish(self, api);
         }
@@ -377,8 +386,7 @@ impl Import<'_> {
         if api.name.is_empty() {
             self.error(&api.at.clone(), "the API has no name");
         }
-        let has_backend =
-            |endpoints: &penstock_catalog::Endpoints| endpoints.production.is_some() || endpoints.sandbox.is_some();
+        let has_backend = |endpoints: &Endpoints| endpoints.production.is_some() || endpoints.sandbox.is_some();
         let needs_backend =
             api.implementation == Implementation::Endpoint && !matches!(api.kind, ApiKind::Mcp | ApiKind::WebSub);
         if needs_backend && !has_backend(&api.endpoints) && !self.failed() {

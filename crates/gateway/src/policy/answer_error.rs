@@ -55,7 +55,7 @@ impl Mediator for AnswerError {
             }
             (Form::Json, ErrorStyle::ChoreoConnect) => ("application/json", choreo_connect(&told)),
         };
-        if told.status == 401 {
+        if told.status == 401 || (style == ErrorStyle::ChoreoConnect && NOT_LET_IN.contains(&told.code)) {
             challenge(exchange, style);
         }
         let mut headers = Headers::new();
@@ -65,6 +65,9 @@ impl Mediator for AnswerError {
         Ok(Flow::Respond)
     }
 }
+
+/// Callers who are known and may not. Choreo Connect tells them too how to prove who they are.
+const NOT_LET_IN: std::ops::RangeInclusive<u32> = codes::SUBSCRIPTION_BLOCKED..=codes::SCOPE;
 
 /// RFC 9110 §15.5.2: a 401 says how to do better. What refused the credentials may have said it already.
 fn challenge(exchange: &mut Exchange, style: ErrorStyle) {

@@ -5,10 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_catalog::Api;
+use penstock_catalog::{Api, ApiKind};
 use penstock_engine::{Exchange, Fault};
 use penstock_message::{Form, Shape, push_decimal};
 
+use crate::config::ErrorStyle;
 use crate::policy::Site;
 
 /// The host of an API that names none.
@@ -67,6 +68,26 @@ pub(crate) fn below<'a>(target: &'a str, site: &Site) -> Option<&'a str> {
 pub(crate) fn below_now<'a>(exchange: &'a Exchange, site: &Site) -> &'a str {
     let sent = exchange.client.line.target();
     exchange.message.url_postfix.as_deref().unwrap_or_else(|| below(sent, site).unwrap_or(sent))
+}
+
+/// Path and query as a backend gets them. A slash at the end means nothing when an operation is looked for; a path that
+/// no policy changed reaches the backend of Choreo Connect as the template writes it.
+pub(crate) fn for_backend<'a>(exchange: &'a Exchange, site: &Site, style: ErrorStyle) -> Cow<'a, str> {
+    let now = below_now(exchange, site);
+    let (path, query) = now.split_at(now.find('?').unwrap_or(now.len()));
+    let wanted = match site.pattern.slash_at_end() {
+        Some(wanted) if style == ErrorStyle::ChoreoConnect && site.api.kind == ApiKind::Http => wanted,
+        _ => return Cow::Borrowed(now),
+    };
+    let is_as_sent = || {
+        exchange.message.url_postfix.is_none()
+            || below(exchange.client.line.path(), site).is_some_and(|sent| sent == path)
+    };
+    match path.strip_suffix('/') {
+        Some(bare) if !wanted && is_as_sent() => Cow::Owned(format!("{bare}{query}")),
+        None if wanted && is_as_sent() => Cow::Owned(format!("{path}/{query}")),
+        _ => Cow::Borrowed(now),
+    }
 }
 
 /// Who sent it: what a proxy before us says, or the peer.

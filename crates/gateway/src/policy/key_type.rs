@@ -37,8 +37,12 @@ impl Mediator for KeyType {
             return Ok(Flow::Next);
         }
         let description = match (self.style, self.sandbox) {
-            (ErrorStyle::ChoreoConnect, true) => "Sandbox key offered to an API with no sandbox endpoint",
-            (ErrorStyle::ChoreoConnect, false) => "Production key offered to an API with no production endpoint",
+            (ErrorStyle::ChoreoConnect, true) => {
+                "Sandbox key offered to an API with no sandbox endpoint. Make sure you have provided the correct security credentials"
+            }
+            (ErrorStyle::ChoreoConnect, false) => {
+                "Production key offered to an API with no production endpoint. Make sure you have provided the correct security credentials"
+            }
             (ErrorStyle::ApiManager, true) => NO_SANDBOX,
             (ErrorStyle::ApiManager, false) => NO_PRODUCTION,
         };

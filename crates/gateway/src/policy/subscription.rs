@@ -10,18 +10,23 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::authenticate::is_secured;
 use crate::Gateway;
+use crate::config::ErrorStyle;
 use crate::context::{CallContext, Caller};
-use crate::error::{GatewayError, codes};
+use crate::error::{GatewayError, RESOURCE_FORBIDDEN, codes};
 use crate::policy::{PolicyKind, Site};
 use crate::security::{Kind, SecurityState, Verified};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "subscription", request: Some(compile), response: None };
 
-struct Subscribed(Arc<SecurityState>);
+struct Subscribed {
+    state: Arc<SecurityState>,
+    style: ErrorStyle,
+}
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    is_secured(site).then(|| Box::new(Subscribed(gateway.state.security.clone())) as Box<dyn Mediator>)
+    let subscribed = || Subscribed { state: gateway.state.security.clone(), style: gateway.config.error_style };
+    is_secured(site).then(|| Box::new(subscribed()) as Box<dyn Mediator>)
 }
 
 /// What the catalog knows.
@@ -37,7 +42,7 @@ impl Mediator for Subscribed {
         let credential = context.credential.borrow();
         let Some(token) = credential.as_ref() else { return Ok(Flow::Next) };
         let mut caller = context.caller.borrow_mut();
-        let (api, accesses) = (&context.site.api, self.0.access_number());
+        let (api, accesses) = (&context.site.api, self.state.access_number());
         // A certificate may have added to what the token says.
         let is_of_token = Rc::ptr_eq(&caller, &token.caller);
         if is_of_token && let Some(known) = token.caller_at(api, accesses) {
@@ -62,9 +67,21 @@ impl Subscribed {
             },
             InCatalog::Unknown if subscribed_by_token(token, site, caller) => Ok(()),
             _ if !token.validate_subscription => Ok(()),
-            InCatalog::NotSubscribed => Err(forbidden("the application has not subscribed to the API")),
-            InCatalog::Unknown => Err(forbidden("neither the catalog nor the token knows of a subscription")),
+            InCatalog::NotSubscribed => Err(self.forbidden(token, "the application has not subscribed to the API")),
+            InCatalog::Unknown => {
+                Err(self.forbidden(token, "neither the catalog nor the token knows of a subscription"))
+            }
         }
+    }
+
+    /// Choreo Connect says less of a token that names other APIs.
+    fn forbidden(&self, token: &Verified, reason: &str) -> Fault {
+        let names_others = token.subscribed.is_some() && self.style == ErrorStyle::ChoreoConnect;
+        let error = match names_others {
+            true => GatewayError::described(codes::FORBIDDEN, RESOURCE_FORBIDDEN),
+            false => GatewayError::new(codes::FORBIDDEN),
+        };
+        error.because(reason).into()
     }
 
     /// Looks the caller's application up and notes what is known of it.
@@ -72,7 +89,7 @@ impl Subscribed {
         if token.kind == Kind::Internal {
             return InCatalog::Unknown;
         }
-        self.0.with_access(|access| {
+        self.state.with_access(|access| {
             let key = caller.consumer_key.clone();
             let Some((application, production)) = access.application(&key) else { return InCatalog::Unknown };
             caller.application_id = application.id.clone();
@@ -125,8 +142,4 @@ fn refusal(state: SubscriptionState, sandbox: bool) -> Option<(u32, &'static str
         SubscriptionState::OnHold => Some((codes::SUBSCRIPTION_INACTIVE, "the subscription is on hold")),
         SubscriptionState::Rejected => Some((codes::SUBSCRIPTION_INACTIVE, "the subscription was rejected")),
     }
-}
-
-fn forbidden(reason: &str) -> Fault {
-    GatewayError::new(codes::FORBIDDEN).because(reason).into()
 }

@@ -9,6 +9,8 @@ pub struct PathPattern {
     pub(super) segments: Vec<Segment>,
     /// Whether anything may follow (`/*`).
     pub(super) rest: bool,
+    /// Whether the template has a slash at its end.
+    slash: bool,
     /// The names of the parameters in order.
     pub parameters: Vec<Arc<str>>,
 }
@@ -33,6 +35,7 @@ impl PathPattern {
         let last = segments.len();
         for (index, segment) in segments.into_iter().enumerate() {
             if index + 1 == last && segment.is_empty() {
+                pattern.slash = true;
                 break;
             }
             if segment == "*" {
@@ -48,6 +51,11 @@ impl PathPattern {
             pattern.segments.push(segment);
         }
         pattern
+    }
+
+    /// Whether paths are written with a slash at their end; `None` when the template leaves that to the client.
+    pub(crate) fn slash_at_end(&self) -> Option<bool> {
+        (!self.rest).then_some(self.slash)
     }
 
     fn segment(&mut self, text: &str) -> Segment {

@@ -17,6 +17,8 @@ pub struct SecurityConfig {
     pub users: Vec<User>,
     /// Names and passwords for `/testkey`; without any it is not there.
     pub test_key_users: Vec<User>,
+    /// How long a token of `/testkey` is good.
+    pub test_key_lifetime: Duration,
     /// The header field of tokens, for APIs that name none.
     pub authorization_header: Arc<str>,
     /// The header field of internal keys.
@@ -45,6 +47,7 @@ impl Default for SecurityConfig {
             own_issuer: "https://localhost:9095/testkey".into(),
             users: Vec::new(),
             test_key_users: Vec::new(),
+            test_key_lifetime: Duration::from_secs(3600),
             authorization_header: "authorization".into(),
             internal_key_header: "Internal-Key".into(),
             certificate_header: None,
@@ -72,6 +75,8 @@ pub struct Issuer {
     pub jwks_url: Option<Arc<str>>,
     /// Whether the caller's application must have subscribed to the API.
     pub validate_subscription: bool,
+    /// Whether API keys need not say which APIs they are for.
+    pub keys_for_any_api: bool,
     /// The claim with the consumer key.
     pub consumer_key_claim: Arc<str>,
     /// The claim with the scopes.
@@ -90,6 +95,7 @@ impl Default for Issuer {
             keys: Vec::new(),
             jwks_url: None,
             validate_subscription: false,
+            keys_for_any_api: false,
             consumer_key_claim: "azp".into(),
             scopes_claim: "scope".into(),
             audiences: Vec::new(),

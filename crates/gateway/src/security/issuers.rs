@@ -17,9 +17,11 @@ const API_KEY_ISSUER: &str = "APIM APIkey";
 /// Issuers of this name sign internal keys, and API keys when none is called [`API_KEY_ISSUER`].
 const PUBLISHER_ISSUER: &str = "APIM Publisher";
 
-/// What a client is told of a token whose header cannot be read, word for word as the original says it.
+/// What a client is told of a token that cannot be read, word for word as the original says it.
 const UNDECODABLE: &str =
     "Not a JWT token. Failed to decode the token header. Make sure you have provided the correct security credentials";
+/// Of one that was revoked.
+const REVOKED: &str = "Invalid JWT token. Make sure you have provided the correct security credentials";
 
 /// Checks tokens by one configuration. Shared by all cores; what each verified it remembers for itself.
 pub(crate) struct Verifier {
@@ -92,7 +94,7 @@ impl Verifier {
             return Some(Outcome::Valid(found));
         }
         cache::remove(sent);
-        Some(Outcome::Refused(Refusal::invalid("the token expired")))
+        Some(Outcome::Refused(Refusal::invalid("the token expired").of_token(kind)))
     }
 
     /// Checks a token. `may_fetch` is false for the second look, after keys were fetched.
@@ -131,13 +133,30 @@ impl Verifier {
     }
 
     fn examine(&self, kind: Kind, among: &Among, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
-        let jws = Jws::parse(text).map_err(|why| Refusal {
-            description: matches!(why, Malformed::Header | Malformed::Algorithm).then_some(UNDECODABLE),
-            unknown: matches!(why, Malformed::Header | Malformed::Payload),
-            ..Refusal::invalid(why.reason())
+        let jws = Jws::parse(text).map_err(|why| {
+            let unknown = matches!(why, Malformed::Header | Malformed::Payload);
+            let refusal = Refusal { unknown, ..Refusal::invalid(why.reason()) };
+            match why {
+                Malformed::TooLong | Malformed::Parts => refusal,
+                Malformed::Header | Malformed::Algorithm | Malformed::Payload if kind != Kind::ApiKey => {
+                    Refusal { description: Some(UNDECODABLE), ..refusal }
+                }
+                _ => refusal.of_token(kind),
+            }
         })?;
+        self.judge(kind, among, text, jws, may_fetch).map_err(|refusal| refusal.of_token(kind))
+    }
+
+    fn judge(
+        &self,
+        kind: Kind,
+        among: &Among,
+        text: &str,
+        jws: Jws<'_>,
+        may_fetch: bool,
+    ) -> Result<Outcome, Refusal> {
         if self.state.is_revoked(jws.claims.get("jti").and_then(|jti| jti.as_str()), text) {
-            return Err(Refusal::invalid("the token was revoked"));
+            return Err(Refusal { description: Some(REVOKED), ..Refusal::invalid("the token was revoked") });
         }
         let known = match self.signer_of(kind, among, &jws)? {
             Found::Issuer(known) => known,

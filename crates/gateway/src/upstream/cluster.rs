@@ -137,6 +137,7 @@ impl Backends {
             }
         }
         let retry = cluster.retry.as_ref().map(|retry| RetryRule::clamped(retry.count, &retry.statuses, config));
+        let timeout_max = config.route_timeout_max.unwrap_or(config.route_timeout);
         Backends {
             cluster: cluster.clone(),
             hosts,
@@ -144,7 +145,7 @@ impl Backends {
             timeout: match (cluster.timeout, config.error_style) {
                 (None, _) => config.route_timeout,
                 // An API of Choreo Connect may say less than the router; one of API Manager says what it says.
-                (Some(timeout), ErrorStyle::ChoreoConnect) => timeout.min(config.route_timeout),
+                (Some(timeout), ErrorStyle::ChoreoConnect) => timeout.min(timeout_max),
                 (Some(timeout), ErrorStyle::ApiManager) => timeout,
             },
             retry: retry.filter(|retry| retry.count > 0),

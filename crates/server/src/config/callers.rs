@@ -47,7 +47,11 @@ pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Resu
             let key = PublicKey::parse(value.text().as_bytes()).map_err(|why| why.to_string())?;
             issuer.keys.push(TrustedKey { kid: None, key });
         }
-        "validate_subscription" => issuer.validate_subscription = value.flag()?,
+        "validate_subscription" => {
+            issuer.validate_subscription = value.flag()?;
+            // API keys name their APIs, and are only believed to be for all of them when that is said.
+            issuer.keys_for_any_api = !issuer.validate_subscription;
+        }
         "consumer_key_claim" => issuer.consumer_key_claim = value.text().into(),
         "scopes_claim" => issuer.scopes_claim = value.text().into(),
         "audiences" => issuer.audiences = value.list(),

@@ -141,6 +141,14 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.route_timeout_max",
+        kind: TIME,
+        set: |settings, value| {
+            of(settings).route_timeout_max = Some(value.duration("s")?);
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.cors.enabled",
         kind: FLAG,
         set: |settings, value| {

@@ -67,16 +67,29 @@ pub fn dialect_of(path: &Path, text: &str) -> Dialect {
 
 /// Reads a configuration. `lookup` gives the value of an environment variable.
 pub fn read(file: &str, text: &str, dialect: Dialect, lookup: &dyn Fn(&str) -> Option<String>) -> Configuration {
-    let mut reader =
-        Reader { file: Arc::from(file), text, dialect, lookup, configuration: Configuration::default(), ignored: Vec::new() };
+    let mut reader = Reader {
+        file: Arc::from(file),
+        text,
+        dialect,
+        lookup,
+        configuration: Configuration::default(),
+        ignored: Vec::new(),
+        switches: Default::default(),
+    };
     match DeTable::parse(text) {
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
             reader.error(at, format!("not valid TOML: {}", error.message()));
         }
         Ok(table) => {
+            if dialect == Dialect::ChoreoConnect {
+                choreo_connect::defaults(&mut reader.configuration.settings);
+            }
             reader.secrets(table.get_ref(), dialect);
             reader.table("", table.get_ref(), dialect);
+            if dialect == Dialect::ChoreoConnect {
+                reader.surroundings_of_choreo_connect();
+            }
             reader.say_what_is_ignored();
             let mistakes = reader.configuration.settings.check();
             for message in mistakes {
@@ -103,6 +116,8 @@ struct Reader<'t> {
     configuration: Configuration,
     /// Keys of the original that mean nothing here, with the offset of the first.
     ignored: Vec<(usize, String)>,
+    /// Those of Choreo Connect.
+    switches: choreo_connect::Switches,
 }
 
 impl Reader<'_> {
@@ -147,8 +162,10 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>, dialect: Dialect) {
-        if matches!(dialect, Dialect::ChoreoConnect | Dialect::ApiPlatform) {
-            return self.entry_of_another(path, offset, value);
+        match dialect {
+            Dialect::ChoreoConnect => return self.entry_of_choreo_connect(path, offset, value),
+            Dialect::ApiPlatform => return self.entry_of_platform(path, offset, value),
+            Dialect::Penstock | Dialect::MicroIntegrator => {}
         }
         if path == "secrets" {
             return;
@@ -182,15 +199,11 @@ impl Reader<'_> {
         }
     }
 
-    /// A key of another gateway, under the name it has here.
-    fn entry_of_another(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>) {
-        let ours = match self.dialect {
-            Dialect::ApiPlatform => api_platform::ours(path),
-            _ => choreo_connect::ours(path).map(|ours| (ours, "")),
-        };
-        if let Some((ours, unit)) = ours {
+    /// A key of the API Platform, under the name it has here.
+    fn entry_of_platform(&mut self, path: &str, offset: usize, value: &Spanned<DeValue<'_>>) {
+        if let Some((ours, unit)) = api_platform::ours(path) {
             match self.list(value) {
-                Some(text) if choreo_connect::says_nothing(ours, &text) => {}
+                Some(text) if text.text().is_empty() => {}
                 Some(text) if unit.is_empty() => self.set(ours, value.span().start, &text),
                 Some(text) => self.set(ours, value.span().start, &Value(format!("{}{unit}", text.text()))),
                 None => self.error(value.span().start, format!("`{path}` must be a single value or a list")),
@@ -206,12 +219,8 @@ impl Reader<'_> {
                         break;
                     };
                     let mut entries = Vec::new();
-                    self.entries("", table, &mut entries);
-                    let found = match self.dialect {
-                        Dialect::ApiPlatform => api_platform::table(path, &mut entries),
-                        _ => choreo_connect::table(path, &entries).inspect(|_| entries.clear()),
-                    };
-                    match found {
+                    self.leaves("", table, &mut entries);
+                    match api_platform::table(path, &mut entries) {
                         Some(found) => {
                             found.iter().for_each(|(ours, text)| self.set(ours, item.span().start, text));
                             let left = entries.into_iter().map(|(name, _)| (offset, format!("{path}.{name}")));
@@ -226,12 +235,12 @@ impl Reader<'_> {
     }
 
     /// What a table holds, that of its own tables with their names before it.
-    fn entries(&mut self, prefix: &str, table: &DeTable<'_>, entries: &mut Vec<(String, Value)>) {
+    fn leaves(&mut self, prefix: &str, table: &DeTable<'_>, leaves: &mut Vec<(String, Value)>) {
         for (name, value) in table {
             let name = format!("{prefix}{}", name.get_ref());
             match value.get_ref() {
-                DeValue::Table(inner) => self.entries(&format!("{name}."), inner, entries),
-                _ => entries.extend(self.list(value).map(|text| (name, text))),
+                DeValue::Table(inner) => self.leaves(&format!("{name}."), inner, leaves),
+                _ => leaves.extend(self.list(value).map(|text| (name, text))),
             }
         }
     }
@@ -335,6 +344,11 @@ impl Reader<'_> {
         };
         match substitute::replace(&text, self.lookup, &self.configuration.settings.secrets) {
             Ok(text) => Some(Value(text)),
+            // A password that is not given leaves its user out; a text that everybody knows would not.
+            Err(message) if self.dialect == Dialect::ChoreoConnect => {
+                self.note(Severity::Warning, value.span().start, format!("{message}; the key is left out"));
+                Some(Value(String::new()))
+            }
             Err(message) => {
                 self.error(value.span().start, message);
                 Some(Value(text))

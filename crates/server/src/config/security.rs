@@ -97,6 +97,14 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.test_token_lifetime",
+        kind: TIME,
+        set: |settings, value| {
+            of(settings).test_key_lifetime = value.duration("s")?;
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.jwks_limit",
         kind: NUMBER,
         set: |settings, value| {

@@ -125,12 +125,15 @@ fn the_system_host_gives_tokens_to_those_it_knows() {
         client.request("POST", "/testkey", &headers, form.as_bytes())
     };
     let refusal = token("dev:wrong", "");
-    refused(&refusal, 401, "900901");
+    let wrong = "Wrong username or password. Please provide valid credentials.";
+    assert_eq!((refusal.status, refusal.header("content-type"), &*refusal.text()), (401, Some("text/plain"), wrong));
     assert!(refusal.header("www-authenticate").is_some());
     let (plain, scoped) = (token("dev:pw", "").text(), token("dev:pw", "scope=read%3Apets+x").text());
     assert_eq!(ask(&mut client, &format!("Bearer {plain}")).status, 403);
     assert_eq!(ask(&mut client, &format!("Bearer {scoped}")).status, 204);
     assert_eq!(client.get("/testkey", &[]).status, 405);
+    let refusal = client.request("POST", "/testkey", &[], b"");
+    assert!(refusal.status == 401 && refusal.text().starts_with("User is NOT authorized"), "{}", refusal.text());
 }
 
 #[test]
@@ -165,4 +168,92 @@ fn explanations_are_for_those_who_have_the_key() {
     assert_eq!(told["refused"], "900901: the header of the token cannot be decoded");
     let told = explained(&client.get("/nowhere", &[(name, key)]));
     assert_eq!((&told["route"], &told["refused"]), (&json!("none"), &json!("404: Not Found")));
+}
+
+#[test]
+fn what_does_not_hold_is_refused_in_the_words_of_the_original() {
+    let backend = Backend::echo();
+    let (known, stranger) = (signer(), signer());
+    let mut keyed = secured_api("/keyed", &backend.url(), &["GET /x"]);
+    keyed.security.api_key = true;
+    let setup = Setup::of([pets(&backend), keyed]).configured(|config| {
+        let idp = Issuer { validate_subscription: true, ..issuer("idp", &known) };
+        config.security.issuers = vec![idp, Issuer { keys_for_any_api: true, ..issuer("APIM APIkey", &known) }];
+    });
+    let gateway = TestGateway::start(setup);
+    let mut client = gateway.client();
+    let said = |reply: &Reply| {
+        let body = reply.json();
+        let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+        (reply.status, text("code"), text("error_message"), text("error_description"))
+    };
+    let end = "Make sure you have provided the correct security credentials";
+    let told = |status: u16, code: &str, message: &str, description: String| {
+        (status, code.to_owned(), message.to_owned(), description)
+    };
+    let token = |signer: &Signer, more: Value| {
+        let mut claims = json!({"iss": "https://idp"});
+        claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("Bearer {}", signed(signer, &claims))
+    };
+    let invalid = |why: &str| told(401, "900901", "Invalid Credentials", format!("{why}{end}"));
+    for wrong in [
+        token(&stranger, json!({})),
+        token(&known, json!({"exp": now() - 60})),
+        token(&known, json!({"iss": "https://elsewhere"})),
+    ] {
+        assert_eq!(said(&ask(&mut client, &wrong)), invalid("Invalid Credentials. "));
+    }
+    let revoked = token(&known, json!({"jti": "gone"}));
+    let gone = penstock_gateway::security::RevokedToken { id: "gone".into(), expires: None };
+    gateway.state().security.revocations.revoke(gone).unwrap();
+    assert_eq!(said(&ask(&mut client, &revoked)), invalid("Invalid JWT token. "));
+    assert_eq!(said(&ask(&mut client, "Bearer one.two")), invalid(""));
+
+    let forbidden = |description: &str| told(403, "900908", "Resource forbidden ", description.to_owned());
+    let not_subscribed = "User is NOT authorized to access the Resource. API Subscription validation failed.";
+    let reply = ask(&mut client, &token(&known, json!({})));
+    assert_eq!(said(&reply), forbidden(not_subscribed));
+    assert!(reply.header("www-authenticate").is_some());
+    let of_others = token(&known, json!({"subscribedAPIs": [{"name": "other", "version": "1.0.0"}]}));
+    assert_eq!(said(&ask(&mut client, &of_others)), forbidden("Resource forbidden "));
+
+    let key = |signer: &Signer, more: Value| token(signer, more)["Bearer ".len()..].to_owned();
+    let mut with_key = |key: &str| client.get("/keyed/x", &[("apikey", key)]);
+    assert_eq!(with_key(&key(&known, json!({"token_type": "apiKey"}))).status, 204, "its signer asks for no APIs");
+    let wrong = with_key(&key(&stranger, json!({"token_type": "apiKey"})));
+    assert_eq!(said(&wrong), invalid("API key authentication failed.. "));
+    let elsewhere = with_key(&key(&known, json!({"token_type": "apiKey", "permittedIP": "203.0.113.1"})));
+    assert_eq!(said(&elsewhere), forbidden("Resource forbidden "));
+}
+
+#[test]
+fn no_credential_reaches_the_backend_also_when_nobody_asked_for_it() {
+    let backend = Backend::echo();
+    let mut apis = [pets(&backend), secured_api("/open", &backend.url(), &["GET /x"])];
+    apis[0].security.api_key = true;
+    apis[1].security.api_key = true;
+    operation(&mut apis[1], 0).secured = false;
+    for (style, forward, kept) in [
+        (ErrorStyle::ChoreoConnect, false, [false, false]),
+        (ErrorStyle::ChoreoConnect, true, [true, true]),
+        (ErrorStyle::ApiManager, false, [false, true]),
+    ] {
+        let setup = Setup::of(apis.clone()).configured(|config| {
+            config.error_style = style;
+            config.security.forward_credentials = forward;
+        });
+        let gateway = TestGateway::start(setup);
+        let mut client = gateway.client();
+        let bearer = gateway.bearer(&json!({}));
+        let sent = [("Authorization", bearer.as_str()), ("apikey", "k"), ("X-Other", "o")];
+        for (path, kept) in ["/pets/pet/1?apikey=q&a=b", "/open/x?apikey=q&a=b"].iter().zip(kept) {
+            assert_eq!(client.get(path, &sent).status, 204);
+            let got = backend.last();
+            assert_eq!(got.header("authorization").is_some(), kept, "{path}");
+            let strips = style == ErrorStyle::ChoreoConnect && !forward;
+            assert_eq!((got.header("apikey").is_none(), got.target.contains("apikey")), (strips, !strips), "{path}");
+            assert!(got.header("x-other").is_some() && got.target.ends_with("a=b"), "{}", got.target);
+        }
+    }
 }

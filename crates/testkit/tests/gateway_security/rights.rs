@@ -46,7 +46,9 @@ fn keys_are_for_production_or_for_the_sandbox() {
     assert_eq!((production.received().len(), sandbox.received().len()), (1, 1));
     let reply = ask(&mut client, &keys[1]);
     refused(&reply, 401, "900901");
-    assert_eq!(reply.json()["error_description"], "Sandbox key offered to an API with no sandbox endpoint");
+    let description = "Sandbox key offered to an API with no sandbox endpoint. Make sure you have provided the correct \
+                       security credentials";
+    assert_eq!(reply.json()["error_description"], description);
     assert!(reply.header("www-authenticate").is_some());
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use penstock_catalog::{BasicCredentials, CircuitBreakers, ClusterKind, EndpointSecurity, Endpoints, Retry};
 use penstock_engine::ports::{LocalFuture, Request, Service};
-use penstock_gateway::GatewayConfig;
+use penstock_gateway::{ErrorStyle, GatewayConfig};
 use penstock_message::{Body, Message};
 use penstock_testkit::gateway::{Answer, Backend, ClientIdentity, Setup, TestGateway};
 use penstock_transports::http::tls::Identity;
@@ -43,6 +43,23 @@ fn the_base_path_is_mapped_to_the_endpoints_path() {
             with_cluster("/a", &backend, |cluster| cluster.urls = vec![format!("{}{endpoint}", backend.url()).into()]);
         let gateway = TestGateway::start(Setup::of([api]));
         assert_eq!(gateway.client().get(request, &[]).text(), target, "{endpoint} {request}");
+    }
+}
+
+#[test]
+fn a_slash_at_the_end_reaches_the_backend_as_the_template_has_it() {
+    let backend = Backend::start(|request| Answer::new(200, "text/plain", request.target.clone()));
+    let paths = ["GET /pet/{id}", "GET /list/", "GET /files/*", "GET /"];
+    for (style, expected) in [
+        (ErrorStyle::ChoreoConnect, ["/pet/7", "/pet/7?a=/", "/list/?x=1", "/list/", "/files/a/", "/files/", "/", "/"]),
+        (ErrorStyle::ApiManager, ["/pet/7", "/pet/7/?a=/", "/list?x=1", "/list/", "/files/a/", "/files/", "/", "/"]),
+    ] {
+        let setup = Setup::of([open_api("/a", &backend, &paths)]).configured(|config| config.error_style = style);
+        let gateway = TestGateway::start(setup);
+        let mut client = gateway.client();
+        let asked = ["/pet/7", "/pet/7/?a=/", "/list?x=1", "/list/", "/files/a/", "/files/", "", "/"];
+        let got = asked.map(|path| client.get(&format!("/a{path}"), &[]).text());
+        assert_eq!(got, expected);
     }
 }
 

@@ -59,7 +59,7 @@ fn a_preflight_request_is_answered_by_the_gateway() {
     assert!(backend.received().is_empty());
     let reply = preflight(&gateway, "http://evil.com", "POST");
     assert_eq!((reply.status, cors_fields(&reply)), (204, vec![]));
-    assert_eq!(reply.header("allow"), Some("GET, POST, OPTIONS"));
+    assert_eq!(reply.header("allow"), Some("OPTIONS, GET, POST"));
 }
 
 #[test]

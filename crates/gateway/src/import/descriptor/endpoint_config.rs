@@ -9,6 +9,9 @@ use crate::ErrorStyle;
 use crate::import::document::{Item, parse};
 use crate::import::{Import, endpoint_security, hint, openapi};
 
+/// How often the original repeats a request at the most; a larger number becomes this.
+pub(in crate::import) const RETRIES_MAX: u64 = 5;
+
 /// Reads backends into an API.
 pub(in crate::import) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
     // Old exports carry it as JSON in a text.
@@ -62,7 +65,7 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>) -> Option<ClusterKind> {
     let fails_over = import.flag_of(item, "failOver") == Some(true);
     let kind = import.some_text_of(item, "endpoint_type");
     match kind.as_deref() {
-        None if fails_over => Some(ClusterKind::Failover),
+        None | Some("http" | "address" | "service" | "ws") if fails_over => Some(ClusterKind::Failover),
         None | Some("http" | "address" | "load_balance" | "loadbalance" | "service" | "ws") => {
             Some(ClusterKind::LoadBalance)
         }
@@ -135,8 +138,8 @@ fn advanced(import: &mut Import<'_>, config: &Item<'_>, cluster: &mut Cluster) {
     }
     // Choreo Connect repeats requests so often; to API Manager it says how many may fail before a backend is left alone.
     let repeats = import.config.error_style == ErrorStyle::ChoreoConnect;
-    if let Some(count) = number(import, "retryTimeOut").filter(|count| repeats && *count <= 5) {
-        cluster.retry = Some(Retry { count: count as u32, statuses: Vec::new() });
+    if let Some(count) = number(import, "retryTimeOut").filter(|_| repeats) {
+        cluster.retry = Some(Retry { count: count.min(RETRIES_MAX) as u32, statuses: Vec::new() });
     }
     match config.get("actionSelect").and_then(|action| action.text().cloned()).as_deref() {
         None | Some("" | "fault") => {}

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use penstock_catalog::{At, CircuitBreakers, Cluster, ClusterKind, Endpoints, Retry};
 
+use crate::import::descriptor::endpoint_config::RETRIES_MAX;
 use crate::import::document::Item;
 use crate::import::shared::address;
 use crate::import::{Import, endpoint_security, hint};
-
-/// How often the original repeats a request at the most; a larger number becomes this.
-const RETRIES_MAX: u64 = 5;
 
 /// Statuses the original repeats a request for.
 const RETRY_STATUSES: std::ops::RangeInclusive<u64> = 401..=598;
@@ -97,19 +95,26 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>) -> ClusterKind {
         Some(other) => {
             let at = item.get("type").map_or_else(|| item.at(), |value| value.at());
             let meant = hint(other, ["load_balance", "failover"].into_iter());
-            import.error(&at, format!("`type` must be `load_balance` or `failover`, not `{other}`{meant}"));
+            let message = format!("`type` is `load_balance` or `failover`, not `{other}`{meant}; addresses take turns");
+            import.warn(&at, message);
             ClusterKind::LoadBalance
         }
     }
 }
 
-/// An address of a backend. What the service registry Consul would be asked for is given with a default, which is used.
+/// An address of a backend; one without a scheme is meant for plain HTTP, or for WebSocket. What the service registry
+/// Consul would be asked for is given with a default, which is used.
 pub(in crate::import) fn url(import: &mut Import<'_>, text: &str, at: &At) -> Option<Arc<str>> {
     let mut text = text.trim();
     if let Some(inside) = text.strip_prefix("consul(").and_then(|inside| inside.strip_suffix(')')) {
         let default = inside.rsplit_once(',').map_or("", |(_, default)| default.trim());
         import.warn(at, format!("Consul is not asked; the default `{default}` is used"));
         text = default;
+    }
+    let with_scheme;
+    if !text.contains("://") && text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[') {
+        with_scheme = format!("{}://{text}", if import.sockets { "ws" } else { "http" });
+        text = &with_scheme;
     }
     match address(text) {
         Some(found) if matches!(found.scheme, "http" | "https") => Some(text.into()),
@@ -186,7 +191,10 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
     for server in list.items() {
         let Some(url) = import.text_of(&server, "url") else { continue };
         let at = server.get("url").map_or_else(|| server.at(), |url| url.at());
-        let url = variables(&url, &server);
+        let mut url = variables(url.trim(), &server);
+        if names_a_host(&url) {
+            url = format!("http://{url}");
+        }
         match address(&url) {
             Some(found) if matches!(found.scheme, "http" | "https") => {
                 base = Some(Arc::from(found.path));
@@ -208,6 +216,14 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
     }
     let cluster = (!urls.is_empty()).then(|| Cluster { urls, at: list.at(), ..Cluster::default() });
     (cluster, base.unwrap_or(relative))
+}
+
+/// Whether an address without a scheme begins with a host, as the original takes all that do not begin with a slash. One
+/// word before the slash may be a folder as well, so a dot or a port must tell.
+fn names_a_host(url: &str) -> bool {
+    let host = url.split(['/', '?']).next().unwrap_or_default();
+    let begins = host.starts_with(|first: char| first.is_ascii_alphanumeric());
+    begins && !url.contains("://") && (host.contains(['.', ':']) || host == "localhost")
 }
 
 /// The address of a server with the defaults of its variables.

@@ -118,7 +118,9 @@ impl<'d> Read<'d> {
     fn operation(&self, import: &mut Import<'_>, item: &Item<'d>, above: &Inherited) -> Operation {
         extensions::check(import, item, Level::Operation);
         let own = inherited(import, item, above);
-        let requirements = security::requirements(import, self.root, item).unwrap_or(own.requirements);
+        // An empty list says nothing: what the API asks for stays.
+        let named = security::requirements(import, self.root, item).filter(|named| !named.is_empty());
+        let requirements = named.unwrap_or(own.requirements);
         let own_tier = tier(import, item);
         if self.api_has_tier
             && let Some(tier) = own_tier.as_ref().filter(|tier| &***tier != "Unlimited")

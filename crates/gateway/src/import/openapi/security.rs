@@ -29,13 +29,15 @@ pub(in crate::import) fn read_api(import: &mut Import<'_>, root: &Item<'_>, api:
     }
 }
 
-/// Whether a level opens (`Some(false)`) or closes what is below it.
+/// Whether a level opens (`Some(false)`) or closes what is below it. The publisher writes `x-auth-type` at every operation:
+/// only `None` says something, as in the original, or else nobody could open an API that was exported.
 pub(in crate::import) fn secured(import: &mut Import<'_>, item: &Item<'_>) -> Option<bool> {
-    if let Some(disabled) = import.flag_of(item, "x-wso2-disable-security") {
-        return Some(!disabled);
+    let disabled = import.flag_of(item, "x-wso2-disable-security");
+    let kind = import.text_of(item, "x-auth-type");
+    if kind.is_some_and(|kind| kind.eq_ignore_ascii_case("None")) {
+        return Some(false);
     }
-    let kind = import.text_of(item, "x-auth-type")?;
-    Some(!kind.eq_ignore_ascii_case("None"))
+    disabled.map(|disabled| !disabled)
 }
 
 /// The credentials that `security` of an operation or of the root asks for, any one of them.

@@ -7,8 +7,9 @@ use penstock_catalog::{Api, Requirement};
 use penstock_engine::Exchange;
 
 use super::{Accepted, Attempt, Authenticate, SentIn};
+use crate::config::ErrorStyle;
 use crate::context::CallContext;
-use crate::error::codes;
+use crate::error::{RESOURCE_FORBIDDEN, codes};
 use crate::policy::facts;
 use crate::security::{Kind, Refusal, Verified};
 
@@ -58,9 +59,13 @@ pub(super) fn attempt<'r>(
         let Some(sent) = sent.map(<[u8]>::trim_ascii) else { continue };
         let attempt = rules.verify(exchange, Kind::ApiKey, sent, may_fetch, sent_in);
         if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
-            && let Some(refusal) = not_from_here(exchange, token)
+            && let Some(reason) = not_from_here(exchange, token)
         {
-            return Attempt::Refused(refusal);
+            let description = Some(match rules.config.error_style {
+                ErrorStyle::ChoreoConnect => RESOURCE_FORBIDDEN,
+                ErrorStyle::ApiManager => "Access forbidden for the invocations",
+            });
+            return Attempt::Refused(Refusal { code: codes::FORBIDDEN, description, ..Refusal::invalid(reason) });
         }
         return attempt;
     }
@@ -72,20 +77,16 @@ pub(crate) fn query_value<'q>(query: Option<&'q str>, name: &str) -> Option<&'q 
 }
 
 /// Why a key does not count for this client: addresses decide, pages only when no address is named.
-pub(crate) fn not_from_here(exchange: &Exchange, token: &Verified) -> Option<Refusal> {
-    let refusal = |reason: &'static str| {
-        let description = Some("Access forbidden for the invocations");
-        Some(Refusal { code: codes::FORBIDDEN, description, ..Refusal::invalid(reason) })
-    };
+pub(crate) fn not_from_here(exchange: &Exchange, token: &Verified) -> Option<&'static str> {
     if !token.permitted_ips.is_empty() {
         let known = facts::client_ip(exchange);
         let permitted = known.is_some_and(|address| token.permitted_ips.iter().any(|range| range.contains(address)));
-        return if permitted { None } else { refusal("the key is not for the client's address") };
+        return (!permitted).then_some("the key is not for the client's address");
     }
     if !token.permitted_referers.is_empty() {
         let page = exchange.message.headers.get("referer").unwrap_or_default();
         let permitted = token.permitted_referers.iter().any(|pattern| fits(pattern, page));
-        return if permitted { None } else { refusal("the key is not for the page the client names") };
+        return (!permitted).then_some("the key is not for the page the client names");
     }
     None
 }

@@ -7,6 +7,7 @@
 mod api_key;
 mod basic;
 mod mutual_tls;
+mod strip;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 use self::api_key::KeyPlace;
 pub(crate) use self::api_key::{not_from_here, query_value};
 use self::mutual_tls::MutualTls;
+use self::strip::Strip;
 use crate::config::ErrorStyle;
 use crate::context::{CallContext, Caller};
 use crate::error::{GatewayError, codes};
@@ -41,6 +43,7 @@ struct Authenticate {
     basic: bool,
     authorization_header: Arc<str>,
     api_key: Vec<KeyPlace>,
+    strip: Option<Strip>,
     challenge: Arc<str>,
     /// In the style of API Manager.
     words: Option<Words>,
@@ -57,8 +60,9 @@ pub(super) fn is_secured(site: &Site) -> bool {
 }
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    let strip = Strip::of(gateway, site);
     if !is_secured(site) {
-        return None;
+        return strip.map(|strip| Box::new(strip) as Box<dyn Mediator>);
     }
     let config = &gateway.config;
     let security = &config.security;
@@ -92,6 +96,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
         basic,
         authorization_header,
         api_key,
+        strip,
         challenge,
         words,
         key_managers: key_managers(gateway, site, cx),
@@ -245,7 +250,12 @@ fn look(
     }
     match refusal {
         Some(refusal) => Err(rules.refuse(exchange, refusal)),
-        None if by_certificate && rules.certificate_suffices || rules.anonymous => Ok(Flow::Next),
+        None if by_certificate && rules.certificate_suffices || rules.anonymous => {
+            if let Some(strip) = &rules.strip {
+                strip.apply(exchange, &context);
+            }
+            Ok(Flow::Next)
+        }
         None => Err(rules.refuse(exchange, rules.missing())),
     }
 }
@@ -283,7 +293,9 @@ fn admit(
         format!("{} for {kind}, application `{}`", caller.token_type, caller.application_name)
     });
     *context.credential.borrow_mut() = token;
-    if !rules.config.security.forward_credentials {
+    if let Some(strip) = &rules.strip {
+        strip.apply(exchange, context);
+    } else if !rules.config.security.forward_credentials {
         match sent_in {
             SentIn::Header(name) => drop(exchange.message.headers.remove(name)),
             SentIn::Query(name) => api_key::remove_from_query(exchange, context, name),

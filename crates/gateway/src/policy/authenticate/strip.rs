@@ -1,0 +1,57 @@
+//! What a client may prove itself with goes no further than this, as in Choreo Connect: also what was not looked at,
+//! because another credential let it in or because the operation asks for none.
+
+use std::sync::Arc;
+
+use penstock_engine::{Exchange, Fault, Flow, Mediator};
+
+use super::api_key::{self, KeyPlace};
+use crate::Gateway;
+use crate::config::ErrorStyle;
+use crate::context::CallContext;
+use crate::policy::Site;
+
+/// Where credentials may stand.
+pub(super) struct Strip {
+    headers: [Arc<str>; 2],
+    keys: Vec<KeyPlace>,
+}
+
+impl Strip {
+    /// For an operation; `None` when what was not asked for goes on.
+    pub(super) fn of(gateway: &Gateway, site: &Site) -> Option<Strip> {
+        let security = &gateway.config.security;
+        if security.forward_credentials || gateway.config.error_style == ErrorStyle::ApiManager {
+            return None;
+        }
+        let own = site.api.authorization_header.clone();
+        let headers =
+            [own.unwrap_or_else(|| security.authorization_header.clone()), security.internal_key_header.clone()];
+        Some(Strip { headers, keys: api_key::places(&site.api, &site.operation.requirements) })
+    }
+
+    /// Takes them out of what the backend is sent.
+    pub(super) fn apply(&self, exchange: &mut Exchange, context: &CallContext) {
+        for name in &self.headers {
+            exchange.message.headers.remove(name);
+        }
+        for place in &self.keys {
+            match place {
+                KeyPlace::Header(name) => drop(exchange.message.headers.remove(name)),
+                KeyPlace::Query(name) if api_key::query_value(exchange.client.line.query(), name).is_some() => {
+                    api_key::remove_from_query(exchange, context, name);
+                }
+                KeyPlace::Query(_) => {}
+            }
+        }
+    }
+}
+
+/// The only step of an operation that asks for nothing.
+impl Mediator for Strip {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let context = CallContext::of(exchange)?;
+        self.apply(exchange, &context);
+        Ok(Flow::Next)
+    }
+}
