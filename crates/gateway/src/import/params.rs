@@ -158,7 +158,9 @@ const SHAPES: [(&str, &str); 3] =
     [("failoverEndpoints", "failover"), ("loadBalanceEndpoints", "load_balance"), ("endpoints", "http")];
 
 /// What a descriptor calls the members of them.
-const MEMBERS: [(&str, &str); 4] = [
+const MEMBERS: [(&str, &str); 6] = [
+    ("sessionManagement", "sessionManagement"),
+    ("sessionTimeOut", "sessionTimeOut"),
     ("production", "production_endpoints"),
     ("sandbox", "sandbox_endpoints"),
     ("productionFailovers", "production_failovers"),

@@ -8,16 +8,23 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use serde_json::Value;
 
 use super::authenticate::is_secured;
-use crate::Gateway;
 use crate::context::{CallContext, Caller};
 use crate::policy::{PolicyKind, Site};
 use crate::security::{BackendJwt, Claims, ForBackend, SecurityState, issue, unix_now};
+use crate::{ErrorStyle, Gateway};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "backend-jwt", request: Some(compile), response: None };
 
 /// Tokens that all cores share; with more callers than that at once the oldest are signed again.
 const SHARED_MAX: usize = 20_000;
+
+/// Claims of the caller's own token that API Manager keeps for itself; the others go on.
+const RESTRICTED_CLAIMS: &[&str] =
+    &["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "application", "tierInfo", "subscribedAPIs", "aut"];
+
+/// The tenant that is always there.
+const SUPER_TENANT: &str = "-1234";
 
 /// Claims that belong to the caller's own token.
 const OWN_CLAIMS: &[&str] = &[
@@ -43,6 +50,7 @@ const OWN_CLAIMS: &[&str] = &[
 
 struct TellBackend {
     settings: BackendJwt,
+    style: ErrorStyle,
     state: Arc<SecurityState>,
 }
 
@@ -51,7 +59,8 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
     if !is_secured(site) {
         return Some(Box::new(NothingToTell(settings)));
     }
-    Some(Box::new(TellBackend { settings, state: gateway.state.security.clone() }))
+    let style = gateway.config.error_style;
+    Some(Box::new(TellBackend { settings, style, state: gateway.state.security.clone() }))
 }
 
 /// Nobody was asked who they are; a client that writes the field itself tells the backend nothing.
@@ -121,15 +130,24 @@ impl TellBackend {
         claims.set("iat", now);
         claims.set("exp", now + self.settings.ttl.as_secs());
         let theirs = caller.claims.as_deref();
-        let application = |name: &str| theirs.and_then(|claims| claims.get("application")?.get(name)?.as_str());
+        let application = |name: &str| match theirs.and_then(|claims| claims.get("application")?.get(name)) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        let is_api_manager = self.style == ErrorStyle::ApiManager;
         let user_type = match theirs.and_then(|claims| claims.get("aut")).and_then(Value::as_str) {
-            Some("APPLICATION") => "Application",
+            Some("APPLICATION") if !is_api_manager => "Application",
             _ => "Application_User",
         };
+        let (number, uuid) = (application("id"), application("uuid"));
+        let known_as = |text: &str| if is_api_manager { text.to_owned() } else { String::new() };
         let api = &site.api;
         for (name, value) in [
-            ("subscriber", application("owner").unwrap_or_default()),
-            ("applicationid", &caller.application_id),
+            ("subscriber", &*application("owner")),
+            ("applicationid", if is_api_manager && !number.is_empty() { &*number } else { &*caller.application_id }),
+            ("applicationUUId", &*known_as(&uuid)),
+            ("enduserTenantId", &*known_as(SUPER_TENANT)),
             ("applicationname", &caller.application_name),
             ("applicationtier", &caller.application_tier),
             ("apiname", &api.name),
@@ -144,8 +162,12 @@ impl TellBackend {
                 claims.set(&format!("{}/{name}", self.settings.dialect), value);
             }
         }
-        for (name, value) in theirs.into_iter().flatten().filter(|(name, _)| !OWN_CLAIMS.contains(&name.as_str())) {
-            claims.set(name, value.clone());
+        let kept = if is_api_manager { RESTRICTED_CLAIMS } else { OWN_CLAIMS };
+        for (name, value) in theirs.into_iter().flatten() {
+            // Who it is about is said by either token.
+            if !kept.contains(&name.as_str()) || (is_api_manager && name == "sub") {
+                claims.set(name, value.clone());
+            }
         }
         claims
     }

@@ -16,8 +16,15 @@ const DESCRIPTORS: [&str; 6] =
 const BESIDE: [&str; 4] = ["deployment_environments", "backends", "api_params", "params"];
 
 /// Folders of a project that a gateway reads; documents, pictures and the rest are for portals.
-const FOLDERS: [&str; 6] =
-    ["Definitions", "Meta-information", "Policies", "Client-certificates", "Endpoint-certificates", "Deployment"];
+const FOLDERS: [&str; 7] = [
+    "Definitions",
+    "Meta-information",
+    "Policies",
+    "Sequences",
+    "Client-certificates",
+    "Endpoint-certificates",
+    "Deployment",
+];
 
 /// Folders inside those folders: `Endpoint-certificates/interceptors` is the deepest there is.
 const DEPTH_MAX: usize = 4;

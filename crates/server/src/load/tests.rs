@@ -291,10 +291,11 @@ fn api_projects_are_folders_archives_and_single_files() {
     folder.write("all/bare.json", "{\"openapi\": \"3.0.1\"}");
     folder.write("all/events.yaml", "asyncapi: 2.0.0\n");
     folder.write("all/other.yaml", "a: 1\n");
-    let entries: [(&str, &[u8]); 3] = [
+    let entries: [(&str, &[u8]); 4] = [
         ("B-1.0.0/api.json", b"{\"type\": \"api\"}"),
         ("B-1.0.0/Image/icon.png", b"x"),
         ("B-1.0.0/Policies/p_v1.j2", b"<log/>"),
+        ("B-1.0.0/Sequences/in-sequence/Custom/s.xml", b"<sequence/>"),
     ];
     folder.write("all/b.zip", zip(&entries));
     check(
@@ -305,6 +306,7 @@ fn api_projects_are_folders_archives_and_single_files() {
             "all/a Endpoint-certificates/interceptors/ca.crt",
             "all/a api.yaml",
             "all/b.zip Policies/p_v1.j2",
+            "all/b.zip Sequences/in-sequence/Custom/s.xml",
             "all/b.zip api.json",
             "all/bare.json ",
             "all/events.yaml ",

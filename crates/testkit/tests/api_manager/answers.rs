@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use penstock_catalog::{Cluster, Lifecycle, Limit, LimitUnit, Plan, PlanLevel, SecurityMode};
 use penstock_gateway::ErrorStyle;
+use penstock_gateway::security::{BackendJwt, Encoding};
 use penstock_testkit::gateway::{Answer, Backend, Setup, TestGateway, api, secured_api};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{start, told};
 
@@ -236,4 +239,37 @@ fn certificates_alone_are_asked_for_when_nothing_else_is_named() {
     assert_eq!((reply.status, &reply.json()["code"]), (401, &json!("900901")));
     let challenges = reply.header("www-authenticate").unwrap();
     assert!(challenges.starts_with("Internal API Key realm=\"WSO2 API Manager\", Mutual SSL realm="), "{challenges}");
+}
+
+#[test]
+fn backends_are_told_of_callers_as_the_original_tells_them() {
+    let backend = Backend::echo();
+    let setup = Setup::of([secured_api("/pets/1.0.0", &backend.url(), &["GET /x"])]).configured(|config| {
+        config.error_style = ErrorStyle::ApiManager;
+        config.security.backend_jwt = Some(BackendJwt { encoding: Encoding::Base64Url, ..BackendJwt::default() });
+    });
+    let gateway = TestGateway::start(setup);
+    let application = json!({"id": 7, "uuid": "6f0c", "name": "shop", "tier": "Gold", "owner": "anna"});
+    let bearer = gateway.bearer(&json!({
+        "sub": "ben", "azp": "key", "scope": "read write", "aut": "APPLICATION", "application": application, "color": "red",
+    }));
+    assert_eq!(gateway.client().get("/pets/1.0.0/x", &[("Authorization", &bearer)]).status, 204);
+    let told = backend.last().header("X-JWT-Assertion").unwrap().to_owned();
+    let claims = URL_SAFE_NO_PAD.decode(told.split('.').nth(1).unwrap()).unwrap();
+    let claims: Value = serde_json::from_slice(&claims).unwrap();
+    for (name, value) in [
+        ("http://wso2.org/claims/subscriber", "anna"),
+        ("http://wso2.org/claims/applicationid", "7"),
+        ("http://wso2.org/claims/applicationUUId", "6f0c"),
+        ("http://wso2.org/claims/enduserTenantId", "-1234"),
+        ("http://wso2.org/claims/usertype", "Application_User"),
+        ("http://wso2.org/claims/enduser", "ben"),
+        ("sub", "ben"),
+        ("azp", "key"),
+        ("scope", "read write"),
+        ("color", "red"),
+    ] {
+        assert_eq!(claims[name], value, "{name}");
+    }
+    assert!(claims.get("aut").is_none() && claims.get("application").is_none(), "{claims}");
 }
