@@ -10,6 +10,8 @@ mod guardrails;
 mod interceptor;
 #[path = "restapi/limits.rs"]
 mod limits;
+#[path = "restapi/page.rs"]
+mod page;
 #[path = "restapi/served.rs"]
 mod served;
 #[path = "restapi/tokens.rs"]

@@ -110,7 +110,7 @@ impl Subscribed {
 }
 
 /// Whether the token itself names the API; its plan is noted.
-fn subscribed_by_token(token: &Verified, site: &Site, caller: &mut Caller) -> bool {
+pub(crate) fn subscribed_by_token(token: &Verified, site: &Site, caller: &mut Caller) -> bool {
     let Some(subscribed) = &token.subscribed else { return false };
     let api = &site.api;
     let found = subscribed.iter().find(|entry| {

@@ -273,4 +273,12 @@ fn keys_of_callers() {
     let reply = gateway.client().get("/books/list", &[("X-Key", "nothing")]);
     assert_eq!((reply.status, reply.json()["message"].clone()), (401, json!("Valid API key required")));
     assert_eq!(backend.received().len(), 0);
+    // A key of the gateway counts for the API it names alone.
+    for (name, version, expected) in [("Books", "v1.0", 204), ("Books", "v2.0", 401), ("Other", "v1.0", 401)] {
+        let subscribed = json!([{"name": name, "version": version, "context": "/books", "subscriptionTier": "Gold"}]);
+        let key =
+            gateway.token(&json!({"token_type": "apiKey", "keytype": "PRODUCTION", "subscribedAPIs": subscribed}));
+        assert_eq!(gateway.client().get("/books/list", &[("X-Key", &key)]).status, expected, "{name} {version}");
+    }
+    assert_eq!(gateway.client().get("/books/list", &[("X-Key", &gateway.token(&json!({})))]).status, 401);
 }

@@ -1,4 +1,4 @@
-//! `api-key-auth`: lets callers in by a key. Keys are those that this gateway signs, and those of its configuration.
+//! `api-key-auth`: lets callers in by a key that this gateway signs and that names the API.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
 use super::params::Params;
 use super::{ChainPolicy, Made, Making, Phase, answer};
-use crate::CallContext;
+use crate::context::{CallContext, Caller};
 use crate::policy::authenticate::{not_from_here, query_value};
 use crate::policy::facts;
+use crate::policy::subscription::subscribed_by_token;
 use crate::security::{Kind, Outcome, Verifier};
 
 /// The policy.
@@ -45,16 +46,13 @@ fn look(rules: &Arc<Rules>, exchange: &mut Exchange, may_fetch: bool) -> Result<
     let Some(key) = rules.key(exchange) else { return Ok(refuse(exchange)) };
     match rules.verifier.look_up(Kind::ApiKey, &key, may_fetch) {
         Outcome::Valid(token) | Outcome::First(token) => {
-            if not_from_here(exchange, &token).is_some() {
+            let context = CallContext::of(exchange)?;
+            let mut caller = Caller::clone(&token.caller);
+            if not_from_here(exchange, &token).is_some() || !subscribed_by_token(&token, &context.site, &mut caller) {
                 return Ok(refuse(exchange));
             }
-            let context = CallContext::of(exchange)?;
-            let mut caller = context.caller.borrow_mut();
-            let sandbox = caller.sandbox;
-            *caller = token.caller.clone();
-            if caller.sandbox != sandbox {
-                Rc::make_mut(&mut caller).sandbox = sandbox;
-            }
+            caller.sandbox = context.caller.borrow().sandbox;
+            *context.caller.borrow_mut() = Rc::new(caller);
             Ok(Flow::Next)
         }
         Outcome::Refused(_) => Ok(refuse(exchange)),
