@@ -15,6 +15,7 @@ pub mod json_schema;
 pub mod jsonpath;
 pub mod mcp;
 pub mod policy_template;
+pub mod restapi;
 pub mod socket_message;
 pub mod stylesheet;
 pub mod synapse;
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
     Target { name: "mcp", check: mcp::message, dictionary: mcp::DICTIONARY },
     Target { name: "policy_template", check: policy_template::template, dictionary: policy_template::DICTIONARY },
+    Target { name: "restapi", check: restapi::resource, dictionary: restapi::DICTIONARY },
     Target { name: "socket_message", check: socket_message::message, dictionary: socket_message::DICTIONARY },
     Target { name: "stylesheet", check: stylesheet::stylesheet, dictionary: stylesheet::DICTIONARY },
     Target { name: "synapse", check: synapse::expression, dictionary: synapse::DICTIONARY },
