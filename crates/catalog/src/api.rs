@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{At, ChainStep, Endpoints, Limit, McpServer, Platform, WebSub};
+use crate::{At, ChainStep, Endpoints, LambdaAccess, LambdaFunction, Limit, McpServer, Platform, WebSub};
 
 /// An API in one version.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +76,8 @@ pub struct Api {
     pub graphql: Option<Arc<GraphQl>>,
     /// What an API of the API Platform has besides.
     pub platform: Option<Arc<Platform>>,
+    /// What of AWS its functions may use.
+    pub lambda: Option<LambdaAccess>,
     /// Where it was written.
     pub at: At,
 }
@@ -238,8 +240,8 @@ pub struct Operation {
     pub mock: Vec<MockResponse>,
     /// What computes answers, for [`Implementation::Inline`]: JavaScript, and where it stands.
     pub script: Option<(Arc<str>, At)>,
-    /// The field of a lambda function's name.
-    pub lambda: Option<Arc<str>>,
+    /// The function in the place of a backend.
+    pub lambda: Option<LambdaFunction>,
     /// Where it was written.
     pub at: At,
 }

@@ -11,6 +11,7 @@ mod api;
 mod chain;
 mod condition;
 mod endpoint;
+mod lambda;
 mod mcp;
 mod plan;
 mod websub;
@@ -27,6 +28,7 @@ pub use endpoint::{
     ApiKeyCredentials, BasicCredentials, CircuitBreakers, Cluster, ClusterKind, EndpointSecurity, Endpoints,
     OAuthCredentials, Retry, Secret,
 };
+pub use lambda::{AwsIdentity, LambdaAccess, LambdaFunction};
 pub use mcp::{ApiReference, McpServer, ParameterPlace, Tool, ToolBody, ToolParameter, ToolRequest, ToolTarget};
 pub use plan::{Limit, LimitUnit, Plan, PlanLevel, QueryLimits};
 pub use websub::{SigningAlgorithm, Topic, WebSub};

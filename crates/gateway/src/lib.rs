@@ -39,7 +39,7 @@ pub use policy::graphql::GraphQlConfig;
 pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, parse_denial, parse_plan};
 pub use policy::{CompressionConfig, POLICIES, PolicyKind, Site, readers};
 pub use state::{GatewayPorts, GatewayState};
-pub use upstream::{HealthCheckConfig, UpstreamCall, UpstreamConfig};
+pub use upstream::{AwsConfig, HealthCheckConfig, UpstreamCall, UpstreamConfig};
 pub use websub::EventFile;
 
 /// Compiles API projects. One for each compilation; what outlives a reload is in [`GatewayState`].

@@ -328,6 +328,9 @@ impl Import<'_> {
                 operation.tier = wanted.tier.clone();
             }
             operation.secured &= wanted.secured;
+            if operation.lambda.is_none() {
+                operation.lambda = wanted.lambda.clone();
+            }
             if operation.uri_mapping.is_none() {
                 operation.uri_mapping = wanted.uri_mapping.clone();
             }
@@ -366,9 +369,12 @@ impl Import<'_> {
         if api.kind == ApiKind::WebSocket {
             asyncapi::finish(self, api);
         }
-        if let Some(lambda) = api.operations.iter().find(|operation| operation.lambda.is_some()) {
-            let at = lambda.at.clone();
-            self.error(&at, "functions of AWS Lambda are not supported yet");
+        if api.lambda.is_some()
+            && let Some(without) = api.operations.iter().find(|operation| operation.lambda.is_none())
+        {
+            let message = format!("the operation {} {} names no function of AWS", without.method, without.path);
+            let at = without.at.clone();
+            self.error(&at, message);
         }
         if api.operations.is_empty() && !self.failed() {
             let message = "the API has no operation: give `Definitions/swagger.yaml` or `operations`";
@@ -391,7 +397,9 @@ impl Import<'_> {
             api.implementation == Implementation::Endpoint && !matches!(api.kind, ApiKind::Mcp | ApiKind::WebSub);
         if needs_backend && !has_backend(&api.endpoints) && !self.failed() {
             let without =
-                api.operations.iter().find(|operation| !operation.endpoints.as_ref().is_some_and(has_backend));
+                api.operations.iter().find(|operation| {
+                    operation.lambda.is_none() && !operation.endpoints.as_ref().is_some_and(has_backend)
+                });
             if without.is_some() {
                 let message =
                     "the API has no backend: give `x-wso2-production-endpoints`, `endpointConfig` or `servers`";

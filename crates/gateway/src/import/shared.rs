@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::{At, Cors, Interceptor, InterceptorPart};
+use penstock_catalog::{At, Cors, Interceptor, InterceptorPart, LambdaFunction};
 use std::time::Duration;
 
 use super::document::Item;
@@ -74,6 +74,14 @@ impl Import<'_> {
             self.error(&item.at(), format!("`{key}` must be a whole number"));
         }
         number
+    }
+
+    /// A function of AWS: the members with its name, its milliseconds and whether it gets base64.
+    pub(super) fn lambda(&mut self, map: &Item<'_>, [name, timeout, encoded]: [&str; 3]) -> Option<LambdaFunction> {
+        let name = self.some_text_of(map, name)?;
+        let timeout = self.number_of(map, timeout).map(Duration::from_millis);
+        let encodes_body = self.flag_of(map, encoded).unwrap_or(false);
+        Some(LambdaFunction { name, timeout, encodes_body })
     }
 
     /// A list of texts. One text alone stands for a list of it, and exports write a mapping of numbers for a list.

@@ -29,6 +29,8 @@ pub(crate) struct Service {
 pub(crate) struct Answer {
     /// The status.
     pub status: u16,
+    /// The fields.
+    pub headers: Headers,
     /// The body.
     pub body: Bytes,
 }
@@ -55,6 +57,11 @@ pub(crate) fn json_fields(more: Option<(&str, String)>) -> Headers {
 impl Service {
     /// Prepares a question. It ends with the exchange's deadline at the latest.
     pub(crate) fn ask(&self, exchange: &Exchange, body: Bytes) -> Question {
+        self.ask_with(exchange, self.headers.clone(), body)
+    }
+
+    /// The same with fields that are not those of every question.
+    pub(crate) fn ask_with(&self, exchange: &Exchange, headers: Headers, body: Bytes) -> Question {
         let now = Instant::now();
         // Bounded before it is added: files may say any number.
         let timeout = self.timeout.min(exchange.deadline.saturating_duration_since(now));
@@ -64,7 +71,7 @@ impl Service {
             outgoing: Outgoing {
                 url: self.url.clone(),
                 method: Method::Post,
-                message: Message { headers: self.headers.clone(), body: Body::bytes(body), ..Message::default() },
+                message: Message { headers, body: Body::bytes(body), ..Message::default() },
                 options,
             },
             deadline: now + timeout,
@@ -86,7 +93,7 @@ impl Question {
                 Form::Bytes(bytes) => bytes,
                 _ => Bytes::new(),
             };
-            Ok(Answer { status: reply.status, body })
+            Ok(Answer { status: reply.status, headers: reply.headers, body })
         };
         match tokio::time::timeout_at(deadline.into(), whole).await {
             Ok(answer) => answer,

@@ -29,6 +29,7 @@ mod inline;
 pub(crate) mod interceptor;
 mod json;
 mod key_type;
+mod lambda;
 pub(crate) mod limits;
 mod mock;
 mod opa;
@@ -118,5 +119,6 @@ pub const POLICIES: &[PolicyKind] = &[
     schema_validation::ANSWERS,
     mock::KIND,
     inline::KIND,
+    lambda::KIND,
     crate::upstream::KIND,
 ];

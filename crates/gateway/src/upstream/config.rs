@@ -1,6 +1,9 @@
 //! How a gateway treats backends when an API says nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use penstock_catalog::AwsIdentity;
 
 /// How a gateway treats backends when an API says nothing, and the most an API may say.
 #[derive(Debug, Clone)]
@@ -15,6 +18,27 @@ pub struct UpstreamConfig {
     pub replay_bytes_max: usize,
     /// How backends of groups are watched.
     pub health: HealthCheckConfig,
+    /// How functions of AWS Lambda are invoked.
+    pub aws: AwsConfig,
+}
+
+/// How functions of AWS Lambda are invoked.
+#[derive(Debug, Clone)]
+pub struct AwsConfig {
+    /// Where functions are, when neither their names nor their APIs say.
+    pub region: Option<Arc<str>>,
+    /// Who invokes those of APIs that have no access key of their own.
+    pub identity: Option<AwsIdentity>,
+    /// The address of the service, when it is not that of AWS.
+    pub endpoint: Option<Arc<str>>,
+    /// Whether bodies are passed as they are in the style of Choreo Connect.
+    pub passthrough: bool,
+}
+
+impl Default for AwsConfig {
+    fn default() -> AwsConfig {
+        AwsConfig { region: None, identity: None, endpoint: None, passthrough: true }
+    }
 }
 
 /// How backends are watched.
@@ -39,6 +63,7 @@ impl Default for UpstreamConfig {
             // What the router of the original buffers of one connection.
             replay_bytes_max: 1024 * 1024,
             health: HealthCheckConfig::default(),
+            aws: AwsConfig::default(),
         }
     }
 }

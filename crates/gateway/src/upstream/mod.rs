@@ -5,6 +5,7 @@
 //! `deliver.rs` (one request: attempts, timeout, circuit breaker), `request.rs` (address, fields, body),
 //! `health.rs` (who is up) and `proof.rs` (what backends are shown).
 
+pub(crate) mod aws;
 mod breaker;
 mod call;
 mod cluster;
@@ -26,7 +27,7 @@ use crate::{Gateway, place};
 
 pub use call::UpstreamCall;
 pub(crate) use cluster::Clusters;
-pub use config::{HealthCheckConfig, UpstreamConfig};
+pub use config::{AwsConfig, HealthCheckConfig, UpstreamConfig};
 pub(crate) use health::HealthChecks;
 
 /// The kind.

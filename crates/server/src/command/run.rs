@@ -119,10 +119,12 @@ pub(super) fn settings(matches: &ArgMatches, surroundings: &config::Surroundings
 /// The settings of a file: the one that is given, or `penstock.toml` where it is there.
 pub(super) fn file_settings(given: Option<PathBuf>, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
     let usual = PathBuf::from("penstock.toml");
-    match given.or_else(|| usual.is_file().then_some(usual)) {
-        Some(file) => read_file(&file, surroundings),
-        None => Ok(Settings::default()),
-    }
+    let mut settings = match given.or_else(|| usual.is_file().then_some(usual)) {
+        Some(file) => read_file(&file, surroundings)?,
+        None => Settings::default(),
+    };
+    config::take_aws(&mut settings, &surroundings.variables);
+    Ok(settings)
 }
 
 pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {

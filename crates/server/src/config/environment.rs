@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use penstock_catalog::{AwsIdentity, Secret};
 
 use super::properties;
+use super::settings::Settings;
 
 /// The values, and where they came from.
 #[derive(Debug, Default, Clone)]
@@ -22,6 +26,19 @@ impl Surroundings {
         let mut values = self.variables.clone();
         values.extend(self.file.iter().map(|(name, value)| (name.clone(), value.clone())));
         values
+    }
+}
+
+/// Who invokes functions of AWS, and where, as its own tools find it in the environment.
+pub fn take_aws(settings: &mut Settings, variables: &HashMap<String, String>) {
+    let text = |name: &str| variables.get(name).map(String::as_str).filter(|text| !text.is_empty());
+    let aws = &mut Arc::make_mut(&mut settings.gateway).upstream.aws;
+    if let Some(region) = text("AWS_REGION").or_else(|| text("AWS_DEFAULT_REGION")) {
+        aws.region.get_or_insert_with(|| region.into());
+    }
+    if let (Some(key_id), Some(key)) = (text("AWS_ACCESS_KEY_ID"), text("AWS_SECRET_ACCESS_KEY")) {
+        let session = text("AWS_SESSION_TOKEN").map(|session| Secret(session.into()));
+        aws.identity = Some(AwsIdentity { key_id: key_id.into(), key: Secret(key.into()), session });
     }
 }
 

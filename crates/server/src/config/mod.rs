@@ -29,7 +29,7 @@ use penstock_engine::Place;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use environment::{Surroundings, surroundings};
+pub use environment::{Surroundings, surroundings, take_aws};
 pub use gateway::{Adapter, Opening};
 pub use keys::Dialect;
 pub use security::read_signing_key;

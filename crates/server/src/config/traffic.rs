@@ -21,6 +21,30 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key { name: "gateway.retry.statuses", kind: LIST, set: retry_statuses },
     Key {
+        name: "gateway.aws.region",
+        kind: TEXT,
+        set: |settings, value| {
+            of(settings).upstream.aws.region = Some(value.text().into());
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.aws.endpoint",
+        kind: TEXT,
+        set: |settings, value| {
+            of(settings).upstream.aws.endpoint = Some(value.text().into());
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.aws.passthrough",
+        kind: FLAG,
+        set: |settings, value| {
+            of(settings).upstream.aws.passthrough = value.flag()?;
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.retry.base",
         kind: TIME,
         set: |settings, value| {

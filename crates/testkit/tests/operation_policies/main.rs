@@ -7,6 +7,7 @@ mod agents;
 mod built_in;
 mod classes;
 mod guardrails;
+mod lambda;
 mod mocks;
 mod projects;
 mod sequences;

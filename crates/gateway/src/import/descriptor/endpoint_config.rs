@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_catalog::{Api, Cluster, ClusterKind, EndpointSecurity, Lifecycle, Retry};
+use penstock_catalog::{
+    Api, AwsIdentity, Cluster, ClusterKind, EndpointSecurity, LambdaAccess, Lifecycle, Retry, Secret,
+};
 
 use crate::ErrorStyle;
 use crate::import::document::{Item, parse};
@@ -43,7 +45,7 @@ pub(in crate::import) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mu
     if import.text_of(item, "implementation_status").is_some_and(|status| &*status == "prototyped") {
         api.lifecycle = Lifecycle::Prototyped;
     }
-    let kind = match kind(import, item) {
+    let kind = match kind(import, item, api) {
         Some(kind) => kind,
         None => return,
     };
@@ -60,7 +62,7 @@ pub(in crate::import) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mu
 }
 
 /// How backends are chosen; `None` after it was said that there are none a gateway can ask.
-fn kind(import: &mut Import<'_>, item: &Item<'_>) -> Option<ClusterKind> {
+fn kind(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) -> Option<ClusterKind> {
     // Groups that take turns have it too: there it says that another one is asked when one fails, as is always done.
     let fails_over = import.flag_of(item, "failOver") == Some(true);
     let kind = import.some_text_of(item, "endpoint_type");
@@ -74,7 +76,11 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>) -> Option<ClusterKind> {
             import.warn(&item.at(), "backends that a policy chooses (`default`) need a policy that sets the address");
             None
         }
-        Some(kind @ ("awslambda" | "sequence_backend")) => {
+        Some("awslambda") => {
+            api.lambda = Some(lambda(import, item));
+            None
+        }
+        Some(kind @ "sequence_backend") => {
             import.error(&item.at(), format!("backends of the type `{kind}` are not supported yet"));
             None
         }
@@ -85,6 +91,24 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>) -> Option<ClusterKind> {
             None
         }
     }
+}
+
+/// Who invokes functions of AWS, and where they are.
+fn lambda(import: &mut Import<'_>, item: &Item<'_>) -> LambdaAccess {
+    let region = import.some_text_of(item, "amznRegion");
+    if let Some(role) = item.get("amznRoleArn").filter(|role| role.text().is_some_and(|text| !text.is_empty())) {
+        import.error(&role.at(), "roles of AWS are not assumed (`amznRoleArn`): give the access key of who may invoke");
+    }
+    let (key_id, key) = (import.some_text_of(item, "amznAccessKey"), import.some_text_of(item, "amznSecretKey"));
+    let identity = match (key_id, key) {
+        (Some(key_id), Some(key)) => Some(AwsIdentity { key_id, key: Secret(key), session: None }),
+        (None, None) => None,
+        _ => {
+            import.error(&item.at(), "an access key of AWS is `amznAccessKey` and `amznSecretKey`; one of them is missing");
+            None
+        }
+    };
+    LambdaAccess { region, identity }
 }
 
 /// The backends for one kind of key: `production_endpoints` and `production_failovers`.

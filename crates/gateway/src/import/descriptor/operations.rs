@@ -62,9 +62,7 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<O
     };
     let kind = import.text_of(item, "authType");
     let policies = item.get("operationPolicies").map(|policies| flows(import, &policies)).unwrap_or_default();
-    if let Some(script) = import.some_text_of(item, "amznResourceName") {
-        import.error(&item.at(), format!("functions of AWS Lambda are not supported yet (`{script}`)"));
-    }
+    let lambda = import.lambda(item, ["amznResourceName", "amznResourceTimeout", "amznResourceContentEncoded"]);
     Some(Operation {
         method: of_topic.map_or_else(|| verb.to_ascii_uppercase().into(), Into::into),
         path,
@@ -72,6 +70,7 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<O
         tier: import.some_text_of(item, "throttlingPolicy"),
         scopes: import.texts_of(item, "scopes"),
         uri_mapping: import.some_text_of(item, "uriMapping"),
+        lambda,
         policies,
         at,
         ..Operation::default()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::{Endpoints, Interceptor, Operation, Requirement};
+use penstock_catalog::{Endpoints, Interceptor, LambdaFunction, Operation, Requirement};
 
 use super::extensions::{self, Level};
 use super::reference::resolve;
@@ -24,6 +24,7 @@ struct Inherited {
     request_interceptor: Option<Interceptor>,
     response_interceptor: Option<Interceptor>,
     endpoints: Option<Endpoints>,
+    lambda: Option<LambdaFunction>,
 }
 
 /// All operations, in the order written.
@@ -90,7 +91,9 @@ fn inherited(import: &mut Import<'_>, item: &Item<'_>, above: &Inherited) -> Inh
     let mut interceptor = |key: &str| item.get(key).and_then(|value| import.interceptor(&value));
     let request_interceptor = interceptor("x-wso2-request-interceptor");
     let response_interceptor = interceptor("x-wso2-response-interceptor");
+    let lambda = ["x-amzn-resource-name", "x-amzn-resource-timeout", "x-amzn-resource-contentEncoded"];
     Inherited {
+        lambda: import.lambda(item, lambda).or_else(|| above.lambda.clone()),
         secured: security::secured(import, item).or(above.secured),
         request_interceptor: request_interceptor.or_else(|| above.request_interceptor.clone()),
         response_interceptor: response_interceptor.or_else(|| above.response_interceptor.clone()),
@@ -141,7 +144,7 @@ impl<'d> Read<'d> {
                 Examples::Skip => Vec::new(),
             },
             script: item.get("x-mediation-script").and_then(|script| Some((script.text()?.clone(), script.at()))),
-            lambda: import.some_text_of(item, "x-amzn-resource-name"),
+            lambda: own.lambda,
             ..Operation::default()
         }
     }

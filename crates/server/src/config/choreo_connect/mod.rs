@@ -36,6 +36,8 @@ const KEYS: &[(&str, &str)] = &[
     ("router.upstream.health.unhealthyThreshold", "gateway.health.unhealthy_after"),
     ("router.upstream.health.healthyThreshold", "gateway.health.healthy_after"),
     ("router.filters.compression.enabled", "gateway.compression.enabled"),
+    ("router.awsLambda.awsRegion", "gateway.aws.region"),
+    ("router.awsLambda.payloadPassthrough", "gateway.aws.passthrough"),
     ("enforcer.jwtIssuer.issuer", "gateway.own_issuer"),
     ("enforcer.jwtIssuer.validityPeriod", "gateway.test_token_lifetime"),
     ("enforcer.security.authHeader.enableOutboundAuthHeader", "gateway.forward_credentials"),
