@@ -77,6 +77,7 @@ impl Mediator for Handshake {
         }
         // A body would be read as frames by one side and as a request by the other.
         if !is_asked_for(&exchange.client, &exchange.message.headers) || !exchange.message.body.is_empty() {
+            exchange.reply_headers.set("Upgrade", "websocket");
             return Err(GatewayError::new(codes::UPGRADE_REQUIRED).into());
         }
         let context = CallContext::of(exchange)?;

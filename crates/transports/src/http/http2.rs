@@ -4,19 +4,29 @@ use bytes::{Bytes, BytesMut};
 use h2::SendStream;
 use penstock_message::{HeaderBlock, Headers};
 
-use super::http1::{Framing, announces_trailers, is_ours, may_follow};
+use super::http1::{Field, Framing, announces_trailers, is_ours, may_follow};
 
 /// Header fields in one block.
 pub(super) fn headers_of(map: &http::HeaderMap) -> Headers {
     let mut block = BytesMut::new();
-    let mut fields = Vec::with_capacity(map.len());
+    let mut fields: Vec<Field> = Vec::with_capacity(map.len());
     let mut push = |bytes: &[u8]| {
         let start = block.len() as u32;
         block.extend_from_slice(bytes);
         start..block.len() as u32
     };
+    let mut after_cookie = false;
     for (name, value) in map {
-        fields.push((push(name.as_str().as_bytes()), push(value.as_bytes())));
+        let is_cookie = name == http::header::COOKIE;
+        match fields.last_mut() {
+            // RFC 9113 §8.2.3: cut apart for compression; outside of HTTP/2 it is one field.
+            Some((_, whole)) if is_cookie && after_cookie => {
+                push(b"; ");
+                whole.end = push(value.as_bytes()).end;
+            }
+            _ => fields.push((push(name.as_str().as_bytes()), push(value.as_bytes()))),
+        }
+        after_cookie = is_cookie;
     }
     Headers::from_block(HeaderBlock { bytes: block.freeze(), fields })
 }

@@ -18,11 +18,12 @@ const ATTACKS: usize = 10_000;
 const AT_ONCE: usize = 50;
 
 /// What is broken in every possible way. `BODY` becomes 3,000 bytes.
-const TEMPLATES: [&str; 9] = [
+const TEMPLATES: [&str; 10] = [
     "GET /a HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n",
     "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\n\r\nBODY",
     "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nbb8\r\nBODY\r\n3;x=y\r\nabc\r\n0\r\nX-T: 1\r\n\r\n",
     "POST /back HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nbb8\r\nBODY\r\n0\r\n\r\n",
+    "POST /kept HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\nX-U: 2\r\nX-U:\r\n\r\n",
     "POST /unread HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\nExpect: 100-continue\r\n\r\nBODY",
     "HEAD /exact HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /chunks HTTP/1.0\r\n\r\n",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0\0\0\u{1}\u{1}\u{5}\0\0\0\u{1}abc",
@@ -150,9 +151,10 @@ fn hostile_replies_do_not_reach_the_client_as_something_else() {
         let address = listener.local_addr().unwrap();
         let mut random = Random(0x2545_f491_4f6c_dd1d);
         tokio::task::spawn_local(async move {
-            const REPLIES: [&str; 4] = [
+            const REPLIES: [&str; 5] = [
                 "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\nC: d\r\n\r\n",
                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\nA: b\r\n\r\nuntil close",
                 "HTTP/1.0 204 No Content\r\nConnection: keep-alive\r\n\r\n",
             ];

@@ -140,6 +140,15 @@ impl Service for Obedient {
                     reply.headers.set("Transfer-Encoding", "chunked");
                     reply
                 }
+                "/upgrade" => {
+                    let mut reply = Message { status: 426, ..Message::default() };
+                    reply.headers.set("Upgrade", "websocket");
+                    reply
+                }
+                "/cookies" => {
+                    let cookies: Vec<_> = message.headers.get_all("Cookie").map(String::from_utf8_lossy).collect();
+                    text(200, &cookies.join(" | "))
+                }
                 _ if path.starts_with("/status/") => {
                     Message { status: path[8..].parse().unwrap(), ..Message::default() }
                 }

@@ -55,6 +55,21 @@ fn replies_are_framed_for_the_client() {
     check(&request("/status/204"), &format!("HTTP/1.1 204 No Content\r\n{close}"));
     check(&request("/status/304"), &format!("HTTP/1.1 304 Not Modified\r\n{close}"));
     check(&request("/status/202"), &format!("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n{close}"));
+    // A reply that only announces another one, or another protocol, is none.
+    check(&request("/status/101"), &format!("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n{close}"));
+    check(&request("/status/100"), &format!("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n{close}"));
+    check(
+        "GET /status/101 HTTP/1.1\r\nHost: h\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n",
+        &format!("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n{close}"),
+    );
+    // What to ask for is said where somebody knows it.
+    check(&request("/status/426"), &format!("HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n{close}"));
+    check(
+        &request("/upgrade"),
+        &format!(
+            "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{close}"
+        ),
+    );
     check(&request("/status/799"), &format!("HTTP/1.1 799 \r\nContent-Length: 0\r\n{close}"));
     check(
         &request("/evil"),

@@ -194,10 +194,63 @@ fn a_connection_that_the_backend_closed_meanwhile_is_replaced() {
         let (core, sender) = sender();
         outcome(&sender, get(address, "/")).await.unwrap();
         // The first connection reads this request and closes without a word: sent again on another.
-        assert_eq!(outcome(&sender, post(address, Body::bytes("b!"))).await, Ok((200, "a".into())));
+        let put = Outgoing { method: Method::Put, ..post(address, Body::bytes("b!")) };
+        assert_eq!(outcome(&sender, put).await, Ok((200, "a".into())));
         assert_eq!(heard.borrow().len(), 2);
         assert_eq!((core.counters.connects.get(), core.counters.reused.get()), (2, 1));
     });
+}
+
+/// What the backend may have done before it closed is not done again.
+#[test]
+fn a_request_that_must_not_be_repeated_is_not() {
+    for method in [Method::Post, Method::Patch, Method::Other("APPROVE".into())] {
+        run(async {
+            let ok = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
+            let closes = vec![Act::Until(END), Act::Say(ok), Act::Until(END)];
+            let (address, heard) = backend(vec![closes, vec![Act::Until(END), Act::Say(ok)]]).await;
+            let (_core, sender) = sender();
+            outcome(&sender, get(address, "/")).await.unwrap();
+            let once = Outgoing { method: method.clone(), ..post(address, Body::empty()) };
+            assert_eq!(outcome(&sender, once).await, Err(Some(101_505)), "{method:?}");
+            assert_eq!(heard.borrow().len(), 1);
+        });
+    }
+}
+
+/// A method that a flow made of what a client sent does not become a request of its own.
+#[test]
+fn a_method_that_is_none_is_a_fault() {
+    run(async {
+        let (_core, sender) = sender();
+        for method in ["GET /x HTTP/1.1\r\nHost: h\r\n\r\nGET", "G T", "", "G\0"] {
+            for http2 in [false, true] {
+                let mut outgoing = get("127.0.0.1:1".parse().unwrap(), "/");
+                outgoing.method = Method::Other(method.into());
+                outgoing.options.http2 = http2;
+                let fault = sender.send(outgoing).await.unwrap_err();
+                assert!(fault.to_string().contains("is not a method"), "{fault}");
+            }
+        }
+    });
+}
+
+/// A reply that says it has a body where none can be: the connection is not used again, so that the body, should it come,
+/// is nobody's reply.
+#[test]
+fn what_a_reply_without_body_announces_is_not_the_next_reply() {
+    for announced in ["Content-Length: 5", "Transfer-Encoding: chunked"] {
+        run(async {
+            let reply: &'static str = format!("HTTP/1.1 204 No Content\r\n{announced}\r\n\r\n").leak();
+            let ok = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
+            let first = vec![Act::Until(END), Act::Say(reply), Act::Hold];
+            let (address, heard) = backend(vec![first, vec![Act::Until(END), Act::Say(ok)]]).await;
+            let (_core, sender) = sender();
+            assert_eq!(outcome(&sender, get(address, "/")).await, Ok((204, String::new())));
+            assert_eq!(outcome(&sender, get(address, "/")).await, Ok((200, "a".into())));
+            assert_eq!(heard.borrow().len(), 2, "{announced}");
+        });
+    }
 }
 
 #[test]

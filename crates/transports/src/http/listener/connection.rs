@@ -16,7 +16,7 @@ use penstock_engine::websocket::{self, SWITCHING_PROTOCOLS, Switched};
 use penstock_message::{Body, BodyError, HeaderBlock, Headers, Message, Method, RequestLine};
 use tokio::io::AsyncWrite;
 
-use super::reply::{Reply, ReplyTo};
+use super::reply::{Reply, ReplyTo, make_final};
 use super::{AccessEntry, OnDrop, Shared};
 use crate::http::http1::{
     Decoder, Framing, HeadError, Incoming, PumpError, RequestHead, SharedWire, Socket, Wire, may_end_head,
@@ -186,6 +186,7 @@ impl Connection {
             return false;
         }
 
+        make_final(&mut message);
         let keep = wants_keep && !self.shared.draining.get() && self.body_can_end();
         let mut to = ReplyTo { is_head, is_http10, keep };
         let mut message = self.replace_if_body_failed(message, &mut to);
@@ -376,7 +377,7 @@ fn refusal(error: HeadError) -> Next {
     )
 }
 
-fn plain(status: u16, why: &str) -> Message {
+pub(super) fn plain(status: u16, why: &str) -> Message {
     let mut headers = Headers::new();
     headers.set("Content-Type", "text/plain");
     Message { status, headers, body: Body::bytes(format!("{why}\n")), ..Message::default() }

@@ -17,8 +17,11 @@ use h2::{RecvStream, SendStream};
 use penstock_engine::ports::{Client, Request};
 use penstock_message::{Body, BodyStream, Form, Message, Method, RequestLine, SizeHint};
 
+use super::connection::plain;
+use super::reply::make_final;
 use super::{AccessEntry, OnDrop, Shared};
-use crate::http::http1::{Framing, Socket};
+use crate::http::HttpLimits;
+use crate::http::http1::{Framing, Socket, is_authority};
 use crate::http::http2::{end, fields_of, headers_of};
 use crate::http::per_core::Timer;
 use body::StreamBody;
@@ -77,6 +80,31 @@ struct Waiting {
     idle: bool,
 }
 
+/// Why a request is refused before anybody is asked: what HTTP/1.1 refuses, as far as HTTP/2 can say it.
+fn refusal(request: &http::Request<RecvStream>, limits: &HttpLimits) -> Option<(u16, &'static str)> {
+    let (uri, headers) = (request.uri(), request.headers());
+    if headers.len() > limits.fields_max {
+        return Some((431, "the head has too many fields"));
+    }
+    let target = uri.path_and_query().map_or("", |target| target.as_str());
+    if target.len() > limits.target_bytes_max {
+        return Some((414, "the request target is too long"));
+    }
+    let whole_server = target == "*" && request.method() == http::Method::OPTIONS;
+    // CONNECT has none.
+    if !target.starts_with('/') && !whole_server {
+        return Some((400, "the request target is malformed"));
+    }
+    let mut hosts = headers.get_all(http::header::HOST).iter();
+    let host = hosts.next().map(http::HeaderValue::as_bytes);
+    let authority = uri.authority().map(|authority| authority.as_str().as_bytes()).or(host);
+    if hosts.next().is_some() || !authority.is_some_and(is_authority) {
+        return Some((400, "the authority is missing, repeated or malformed"));
+    }
+    let length = headers.get(http::header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    length.filter(|length: &u64| *length > limits.body_bytes_max).map(|_| (413, "the body is too large"))
+}
+
 type Incoming = (http::Request<RecvStream>, SendResponse<Bytes>);
 
 /// The next stream; `None` when the connection is over.
@@ -129,6 +157,12 @@ impl Stream {
         core.counters.requests.add(1);
         core.counters.in_flight.add(1);
         let _ended = OnDrop(|| core.counters.in_flight.subtract(1));
+        if let Some((status, why)) = refusal(&request, &self.shared.limits) {
+            core.counters.refused.add(1);
+            core.counters.replied(status);
+            let _ = self.send(plain(status, why), request.method() == http::Method::HEAD, respond).await;
+            return;
+        }
         if request.headers().get(http::header::EXPECT).is_some_and(|value| value == "100-continue") {
             let mut interim = http::Response::new(());
             *interim.status_mut() = http::StatusCode::CONTINUE;
@@ -144,10 +178,10 @@ impl Stream {
             Some(status) if message.status >= 400 => Message { status, ..Message::default() },
             _ => message,
         };
-        let status = if (200..=999).contains(&message.status) { message.status } else { 500 };
+        make_final(&mut message);
+        let (status, extension) = (message.status, message.extension.take());
         let is_head = client.line.method == Method::Head;
-        let extension = message.extension.take();
-        let (length, outcome) = self.send(message, status, is_head, respond).await;
+        let (length, outcome) = self.send(message, is_head, respond).await;
         core.counters.replied(status);
         if let Some(access) = &self.shared.access {
             access.record(&AccessEntry {
@@ -174,9 +208,8 @@ impl Stream {
             secure: self.secure,
         };
         let mut headers = headers_of(&parts.headers);
-        if let Some(authority) = parts.uri.authority()
-            && !headers.contains("Host")
-        {
+        if let Some(authority) = parts.uri.authority() {
+            // RFC 9113 §8.3.1: `Host` is not what decides when both are there.
             headers.set("Host", authority.as_str());
         }
         let length = headers.get("content-length").and_then(|length| length.parse().ok());
@@ -201,10 +234,10 @@ impl Stream {
     async fn send(
         &self,
         mut message: Message,
-        status: u16,
         is_head: bool,
         mut respond: SendResponse<Bytes>,
     ) -> (Option<u64>, Result<(), h2::Error>) {
+        let status = message.status;
         let form = message.body.take_to_send();
         let length = match &form {
             Form::Bytes(bytes) => Some(bytes.len() as u64),
@@ -216,7 +249,7 @@ impl Stream {
             Form::Empty | Form::Xml(_) | Form::Json(_) => Some(0),
         };
         let bodiless = matches!(status, 204 | 304);
-        let response = self.response(&message, status, length.filter(|_| !bodiless));
+        let response = self.response(&message, length.filter(|_| !bodiless));
         // What a stream ends with is not known before its end.
         let ends = is_head || bodiless || (length == Some(0) && !matches!(form, Form::Stream { .. }));
         let mut sink = match respond.send_response(response, ends) {
@@ -235,9 +268,10 @@ impl Stream {
         (length, outcome)
     }
 
-    fn response(&self, message: &Message, status: u16, length: Option<u64>) -> http::Response<()> {
+    fn response(&self, message: &Message, length: Option<u64>) -> http::Response<()> {
         let mut response = http::Response::new(());
-        *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() =
+            http::StatusCode::from_u16(message.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         let fields = response.headers_mut();
         let framing = length.map_or(Framing::Chunked, Framing::Length);
         for (name, value) in fields_of(&message.headers, framing) {

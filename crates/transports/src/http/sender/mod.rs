@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use penstock_engine::ports::{LocalFuture, Outbound, Outgoing};
 use penstock_engine::{Fault, Side, codes};
-use penstock_message::{Body, BodyStream, Form, Message, SizeHint};
+use penstock_message::{Body, BodyStream, Form, Message, Method, SizeHint};
 
-use super::http1::Incoming;
+use super::http1::{Incoming, is_token};
 use super::{HttpLimits, PerCore, SenderConfig};
 pub(crate) use body::ReplyBody;
 use connect::Connector;
@@ -25,8 +25,9 @@ use multiplexed::{Connection, Turn};
 use pool::{Backend, Pool};
 use url::Url;
 
-/// A pooled connection that rested longer than this may be closed by the backend at this very moment, so a small
-/// body is kept until the reply begins, to be sent again. One used more recently is as good as proven.
+/// A pooled connection that rested longer than this may be closed by the backend at this very moment, so a small body of a
+/// request that may be repeated is kept until the reply begins, to be sent again. One used more recently is as good as
+/// proven.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The sender of a core.
@@ -54,6 +55,12 @@ impl HttpSender {
     async fn exchange(&self, mut outgoing: Outgoing) -> Result<Message, Fault> {
         let url = outgoing.url.clone();
         let url = Url::parse(&url)?;
+        // A flow may have made it up of what a client sent.
+        if let Method::Other(method) = &outgoing.method
+            && !is_token(method.as_bytes())
+        {
+            return Err(Fault::new(format!("`{method}` is not a method")));
+        }
         let body = outgoing.message.body.take_to_send();
         let mut body = self.prepare(body, &outgoing).await?;
         let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
@@ -63,13 +70,14 @@ impl HttpSender {
                 Negotiated::Http1(back) => body = back,
             }
         }
+        let repeatable = is_idempotent(&outgoing.method);
         let mut may_reuse = !outgoing.options.close;
         loop {
             let pooled = if may_reuse { self.pool.take(&backend) } else { None };
             let reused = pooled.is_some();
             let wire = match pooled {
                 Some((wire, rest)) => {
-                    if rest > FRESH {
+                    if rest > FRESH && repeatable {
                         body.keep_if_complete();
                     }
                     self.core.counters.reused.add(1);
@@ -82,12 +90,12 @@ impl HttpSender {
                     self.pool.wire(socket, &self.limits, &self.config.timeouts)
                 }
             };
-            let again = if reused { body.copy() } else { None };
+            let again = if reused && repeatable { body.copy() } else { None };
             let mut exchange = Exchange::start(&self.core, wire, &url, &outgoing, body, &self.pool, &backend);
             match std::future::poll_fn(|cx| exchange.poll_head(cx)).await {
                 Ok(head) => return exchange.into_reply(head, &outgoing),
-                // RFC 9110 §9.2.2: a request may be repeated when it is known not to have been processed; a
-                // connection that closes before the first byte of a reply was closed while it was idle.
+                // RFC 9110 §9.2.2: a proxy repeats nothing that might be done twice. A connection that closes before the
+                // first byte of a reply was most likely closed while it was idle; nobody knows.
                 Err(failure) => match again {
                     Some(copy) if failure == Failure::ClosedBeforeReply => {
                         body = copy;
@@ -225,6 +233,15 @@ impl Payload {
         {
             *self = if bytes.is_empty() { Payload::Empty } else { Payload::Bytes(bytes) };
         }
+    }
+}
+
+/// Whether asking twice is the same as asking once (RFC 9110 §9.2.2).
+fn is_idempotent(method: &Method) -> bool {
+    match method {
+        Method::Get | Method::Head | Method::Put | Method::Delete | Method::Options => true,
+        Method::Post | Method::Patch => false,
+        Method::Other(method) => matches!(&**method, "TRACE" | "PROPFIND"),
     }
 }
 
