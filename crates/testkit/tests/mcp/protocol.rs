@@ -87,7 +87,7 @@ fn what_is_offered_by_nobody_is_said_so() {
     assert_eq!(client.request("PUT", PATH, &[], b"{}").status, 405);
     assert_eq!(client.get("/pets/1.0.0/other", &[]).status, 404);
     let options = client.request("OPTIONS", PATH, &[], b"");
-    assert_eq!((options.status, options.header("allow")), (204, Some("POST, GET, DELETE, OPTIONS")));
+    assert_eq!((options.status, options.header("allow")), (204, Some("OPTIONS, POST, GET, DELETE")));
     let mut talk = Talk::with(&gateway, json!({}));
     for method in ["resources/read", "prompts/get", "tools/delete", "logging/setLevel", "server/discover"] {
         let data = format!("Method {method} not found");

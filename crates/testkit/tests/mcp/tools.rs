@@ -138,7 +138,7 @@ fn failures_of_a_backend_are_results_that_say_so() {
     assert_eq!(result("204"), json!({ "isError": false, "content": text("") }));
     assert_eq!(result("text"), json!({ "isError": false, "content": text("plain") }));
     for (name, why) in [
-        ("garbage", "Upstream protocol error"),
+        ("garbage", "HTTP protocol error in upstream request"),
         ("slow", "Upstream connection timeout"),
         ("away", "Upstream connection failed"),
     ] {
