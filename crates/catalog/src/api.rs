@@ -123,6 +123,8 @@ pub enum ApiKind {
     Mcp,
     /// A hub of WebSub.
     WebSub,
+    /// Server-sent events: answers that are streams of events, each of which counts.
+    Sse,
 }
 
 /// The states of an API's life in which it is deployed.

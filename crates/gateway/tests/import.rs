@@ -403,8 +403,8 @@ fn descriptors_with_mistakes() {
             "api.yaml:2:7: error: the hub has no topic: give `operations` or `Definitions/asyncapi.yaml`",
         ),
         (
-            "type: api\ndata: {name: A, context: /a, version: 1, type: SSE}\n",
-            "api.yaml:2:48: error: APIs of the type `SSE` are not supported yet",
+            "type: api\ndata: {name: A, context: /a, version: 1, type: ASYNC}\n",
+            "api.yaml:2:48: error: APIs of the type `ASYNC` are not supported yet",
         ),
         (
             "type: api\ndata: {name: A, context: /a, version: 1, isDefaultVersoin: true}\n",

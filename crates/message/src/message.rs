@@ -175,6 +175,12 @@ impl Message {
         self.headers.get("Content-Type")
     }
 
+    /// Whether its body is a stream of server-sent events, which come when something happens.
+    pub fn is_event_stream(&self) -> bool {
+        let essence = self.content_type().and_then(|content_type| content_type.split(';').next());
+        essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("text/event-stream"))
+    }
+
     /// The action of a SOAP message: what the addressing says, else the header of SOAP 1.1 or the parameter that SOAP 1.2
     /// has for it.
     pub fn action(&self) -> Option<&str> {

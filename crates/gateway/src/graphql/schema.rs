@@ -109,6 +109,12 @@ impl Schema {
         names.map(|name| &**name).filter(|name| !is_introspection(name))
     }
 
+    /// Whether operations of a kind can ask for something of that name.
+    pub fn has_operation(&self, kind: OperationKind, name: &str) -> bool {
+        let fields = self.root(kind).and_then(|root| self.fields(root));
+        !is_introspection(name) && fields.is_some_and(|fields| fields.by_name.contains_key(name))
+    }
+
     /// Says what a field counts. An error names what is not there: the type, or the field.
     pub fn set_cost(&mut self, kind: &str, field: &str, cost: u64) -> Result<(), String> {
         let found = self.by_name.get(kind).map(|id| &mut self.types[*id].kind);

@@ -101,12 +101,13 @@ impl Import<'_> {
             };
             api.operations = found.into_iter().map(operation).collect();
         }
+        let operations = api.operations.clone();
         let mut described = HashSet::new();
-        for operation in &api.operations {
+        for operation in &operations {
             let kind = OperationKind::ALL.into_iter().find(|kind| kind.verb() == &*operation.method);
             let Some(kind) = kind else { continue };
-            described.insert((kind, operation.path.clone()));
-            if !schema.operations(kind).any(|name| *name == *operation.path) {
+            described.insert((kind, &*operation.path));
+            if !schema.has_operation(kind, &operation.path) {
                 let meant = hint(&operation.path, schema.operations(kind));
                 let message = format!("the schema has no {} `{}`{meant}", kind.word(), operation.path);
                 self.warn(&operation.at, message);
@@ -118,10 +119,7 @@ impl Import<'_> {
                 self.warn(&operation.at, message);
             }
         }
-        let mut missing: Vec<&str> = all()
-            .filter(|(kind, name)| !described.contains(&(*kind, Arc::from(*name))))
-            .map(|(_, name)| name)
-            .collect();
+        let mut missing: Vec<&str> = all().filter(|asked| !described.contains(asked)).map(|(_, name)| name).collect();
         if !missing.is_empty() {
             missing.sort_unstable();
             let count = missing.len();

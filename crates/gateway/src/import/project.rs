@@ -1,5 +1,6 @@
 //! From the files of a project to an API.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use penstock_catalog::{Api, ApiKind, At, Cluster, Endpoints, Implementation, Operation, Requirement, Schemes};
@@ -182,7 +183,7 @@ impl Import<'_> {
     fn definition_alone(&mut self, document: &Document, kind: Definition, bytes: &bytes::Bytes) -> Option<Imported> {
         let at = document.item().at();
         let definition = match kind {
-            Definition::AsyncApi => asyncapi::read(self, document.item()),
+            Definition::AsyncApi => asyncapi::read(self, document.item(), ApiKind::WebSocket),
             _ => openapi::read(self, document.item(), kind, Examples::Skip),
         };
         let name = format!("{}:{}", definition.api.name, definition.api.version);
@@ -235,9 +236,11 @@ impl Import<'_> {
             };
             let examples = if wants_examples { Examples::Read } else { Examples::Skip };
             let definition = match (kind, api.kind) {
-                (Definition::AsyncApi, ApiKind::WebSocket) => Some(asyncapi::read(self, document.item())),
+                (Definition::AsyncApi, kind @ (ApiKind::WebSocket | ApiKind::Sse)) => {
+                    Some(asyncapi::read(self, document.item(), kind))
+                }
                 (Definition::AsyncApi, _) => {
-                    self.error(&at, "AsyncAPI describes APIs of the type `WS`, and this one is of another");
+                    self.error(&at, "AsyncAPI describes APIs of the types `WS` and `SSE`, and this one is of another");
                     None
                 }
                 (_, ApiKind::WebSocket) => {
@@ -307,11 +310,14 @@ impl Import<'_> {
 
     /// What a descriptor says of operations: policies always, the rest where the definition is silent.
     fn overlay(&mut self, api: &mut Api, described: Vec<Arc<Operation>>) {
+        let key = |operation: &Operation| (operation.method.clone(), cut(&operation.path).to_owned());
+        let mut places: HashMap<(Arc<str>, String), usize> = HashMap::new();
+        for (place, operation) in api.operations.iter().enumerate() {
+            places.entry(key(operation)).or_insert(place);
+        }
         for wanted in described {
-            let same = |operation: &&mut Arc<Operation>| {
-                operation.method == wanted.method && same_path(&operation.path, &wanted.path)
-            };
-            let Some(operation) = api.operations.iter_mut().find(same) else {
+            let place = places.get(&key(&wanted)).copied();
+            let Some(operation) = place.and_then(|place| api.operations.get_mut(place)) else {
                 let has_policies = [&wanted.policies.request, &wanted.policies.response, &wanted.policies.fault];
                 if has_policies.iter().any(|flow| !flow.is_empty()) {
                     let message = format!("the definition has no operation {} {}", wanted.method, wanted.path);
@@ -366,7 +372,7 @@ impl Import<'_> {
                 own.sandbox = own.sandbox.take().or_else(|| endpoints.sandbox.clone());
             }
         }
-        if api.kind == ApiKind::WebSocket {
+        if matches!(api.kind, ApiKind::WebSocket | ApiKind::Sse) {
             asyncapi::finish(self, api);
         }
         if api.lambda.is_some()
@@ -396,10 +402,10 @@ impl Import<'_> {
         let needs_backend =
             api.implementation == Implementation::Endpoint && !matches!(api.kind, ApiKind::Mcp | ApiKind::WebSub);
         if needs_backend && !has_backend(&api.endpoints) && !self.failed() {
-            let without =
-                api.operations.iter().find(|operation| {
-                    operation.lambda.is_none() && !operation.endpoints.as_ref().is_some_and(has_backend)
-                });
+            let without = api
+                .operations
+                .iter()
+                .find(|operation| operation.lambda.is_none() && !operation.endpoints.as_ref().is_some_and(has_backend));
             if without.is_some() {
                 let message =
                     "the API has no backend: give `x-wso2-production-endpoints`, `endpointConfig` or `servers`";
@@ -431,9 +437,8 @@ pub(super) fn apply_schemes(api: &mut Api, schemes: Schemes) {
 }
 
 /// Paths that differ only by a slash at the end are the same.
-fn same_path(left: &str, right: &str) -> bool {
-    let cut = |path: &str| path.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned();
-    cut(left) == cut(right)
+fn cut(path: &str) -> &str {
+    path.split('?').next().unwrap_or_default().trim_end_matches('/')
 }
 
 /// A base path without the version in it, when it has one.

@@ -309,6 +309,7 @@ impl Router for ApiRouter {
                 ApiKind::WebSocket => "WS",
                 ApiKind::Mcp => "MCP",
                 ApiKind::WebSub => "WEBSUB",
+                ApiKind::Sse => "SSE",
             };
             let path = if served.base.path.is_empty() { "/" } else { &served.base.path };
             let (name, version) = (api.name.to_string(), api.version.to_string());

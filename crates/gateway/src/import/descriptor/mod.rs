@@ -292,12 +292,13 @@ fn kind(import: &mut Import<'_>, data: &Item<'_>) -> Option<ApiKind> {
             Some(ApiKind::WebSocket)
         }
         "WEBSUB" => Some(ApiKind::WebSub),
-        "SSE" | "WEBHOOK" | "ASYNC" | "SOAPTOREST" | "APIPRODUCT" | "MCP" => {
+        "SSE" => Some(ApiKind::Sse),
+        "WEBHOOK" | "ASYNC" | "SOAPTOREST" | "APIPRODUCT" | "MCP" => {
             import.error(&at_of(data, "type"), format!("APIs of the type `{kind}` are not supported yet"));
             None
         }
         _ => {
-            let meant = hint(&kind, ["HTTP", "SOAP", "GRAPHQL", "WS", "WEBSUB"].into_iter());
+            let meant = hint(&kind, ["HTTP", "SOAP", "GRAPHQL", "WS", "WEBSUB", "SSE"].into_iter());
             import.error(&at_of(data, "type"), format!("unknown type of API `{kind}`{meant}"));
             None
         }

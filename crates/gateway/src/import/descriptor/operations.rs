@@ -18,7 +18,7 @@ pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>, api: &mut Api) {
     for item in list.iter().flat_map(|list| list.items()) {
         api.operations.extend(operation(import, &item, api.kind).map(Arc::new));
     }
-    if api.kind == ApiKind::WebSocket {
+    if matches!(api.kind, ApiKind::WebSocket | ApiKind::Sse) {
         api.operations = asyncapi::join(std::mem::take(&mut api.operations));
     }
     if api.operations.is_empty() && api.kind == ApiKind::Soap {
@@ -48,7 +48,7 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<O
     let of_query = api == ApiKind::GraphQl;
     let known = OperationKind::ALL.map(OperationKind::word);
     let known: &[&str] = if of_query { &known } else { &METHODS };
-    let of_topic = asyncapi::verb(&verb).filter(|_| matches!(api, ApiKind::WebSocket | ApiKind::WebSub));
+    let of_topic = asyncapi::verb(&verb).filter(|_| matches!(api, ApiKind::WebSocket | ApiKind::WebSub | ApiKind::Sse));
     if of_topic.is_none() && !known.contains(&&*verb.to_ascii_lowercase()) {
         let meant = hint(&verb.to_ascii_lowercase(), known.iter().copied());
         import.error(&item.at(), format!("unknown method `{verb}`{meant}"));

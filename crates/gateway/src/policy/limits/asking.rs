@@ -71,7 +71,7 @@ pub(super) struct Asking<'a> {
     pub(super) tightest: Option<Told>,
     /// Counters of bytes, for the answer's.
     pub(super) metered: Vec<(Arc<Counter>, u64)>,
-    /// For a WebSocket connection: its messages are counted later, it is not.
+    /// For a WebSocket connection and a stream of events: what it carries is counted later, it is not.
     pub(super) frames: Option<Vec<FrameLimit>>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Asking<'a> {
     pub(super) fn take(&mut self, held: Held<'a>, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
         let counter = held.counter();
         if let Some(frames) = &mut self.frames {
-            frames.push(FrameLimit { counter: counter.clone(), limit: *limit, stops });
+            frames.push(FrameLimit { counter: counter.clone(), limit: *limit, stops, code });
             return Ok(());
         }
         let taken = match limit.unit {

@@ -8,7 +8,9 @@ use std::time::Instant;
 use penstock_catalog::{Limit, LimitUnit};
 use penstock_engine::websocket::{Frame, FrameGate};
 
-use super::window::Counter;
+use super::answer::Told;
+use super::asking::Refusal;
+use super::window::{Counter, Taken};
 use crate::state::GatewayState;
 
 /// One limit of one connection.
@@ -18,6 +20,8 @@ pub(super) struct FrameLimit {
     pub(super) limit: Limit,
     /// Whether it refuses, or only counts.
     pub(super) stops: bool,
+    /// What whoever comes when nothing is left is told.
+    pub(super) code: u32,
 }
 
 /// All limits of one connection.
@@ -50,6 +54,24 @@ impl FrameLimits {
             self.limits.iter().chain(of_operations.flat_map(|(_, limits)| limits)).collect();
         limits.sort_by_key(|limit| !limit.stops);
         self.count(&limits, &Frame { from_client: true, begins: true, bytes })
+    }
+
+    /// The limit that refuses whatever comes now.
+    pub(super) fn used_up(&self) -> Option<Refusal> {
+        let now_ms = self.state.counters.millis(Instant::now());
+        self.limits.iter().filter(|limit| limit.stops).find_map(|limit| {
+            let Taken { granted, left, reset_ms } = limit.counter.add(0, limit.limit.amount, now_ms);
+            let told = Told { limit: limit.limit.amount, left, reset_ms };
+            (!granted).then_some(Refusal { code: limit.code, told })
+        })
+    }
+
+    /// Adds bytes that went on without being asked for.
+    pub(super) fn add_bytes(&self, bytes: u64) {
+        let now_ms = self.state.counters.millis(Instant::now());
+        for limit in self.limits.iter().filter(|limit| limit.limit.unit == LimitUnit::Bytes) {
+            limit.counter.add(bytes, limit.limit.amount, now_ms);
+        }
     }
 
     fn count(&self, limits: &[impl Borrow<FrameLimit>], frame: &Frame) -> bool {
@@ -97,6 +119,7 @@ mod tests {
             counter: Arc::new(Counter::new(3_600_000, 0)),
             limit: Limit { amount, unit, window: Duration::from_secs(3600) },
             stops,
+            code: 0,
         };
         let limits = vec![
             limit(1, LimitUnit::Requests, false),

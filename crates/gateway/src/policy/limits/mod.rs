@@ -16,13 +16,14 @@ mod events;
 mod frames;
 mod parse;
 mod plans;
+mod stream;
 mod window;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
 
-use penstock_catalog::{Api, Limit, LimitUnit, Operation, PlanLevel};
+use penstock_catalog::{Api, ApiKind, Limit, LimitUnit, Operation, PlanLevel};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::push_decimal;
@@ -53,7 +54,7 @@ use plans::Ready;
 use window::Counter;
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "rate-limit", request: Some(compile), response: Some(bytes::compile) };
+pub const KIND: PolicyKind = PolicyKind { name: "rate-limit", request: Some(compile), response: Some(compile_answer) };
 
 /// What API Manager tells a client of a message that is too much.
 const FRAME_REFUSED: &str = "Error code: 4003 reason: Websocket frame throttled out";
@@ -77,6 +78,8 @@ struct Limits {
     tells: bool,
     /// What clients of connections are told of each message that is too much.
     refusal: Option<&'static str>,
+    /// Whether answers are streams of events, which are counted in the place of requests.
+    of_events: bool,
 }
 
 /// A plan whose counters are known before any request comes.
@@ -97,6 +100,13 @@ struct Fixed {
 fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let limits = Limits::new(gateway, site, cx);
     limits.counts_anything().then(|| Box::new(limits) as Box<dyn Mediator>)
+}
+
+fn compile_answer(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
+    match site.api.kind {
+        ApiKind::Sse => Some(Box::new(stream::CountEvents)),
+        _ => bytes::compile(gateway, site, cx),
+    }
 }
 
 impl Own {
@@ -177,6 +187,7 @@ impl Limits {
             site: site.clone(),
             api_key: api_key.into(),
             tells: config.tell_what_is_left,
+            of_events: api.kind == ApiKind::Sse,
             refusal: (gateway.config.error_style == ErrorStyle::ApiManager).then_some(FRAME_REFUSED),
             plans,
         }
@@ -221,6 +232,9 @@ impl Limits {
         let of_operations = self.of_subscriptions(exchange, context, asking)?;
         if !frames.is_empty() || !of_operations.is_empty() {
             let limits = FrameLimits::new(&self.state, frames, of_operations, self.refusal);
+            if let Some(refusal) = limits.used_up().filter(|_| self.of_events) {
+                return Err(refusal);
+            }
             *context.frames.borrow_mut() = Some(limits);
         }
         Ok(())
@@ -272,7 +286,7 @@ impl Mediator for Limits {
         // A request counts for the time it came.
         let now = exchange.started;
         let bytes = bytes::of_request(&exchange.message);
-        let mut asking = Asking::new(&self.state.counters, now, bytes, context.opens_socket.get());
+        let mut asking = Asking::new(&self.state.counters, now, bytes, self.of_events || context.opens_socket.get());
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
             refusal.told.refuse(exchange);
             exchange.explain("limits", || format!("refused with {}: {:?}", refusal.code, refusal.told));

@@ -78,6 +78,7 @@ impl Wire {
         self.body_bytes = 0;
         self.body_bytes_max = body_bytes_max;
         self.read_waits = false;
+        self.may_be_quiet = false;
     }
 
     /// How many bytes of the body lie at the start of the read buffer; 0 at its end, `None` when more must be read.
@@ -152,7 +153,8 @@ impl Wire {
             Poll::Pending => {
                 if !self.read_waits {
                     self.read_waits = true;
-                    self.read_timer.arm(&self.core, self.read_timeout);
+                    let wait = if self.may_be_quiet { self.quiet_timeout } else { self.read_timeout };
+                    self.read_timer.arm(&self.core, wait);
                 }
                 if self.read_timer.poll_fired(cx) {
                     return Poll::Ready(Err(self.fail(BodyError::Timeout)));

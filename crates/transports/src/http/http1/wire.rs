@@ -135,6 +135,10 @@ pub(crate) struct Wire {
     /// Whether the read timer runs for a piece of a body.
     pub(crate) read_waits: bool,
     pub(crate) read_timeout: Duration,
+    /// The same for a body of events, which may be quiet for long.
+    pub(crate) quiet_timeout: Duration,
+    /// Whether the current incoming message has such a body.
+    pub(crate) may_be_quiet: bool,
     write_timer: Rc<Timer>,
     write_waits: bool,
     write_timeout: Duration,
@@ -166,6 +170,8 @@ impl Wire {
             read_timer: core.timer(),
             read_waits: false,
             read_timeout,
+            quiet_timeout: read_timeout,
+            may_be_quiet: false,
             write_timer: core.timer(),
             write_waits: false,
             write_timeout,

@@ -260,6 +260,8 @@ impl Exchange {
         let mut wire = self.wire.borrow_mut();
         let decoder = Decoder::of_reply(head.status, self.to_head, &facts);
         self.keep &= !matches!(decoder, Decoder::UntilClose);
+        // A reply that has no body and announces one: what may come next is not the next reply.
+        self.keep &= head.status != 204 || (!facts.chunked && facts.content_length.unwrap_or(0) == 0);
         let joined = match &decoder {
             Decoder::Length(length) => usize::try_from(*length)
                 .ok()
@@ -286,15 +288,11 @@ impl Exchange {
             },
             None if outgoing.options.one_way => Body::empty(),
             None => {
-                let body = ReplyBody { exchange: Some(self) };
-                return Ok(reply(
-                    head.status,
-                    reason,
-                    block,
-                    head.fields,
-                    facts.names_fields,
-                    Body::stream(Box::new(body)),
-                ));
+                let wire = self.wire.clone();
+                let body = Body::stream(Box::new(ReplyBody { exchange: Some(self) }));
+                let reply = reply(head.status, reason, block, head.fields, facts.names_fields, body);
+                wire.borrow_mut().may_be_quiet = reply.is_event_stream();
+                return Ok(reply);
             }
         };
         if is_done {

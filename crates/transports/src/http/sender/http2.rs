@@ -98,7 +98,8 @@ async fn begin(
     let (parts, stream) = answer.into_parts();
     let headers = headers_of(&parts.headers);
     let length = headers.get("content-length").and_then(|length| length.parse().ok());
-    let body = match length {
+    let mut answer = Message { headers, status: parts.status.as_u16(), ..Message::default() };
+    answer.body = match length {
         Some(length) if outgoing.method == Method::Head => Body::stream(Box::new(AbsentBody { length })),
         _ if stream.is_end_stream() || outgoing.method == Method::Head || outgoing.options.one_way => Body::empty(),
         _ => Body::stream(Box::new(ReplyStream {
@@ -107,11 +108,11 @@ async fn begin(
             trailers: None,
             core: core.clone(),
             timer: core.timer(),
-            timeout: timeouts.reply_body,
+            timeout: if answer.is_event_stream() { timeouts.websocket_idle } else { timeouts.reply_body },
             _running: running,
         })),
     };
-    Ok(Message { headers, body, status: parts.status.as_u16(), ..Message::default() })
+    Ok(answer)
 }
 
 /// The request without its body.
