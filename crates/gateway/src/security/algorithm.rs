@@ -16,6 +16,7 @@ const RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
 const EC: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const P256: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 const P384: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
+const P521: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23];
 /// OBJECT IDENTIFIER 1.3.101.112, id-Ed25519.
 const ED25519: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
 
@@ -38,6 +39,8 @@ pub enum Algorithm {
     Es256,
     /// ECDSA on P-384 with SHA-384.
     Es384,
+    /// ECDSA on P-521 with SHA-512.
+    Es512,
     /// Ed25519.
     EdDsa,
 }
@@ -51,6 +54,7 @@ const NAMES: &[(&str, Algorithm)] = &[
     ("PS512", Algorithm::Ps512),
     ("ES256", Algorithm::Es256),
     ("ES384", Algorithm::Es384),
+    ("ES512", Algorithm::Es512),
     ("EdDSA", Algorithm::EdDsa),
 ];
 
@@ -87,6 +91,8 @@ pub enum PublicKey {
     P256(Arc<[u8]>),
     /// A point on P-384, uncompressed.
     P384(Arc<[u8]>),
+    /// A point on P-521, uncompressed.
+    P521(Arc<[u8]>),
     /// Ed25519.
     Ed25519(Arc<[u8]>),
 }
@@ -104,6 +110,7 @@ impl PublicKey {
             }),
             (PublicKey::P256(point), Algorithm::Es256) => unparsed(&signature::ECDSA_P256_SHA256_FIXED, point),
             (PublicKey::P384(point), Algorithm::Es384) => unparsed(&signature::ECDSA_P384_SHA384_FIXED, point),
+            (PublicKey::P521(point), Algorithm::Es512) => verifies_p521(point, message, signature),
             (PublicKey::Ed25519(key), Algorithm::EdDsa) => unparsed(&signature::ED25519, key),
             _ => false,
         }
@@ -133,7 +140,8 @@ impl PublicKey {
         match algorithm.strip_prefix(EC) {
             Some(curve) if curve.starts_with(P256) => return PublicKey::point(key, 32, PublicKey::P256),
             Some(curve) if curve.starts_with(P384) => return PublicKey::point(key, 48, PublicKey::P384),
-            Some(_) => return Err("the key is on a curve that is not P-256 or P-384".to_owned()),
+            Some(curve) if curve.starts_with(P521) => return PublicKey::point(key, 66, PublicKey::P521),
+            Some(_) => return Err("the key is on a curve that is not P-256, P-384 or P-521".to_owned()),
             None => {}
         }
         if algorithm.starts_with(ED25519) && key.len() == 32 {
@@ -173,6 +181,7 @@ impl PublicKey {
                 match curve()? {
                     "P-256" => PublicKey::point(&point, 32, PublicKey::P256).ok(),
                     "P-384" => PublicKey::point(&point, 48, PublicKey::P384).ok(),
+                    "P-521" => PublicKey::point(&point, 66, PublicKey::P521).ok(),
                     _ => None,
                 }
             }
@@ -195,7 +204,48 @@ impl PublicKey {
             PublicKey::Rsa(n, e) => serde_json::json!({"e": text(e), "kty": "RSA", "n": text(n)}),
             PublicKey::P256(point) => curve("P-256", point, 32),
             PublicKey::P384(point) => curve("P-384", point, 48),
+            PublicKey::P521(point) => curve("P-521", point, 66),
             PublicKey::Ed25519(key) => serde_json::json!({"crv": "Ed25519", "kty": "OKP", "x": text(key)}),
         }
+    }
+}
+
+/// RFC 7518 §3.4: two numbers of 66 bytes.
+fn verifies_p521(point: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    use p521::ecdsa::signature::Verifier;
+    let key = p521::ecdsa::VerifyingKey::from_sec1_bytes(point);
+    let signature = p521::ecdsa::Signature::from_slice(signature);
+    key.is_ok_and(|key| signature.is_ok_and(|signature| key.verify(message, &signature).is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key and a token that OpenSSL made.
+    #[test]
+    fn a_signature_on_p521_is_checked() {
+        let key = PublicKey::parse(include_bytes!("../../../testkit/tests/keys/p521.pub.pem")).expect("a key");
+        assert_eq!(PublicKey::from_jwk(&key.to_jwk()).as_ref(), Some(&key));
+        let token = include_str!("../../../testkit/tests/keys/p521.jwt").trim();
+        let (signed, signature) = token.rsplit_once('.').expect("three parts");
+        let signature = URL_SAFE_NO_PAD.decode(signature).expect("base64");
+        let checks = |algorithm, signed: &str, signature: &[u8]| key.verifies(algorithm, signed.as_bytes(), signature);
+        assert!(checks(Algorithm::Es512, signed, &signature));
+        let mut flipped = signature.clone();
+        flipped[131] ^= 1;
+        let zero = [0; 132];
+        for bad in [&flipped[..], &signature[..131], &zero, &[]] {
+            assert!(!checks(Algorithm::Es512, signed, bad), "{} bytes", bad.len());
+        }
+        assert!(!checks(Algorithm::Es512, &signed[1..], &signature));
+        // Keys only do what they are for.
+        for other in [Algorithm::Es256, Algorithm::Es384, Algorithm::Rs512, Algorithm::EdDsa] {
+            assert!(!checks(other, signed, &signature), "{}", other.name());
+        }
+        let PublicKey::P521(point) = &key else { panic!("a key on P-521") };
+        let mut elsewhere = point.to_vec();
+        elsewhere[70] ^= 1;
+        assert!(!PublicKey::P521(elsewhere.into()).verifies(Algorithm::Es512, signed.as_bytes(), &signature));
     }
 }

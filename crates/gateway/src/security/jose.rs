@@ -131,7 +131,7 @@ mod tests {
         refused("aaa.bbb.ccc", Malformed::Header);
         refused(&token("[]", "{}", "AA"), Malformed::Header);
         refused(&token("{}", "{}", "AA"), Malformed::Algorithm);
-        for algorithm in ["none", "None", "HS256", "HS512", "rs256", "RS256 ", "ES512", ""] {
+        for algorithm in ["none", "None", "HS256", "HS512", "rs256", "RS256 ", "ES256K", ""] {
             refused(&token(&format!("{{\"alg\":\"{algorithm}\"}}"), "{}", "AA"), Malformed::Algorithm);
         }
         refused(&token("{\"alg\":[\"RS256\"]}", "{}", "AA"), Malformed::Algorithm);

@@ -106,8 +106,11 @@ fn every_algorithm_is_known_by_its_key() {
     let ed25519 = Signer::from_pem(include_bytes!("../keys/ed25519.pem")).unwrap();
     let by_certificate = PublicKey::parse(include_bytes!("../keys/rsa.crt")).unwrap();
     assert_eq!(&by_certificate, rsa.public());
+    let mut p521 = issuer("p521", &p384);
+    let key = PublicKey::parse(include_bytes!("../keys/p521.pub.pem")).unwrap();
+    p521.keys = vec![TrustedKey { kid: Some("p521".into()), key }];
     let gateway = TestGateway::start(Setup::of([pets(&backend)]).configured(|config| {
-        config.security.issuers = vec![issuer("rsa", &rsa), issuer("p384", &p384), issuer("ed25519", &ed25519)];
+        config.security.issuers = vec![issuer("rsa", &rsa), issuer("p384", &p384), issuer("ed25519", &ed25519), p521];
     }));
     let mut client = gateway.client();
     for (name, signer, algorithm) in [("rsa", &rsa, "RS256"), ("p384", &p384, "ES384"), ("ed25519", &ed25519, "EdDSA")]
@@ -118,6 +121,11 @@ fn every_algorithm_is_known_by_its_key() {
         let claims = json!({"iss": "https://other"});
         assert_eq!(ask(&mut client, &format!("Bearer {}", signed(signer, &claims))).status, 401, "{name}");
     }
+    // Made with OpenSSL; it is good until 2100.
+    let token = include_str!("../keys/p521.jwt").trim();
+    assert_eq!(ask(&mut client, &format!("Bearer {token}")).status, 204);
+    let (signed, signature) = token.rsplit_once('.').unwrap();
+    assert_eq!(ask(&mut client, &format!("Bearer {signed}.B{}", &signature[1..])).status, 401);
 }
 
 #[test]
@@ -140,7 +148,9 @@ fn a_list_of_revoked_tokens_is_asked_for() {
     let away = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let is_away = away.clone();
     let plane = Backend::start(move |request| match request.header("authorization") {
-        Some("Basic eDp5") if !is_away.load(std::sync::atomic::Ordering::Relaxed) => Answer::json(&json!([{ "jwt_signature": "one", "expiry_time": 1 }])),
+        Some("Basic eDp5") if !is_away.load(std::sync::atomic::Ordering::Relaxed) => {
+            Answer::json(&json!([{ "jwt_signature": "one", "expiry_time": 1 }]))
+        }
         _ => Answer::status(401),
     });
     let backend = Backend::echo();
