@@ -52,20 +52,21 @@ pub trait BodyStream {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The body that an answer to HEAD does not have, with the size that its Content-Length states.
+/// The body that an answer to HEAD does not have.
 pub struct AbsentBody {
-    /// In bytes.
-    pub length: u64,
+    /// The size that its Content-Length states, in bytes. An answer that states none must not seem to say that there is
+    /// nothing (RFC 9110 §8.6).
+    pub length: Option<u64>,
 }
 
 impl BodyStream for AbsentBody {
     fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.length = 0;
+        self.length = Some(0);
         Poll::Ready(None)
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::Exact(self.length)
+        self.length.map_or(SizeHint::Unknown, SizeHint::Exact)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -108,6 +108,27 @@ fn head_keeps_the_length_of_what_it_does_not_send() {
     });
 }
 
+/// An answer to HEAD that does not say how long the other would be does not say that it would be empty.
+#[test]
+fn head_states_no_length_that_nobody_stated() {
+    run(async {
+        let bare = "HTTP/1.1 200 OK\r\n\r\n";
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let none = "HTTP/1.1 204 No Content\r\n\r\n";
+        for (reply, expected) in [(bare, chunked), (chunked, chunked), (none, none)] {
+            let (address, _) =
+                backend(vec![vec![Act::Until(END), Act::Say(reply), Act::Until(END), Act::Say(reply)]]).await;
+            let proxy = proxy(address);
+            let mut socket = TcpStream::connect(proxy.address).await.unwrap();
+            for _ in 0..2 {
+                socket.write_all(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+                assert_eq!(read_until(&mut socket, END).await, expected);
+            }
+            assert_eq!(proxy.core.counters.connects.get(), 1);
+        }
+    });
+}
+
 #[test]
 fn a_reply_that_breaks_before_it_began_is_a_bad_gateway() {
     run(async {

@@ -249,7 +249,7 @@ impl Kept {
         let length = headers.get("content-length").and_then(|length| length.trim().parse().ok());
         let body = match length {
             // Only answers to HEAD are kept with their length.
-            Some(length) => Body::stream(Box::new(AbsentBody { length })),
+            Some(length) => Body::stream(Box::new(AbsentBody { length: Some(length) })),
             None => Body::bytes(self.body.clone()),
         };
         Message { headers, body, status: 200, reason: self.reason.clone(), ..Message::default() }

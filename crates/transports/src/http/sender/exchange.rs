@@ -271,7 +271,7 @@ impl Exchange {
         let block = Bytes::copy_from_slice(&wire.buffer[..head.length + joined.unwrap_or(0)]);
         let reason = std::str::from_utf8(&block[head.reason.clone()]).ok();
         let reason = reason.filter(|reason| *reason != reason_phrase(head.status)).map(Into::into);
-        let absent = if self.to_head { facts.content_length } else { None };
+        let absent = self.to_head && !matches!(head.status, 204 | 304);
         wire.begin_body(decoder, u64::MAX, false);
         wire.consume(head.length);
         if let Some(length) = joined {
@@ -282,10 +282,8 @@ impl Exchange {
 
         let body = match joined {
             Some(length) => Body::bytes(block.slice(head.length..head.length + length)),
-            None if is_done => match absent {
-                Some(length) => Body::stream(Box::new(AbsentBody { length })),
-                None => Body::empty(),
-            },
+            None if absent => Body::stream(Box::new(AbsentBody { length: facts.content_length })),
+            None if is_done => Body::empty(),
             None if outgoing.options.one_way => Body::empty(),
             None => {
                 let wire = self.wire.clone();

@@ -99,10 +99,13 @@ async fn begin(
     let headers = headers_of(&parts.headers);
     let length = headers.get("content-length").and_then(|length| length.parse().ok());
     let mut answer = Message { headers, status: parts.status.as_u16(), ..Message::default() };
-    answer.body = match length {
-        Some(length) if outgoing.method == Method::Head => Body::stream(Box::new(AbsentBody { length })),
-        _ if stream.is_end_stream() || outgoing.method == Method::Head || outgoing.options.one_way => Body::empty(),
-        _ => Body::stream(Box::new(ReplyStream {
+    let to_head = outgoing.method == Method::Head && !matches!(answer.status, 204 | 304);
+    answer.body = if to_head {
+        Body::stream(Box::new(AbsentBody { length }))
+    } else if stream.is_end_stream() || outgoing.options.one_way {
+        Body::empty()
+    } else {
+        Body::stream(Box::new(ReplyStream {
             stream,
             left: length,
             trailers: None,
@@ -110,7 +113,7 @@ async fn begin(
             timer: core.timer(),
             timeout: if answer.is_event_stream() { timeouts.websocket_idle } else { timeouts.reply_body },
             _running: running,
-        })),
+        }))
     };
     Ok(answer)
 }
