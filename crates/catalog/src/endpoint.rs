@@ -45,6 +45,8 @@ pub enum ClusterKind {
     LoadBalance,
     /// The first that is healthy.
     Failover,
+    /// The one whose address a policy sets; there are no others.
+    Addressed,
 }
 
 /// How a failed request is repeated.

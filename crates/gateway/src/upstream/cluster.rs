@@ -156,6 +156,11 @@ impl Backends {
         }
     }
 
+    /// Whether a policy sets the address.
+    pub(super) fn is_addressed(&self) -> bool {
+        self.cluster.kind == ClusterKind::Addressed
+    }
+
     /// The next backend: the first that is up and was not asked for this request yet. When none is up all are
     /// asked, for a check may be wrong.
     pub(super) fn pick(&self, asked: &[usize]) -> Option<usize> {
@@ -166,7 +171,7 @@ impl Backends {
         let first = match self.cluster.kind {
             ClusterKind::LoadBalance if asked.is_empty() => self.next.fetch_add(1, Ordering::Relaxed),
             ClusterKind::LoadBalance => asked.last().map_or(0, |last| last + 1),
-            ClusterKind::Failover => 0,
+            ClusterKind::Failover | ClusterKind::Addressed => 0,
         };
         let order = || (0..count).map(|step| (first % count + step) % count).filter(|index| !asked.contains(index));
         order().find(|&index| self.hosts[index].is_up()).or_else(|| order().next())
@@ -174,7 +179,7 @@ impl Backends {
 }
 
 impl Host {
-    fn parse(url: &str) -> Option<Host> {
+    pub(super) fn parse(url: &str) -> Option<Host> {
         let (scheme, rest) = url.trim().split_once("://")?;
         // The handshake of WebSocket is a request like any other.
         let scheme = match &*scheme.to_ascii_lowercase() {

@@ -28,15 +28,11 @@ const BACK_OFF_MAX: u32 = 10;
 #[derive(Clone, Copy)]
 struct To<'b> {
     backends: &'b Backends,
-    index: usize,
+    host: &'b Host,
     left: Duration,
 }
 
 impl To<'_> {
-    fn host(&self) -> &Host {
-        &self.backends.hosts[self.index]
-    }
-
     /// Runs something of which the request must know the end, and takes its time off.
     async fn after<T>(&mut self, knowing: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         let begun = Instant::now();
@@ -80,8 +76,11 @@ impl Upstreams {
     }
 
     /// Where a request goes at a backend.
-    fn url(&self, exchange: &Exchange, host: &Host) -> Arc<str> {
-        request::url(host, &facts::for_backend(exchange, &self.site, self.config.error_style))
+    fn url(&self, exchange: &Exchange, to: &To<'_>) -> Arc<str> {
+        if to.backends.is_addressed() {
+            return request::url(to.host, "");
+        }
+        request::url(to.host, &facts::for_backend(exchange, &self.site, self.config.error_style))
     }
 
     async fn attempts(&self, exchange: &mut Exchange) -> Result<Message, Fault> {
@@ -103,6 +102,7 @@ impl Upstreams {
                 }
             },
         };
+        let addressed = if backends.is_addressed() { Some(addressed(exchange)?) } else { None };
         let mut asked: Vec<usize> = Vec::new();
         let mut repeated = 0;
         // Held while a repetition is under way.
@@ -111,12 +111,17 @@ impl Upstreams {
         let waited = permit.is_some() || kept.is_some();
         let mut left = deadline.saturating_duration_since(if waited { Instant::now() } else { started });
         let outcome = loop {
-            let Some(index) = backends.pick(&asked) else { break Err(unreachable()) };
+            let picked = match &addressed {
+                Some(host) if asked.is_empty() => Some((0, host)),
+                Some(_) => None,
+                None => backends.pick(&asked).map(|index| (index, &backends.hosts[index])),
+            };
+            let Some((index, host)) = picked else { break Err(unreachable()) };
             let body = match &kept {
                 Some(body) => body.share().unwrap_or_default(),
                 None => std::mem::take(&mut exchange.message.body),
             };
-            let request = To { backends, index, left };
+            let request = To { backends, host, left };
             let outcome = self.prove_and_send(exchange, &context, &request, body, &kept).await;
             let Some(pause) = self.again(backends, &outcome, &mut asked, index, &mut repeated, kept.is_some()) else {
                 break outcome;
@@ -164,8 +169,8 @@ impl Upstreams {
         let Some(proof) = to.backends.proof.as_ref().filter(|proof| proof.answers()) else {
             return self.send(exchange, context, to, body, None).await;
         };
-        let url = self.url(exchange, to.host());
-        let target = match url.get(to.host().origin_bytes..) {
+        let url = self.url(exchange, to);
+        let target = match url.get(to.host.origin_bytes..) {
             None | Some("") => "/",
             Some(target) => target,
         };
@@ -199,8 +204,8 @@ impl Upstreams {
         body: Body,
         authorization: Option<&str>,
     ) -> Result<Message, Fault> {
-        let (backends, host) = (to.backends, to.host());
-        let url = self.url(exchange, host);
+        let (backends, host) = (to.backends, to.host);
+        let url = self.url(exchange, to);
         context.upstream.sending(&url, host.origin_bytes);
         let url = backends.proof.as_ref().map_or(url.clone(), |proof| proof.address(url));
         let mut headers = request::headers(&exchange.message.headers, backends, authorization);
@@ -274,6 +279,13 @@ impl Delivery for Upstreams {
 
 fn could_not_connect(fault: &Fault) -> bool {
     matches!(fault.number(), Some(engine_codes::CONNECTION_FAILED | engine_codes::CONNECT_TIMEOUT))
+}
+
+/// The backend that a policy named.
+fn addressed(exchange: &Exchange) -> Result<Host, Fault> {
+    let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.as_deref());
+    let unknown = || GatewayError::new(codes::NO_CLUSTER).because("no policy set the address of the backend (`To`)");
+    to.and_then(Host::parse).ok_or_else(|| unknown().into())
 }
 
 fn unreachable() -> Fault {

@@ -98,3 +98,28 @@ fn answers_are_as_the_client_accepts() {
     assert!(reply.status == 200 && reply.text().contains("<pet>Tom</pet>"), "{}", reply.text());
     assert!(gateway.log().contains("Status = 200"), "{}", gateway.log());
 }
+
+/// A policy says where requests go, and nobody else does.
+#[test]
+fn a_policy_sets_the_address() {
+    let backend = Backend::start(show);
+    let descriptor =
+        "type: api\ndata:\n  name: Shop\n  version: 1.0.0\n  context: /shop\n  type: HTTP\n  endpointConfig:
+    endpoint_type: default\n    production_endpoints: { url: default }\n    endpoint_security:
+      production: { enabled: true, type: BASIC, username: u, password: p }\n  operations:
+    - target: /a/{id}\n      verb: GET\n      authType: None\n      operationPolicies:\n        request: [POLICY]\n";
+    let call = |policy: &str| {
+        let text = descriptor.replace("POLICY", policy);
+        let gateway = TestGateway::start(Setup::project(&[("api.yaml", &text)]));
+        let reply = gateway.client().get("/shop/1.0.0/a/7?q=1", &[("to", "http://127.0.0.1:1")]);
+        (reply.status, reply.text())
+    };
+    let to = |name: &str, path: &str| {
+        format!("{{ policyName: {name}, policyVersion: v1, parameters: {{ value: '{}{path}' }} }}", backend.url())
+    };
+    assert_eq!(call(&to("setToHeader", "/own/b?r=2")), (200, "GET /own/b?r=2 [] ".to_owned()));
+    assert!(backend.last().header("authorization").is_some_and(|value| value.starts_with("Basic ")));
+    assert_eq!(call(&to("setToHeaderWS", "/own")), (200, "GET /own/a/{id} [] ".to_owned()));
+    let (status, text) = call("");
+    assert!(status == 500 && text.contains("102507"), "{text}");
+}

@@ -72,10 +72,7 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) -> Option<Clust
             Some(ClusterKind::LoadBalance)
         }
         Some("failover") => Some(ClusterKind::Failover),
-        Some("default") => {
-            import.warn(&item.at(), "backends that a policy chooses (`default`) need a policy that sets the address");
-            None
-        }
+        Some("default") => Some(ClusterKind::Addressed),
         Some("awslambda") => {
             api.lambda = Some(lambda(import, item));
             None
@@ -119,7 +116,17 @@ fn cluster(
     kind: ClusterKind,
     security: Option<&Item<'_>>,
 ) -> Option<Arc<Cluster>> {
-    let first = item.get(&format!("{key}_endpoints"))?;
+    let first = item.get(&format!("{key}_endpoints"));
+    if kind == ClusterKind::Addressed && (first.is_some() || key == "production") {
+        // Exports write the word `default` for its address.
+        let mut cluster = Cluster { kind, at: item.at(), ..Cluster::default() };
+        if let Some(config) = first.and_then(|first| first.get("config")) {
+            advanced(import, &config, &mut cluster);
+        }
+        cluster.security = security.and_then(|all| credentials(import, all, key));
+        return Some(Arc::new(cluster));
+    }
+    let first = first?;
     let mut described: Vec<Item<'_>> = if first.is_list() { first.items().collect() } else { vec![first] };
     if kind == ClusterKind::Failover {
         described.extend(item.get(&format!("{key}_failovers")).iter().flat_map(|list| list.items()));
