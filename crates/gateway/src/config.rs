@@ -25,6 +25,8 @@ pub struct GatewayConfig {
     pub soap_errors: bool,
     /// Whether recorded oddities of Choreo Connect are reproduced (`compat = "choreo-connect"`).
     pub compat: bool,
+    /// Whether `X-Forwarded-Proto` and `X-Forwarded-Host` say how a client knows this gateway.
+    pub trusts_forwarded: bool,
     /// Rules for browsers of APIs that have none.
     pub cors: Cors,
     /// Hosts by the name of a deployment environment.
@@ -98,6 +100,7 @@ impl Default for GatewayConfig {
             error_style: ErrorStyle::default(),
             soap_errors: false,
             compat: false,
+            trusts_forwarded: false,
             cors: crate::policy::usual_cors(),
             vhosts: Vec::new(),
             environment: String::new(),

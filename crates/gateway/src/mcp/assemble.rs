@@ -42,9 +42,13 @@ const ABOUT_CALLERS: [&str; 11] = [
     "rate-limit",
 ];
 
-/// Those of messages that need no credentials.
-const ABOUT_ANYBODY: [&str; 8] =
-    ["explain", "trace", "compress", "cors", "availability", "authenticate", "subscription", "deny"];
+/// Those of messages that need no credentials. They are counted before it is known who sent them, so that only the plan of
+/// the API counts.
+const ABOUT_ANYBODY: [&[&str]; 3] = [
+    &["explain", "trace", "compress", "cors", "availability"],
+    &["rate-limit"],
+    &["authenticate", "subscription", "deny"],
+];
 
 /// What an API behind a tool leaves to the tool: it was asked for once.
 const ONCE: [&str; 4] = ["explain", "trace", "compress", "cors"];
@@ -54,7 +58,16 @@ fn about_callers(kind: &&PolicyKind) -> bool {
 }
 
 fn about_anybody(kind: &&PolicyKind) -> bool {
-    ABOUT_ANYBODY.contains(&kind.name)
+    ABOUT_ANYBODY.concat().contains(&kind.name)
+}
+
+/// The request steps of messages that need no credentials.
+fn for_anybody(assembly: &mut Assembly<'_, '_, '_>, site: &Arc<Site>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for names in ABOUT_ANYBODY {
+        steps.extend(of(assembly, site, |kind| names.contains(&kind.name)));
+    }
+    steps
 }
 
 fn about_requests(kind: &&PolicyKind) -> bool {
@@ -72,7 +85,8 @@ pub(crate) fn targets(assembly: &mut Assembly<'_, '_, '_>, known: &[Arc<Api>]) -
             ("POST", PATH) => messages(assembly, site, known),
             ("GET", METADATA_PATH) => {
                 let issuers = issuers(assembly);
-                let metadata = Metadata { site: site.clone(), issuers };
+                let trusts_forwarded = assembly.gateway.config.trusts_forwarded;
+                let metadata = Metadata { site: site.clone(), issuers, trusts_forwarded };
                 page(assembly, site, Box::new(metadata))
             }
             _ if proxy => {
@@ -116,7 +130,7 @@ fn answers(
 /// An operation that answers by itself.
 fn page(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, answer: Box<dyn Mediator>) -> Target {
     let open = assembly.site(&open(&site.operation));
-    let mut steps = of(assembly, &open, about_anybody);
+    let mut steps = for_anybody(assembly, &open);
     steps.push(step(&site, "mcp", answer));
     target(assembly, site, steps, Vec::new())
 }
@@ -157,14 +171,17 @@ fn messages(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, known: &[Arc<A
     let api = assembly.api.clone();
     let server = api.mcp.clone().unwrap_or_default();
     let open_site = assembly.site(&open(&site.operation));
-    let open = to_server(assembly, open_site, about_anybody, server.proxy);
-    let secured = to_server(assembly, site.clone(), about_callers, server.proxy);
+    let steps = for_anybody(assembly, &open_site);
+    let open = to_server(assembly, open_site, steps, about_anybody, server.proxy);
+    let steps = of(assembly, &site, about_callers);
+    let secured = to_server(assembly, site.clone(), steps, about_callers, server.proxy);
     let mut tools = HashMap::new();
     for tool in &server.tools {
         let site = assembly.site(&tool.operation);
         let route = match &tool.target {
             ToolTarget::Tool(name) => {
-                Route { renamed: Some(name.clone()), ..to_server(assembly, site, about_callers, true) }
+                let steps = of(assembly, &site, about_callers);
+                Route { renamed: Some(name.clone()), ..to_server(assembly, site, steps, about_callers, true) }
             }
             ToolTarget::Http(request) => to_operation(assembly, site, tool, request, known),
         };
@@ -201,10 +218,10 @@ fn pages(tools: &[Arc<Tool>]) -> Vec<String> {
 fn to_server(
     assembly: &mut Assembly<'_, '_, '_>,
     site: Arc<Site>,
+    mut request: Vec<Step>,
     callers: impl Fn(&&PolicyKind) -> bool,
     forwards: bool,
 ) -> Route {
-    let mut request = of(assembly, &site, &callers);
     request.push(step(&site, "mcp", Box::new(AnswerKnown)));
     let mut response = Vec::new();
     if forwards {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId};
-use penstock_message::{Form, Message};
+use penstock_message::{Form, Headers, Message};
 use serde_json::{Map, Value, json};
 
 use super::call::{self, Call};
@@ -126,10 +126,8 @@ impl Dispatch {
             _ => (&Value::Null, false),
         };
         let headers = &exchange.message.headers;
-        if let Some(version) = headers.get(PROTOCOL_HEADER)
-            && version != PROTOCOL
-            && !OLDER_PROTOCOLS.contains(&version)
-        {
+        if !knows_version(headers) {
+            let version = headers.get(PROTOCOL_HEADER).unwrap_or_default();
             return Some(unsupported(version).with_status(400).of(id));
         }
         let name = headers.get(session::HEADER).filter(|_| !begins)?;
@@ -147,10 +145,12 @@ impl Dispatch {
         };
         let empty = || message::result(&id, "{}");
         match method.as_str() {
-            "initialize" | "ping" if self.proxy => self.forward(&self.open, Incoming::Request { id, method, params }),
+            "ping" if self.proxy => self.forward(&self.open, Incoming::Request { id, method, params }),
+            // Agents get their tokens when they are refused at the first message.
+            "initialize" if self.proxy => self.forward(&self.secured, Incoming::Request { id, method, params }),
             "initialize" => match self.initialized(&params) {
-                Ok(result) => self.answer(&self.open, self.with_session(message::result(&id, &result))),
-                Err(refusal) => self.refuse(&self.open, refusal.of(&id)),
+                Ok(result) => self.answer(&self.secured, self.with_session(message::result(&id, &result))),
+                Err(refusal) => self.refuse(&self.secured, refusal.of(&id)),
             },
             "ping" => self.answer(&self.open, empty()),
             "resources/list" | "resources/templates/list" | "prompts/list" if self.proxy => {
@@ -245,6 +245,12 @@ impl Dispatch {
         params.insert("name".to_owned(), route.renamed.as_deref().unwrap_or(&name).into());
         self.forward(route, Incoming::Request { id, method, params })
     }
+}
+
+/// Whether the version that was agreed on is one that is known; without one it is the first that had this field.
+pub(super) fn knows_version(headers: &Headers) -> bool {
+    let version = headers.get(PROTOCOL_HEADER);
+    version.is_none_or(|version| version == PROTOCOL || OLDER_PROTOCOLS.contains(&version))
 }
 
 fn unsupported(version: &str) -> Refusal {

@@ -57,7 +57,10 @@ impl AnswerFault {
             codes::MISSING_CREDENTIALS => ("invalid_request", "Access token is missing"),
             _ => ("invalid_token", "Access token is missing or invalid"),
         };
-        let mut field = format!("Bearer resource_metadata=\"{}\"", metadata::address(exchange, &site.base_path));
+        let mut field = format!(
+            "Bearer resource_metadata=\"{}\"",
+            metadata::address(exchange, &site.base_path, self.config.trusts_forwarded)
+        );
         field.push_str(&format!(", error=\"{problem}\", error_description=\"{text}\""));
         if code == codes::SCOPE {
             field.push_str(&format!(", scope=\"{}\"", site.operation.scopes.join(" ")));

@@ -6,7 +6,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId};
 use penstock_message::{Body, Method};
 
 use super::message::Refusal;
-use super::{call, metadata, result, session};
+use super::{call, dispatch, metadata, result, session};
 use crate::CallContext;
 use crate::policy::Site;
 use crate::state::GatewayState;
@@ -24,6 +24,8 @@ pub(super) struct EndSession {
 pub(super) struct Metadata {
     pub site: Arc<Site>,
     pub issuers: Vec<String>,
+    /// Whether a proxy says what the client asked for.
+    pub trusts_forwarded: bool,
 }
 
 /// Answers with what was known when the message was read; goes on when there is nothing.
@@ -68,7 +70,9 @@ impl Mediator for NoStream {
 
 impl Mediator for EndSession {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let status = match exchange.message.headers.get(session::HEADER) {
+        let headers = &exchange.message.headers;
+        let status = match headers.get(session::HEADER) {
+            _ if !dispatch::knows_version(headers) => 400,
             None => 400,
             Some(name) if self.state.sessions.end(&self.base_path, name) => 204,
             Some(_) => 404,
@@ -80,7 +84,7 @@ impl Mediator for EndSession {
 
 impl Mediator for Metadata {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        exchange.message = metadata::answer(exchange, &self.site, &self.issuers);
+        exchange.message = metadata::answer(exchange, self);
         Ok(Flow::Respond)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::Cors as Rules;
+use penstock_catalog::{ApiKind, Cors as Rules};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Headers, Message, Method};
@@ -63,6 +63,9 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
     let origins = || own.or(common).map(|rules| Origins(Cors::new(rules)));
     match (is_websocket(site), &site.graphql) {
         (true, _) => origins().map(|origins| Box::new(origins) as Box<dyn Mediator>),
+        (false, None) if site.api.kind == ApiKind::Mcp => {
+            Some(Box::new(OfMessages { origins: origins()?, requests: of_requests? }))
+        }
         (false, None) => of_requests,
         (false, Some(_)) => Some(Box::new(OfBoth { sockets: origins()?, requests: of_requests? })),
     }
@@ -82,6 +85,22 @@ struct OfBoth {
 impl Mediator for OfBoth {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         if asks_for_socket(exchange) { self.sockets.run(exchange) } else { self.requests.run(exchange) }
+    }
+}
+
+/// The origins of an MCP server, which must refuse pages that may not ask it (Streamable HTTP, security warning): one on
+/// the reader's own machine has nothing else that keeps them out.
+struct OfMessages {
+    origins: Origins,
+    requests: Box<dyn Mediator>,
+}
+
+impl Mediator for OfMessages {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        if exchange.client.line.method != Method::Options {
+            self.origins.run(exchange)?;
+        }
+        self.requests.run(exchange)
     }
 }
 

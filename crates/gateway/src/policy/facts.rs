@@ -20,11 +20,23 @@ pub(crate) fn scheme(exchange: &Exchange) -> &'static str {
     if exchange.client.line.secure { "https" } else { "http" }
 }
 
-/// Scheme, host and port as the client knows them.
-pub(crate) fn origin(exchange: &Exchange) -> String {
-    let sent = exchange.message.headers.get("host").filter(|host| is_host(host));
-    let host = sent.map_or_else(|| exchange.client.local.to_string(), str::to_owned);
-    format!("{}://{host}", scheme(exchange))
+/// Scheme, host and port as the client knows them: what it sent, or what a proxy says that it sent.
+pub(crate) fn origin(exchange: &Exchange, trusts_forwarded: bool) -> String {
+    let headers = &exchange.message.headers;
+    let forwarded = |name: &str| {
+        let list = headers.get(name).filter(|_| trusts_forwarded)?;
+        // The first proxy's word, as with addresses.
+        list.split(',').next().map(str::trim)
+    };
+    let host = forwarded("x-forwarded-host").filter(|host| is_host(host));
+    let host = host.or_else(|| headers.get("host").filter(|host| is_host(host)));
+    let host = host.map_or_else(|| exchange.client.local.to_string(), str::to_owned);
+    let scheme = match forwarded("x-forwarded-proto") {
+        Some(proxy) if proxy.eq_ignore_ascii_case("https") => "https",
+        Some(proxy) if proxy.eq_ignore_ascii_case("http") => "http",
+        _ => scheme(exchange),
+    };
+    format!("{scheme}://{host}")
 }
 
 /// Whether a text is a host that may be put into an address: letters, digits, dots, hyphens, and a port.
@@ -220,6 +232,16 @@ pub(crate) fn body_bytes(exchange: &mut Exchange) -> Result<Bytes, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_host_gets_into_an_address() {
+        for good in ["localhost", "a.example.com:8243", "127.0.0.1:1"] {
+            assert!(is_host(good), "{good}");
+        }
+        for bad in ["", ":1", "a:b", "a:99999", "a/b", "a\"", "evil.com\\", "a@b"] {
+            assert!(!is_host(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn only_escapes_are_decoded() {

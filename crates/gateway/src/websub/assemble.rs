@@ -43,6 +43,7 @@ fn one(assembly: &mut Assembly<'_, '_, '_>, operation: &Arc<Described>) -> Targe
         None => api.base_path.clone(),
         Some(host) => format!("{host}{}", api.base_path).into(),
     };
+    let trusts_forwarded = config.trusts_forwarded;
     let publishes = &*operation.path == RECEIVER;
     let (names, limit): (&[&str], u64) =
         if publishes { (&FOR_PUBLISHERS, EVENT_BYTES_MAX) } else { (&FOR_SUBSCRIBERS, FORM_BYTES_MAX) };
@@ -51,12 +52,12 @@ fn one(assembly: &mut Assembly<'_, '_, '_>, operation: &Arc<Described>) -> Targe
     let kinds = POLICIES.iter().filter(|kind| names.contains(&kind.name));
     let mut steps = assembly.steps(&site, kinds, |kind| kind.request);
     let mediator: Box<dyn Mediator> = match publishes {
-        _ if &*operation.method != "POST" => Box::new(Discover { websub }),
+        _ if &*operation.method != "POST" => Box::new(Discover { websub, trusts_forwarded }),
         true => {
             let api_key = format!("{}:{}", api.base_path, api.version).into();
             Box::new(Publish { state, plans, api: name, api_key, websub })
         }
-        false => Box::new(Subscribe { state, plans, api: name, websub }),
+        false => Box::new(Subscribe { state, plans, api: name, websub, trusts_forwarded }),
     };
     for (mediator, kind) in [(body_limit::at_most(limit), "body-limit"), (mediator, "websub")] {
         steps.push(Step { mediator, kind, at: place(&site.operation.at) });

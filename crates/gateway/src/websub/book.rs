@@ -6,8 +6,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::oneshot;
 
+use super::entry::Entry;
 use super::event::Event;
-use super::journal::Entry;
 use super::subscription::{Full, Question, Subscription, Wish};
 
 /// Subscriptions of all hubs. They are written as a whole when one changes.

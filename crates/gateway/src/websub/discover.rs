@@ -15,6 +15,8 @@ use crate::policy::facts::{self, percent_decoded};
 /// Answers who asks for a topic by its address.
 pub(super) struct Discover {
     pub websub: Arc<WebSub>,
+    /// Whether a proxy says how the client knows the hub.
+    pub trusts_forwarded: bool,
 }
 
 impl Mediator for Discover {
@@ -25,7 +27,7 @@ impl Mediator for Discover {
         if !self.websub.topics.iter().any(|topic| *topic.name == *name) {
             return Err(GatewayError::new(codes::NO_MATCHING_RESOURCE).because("there is no such topic").into());
         }
-        let field = link(&hub_address(exchange, &context.site), &name);
+        let field = link(&hub_address(exchange, &context.site, self.trusts_forwarded), &name);
         let flow = answer(exchange, 200);
         exchange.message.headers.set("Link", field);
         Ok(flow)

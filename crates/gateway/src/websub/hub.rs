@@ -10,8 +10,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::{Notify, oneshot};
 
 use super::book::{Inner, SUBSCRIPTIONS_MAX, now};
+use super::entry::Entry;
 use super::event::{Event, Fields};
-use super::journal::{Entry, EventFile, Journal};
+use super::journal::{EventFile, Journal};
 use super::keep;
 use super::subscription::{Full, Question, Subscription};
 use crate::policy::limits::Subscriber;

@@ -1,23 +1,19 @@
 //! What happens in the background: events go to subscribers, one after the other to each and to many at once;
 //! subscribers are asked; subscriptions end and are kept.
 
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use penstock_engine::ports::{Outbound, Outgoing, SendOptions};
-use penstock_message::{Body, Form, Headers, Message, Method};
-use ring::rand::{SecureRandom, SystemRandom};
+use penstock_engine::ports::Outbound;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::book::now;
-use super::event::Event;
 use super::hub::Hub;
-use super::subscription::{Question, Subscription, link};
-use super::{keep, sign};
-use crate::policy::facts::percent_encode;
+use super::keep;
+use super::send::{Done, challenge, send};
+use super::subscription::Question;
 
 /// Subscribers that are sent something at once.
 const AT_ONCE_MAX: usize = 64;
@@ -29,9 +25,6 @@ const UNPROVEN_AT_ONCE_MAX: usize = 16;
 /// Who takes longer is not proven.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// For a subscriber's answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 /// The pauses before an event is sent again. After the last it is given up.
 const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(25)];
 
@@ -40,17 +33,6 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// When keeping is tried again after it failed.
 const KEEP_AGAIN: Duration = Duration::from_secs(5);
-
-/// The largest answer to a question.
-const ANSWER_BYTES_MAX: usize = 4096;
-
-/// What became of an attempt.
-enum Done {
-    Delivered,
-    /// The subscriber does not want any more (WebSub §7).
-    Gone,
-    Failed,
-}
 
 enum Finished {
     Sent { id: u64, done: Done, took: Duration, was_proven: bool },
@@ -100,7 +82,11 @@ impl Hub {
         while under_way.questions < UNPROVEN_AT_ONCE_MAX {
             let Some(question) = inner.questions.pop_front() else { break };
             under_way.questions += 1;
-            running.spawn_local(ask(outbound.clone(), question));
+            let outbound = outbound.clone();
+            running.spawn_local(async move {
+                let meant = challenge(outbound, &question).await.unwrap_or(false);
+                Finished::Answered(Box::new(question), meant)
+            });
         }
         while running.len() < AT_ONCE_MAX {
             let has_room = under_way.unproven < UNPROVEN_AT_ONCE_MAX;
@@ -225,67 +211,6 @@ impl Hub {
     }
 }
 
-/// Sends an event once.
-async fn send(outbound: Rc<dyn Outbound>, subscription: &Subscription, event: &Event) -> Done {
-    let mut headers = Headers::new();
-    for (name, value) in &event.fields {
-        headers.set(name, value.as_str());
-    }
-    if !subscription.hub.is_empty() {
-        headers.set("Link", link(&subscription.hub, &subscription.topic));
-    }
-    if let Some(secret) = &subscription.secret {
-        headers.set("X-Hub-Signature", sign::signature(subscription.algorithm, &secret.0, &event.body));
-    }
-    let outgoing = Outgoing {
-        url: subscription.callback.clone(),
-        method: Method::Post,
-        message: Message { headers, body: Body::bytes(event.body.clone()), ..Message::default() },
-        options: SendOptions::within(TIMEOUT),
-    };
-    match tokio::time::timeout(TIMEOUT, outbound.send(outgoing)).await {
-        Ok(Ok(reply)) if (200..300).contains(&reply.status) => Done::Delivered,
-        Ok(Ok(reply)) if reply.status == 410 => Done::Gone,
-        _ => Done::Failed,
-    }
-}
-
-/// Asks a subscriber whether it meant it: it must send back what nobody else knows.
-async fn ask(outbound: Rc<dyn Outbound>, question: Question) -> Finished {
-    let meant = challenge(outbound, &question).await.unwrap_or(false);
-    Finished::Answered(Box::new(question), meant)
-}
-
-async fn challenge(outbound: Rc<dyn Outbound>, question: &Question) -> Option<bool> {
-    let mut random = [0; 16];
-    SystemRandom::new().fill(&mut random).ok()?;
-    let challenge: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut url = question.subscription.callback.to_string();
-    url.push(if url.contains('?') { '&' } else { '?' });
-    url.push_str(if question.subscribes { "hub.mode=subscribe" } else { "hub.mode=unsubscribe" });
-    url.push_str("&hub.topic=");
-    percent_encode(&mut url, &question.topic);
-    url.push_str(&format!("&hub.challenge={challenge}"));
-    if let Some(seconds) = question.lease_seconds {
-        url.push_str(&format!("&hub.lease_seconds={seconds}"));
-    }
-    let outgoing = Outgoing {
-        url: url.into(),
-        method: Method::Get,
-        message: Message::default(),
-        options: SendOptions::within(TIMEOUT),
-    };
-    let whole = async {
-        let mut reply = outbound.send(outgoing).await.ok()?;
-        let body = &mut reply.body;
-        poll_fn(|cx| body.poll_pull(cx, usize::MAX, ANSWER_BYTES_MAX)).await.ok()?;
-        let Form::Bytes(bytes) = reply.body.take() else { return None };
-        let is_good = (200..300).contains(&reply.status);
-        Some(is_good && bytes.trim_ascii() == challenge.as_bytes())
-    };
-    tokio::time::timeout(TIMEOUT, whole).await.ok()?
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -293,8 +218,10 @@ mod tests {
 
     use bytes::Bytes;
     use penstock_engine::Fault;
-    use penstock_engine::ports::LocalFuture;
+    use penstock_engine::ports::{LocalFuture, Outgoing};
+    use penstock_message::Message;
 
+    use super::super::subscription::Subscription;
     use super::*;
     use crate::policy::limits::Subscriber;
 

@@ -33,6 +33,8 @@ pub(super) struct Subscribe {
     pub plans: Arc<Plans>,
     pub api: Arc<str>,
     pub websub: Arc<WebSub>,
+    /// Whether a proxy says how the client knows the hub.
+    pub trusts_forwarded: bool,
 }
 
 /// What was asked for.
@@ -109,8 +111,8 @@ fn is_callback(text: &str) -> bool {
 }
 
 /// The address of a hub, as a client knows it.
-pub(super) fn hub_address(exchange: &Exchange, site: &Site) -> String {
-    format!("{}{}", facts::origin(exchange), site.base_path.trim_end_matches('/'))
+pub(super) fn hub_address(exchange: &Exchange, site: &Site, trusts_forwarded: bool) -> String {
+    format!("{}{}", facts::origin(exchange, trusts_forwarded), site.base_path.trim_end_matches('/'))
 }
 
 /// A topic's name, also where somebody wrote the address that the hub says it has.
@@ -148,7 +150,7 @@ impl Mediator for Subscribe {
             api: self.api.clone(),
             topic: topic.into(),
             callback: asked.callback.into(),
-            hub: hub_address(exchange, &context.site).into(),
+            hub: hub_address(exchange, &context.site, self.trusts_forwarded).into(),
             secret: asked.secret.map(|secret| Secret(secret.into())),
             algorithm: self.websub.algorithm,
             ends: asked.lease_seconds.map(|seconds| now() + seconds),

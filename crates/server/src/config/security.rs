@@ -62,6 +62,14 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.trust_forwarded",
+        kind: FLAG,
+        set: |settings, value| {
+            Arc::make_mut(&mut settings.gateway).trusts_forwarded = value.flag()?;
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.forward_credentials",
         kind: FLAG,
         set: |settings, value| {

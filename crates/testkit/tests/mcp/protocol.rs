@@ -34,6 +34,8 @@ fn a_session_is_ended_once_and_nobody_elses_is_taken() {
     let fields: &[(&str, &str)] = &[("Mcp-Session-Id", &session)];
     let mut client = gateway.client();
     assert_eq!(client.request("DELETE", PATH, &[], b"").status, 400);
+    let strange = [fields[0], ("MCP-Protocol-Version", "x")];
+    assert_eq!(client.request("DELETE", PATH, &strange, b"").status, 400);
     assert_eq!(client.request("DELETE", PATH, fields, b"").status, 204);
     assert_eq!(client.request("DELETE", PATH, fields, b"").status, 404);
     let list = json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" });
@@ -119,9 +121,13 @@ fn scripts_of_other_sites_may_talk_when_the_rules_say_so() {
     let preflight = client.request("OPTIONS", PATH, &[origin, ("Access-Control-Request-Method", "POST")], b"");
     assert_eq!(preflight.header("access-control-allow-headers"), Some("Mcp-Session-Id"));
     let message = br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
-    let reply = client.request("POST", PATH, &[origin], message);
+    let bearer = gateway.bearer(&json!({}));
+    let reply = client.request("POST", PATH, &[origin, ("Authorization", &bearer)], message);
     assert_eq!(reply.header("access-control-allow-origin"), Some("https://inspector.example"));
     assert_eq!(reply.header("access-control-expose-headers"), Some("Mcp-Session-Id"));
     let refused = client.request("POST", PATH, &[origin], b"{");
     assert_eq!((refused.status, refused.header("access-control-allow-origin").is_some()), (400, true));
+    // A page that may not ask is not only kept from the answer.
+    let evil = [("Origin", "https://evil.example"), ("Authorization", &bearer)];
+    assert_eq!(client.request("POST", PATH, &evil, message).status, 403);
 }

@@ -39,7 +39,9 @@ fn a_client_without_a_valid_token_is_told_where_to_get_one() {
             assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
         }
     }
-    // Who is nobody may say hello; who pretends to be somebody may not.
+    // Agents get their token when they are refused at the first message. Who is nobody may say hello; who pretends to be
+    // somebody may not.
+    assert_eq!((send("", "initialize").status, send("", "resources/list").status), (401, 200));
     assert_eq!((send("", "ping").status, send("Bearer a.b.c", "ping").status), (200, 401));
     let reply = gateway.client().get("/pets/1.0.0/.well-known/oauth-protected-resource", &[("Host", &host)]);
     let expected = json!({
@@ -47,6 +49,51 @@ fn a_client_without_a_valid_token_is_told_where_to_get_one() {
         "scopes_supported": ["zoo:all", "zoo:read"], "bearer_methods_supported": ["header"],
     });
     assert_eq!((reply.status, reply.json()), (200, expected));
+    assert!(backend.received().is_empty());
+    let forwarded = [("Host", host.as_str()), ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "agents.example, x")];
+    let reply = gateway.client().get("/pets/1.0.0/.well-known/oauth-protected-resource", &forwarded);
+    assert_eq!(reply.json()["resource"], format!("http://{host}{PATH}"), "anybody could say so");
+}
+
+#[test]
+fn a_proxy_that_is_trusted_says_where_clients_find_the_server() {
+    let backend = telling();
+    let inputs = direct(&backend.url(), json!({}), json!([getting()]));
+    let setup = Setup { inputs, ..Setup::of([]) }.configured(|config| config.trusts_forwarded = true);
+    let gateway = TestGateway::start(setup);
+    let own = format!("http://localhost{PATH}");
+    for (proto, host, resource) in [
+        ("https", "agents.example:8443, proxy.inside", "https://agents.example:8443/pets/1.0.0/mcp"),
+        ("HTTP, https", "agents.example", "http://agents.example/pets/1.0.0/mcp"),
+        ("ftp", "a\"b/c", &own),
+        ("", "", &own),
+    ] {
+        let fields = [("X-Forwarded-Proto", proto), ("X-Forwarded-Host", host)];
+        let reply = gateway.client().get("/pets/1.0.0/.well-known/oauth-protected-resource", &fields);
+        assert_eq!(reply.json()["resource"], *resource, "{proto} {host}");
+        let message = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let refused = gateway.client().request("POST", PATH, &fields, message);
+        let metadata = resource.replace("/mcp", "/.well-known/oauth-protected-resource");
+        assert!(refused.header("www-authenticate").unwrap().contains(&format!("\"{metadata}\"")), "{proto} {host}");
+    }
+}
+
+#[test]
+fn a_plan_of_the_server_counts_every_message() {
+    let backend = telling();
+    let inputs = direct(&backend.url(), json!({ "throttlingPolicy": "Four" }), json!([getting()]));
+    let plans = vec![parse_plan(PlanLevel::Api, "Four", "4/1h").unwrap()];
+    let gateway =
+        TestGateway::start(Setup { inputs, ..Setup::of([]) }.configured(|config| config.limits.plans = plans));
+    let mut talk = Talk::with(&gateway, json!({}));
+    // With its notification.
+    talk.initialize();
+    assert_eq!(talk.tools(), ["getPet"]);
+    let message = |method: &str| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": { "name": "getPet" } });
+    assert_eq!(talk.send(&message("ping")).status, 200);
+    for method in ["initialize", "ping", "tools/list", "tools/call", "prompts/list"] {
+        assert_eq!(talk.send(&message(method)).status, 429, "{method}");
+    }
     assert!(backend.received().is_empty());
 }
 
@@ -95,10 +142,11 @@ fn a_subscription_is_counted_over_all_tools() {
     };
     let names = ["getPet", "guarded"];
     let statuses: Vec<u16> = (0..11).map(|number| talk.send(&call(names[number % 2])).status).collect();
-    assert_eq!(statuses, [[200; 10].as_slice(), &[429]].concat());
+    // `initialize` was the first of ten, `ping` is free.
+    assert_eq!(statuses, [[200; 9].as_slice(), &[429, 429]].concat());
     let refused = talk.send(&call("getPet"));
     assert_eq!((refused.json()["code"].clone(), refused.header("retry-after").is_some()), (json!("900803"), true));
-    assert_eq!(backend.received().len(), 10);
+    assert_eq!(backend.received().len(), 9);
     // Another application has its own.
     let mut other = Talk::with(
         &gateway,
