@@ -19,34 +19,16 @@ pub const KIND: PolicyKind = PolicyKind { name: "backend-jwt", request: Some(com
 /// Tokens that all cores share; with more callers than that at once the oldest are signed again.
 const SHARED_MAX: usize = 20_000;
 
-/// Claims of the caller's own token that API Manager keeps for itself; the others go on.
+/// Claims of the caller's own token that the originals keep for themselves; the others go on.
 const RESTRICTED_CLAIMS: &[&str] =
     &["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "application", "tierInfo", "subscribedAPIs", "aut"];
 
-/// The tenant that is always there.
+/// The tenant that is always there, and what Choreo Connect has instead, which knows of none.
 const SUPER_TENANT: &str = "-1234";
+const NO_TENANT: &str = "0";
 
-/// Claims that belong to the caller's own token.
-const OWN_CLAIMS: &[&str] = &[
-    "iss",
-    "sub",
-    "aud",
-    "exp",
-    "nbf",
-    "iat",
-    "jti",
-    "azp",
-    "client_id",
-    "scope",
-    "keytype",
-    "application",
-    "tierInfo",
-    "subscribedAPIs",
-    "token_type",
-    "permittedIP",
-    "permittedReferer",
-    "typ",
-];
+/// What either original says of all callers.
+const USER_TYPE: &str = "Application_User";
 
 struct TellBackend {
     settings: BackendJwt,
@@ -136,18 +118,13 @@ impl TellBackend {
             _ => String::new(),
         };
         let is_api_manager = self.style == ErrorStyle::ApiManager;
-        let user_type = match theirs.and_then(|claims| claims.get("aut")).and_then(Value::as_str) {
-            Some("APPLICATION") if !is_api_manager => "Application",
-            _ => "Application_User",
-        };
         let (number, uuid) = (application("id"), application("uuid"));
-        let known_as = |text: &str| if is_api_manager { text.to_owned() } else { String::new() };
         let api = &site.api;
         for (name, value) in [
             ("subscriber", &*application("owner")),
             ("applicationid", if is_api_manager && !number.is_empty() { &*number } else { &*caller.application_id }),
-            ("applicationUUId", &*known_as(&uuid)),
-            ("enduserTenantId", &*known_as(SUPER_TENANT)),
+            ("applicationUUId", &uuid),
+            ("enduserTenantId", if is_api_manager { SUPER_TENANT } else { NO_TENANT }),
             ("applicationname", &caller.application_name),
             ("applicationtier", &caller.application_tier),
             ("apiname", &api.name),
@@ -155,17 +132,16 @@ impl TellBackend {
             ("version", &api.version),
             ("tier", &caller.subscription_tier),
             ("keytype", if caller.sandbox { "SANDBOX" } else { "PRODUCTION" }),
-            ("usertype", user_type),
+            ("usertype", USER_TYPE),
             ("enduser", &caller.subject),
         ] {
             if !value.is_empty() {
                 claims.set(&format!("{}/{name}", self.settings.dialect), value);
             }
         }
-        let kept = if is_api_manager { RESTRICTED_CLAIMS } else { OWN_CLAIMS };
         for (name, value) in theirs.into_iter().flatten() {
             // Who it is about is said by either token.
-            if !kept.contains(&name.as_str()) || (is_api_manager && name == "sub") {
+            if !RESTRICTED_CLAIMS.contains(&name.as_str()) || name == "sub" {
                 claims.set(name, value.clone());
             }
         }

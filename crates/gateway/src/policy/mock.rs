@@ -52,14 +52,14 @@ impl<'a> Wish<'a> {
             let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
             let value = value.trim().trim_matches('"');
             match name.trim() {
-                "code" => match value.parse().ok().filter(|code| (200..=599).contains(code)) {
+                name if name.eq_ignore_ascii_case("code") => match value.parse().ok().filter(|_| value.len() == 3) {
                     Some(code) => wish.code = Some(code),
                     None => {
-                        let description = "The preferred code in the Prefer header is not a status.";
+                        let description = "Invalid format for code preference";
                         return Err(GatewayError::described(codes::MOCK_BAD_PREFERENCE, description));
                     }
                 },
-                "example" => wish.example = Some(value),
+                name if name.eq_ignore_ascii_case("example") => wish.example = Some(value),
                 _ => {}
             }
         }
@@ -85,60 +85,76 @@ impl<'a> Wish<'a> {
 }
 
 fn answer(responses: &[MockResponse], wish: &Wish<'_>) -> Result<Message, GatewayError> {
-    let unsupported = |what: &str, value: &str| {
-        let description = format!("Preferred {what} {value} is not supported for this resource.");
-        GatewayError::described(codes::MOCK_NOT_IMPLEMENTED, description)
+    let unsupported = |description: String| GatewayError::described(codes::MOCK_NOT_IMPLEMENTED, description);
+    let (response, status) = match wish.code {
+        Some(code) => by_code(responses, code)
+            .map(|response| (response, code))
+            .ok_or_else(|| unsupported(format!("Preferred code {code} is not supported for this resource.")))?,
+        None => {
+            // Choreo Connect says no more than that there is nothing.
+            let response = default_response(responses).ok_or_else(|| unsupported(String::new()))?;
+            (response, status_of(&response.code).unwrap_or(200))
+        }
     };
-    let response = match wish.code {
-        Some(code) => by_code(responses, code).ok_or_else(|| unsupported("code", &code.to_string()))?,
-        None => default_response(responses).ok_or_else(|| unsupported("code", "200"))?,
-    };
-    let status = wish.code.or_else(|| status_of(&response.code)).unwrap_or(200);
     let named: Vec<&MockExample> = match wish.example {
-        Some(name) => response.examples.iter().filter(|example| *example.name == *name).collect(),
+        Some(name) => response.examples.iter().filter(|example| example.name.eq_ignore_ascii_case(name)).collect(),
         None => response.examples.iter().collect(),
     };
     if let Some(name) = wish.example
         && named.is_empty()
     {
-        return Err(unsupported("example", name));
+        return Err(unsupported(format!("Example preference {name} is not supported for this resource")));
     }
     let mut headers = Headers::new();
     for (name, value) in &response.headers {
         headers.append(name, &**value);
     }
     if named.is_empty() {
+        headers.set("content-type", JSON);
         return Ok(Message { headers, status, ..Message::default() });
     }
-    // The first of those that fit best.
-    let mut best: Option<(u8, &MockExample)> = None;
+    // The first of those that fit best, and JSON before others.
+    let mut best: Option<((u8, bool), &MockExample)> = None;
     for example in named {
-        if let Some(quality) = wish.quality(&example.media_type)
+        let quality = wish.quality(&example.media_type).map(|quality| (quality, *example.media_type == *JSON));
+        if let Some(quality) = quality
             && best.is_none_or(|(other, _)| quality > other)
         {
             best = Some((quality, example));
         }
     }
-    let Some((_, example)) = best else { return Err(unsupported("media type", wish.accept)) };
+    let Some((_, example)) = best else {
+        let accepted: Vec<&str> = wish.accept.split(',').collect();
+        let accepted = accepted.join(", ");
+        return Err(unsupported(format!("Accept type [{accepted}] is not supported for this resource")));
+    };
     headers.set("content-type", &*example.media_type);
     let body = if example.body.is_empty() { Body::empty() } else { Body::bytes(example.body.as_bytes().to_vec()) };
     Ok(Message { headers, body, status, ..Message::default() })
 }
 
-/// The answer of a status, else of its ten, else of its hundred, else `default`.
+const JSON: &str = "application/json";
+
+/// The answer of a status, else of its ten, else of its hundred.
 fn by_code(responses: &[MockResponse], code: u16) -> Option<&MockResponse> {
+    if code < 200 {
+        // An answer that announces another one.
+        return None;
+    }
     let exact = code.to_string();
-    let patterns = [exact.clone(), format!("{}x", &exact[..2]), format!("{}xx", &exact[..1]), "default".to_owned()];
+    let patterns = [exact.clone(), format!("{}x", &exact[..2]), format!("{}xx", &exact[..1])];
     patterns.iter().find_map(|pattern| responses.iter().find(|response| response.code.eq_ignore_ascii_case(pattern)))
 }
 
-/// What a client gets that asked for nothing: 200, else the lowest success, else `default`, else the first.
+/// What a client gets that asked for nothing: `default`, else 200, else the lowest success, else the first.
 fn default_response(responses: &[MockResponse]) -> Option<&MockResponse> {
+    let called = |code: &str| responses.iter().find(|response| response.code.eq_ignore_ascii_case(code));
     let success = |response: &&MockResponse| response.code.starts_with('2');
-    let exact = responses.iter().find(|response| &*response.code == "200");
-    exact
+    called("default")
+        .filter(|response| !response.examples.is_empty())
+        .or_else(|| called("200"))
         .or_else(|| responses.iter().filter(success).min_by_key(|response| response.code.clone()))
-        .or_else(|| responses.iter().find(|response| &*response.code == "default"))
+        .or_else(|| called("default"))
         .or_else(|| responses.first())
 }
 
@@ -197,15 +213,33 @@ mod tests {
         check("code=404", "application/json", "404 application/json nf");
         check("code=508, example=e", "text/*", "508 text/plain 50x");
         check("code=511", "", "511 text/plain 5xx");
-        check("code=204", "text/html", "204 - ");
+        check("code=204", "text/html", "204 application/json ");
+        check("CODE=404;example=\"\"", "", "404 application/json nf");
+        let several = [
+            MockResponse { code: "200".into(), ..MockResponse::default() },
+            MockResponse {
+                code: "default".into(),
+                headers: Vec::new(),
+                examples: ["text/html", JSON]
+                    .map(|kind| MockExample { name: "One".into(), media_type: kind.into(), body: kind.into() })
+                    .into(),
+            },
+        ];
+        for (prefer, accept) in [("", ""), ("", "*/*"), ("example=one", "*/*")] {
+            let wish = Wish::parse(prefer, accept).unwrap();
+            let message = answer(&several, &wish).unwrap();
+            assert_eq!((message.status, message.headers.get("content-type")), (200, Some(JSON)), "{prefer} {accept}");
+        }
     }
 
     #[test]
     fn what_is_not_there_is_said() {
         check("code=400", "", "900871 Preferred code 400 is not supported for this resource.");
-        check("example=none", "", "900871 Preferred example none is not supported for this resource.");
-        check("", "image/png", "900871 Preferred media type image/png is not supported for this resource.");
-        check("code=x", "", "900870 The preferred code in the Prefer header is not a status.");
-        check("code=99", "", "900870 The preferred code in the Prefer header is not a status.");
+        check("example=none", "", "900871 Example preference none is not supported for this resource");
+        check("", "image/png", "900871 Accept type [image/png] is not supported for this resource");
+        check("code=x", "", "900870 Invalid format for code preference");
+        check("code=99", "", "900870 Invalid format for code preference");
+        check("code=100", "", "900871 Preferred code 100 is not supported for this resource.");
+        check("code=999", "", "900871 Preferred code 999 is not supported for this resource.");
     }
 }

@@ -90,6 +90,10 @@ fn backends_are_told_who_calls_in_a_token_that_can_be_checked() {
         ("http://wso2.org/claims/apiname", "pets"),
         ("http://wso2.org/claims/apicontext", "/pets"),
         ("http://wso2.org/claims/version", "1.0.0"),
+        ("http://wso2.org/claims/usertype", "Application_User"),
+        ("http://wso2.org/claims/enduserTenantId", "0"),
+        ("keytype", "PRODUCTION"),
+        ("sub", "anna"),
         ("color", "red"),
     ] {
         assert_eq!(claims[name], value, "{name}");

@@ -51,6 +51,42 @@ fn mocked_apis_answer_from_examples() {
     }
 }
 
+/// Texts of a definition: JSON that is written as a text stays, and what is none becomes one where JSON is announced.
+#[test]
+fn examples_are_what_their_media_type_says() {
+    const DESCRIPTOR: &str = "type: api\nversion: v4.2.0\ndata: { name: M, version: 1.0.0, context: /m, \
+                              endpointImplementationType: MOCKED_OAS, lifeCycleStatus: PROTOTYPED }\n";
+    const DEFINITION: &str = r#"openapi: 3.0.1
+info: { title: M, version: 1.0.0 }
+paths:
+  /text: { get: { responses: { '200': { description: ok, content: {
+    text/plain: { example: plain }, application/json: { example: plain } } } } } }
+  /json: { get: { responses: { default: { description: ok, content: {
+    application/json: { examples: { Big: { value: '{"a": 1}' } } } } } } } }
+  /none: { get: { responses: { '200': { description: ok } } } }
+"#;
+    let files = [("api.yaml", DESCRIPTOR), ("Definitions/swagger.yaml", DEFINITION)];
+    let gateway = TestGateway::start(Setup::project(&files));
+    let mut client = gateway.client();
+    let reply = client.get("/m/1.0.0/text", &[]);
+    assert_eq!((reply.status, reply.text().as_str()), (200, "\"plain\""), "{:?}", gateway.diagnostics);
+    assert_eq!(client.get("/m/1.0.0/text", &[("Accept", "text/plain")]).text(), "plain");
+    for prefer in ["", "example=big"] {
+        let reply = client.get("/m/1.0.0/json", &[("Prefer", prefer)]);
+        assert_eq!((reply.status, reply.text().as_str()), (200, "{\"a\": 1}"));
+    }
+    let reply = client.get("/m/1.0.0/json", &[("Prefer", "code=404")]);
+    assert_eq!(reply.status, 501);
+    assert_eq!(reply.json()["error_description"], "Preferred code 404 is not supported for this resource.");
+    let reply = client.get("/m/1.0.0/json", &[("Accept", "image/png, text/html")]);
+    assert_eq!(
+        reply.json()["error_description"],
+        "Accept type [image/png,  text/html] is not supported for this resource"
+    );
+    let reply = client.get("/m/1.0.0/none", &[]);
+    assert_eq!((reply.status, reply.text().as_str()), (200, ""));
+}
+
 const INLINE: &str = r#"type: api
 version: v4.2.0
 data: { name: Shop, version: 1.0.0, context: /shop, type: HTTP, lifeCycleStatus: PROTOTYPED, endpointImplementationType: INLINE }

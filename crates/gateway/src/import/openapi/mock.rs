@@ -54,7 +54,19 @@ pub(super) fn responses(
 }
 
 fn example_of(name: &str, media_type: &Arc<str>, value: &Item<'_>) -> MockExample {
-    MockExample { name: name.into(), media_type: media_type.clone(), body: text(value) }
+    let body = match value.text() {
+        // A text that is no JSON becomes one where JSON is announced.
+        Some(text) if is_json(media_type) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() => {
+            value.json().to_string().into()
+        }
+        _ => text(value),
+    };
+    MockExample { name: name.into(), media_type: media_type.clone(), body }
+}
+
+fn is_json(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json") || essence.to_ascii_lowercase().ends_with("+json")
 }
 
 /// A text stays as it is; what has structure becomes JSON.
