@@ -9,6 +9,7 @@
 //! sequences) and `policy/mod.rs` (the list of policies, one file each).
 
 mod assemble;
+mod cel;
 mod config;
 mod context;
 mod error;

@@ -159,3 +159,28 @@ fn another_backend() {
     assert_eq!(start(&text).client().get("/books/list", &[]).status, 204);
     assert_eq!((backend.received().len(), &*other.last().target), (0, "/o/list"));
 }
+
+#[test]
+fn policies_may_have_conditions() {
+    let backend = Backend::echo();
+    let gateway = start(&api(
+        &backend,
+        "- {name: respond, version: v1, params: {statusCode: 403}, executionCondition: 'request.Method == \"POST\" && \"x-ok\" in request.Headers == false'}\n\
+         - {name: set-headers, version: v1, executionCondition: 'processing.phase == \"request_headers\" || response.ResponseStatus == 200', \
+         params: {request: {headers: [{name: X-Set, value: a}]}, response: {headers: [{name: X-Late, value: b}]}}}\n\
+         - {name: respond, version: v1, params: {statusCode: 418}, executionCondition: 'request.Headers[\"x-fail\"][0] == request.Path'}\n",
+    ));
+    let mut client = gateway.client();
+    let ok = ("X-Ok", "1");
+    let reply =
+        client.request("POST", "/books/list", &[ok, ("X-Fail", "no"), ("Content-Type", "text/plain")], b"hello");
+    assert_eq!((reply.status, reply.header("x-late"), backend.last().header("x-set")), (200, Some("b"), Some("a")));
+    assert_eq!(client.request("POST", "/books/list", &[], b"").status, 403);
+    let reply = client.get("/books/list", &[("X-Fail", "no")]);
+    assert_eq!((reply.status, reply.header("x-late")), (204, None));
+    assert_eq!(client.get("/books/list?a=1", &[("X-Fail", "/books/list?a=1")]).status, 418);
+    // One that cannot be computed lets nothing through.
+    backend.forget();
+    assert_eq!(client.get("/books/list", &[]).status, 500);
+    assert_eq!(backend.received().len(), 0);
+}

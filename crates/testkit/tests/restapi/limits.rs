@@ -194,3 +194,52 @@ fn refusals_and_fields_as_the_api_wants_them() {
     assert_eq!((reply.header("retry-after"), reply.header("x-ratelimit-limit")), (None, None));
     assert!(reply.header("ratelimit").is_some());
 }
+
+#[test]
+fn keys_and_costs_may_be_expressions() {
+    let backend = Backend::start(|_| Answer::new(200, "application/json", "12345"));
+    let key = r#"keyExtraction: [{type: cel, expression: '"x-user" in request.Headers ? request.Headers["x-user"][0] : api.Name'}]"#;
+    let gateway = advanced(&backend, &format!("quotas: [{{name: q, limits: [{{limit: 1, duration: 1h}}], {key}}}]"));
+    assert_eq!(get(&gateway, 2, "/books/list", &[("X-User", "ann")]), [200, 429]);
+    assert_eq!(get(&gateway, 2, "/books/list", &[]), [200, 429]);
+
+    let cost = |kind: &str, expression: &str| {
+        format!(
+            "quotas: [{{name: q, limits: [{{limit: 10, duration: 1h}}], \
+             costExtraction: {{enabled: true, default: 9, sources: [{{type: {kind}, expression: '{expression}'}}]}}}}]"
+        )
+    };
+    for (kind, expression, left) in [
+        ("request_cel", "int(request.Headers[\"x-cost\"][0]) * 2", 4),
+        ("request_cel", "size(request.Body)", 5),
+        ("request_cel", "request.Headers[\"none\"][0] == \"\" ? 1 : 2", 1),
+        ("response_cel", "response.Status == 200 ? size(response.Body) + 1 : 0", 4),
+        ("response_cel", "double(request.Headers[\"x-cost\"][0]) / 2.0", 9),
+    ] {
+        let gateway = advanced(&backend, &cost(kind, expression));
+        let headers = [("X-Cost", "3"), ("Content-Type", "text/plain")];
+        let reply = gateway.client().request("POST", "/books/list", &headers, b"hello");
+        assert_eq!(number(&reply, "x-ratelimit-remaining"), left, "{expression}");
+        assert_eq!(&*backend.last().body, b"hello");
+    }
+}
+
+#[test]
+fn what_the_client_sent_counts_and_what_the_backend_tells_of_itself_does_not() {
+    let backend = Backend::start(|_| {
+        let events = "event: delta\ndata: {\"usage\":{\"n\":1}}\n\ndata: {\"usage\":{\"n\":6}}\n\ndata: [DONE]\n\n";
+        Answer::new(200, "text/event-stream", events).with("X-RateLimit-Remaining-Tokens", "99")
+    });
+    let gateway = start(&api(
+        &backend,
+        "- {name: set-headers, version: v1, params: {request: {headers: [{name: X-User, value: same}]}}}\n\
+         - {name: advanced-ratelimit, version: v1, params: {quotas: [{name: q, limits: [{limit: 10, duration: 1h}], \
+         keyExtraction: [{type: header, key: X-User}], \
+         costExtraction: {enabled: true, sources: [{type: response_body, jsonPath: $.usage.n}]}}]}}\n",
+    ));
+    for user in ["ann", "bob"] {
+        let reply = gateway.client().get("/books/list", &[("X-User", user)]);
+        assert_eq!((reply.status, number(&reply, "x-ratelimit-remaining")), (200, 4), "{user}");
+        assert_eq!(reply.header("x-ratelimit-remaining-tokens"), None);
+    }
+}

@@ -89,8 +89,10 @@ fn what_cannot_be_served_is_said_with_its_place() {
         ]
     );
     assert_eq!(
-        of("- {name: jwt-auth, version: v1, executionCondition: 'request.Method == \"GET\"'}"),
-        ["api.yaml:14:55: error: `executionCondition` is not supported"]
+        of("- {name: jwt-auth, version: v1, executionCondition: 'request.Methd == \"GET\"'}"),
+        [
+            "api.yaml:14:55: error: `executionCondition`: unknown variable `request.Methd`, did you mean `request.Method`?"
+        ]
     );
 }
 

@@ -89,7 +89,7 @@ fn made(params: &Params<'_>, read: impl Fn(Param<'_>) -> Option<Change>) -> Opti
         params.error("`request` or `response` is missing");
     }
     let boxed = |(phase, changes)| -> (Phase, Box<dyn Mediator>) { (phase, Box::new(Modify(changes))) };
-    Some(Made { request: request.map(boxed), response: response.map(boxed) })
+    Some(Made { request: request.map(boxed), response: response.map(boxed), ..Made::default() })
 }
 
 fn change(item: Param<'_>, action: Action) -> Option<Change> {

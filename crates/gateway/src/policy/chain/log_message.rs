@@ -39,7 +39,8 @@ fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
             (phase, mediator)
         })
     };
-    Some(Made { request: flow("request", "REQUEST"), response: flow("response", "RESPONSE") })
+    let (request, response) = (flow("request", "REQUEST"), flow("response", "RESPONSE"));
+    Some(Made { request, response, ..Made::default() })
 }
 
 impl Mediator for LogMessage {

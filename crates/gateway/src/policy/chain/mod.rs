@@ -5,7 +5,8 @@
 //! the backend nor the policies of the answer see the request.
 //!
 //! Start reading at [`ChainPolicy`] and [`CHAIN`], the list; one file each. `params.rs` is what they read their
-//! parameters with, `state.rs` what they keep from the request to the answer.
+//! parameters with, `state.rs` what they keep from the request to the answer, `variables.rs` what their
+//! expressions are about.
 
 mod answer;
 mod api_key_auth;
@@ -24,15 +25,18 @@ mod ratelimit;
 mod request_rewrite;
 mod respond;
 mod state;
+mod variables;
 
 use std::sync::Arc;
 
 use penstock_catalog::ChainStep;
 use penstock_compile::Compiler;
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Step};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Step};
 
 use self::params::{Notes, Params};
+use self::variables::OF_CONDITIONS;
 use super::operation::enter;
+use crate::cel::{Expression, Value};
 use crate::policy::{PolicyKind, Site};
 use crate::{CallContext, Gateway, place};
 
@@ -111,11 +115,13 @@ enum Phase {
 pub(crate) struct Made {
     request: Option<(Phase, Box<dyn Mediator>)>,
     response: Option<(Phase, Box<dyn Mediator>)>,
+    /// Whether it reads the request's fields as they were sent.
+    reads_sent: bool,
 }
 
 impl Made {
     fn request(phase: Phase, mediator: impl Mediator + 'static) -> Made {
-        Made { request: Some((phase, Box::new(mediator))), response: None }
+        Made { request: Some((phase, Box::new(mediator))), ..Made::default() }
     }
 
     fn and_response(self, phase: Phase, mediator: impl Mediator + 'static) -> Made {
@@ -131,51 +137,105 @@ fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -
         kind: "sandbox",
         at: place(&site.operation.at),
     });
-    let steps = steps(gateway, site, &notes, false, |made| made.request);
+    let (steps, reads_sent) = steps(gateway, site, &notes, false);
     for (at, message) in notes.take() {
         cx.error(place(&at), message);
     }
-    enter(sandbox.into_iter().chain(steps).collect(), cx)
+    let keep = reads_sent.then(|| Step { mediator: Box::new(KeepSent), kind: "sent", at: place(&site.operation.at) });
+    enter(sandbox.into_iter().chain(keep).chain(steps).collect(), cx)
 }
 
 fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     site.api.platform.as_ref()?;
     // What is wrong was said for the request.
-    let steps = steps(gateway, site, &Notes::default(), true, |made| made.response);
+    let (steps, _) = steps(gateway, site, &Notes::default(), true);
     enter(steps, cx)
 }
 
-/// The steps of a flow: heads before bodies.
-fn steps(
-    gateway: &Gateway,
-    site: &Arc<Site>,
-    notes: &Notes,
-    backwards: bool,
-    of: impl Fn(Made) -> Option<(Phase, Box<dyn Mediator>)>,
-) -> Vec<Step> {
+/// The steps of a flow, heads before bodies, and whether they read the request's fields as they were sent.
+fn steps(gateway: &Gateway, site: &Arc<Site>, notes: &Notes, of_answer: bool) -> (Vec<Step>, bool) {
     let mut found: Vec<(Phase, Step)> = Vec::new();
+    let mut reads_sent = false;
     for (index, step) in site.operation.chain.iter().enumerate() {
         let Some(policy) = CHAIN.iter().find(|policy| *policy.name == *step.name) else {
             notes.error(&step.at, format!("the policy `{}` is not known", step.name));
             continue;
         };
-        if let Some((_, at)) = &step.condition {
-            notes.error(at, "`executionCondition` is not supported");
-            continue;
-        }
+        let condition = match step.condition.as_ref().map(|(text, at)| (Expression::parse(text, OF_CONDITIONS), at)) {
+            None => None,
+            Some((Ok(condition), _)) => Some(condition),
+            Some((Err(why), at)) => {
+                notes.error(at, format!("`executionCondition`: {why}"));
+                continue;
+            }
+        };
         let made = {
             let params = Params::new(&step.parameters, notes);
             (policy.make)(&Making { gateway, site, step, index }, &params)
         };
-        if let Some((phase, mediator)) = made.and_then(&of) {
-            found.push((phase, Step { mediator, kind: policy.name, at: place(&step.at) }));
-        }
+        let Some(made) = made else { continue };
+        reads_sent |= made.reads_sent || condition.is_some();
+        let Some((phase, mediator)) = (if of_answer { made.response } else { made.request }) else { continue };
+        let mediator = match condition {
+            None => mediator,
+            Some(condition) => Box::new(Conditional { condition, mediator, phase: phase.name(of_answer) }),
+        };
+        found.push((phase, Step { mediator, kind: policy.name, at: place(&step.at) }));
     }
-    if backwards {
+    if of_answer {
         found.reverse();
     }
     found.sort_by_key(|(phase, _)| *phase);
-    found.into_iter().map(|(_, step)| step).collect()
+    (found.into_iter().map(|(_, step)| step).collect(), reads_sent)
+}
+
+impl Phase {
+    /// What expressions call it.
+    fn name(self, of_answer: bool) -> &'static str {
+        match (self, of_answer) {
+            (Phase::Head, false) => "request_headers",
+            (Phase::Body, false) => "request_body",
+            (Phase::Head, true) => "response_headers",
+            (Phase::Body, true) => "response_body",
+        }
+    }
+}
+
+/// A policy that runs only where its condition holds.
+struct Conditional {
+    condition: Expression,
+    mediator: Box<dyn Mediator>,
+    phase: &'static str,
+}
+
+impl Mediator for Conditional {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let holds = variables::evaluate(&self.condition, exchange, self.phase, false, |value| match value? {
+            Value::Bool(holds) => Ok(holds),
+            _ => Err("it gives neither true nor false".to_owned()),
+        })?;
+        match holds {
+            Ok(true) => self.mediator.run(exchange),
+            Ok(false) => Ok(Flow::Next),
+            // A policy may guard the API, so nothing passes while nobody knows whether it applies.
+            Err(why) => Err(Fault::new(format!("`executionCondition` cannot be computed: {why}"))),
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        self.mediator.needs()
+    }
+}
+
+/// Keeps the fields of a request as they were sent.
+struct KeepSent;
+
+impl Mediator for KeepSent {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let sent = exchange.message.headers.clone();
+        CallContext::of(exchange)?.chain.borrow_mut().sent = Some(sent);
+        Ok(Flow::Next)
+    }
 }
 
 /// Sends requests for a host to the sandbox.

@@ -9,6 +9,7 @@ use penstock_catalog::{At, Setting, SettingValue};
 use regex::Regex;
 
 use super::go_duration;
+use crate::cel::Expression;
 use crate::import::hint;
 
 /// Mistakes, collected.
@@ -143,6 +144,14 @@ impl<'s> Params<'s> {
 
     pub(super) fn regex(&self, name: &'static str) -> Option<Regex> {
         self.get(name)?.regex(name)
+    }
+
+    /// An expression with these variables, which must be given.
+    pub(super) fn expression(&self, name: &'static str, variables: &[&'static str]) -> Option<Arc<Expression>> {
+        let text = self.required_text(name)?;
+        let expression = Expression::parse(&text, variables);
+        let said = |why: &String| self.get(name).into_iter().for_each(|found| found.error(format!("`{name}`: {why}")));
+        expression.inspect_err(said).ok().map(Arc::new)
     }
 }
 

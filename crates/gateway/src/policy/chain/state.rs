@@ -3,6 +3,7 @@
 use std::any::Any;
 
 use bytes::Bytes;
+use penstock_message::Headers;
 
 /// What one request's policies keep.
 #[derive(Default)]
@@ -11,6 +12,8 @@ pub(crate) struct ChainState {
     kept: Vec<(usize, Box<dyn Any>)>,
     /// `interceptorContext` of the service that was asked last.
     pub(super) interceptor_context: Option<Bytes>,
+    /// The fields as the client sent them, when a policy of the row reads them.
+    pub(super) sent: Option<Headers>,
 }
 
 impl ChainState {

@@ -83,11 +83,11 @@ fn made(
         let guard = Guard { kind, look: look?, path, invert, shows, direction };
         enabled.then(|| (Phase::Body, Box::new(guard) as Box<dyn Mediator>))
     };
-    let made = Made { request: guard("request", 0, "REQUEST"), response: guard("response", 1, "RESPONSE") };
+    let (request, response) = (guard("request", 0, "REQUEST"), guard("response", 1, "RESPONSE"));
     if params.get("request").is_none() && params.get("response").is_none() {
         params.error("`request` or `response` is missing");
     }
-    Some(made)
+    Some(Made { request, response, ..Made::default() })
 }
 
 impl Mediator for Guard {

@@ -6,8 +6,11 @@ use penstock_engine::{Exchange, Fault};
 use penstock_json::path::{Dialect, JsonPath};
 use penstock_message::Headers;
 
+use crate::CallContext;
+use crate::cel::{Expression, Value};
 use crate::policy::chain::guardrail::text_at;
 use crate::policy::chain::params::{Param, Params};
+use crate::policy::chain::variables::{OF_ANSWER_COSTS, OF_REQUEST_COSTS, evaluate, reads_body};
 use crate::policy::facts::body_bytes;
 
 /// As the original's own definition of the policy says.
@@ -30,6 +33,7 @@ struct Source {
 enum From {
     Header(Arc<str>),
     Body(JsonPath),
+    Expression(Arc<Expression>),
     /// What no policy here writes.
     Nowhere,
 }
@@ -65,36 +69,82 @@ impl Cost {
     }
 
     pub(super) fn reads_request(&self) -> bool {
-        self.request.iter().any(|source| matches!(source.from, From::Body(_)))
+        self.request.iter().any(Source::reads_body)
     }
 
     pub(super) fn reads_answer(&self) -> bool {
-        self.answer.iter().any(|source| matches!(source.from, From::Body(_)))
+        self.answer.iter().any(Source::reads_body)
+    }
+
+    /// Whether it reads fields of the request.
+    pub(super) fn reads_sent(&self) -> bool {
+        self.request.iter().chain(&self.answer).any(|source| !matches!(source.from, From::Body(_) | From::Nowhere))
     }
 
     pub(super) fn of_request(&self, exchange: &mut Exchange) -> Result<u64, Fault> {
-        self.sum(&self.request, exchange)
+        self.sum(&self.request, exchange, "request_body")
     }
 
     pub(super) fn of_answer(&self, exchange: &mut Exchange) -> Result<u64, Fault> {
-        self.sum(&self.answer, exchange)
+        self.sum(&self.answer, exchange, "response_body")
     }
 
-    fn sum(&self, sources: &[Source], exchange: &mut Exchange) -> Result<u64, Fault> {
+    fn sum(&self, sources: &[Source], exchange: &mut Exchange, phase: &'static str) -> Result<u64, Fault> {
         let reads = sources.iter().any(|source| matches!(source.from, From::Body(_)));
-        let body = if reads { serde_json::from_slice(&body_bytes(exchange)?).ok() } else { None };
-        let said = |source: &Source| {
+        let body = if reads { Documents::of(&body_bytes(exchange)?) } else { Documents::default() };
+        let mut sum = None;
+        for source in sources {
             let number = match &source.from {
-                From::Header(name) => number_of(&exchange.message.headers, name)?,
-                From::Body(path) => text_at(body.as_ref()?, path)?.trim().parse().ok()?,
-                From::Nowhere => return None,
+                From::Header(name) => {
+                    let context = CallContext::of(exchange)?;
+                    let chain = context.chain.borrow();
+                    let sent = chain.sent.as_ref().filter(|_| phase == "request_body");
+                    number_of(sent.unwrap_or(&exchange.message.headers), name)
+                }
+                From::Body(path) => body.number(path),
+                From::Expression(expression) => evaluate(expression, exchange, phase, true, |value| match value {
+                    Ok(Value::Int(number)) => Some(number as f64),
+                    Ok(Value::Double(number)) => Some(number),
+                    _ => None,
+                })?,
+                From::Nowhere => None,
             };
-            Some(number * source.times).filter(|cost: &f64| cost.is_finite())
-        };
-        let mut found = sources.iter().filter_map(said).peekable();
-        let sum = if found.peek().is_some() { found.sum() } else { self.otherwise };
+            if let Some(cost) = number.map(|number| number * source.times).filter(|cost| cost.is_finite()) {
+                *sum.get_or_insert(0.0) += cost;
+            }
+        }
         // A cost of less than nothing is nothing.
-        Ok(sum.clamp(0.0, AMOUNT_MAX) as u64)
+        Ok(sum.unwrap_or(self.otherwise).clamp(0.0, AMOUNT_MAX) as u64)
+    }
+}
+
+impl Source {
+    fn reads_body(&self) -> bool {
+        match &self.from {
+            From::Body(_) => true,
+            From::Expression(expression) => reads_body(expression),
+            From::Header(_) | From::Nowhere => false,
+        }
+    }
+}
+
+/// What a body is: JSON, or events with JSON in each.
+#[derive(Default)]
+struct Documents(Vec<serde_json::Value>);
+
+impl Documents {
+    fn of(body: &[u8]) -> Documents {
+        if let Ok(value) = serde_json::from_slice(body) {
+            return Documents(vec![value]);
+        }
+        let text = String::from_utf8_lossy(body);
+        let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
+        Documents(data.filter_map(|data| serde_json::from_str(data.trim()).ok()).collect())
+    }
+
+    /// The number at a path; of events the last that has one, as usage is told at the end.
+    fn number(&self, path: &JsonPath) -> Option<f64> {
+        self.0.iter().rev().find_map(|value| text_at(value, path)?.trim().parse().ok())
     }
 }
 
@@ -147,9 +197,8 @@ fn source(item: Param<'_>) -> Option<(bool, Source)> {
             }
         }
         Type::Expression => {
-            let _ = item.text("expression");
-            item.error("costs of the types `request_cel` and `response_cel` are not supported");
-            return None;
+            let variables = if of_answer { OF_ANSWER_COSTS } else { OF_REQUEST_COSTS };
+            From::Expression(item.expression("expression", variables)?)
         }
     };
     Some((of_answer, Source { from, times }))

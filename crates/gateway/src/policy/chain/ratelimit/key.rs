@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use penstock_engine::Exchange;
+use penstock_engine::{Exchange, Fault};
 use regex::Regex;
 
 use crate::CallContext;
+use crate::cel::{Expression, Value};
 use crate::policy::chain::params::{Param, Params};
+use crate::policy::chain::variables::{OF_KEYS, evaluate};
 
 /// As the original's own definition of the policy says.
 const PARTS_MAX: usize = 5;
@@ -34,6 +36,7 @@ enum Source {
     ApiName,
     ApiVersion,
     Route,
+    Expression(Arc<Expression>),
 }
 
 impl Key {
@@ -60,19 +63,25 @@ impl Key {
     }
 
     /// The key of a request; `None` when the quota is not for it.
-    pub(super) fn of(&self, exchange: &Exchange, context: &CallContext) -> Option<String> {
+    pub(super) fn of(&self, exchange: &mut Exchange, context: &CallContext) -> Result<Option<String>, Fault> {
         let mut key = String::new();
         for (index, part) in self.0.iter().enumerate() {
-            let value = part.source.of(exchange, context);
+            let value = part.source.of(exchange, context)?;
             if part.fits.as_ref().is_some_and(|fits| !fits.is_match(&value)) {
-                return None;
+                return Ok(None);
             }
             if index > 0 {
                 key.push(':');
             }
             key.push_str(&value);
         }
-        Some(key)
+        Ok(Some(key))
+    }
+
+    /// Whether it reads fields of the request.
+    pub(super) fn reads_sent(&self) -> bool {
+        let reads = |part: &Part| matches!(part.source, Source::Header(_) | Source::Address | Source::Expression(_));
+        self.0.iter().any(reads)
     }
 }
 
@@ -106,9 +115,8 @@ fn part(item: Param<'_>) -> Option<Part> {
             source()
         }
         Some(Type::Expression) => {
-            let _ = item.text("expression");
-            item.error("keys of the type `cel` are not supported");
-            return None;
+            let _ = item.text("key");
+            Source::Expression(item.expression("expression", OF_KEYS)?)
         }
         None => {
             item.error("a part of a key needs `type`");
@@ -119,10 +127,18 @@ fn part(item: Param<'_>) -> Option<Part> {
 }
 
 impl Source {
-    fn of(&self, exchange: &Exchange, context: &CallContext) -> String {
-        let headers = &exchange.message.headers;
+    fn of(&self, exchange: &mut Exchange, context: &CallContext) -> Result<String, Fault> {
+        if let Source::Expression(expression) = self {
+            return evaluate(expression, exchange, "request_headers", true, |value| match value {
+                Ok(Value::Text(key)) => key.into_owned(),
+                // As the original has it.
+                _ => "_cel_error_".to_owned(),
+            });
+        }
+        let chain = context.chain.borrow();
+        let headers = chain.sent.as_ref().unwrap_or(&exchange.message.headers);
         let api = &context.site.api;
-        match self {
+        Ok(match self {
             Source::Header(name) => match headers.get(name).filter(|value| !value.is_empty()) {
                 Some(value) => value.to_owned(),
                 None => format!("_missing_header_{name}_"),
@@ -147,7 +163,7 @@ impl Source {
             }
             Source::ApiName => api.name.to_string(),
             Source::ApiVersion => api.version.to_string(),
-            Source::Route => "route".to_owned(),
-        }
+            Source::Route | Source::Expression(_) => "route".to_owned(),
+        })
     }
 }

@@ -37,6 +37,16 @@ const AMOUNT_MAX: u64 = 1_000_000_000;
 
 const BODY: &str = r#"{"error": "Too Many Requests", "message": "Rate limit exceeded. Please try again later."}"#;
 
+/// What backends tell of their own limits is not told on, as in the original.
+const OF_BACKENDS: [&str; 6] = [
+    "x-ratelimit-limit-requests",
+    "x-ratelimit-limit-tokens",
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-remaining-tokens",
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-reset-tokens",
+];
+
 /// What is counted together.
 struct Quota {
     name: Arc<str>,
@@ -130,6 +140,8 @@ fn finish(
     let of = |reads: fn(&Cost) -> bool| quotas.iter().filter_map(|quota| quota.cost.as_ref()).any(reads);
     let (request, answer) = (of(Cost::reads_request), of(Cost::reads_answer));
     let phase = |reads: bool| if reads { Phase::Body } else { Phase::Head };
+    let reads_sent =
+        quotas.iter().any(|quota| quota.key.reads_sent() || quota.cost.as_ref().is_some_and(Cost::reads_sent));
     let rules = Rules {
         state: making.gateway.state.clone(),
         quotas,
@@ -140,7 +152,9 @@ fn finish(
         tell: Tell::new(config),
     };
     let rules = Arc::new(rules);
-    Some(Made::request(phase(request), CountRequest(rules.clone())).and_response(phase(answer), CountAnswer(rules)))
+    let made =
+        Made::request(phase(request), CountRequest(rules.clone())).and_response(phase(answer), CountAnswer(rules));
+    Some(Made { reads_sent, ..made })
 }
 
 /// The system parameters, which an API may give too.
@@ -219,7 +233,7 @@ impl CountRequest {
     /// What a quota says, and under which key; nothing when the request is none of its business.
     fn ask(&self, exchange: &mut Exchange, quota: &Quota, now: u64) -> Result<Option<Asked>, Fault> {
         let context = CallContext::of(exchange)?;
-        let Some(key) = quota.key.of(exchange, &context) else { return Ok(None) };
+        let Some(key) = quota.key.of(exchange, &context)? else { return Ok(None) };
         let buckets = &self.0.state.buckets;
         let verdict = match &quota.cost {
             None => Some(quota.ask(buckets, &key, 1, now)),
@@ -289,6 +303,9 @@ impl Mediator for CountAnswer {
             } else if asked.verdict.is_none() {
                 asked.verdict = Some(quota.seen(left, now));
             }
+        }
+        for name in OF_BACKENDS {
+            exchange.message.headers.remove(name);
         }
         let fields = rules.tell.fields(rules.told(&all), now, None);
         exchange.message.headers.set_all(fields);
