@@ -396,7 +396,8 @@ fn a_whole_project() {
 fn descriptors_with_mistakes() {
     for (text, expected) in [
         ("type: api\ndata: {name: A, version: 1}\n", "api.yaml:2:7: error: an API needs `context`"),
-        ("type: api_product\n", "api.yaml:1:1: error: descriptors of the type `api_product` are not supported yet"),
+        ("type: api_product\n", "api.yaml:1:1: error: a descriptor needs `data`, a mapping"),
+        ("type: application\n", "api.yaml:1:1: error: descriptors of the type `application` are not supported yet"),
         ("type: appi\n", "api.yaml:1:1: error: `type` must be `api`, not `appi`, did you mean `api`?"),
         (
             "type: api\ndata: {name: A, context: /a, version: 1, type: WEBSUB}\n",
@@ -448,6 +449,43 @@ const PARAMETERS: &str = "environments:
 ";
 
 /// Addresses, kind and proof of an API's production, and its hosts.
+#[test]
+fn products_with_mistakes() {
+    let api = "type: api\ndata: {name: A B, version: '1', context: /a, endpointConfig: {endpoint_type: http, \
+               production_endpoints: {url: 'http://b'}}, operations: [{verb: GET, target: /x}, {verb: GET, target: /y}]}";
+    let product = |apis: &str| format!("type: api_product\ndata:\n  name: P\n  context: /p\n  apis:\n{apis}");
+    let read = |apis: &str, more: &[(&str, &str)]| {
+        let text = product(apis);
+        let mut files = vec![("api_product.yaml", &*text), ("APIs/AB-1/api.yaml", api)];
+        files.extend_from_slice(more);
+        import(&files)
+    };
+    let (found, notes) = read("  - {name: AB, version: '1', operations: [{verb: get, target: /x}]}\n", &[]);
+    let found = found.unwrap_or_else(|| panic!("{notes:?}"));
+    assert_eq!((&*found.base_path, found.operations.len(), notes), ("/p/1.0.0", 1, vec![]));
+    let nested = ("APIs/P-1/api_product.yaml", "type: api_product\ndata: {name: P, context: /p}");
+    let broken = ("APIs/C-1/api.yaml", "type: api\ndata: {name: C}");
+    for (apis, more, expected) in [
+        ("  - {name: C}\n", &[][..], "api_product.yaml:6:5: error: the project has no API `C` in `APIs`"),
+        ("  - {name: AB, version: '2'}\n", &[], "api_product.yaml:6:5: error: the project has no API `AB` 2 in `APIs`"),
+        (
+            "  - {name: AB, operations: [{verb: POST, target: /x}]}\n",
+            &[],
+            "api_product.yaml:6:29: error: `A B` has no operation POST /x",
+        ),
+        (
+            "  - {name: AB, operations: [{verb: GET, target: /x}, {verb: GET, target: /x}]}\n",
+            &[],
+            "api_product.yaml:6:54: error: two APIs of the product have GET /x",
+        ),
+        ("  - {name: AB}\n", &[nested], "project/APIs/P-1:1:1: error: a product is made of APIs, not of products"),
+        ("  - {name: AB}\n", &[broken], "APIs/C-1/api.yaml:2:7: error: an API needs `context`"),
+    ] {
+        let (found, notes) = read(apis, more);
+        assert!(found.is_none() && notes.iter().any(|note| note == expected), "{apis}: {notes:#?}");
+    }
+}
+
 fn described(api: &Api) -> String {
     let one = |cluster: &Option<Arc<penstock_catalog::Cluster>>| match cluster {
         None => "nothing".to_owned(),
@@ -526,4 +564,34 @@ fn parameters_of_the_environment_replace_what_the_project_says() {
         "LoadBalance http://sent None | nothing | ",
         &[],
     );
+}
+
+#[test]
+fn large_apis_are_imported_in_a_moment() {
+    let names: Vec<String> = (0..20_000).map(|number| format!("askForSomethingRatherLong{number}")).collect();
+    let descriptor = |kind: &str, operations: Vec<String>| {
+        let head = r#"{"type": "api", "data": {"name": "A", "context": "/a", "version": "1", "type": "#;
+        let backend = r#""endpointConfig": {"endpoint_type": "http", "production_endpoints": {"url": "http://b"}}"#;
+        format!("{head} \"{kind}\", {backend}, \"operations\": [{}]}}}}", operations.join(","))
+    };
+    let operation = |verb: &str, name: &String| format!(r#"{{"target": "{name}", "verb": "{verb}"}}"#);
+    let schema = format!("type Query {{ {}: Int }}", names.join(": Int "));
+    let queries = descriptor("GRAPHQL", names.iter().map(|name| operation("QUERY", name)).collect());
+    let topics = descriptor("SSE", names.iter().map(|name| operation("SUBSCRIBE", name)).collect());
+    let channels: Vec<String> = names.iter().map(|name| format!("\"{name}\": {{\"subscribe\": {{}}}}")).collect();
+    let definition = format!(
+        r#"{{"asyncapi": "2.0.0", "info": {{"title": "A", "version": "1"}}, "channels": {{{}}}}}"#,
+        channels.join(",")
+    );
+    let projects = [
+        [("api.json", queries), ("Definitions/schema.graphql", schema)],
+        [("api.json", topics), ("Definitions/asyncapi.json", definition)],
+    ];
+    for files in projects {
+        let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+        let started = std::time::Instant::now();
+        let (api, notes) = import(&files);
+        assert_eq!(api.map(|api| api.operations.len()), Some(20_000), "{:?}", notes.first());
+        assert!(started.elapsed().as_secs() < 10, "it does not take long because there are many");
+    }
 }

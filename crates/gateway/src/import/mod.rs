@@ -17,6 +17,7 @@ mod mcp;
 mod openapi;
 mod operation_policies;
 mod params;
+mod product;
 mod project;
 mod restapi;
 mod shared;

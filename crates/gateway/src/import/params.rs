@@ -41,16 +41,30 @@ const READ: [&str; 8] = [
 impl Import<'_> {
     /// Applies the parameters of the environment that this gateway is, when the project has any.
     pub(super) fn parameters(&mut self, project: &Project, api: &mut Api) {
-        let Some(file) = FILES.iter().find_map(|path| project.file(path)) else { return };
+        if let Some(document) = self.parameters_of_environment(project) {
+            self.apply_parameters(&document.item(), api);
+        }
+    }
+
+    /// What the parameters say of the environment that is meant.
+    pub(super) fn parameters_of_environment(&mut self, project: &Project) -> Option<Document> {
+        let file = FILES.iter().find_map(|path| project.file(path))?;
         let mut document = match parse(&file.file, &file.bytes) {
             Ok(document) => document,
-            Err((at, message)) => return self.error(&at, message),
+            Err((at, message)) => {
+                self.error(&at, message);
+                return None;
+            }
         };
         // Values of other environments may not be set here.
-        let Some(mut configs) = self.configs_of(&document.item()).cloned() else { return };
+        let mut configs = self.configs_of(&document.item()).cloned()?;
         substitute::apply(self, &file.file, &mut configs);
         document.root = configs;
-        let configs = document.item();
+        Some(document)
+    }
+
+    /// Applies them, after it was said which of them mean nothing.
+    pub(super) fn apply_parameters(&mut self, configs: &Item<'_>, api: &mut Api) {
         for (key, at, value) in configs.entries().filter(|(_, _, value)| !value.is_null()) {
             if matches!(&**key, "certs" | "mutualSslCerts") {
                 if value.items().next().is_some() {
@@ -61,7 +75,7 @@ impl Import<'_> {
                 self.warn(&at, format!("unknown key `{key}` is ignored{}", hint(key, READ.into_iter())));
             }
         }
-        self.apply(&configs, api);
+        self.apply(configs, api);
     }
 
     /// The part of the environment that is meant.
@@ -107,7 +121,7 @@ impl Import<'_> {
         }
     }
 
-    fn apply(&mut self, configs: &Item<'_>, api: &mut Api) {
+    pub(super) fn apply(&mut self, configs: &Item<'_>, api: &mut Api) {
         self.kind_of_backends(configs);
         if let Some(config) = endpoint_config_of(configs) {
             let mut described = Api::default();

@@ -9,7 +9,8 @@ use super::descriptor::{self, Descriptor};
 use super::document::{Document, Item, parse};
 use super::openapi::{self, Examples, OpenApi};
 use super::{
-    Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, restapi, sniff, substitute, websub,
+    Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, product, restapi, sniff, substitute,
+    websub,
 };
 use crate::place;
 
@@ -17,7 +18,7 @@ use crate::place;
 const DESCRIPTORS: [&str; 3] = ["api.yaml", "api.yml", "api.json"];
 
 /// Where the definition of a project may stand, the first of them that is there.
-const DEFINITIONS: [&str; 10] = [
+pub(super) const DEFINITIONS: [&str; 10] = [
     "Definitions/swagger.yaml",
     "Definitions/swagger.yml",
     "Definitions/swagger.json",
@@ -48,7 +49,8 @@ impl Project {
     }
 
     fn main(&self) -> Option<&ProjectFile> {
-        let descriptor = DESCRIPTORS.iter().chain(&mcp::DESCRIPTORS).find_map(|name| self.file(name));
+        let descriptor =
+            DESCRIPTORS.iter().chain(&mcp::DESCRIPTORS).chain(&product::DESCRIPTORS).find_map(|name| self.file(name));
         descriptor.or_else(|| self.files.iter().find(|file| file.path.is_empty()))
     }
 }
@@ -94,8 +96,8 @@ impl Import<'_> {
         }
         substitute::apply(self, &main.file, &mut document.root);
         let kind = document.item().get("type").and_then(|kind| kind.text().cloned());
-        if kind.as_deref() == Some("mcp_server") {
-            return self.described_server(project, &document, start);
+        if let Some(kind @ ("mcp_server" | "api_product")) = kind.as_deref() {
+            return self.described_otherwise(project, &document, kind, start);
         }
         let data = match self.api_data(&document, &file_name) {
             Data::Api(data) => data,
@@ -123,11 +125,18 @@ impl Import<'_> {
         Some(Imported { name, at: place(&start), api })
     }
 
-    /// A project whose descriptor describes an MCP server.
-    fn described_server(&mut self, project: &Project, document: &Document, start: At) -> Option<Imported> {
+    /// A project whose descriptor describes an MCP server or a product.
+    fn described_otherwise(
+        &mut self,
+        project: &Project,
+        document: &Document,
+        kind: &str,
+        start: At,
+    ) -> Option<Imported> {
         let root = document.item();
         let data = root.get("data").filter(|data| data.is_map());
         let api = match data {
+            Some(data) if kind == "api_product" => self.product(project, &data),
             Some(data) => self.mcp_server(project, &data),
             None => {
                 self.error(&root.at(), "a descriptor needs `data`, a mapping");
@@ -148,7 +157,7 @@ impl Import<'_> {
             Some("api") => {}
             // Before version 4 the descriptor was the data itself.
             None if root.has("context") && root.has("version") => return Data::Api(root),
-            Some(kind @ ("api_product" | "application")) => {
+            Some(kind @ "application") => {
                 self.error(&root.at(), format!("descriptors of the type `{kind}` are not supported yet"));
                 return Data::Broken;
             }

@@ -9,11 +9,23 @@ use super::archive::Archive;
 use super::{ARCHIVE_BYTES_MAX, FILE_BYTES_MAX, Loader, sniff};
 
 /// The names the descriptor of a project may have.
-const DESCRIPTORS: [&str; 6] =
-    ["api.yaml", "api.yml", "api.json", "mcp_server.yaml", "mcp_server.yml", "mcp_server.json"];
+const DESCRIPTORS: [&str; 9] = [
+    "api.yaml",
+    "api.yml",
+    "api.json",
+    "mcp_server.yaml",
+    "mcp_server.yml",
+    "mcp_server.json",
+    "api_product.yaml",
+    "api_product.yml",
+    "api_product.json",
+];
 
 /// Files beside it that are read whatever their ending is.
 const BESIDE: [&str; 4] = ["deployment_environments", "backends", "api_params", "params"];
+
+/// The folder with the APIs of a product, a project each.
+const APIS: &str = "APIs";
 
 /// Folders of a project that a gateway reads; documents, pictures and the rest are for portals.
 const FOLDERS: [&str; 7] = [
@@ -26,11 +38,20 @@ const FOLDERS: [&str; 7] = [
     "Deployment",
 ];
 
-/// Folders inside those folders: `Endpoint-certificates/interceptors` is the deepest there is.
-const DEPTH_MAX: usize = 4;
+/// Folders inside those folders: `APIs/NAME/Sequences/in-sequence/Custom` is the deepest there is.
+const DEPTH_MAX: usize = 6;
 
 /// Whether a file of a project is read, by its path inside the project.
 fn is_read(path: &str) -> bool {
+    let of_product = path.strip_prefix(APIS).and_then(|path| path.strip_prefix('/'));
+    match of_product {
+        Some(path) => path.split_once('/').is_some_and(|(_, path)| is_read_of_api(path)),
+        None => is_read_of_api(path),
+    }
+}
+
+/// The same, by its path inside the project of an API.
+fn is_read_of_api(path: &str) -> bool {
     match path.split_once('/') {
         Some((folder, rest)) => {
             FOLDERS.contains(&folder) && !sniff::is_editors(rest.rsplit('/').next().unwrap_or(rest))
@@ -69,7 +90,7 @@ impl Loader {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let inside = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
             if path.is_dir() {
-                if depth > 0 || FOLDERS.contains(&name) {
+                if depth > 0 || name == APIS || FOLDERS.contains(&name) {
                     self.project_files(&path, &inside, project, depth + 1);
                 }
             } else if is_read(&inside)

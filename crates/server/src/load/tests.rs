@@ -285,6 +285,11 @@ fn api_projects_are_folders_archives_and_single_files() {
     folder.write("all/a/Endpoint-certificates/interceptors/ca.crt", "x");
     folder.write("all/a/Docs/notes.md", "for people");
     folder.write("all/a/api_meta.yaml", "name: A\n");
+    folder.write("all/shop/api_product.yaml", "type: api_product\ndata: {name: S}\n");
+    folder.write("all/shop/Docs/notes.md", "for people");
+    folder.write("all/shop/APIs/A-1/api.yaml", descriptor);
+    folder.write("all/shop/APIs/A-1/Docs/notes.md", "for people");
+    folder.write("all/shop/APIs/A-1/Sequences/in-sequence/Custom/s.xml", "<sequence/>");
     folder.write("all/tools/mcp_server.yaml", "type: mcp_server\ndata: {name: T}\n");
     folder.write("all/tools/backends.yaml", "type: backends\n");
     folder.write("all/tools/backends", "x");
@@ -310,6 +315,9 @@ fn api_projects_are_folders_archives_and_single_files() {
             "all/b.zip api.json",
             "all/bare.json ",
             "all/events.yaml ",
+            "all/shop APIs/A-1/Sequences/in-sequence/Custom/s.xml",
+            "all/shop APIs/A-1/api.yaml",
+            "all/shop api_product.yaml",
             "all/tools backends.yaml",
             "all/tools mcp_server.yaml",
             "all/other.yaml:1:1: warning: left out: not an artifact; resources belong into a folder `registry` or `resources` \

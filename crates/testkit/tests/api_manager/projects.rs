@@ -175,8 +175,7 @@ fn limits_of_backends_have_a_time_of_their_own() {
     let gateway = started(&[("api.yaml", &text)]);
     let bearer = gateway.bearer(&json!({}));
     let mut client = gateway.client();
-    let statuses: Vec<u16> =
-        (0..3).map(|_| client.get("/pets/1.0/x", &[("Authorization", &*bearer)]).status).collect();
+    let statuses: Vec<u16> = (0..3).map(|_| client.get("/pets/1.0/x", &[("Authorization", &*bearer)]).status).collect();
     assert_eq!(statuses, [204, 204, 503]);
 }
 
@@ -191,10 +190,65 @@ fn passwords_are_sent_as_they_are() {
         backend.url(),
         json!(password)
     );
-    let text = format!("type: api\nversion: v4.3.0\ndata:\n  name: Pets\n  version: '1.0'\n  context: /pets\n{security}");
+    let text =
+        format!("type: api\nversion: v4.3.0\ndata:\n  name: Pets\n  version: '1.0'\n  context: /pets\n{security}");
     let gateway = started(&[("api.yaml", &text)]);
     let bearer = gateway.bearer(&json!({}));
     assert_eq!(gateway.client().get("/pets/1.0/x", &[("Authorization", &bearer)]).status, 204);
     let wanted = format!("Basic {}", STANDARD.encode(format!("anna:{password}")));
     assert_eq!(backend.last().header("authorization"), Some(&*wanted));
+}
+
+#[test]
+fn a_product_offers_operations_of_several_apis() {
+    let (pets, shops, elsewhere) = (Backend::echo(), Backend::echo(), Backend::echo());
+    let api = |name: &str, backend: &Backend, operations: &str| {
+        let url = backend.url();
+        format!(
+            "type: api\nversion: v4.3.0\ndata:\n  name: {name}\n  version: '1.0'\n  context: /{name}\n  endpointConfig:\n    \
+             endpoint_type: http\n    production_endpoints: {{url: '{url}/base'}}\n  operations:\n{operations}"
+        )
+    };
+    let of_pets =
+        "  - {target: '/pets/{id}', verb: GET, throttlingPolicy: Unlimited}\n  - {target: /pets, verb: POST}\n";
+    let product = "type: api_product\nversion: v4.3.0\ndata:\n  name: Market\n  context: /market\n  apiType: \
+                   APIProduct\n  state: PUBLISHED\n  policies: [Gold]\n  securityScheme: [oauth2, \
+                   oauth_basic_auth_api_key_mandatory]\n  apis:\n  - name: Pets\n    apiId: a\n    version: '1.0'\n    \
+                   operations:\n    - {target: '/pets/{id}', verb: GET, authType: Application & Application User, \
+                   throttlingPolicy: One, scopes: []}\n  - name: Pet Shops\n    operations:\n    - {target: /shops, verb: \
+                   GET, authType: None}\n";
+    let parameters = format!(
+        "environments:\n- name: here\n  configs:\n    dependentAPIs:\n      PetShops-1.0:\n        endpoints:\n          \
+         production: {{url: '{}/there'}}\n",
+        elsewhere.url()
+    );
+    let files = [
+        ("api_product.yaml", product),
+        ("APIs/Pets-1.0/api.yaml", &api("Pets", &pets, of_pets)),
+        ("APIs/PetShops-1.0/api.yaml", &api("PetShops", &shops, "  - {target: /shops, verb: GET}\n")),
+        ("api_params.yaml", &parameters),
+    ];
+    let setup = Setup::project(&files).configured(|config| {
+        config.error_style = ErrorStyle::ApiManager;
+        config.environment = "here".into();
+        let plan = penstock_gateway::parse_plan(penstock_catalog::PlanLevel::Api, "One", "1/1h").unwrap();
+        config.limits.plans = vec![plan];
+    });
+    let gateway = TestGateway::start(setup);
+    let bearer = gateway.bearer(&json!({}));
+    let mut client = gateway.client();
+    let mut ask = |method: &str, path: &str, fields: &[(&str, &str)]| client.request(method, path, fields, b"");
+    assert_eq!(ask("GET", "/market/1.0.0/pets/7", &[]).json()["code"], "900902");
+    assert_eq!(ask("GET", "/market/1.0.0/pets/7", &[("Authorization", &bearer)]).status, 204);
+    assert_eq!(pets.last().target, "/base/pets/7");
+    assert_eq!(
+        ask("GET", "/market/1.0.0/pets/7", &[("Authorization", &bearer)]).json()["code"],
+        "900802",
+        "its own plan"
+    );
+    assert_eq!(ask("GET", "/market/1.0.0/shops", &[]).status, 204, "credentials are asked for as the product says");
+    assert_eq!(elsewhere.last().target, "/there/shops");
+    assert_eq!(ask("POST", "/market/1.0.0/pets", &[("Authorization", &bearer)]).status, 404, "not in the product");
+    assert_eq!(ask("GET", "/Pets/1.0/pets/7", &[("Authorization", &bearer)]).status, 404, "no API by itself");
+    assert_eq!(shops.received().len(), 0);
 }

@@ -136,13 +136,13 @@ const READ: [&str; 31] = [
 
 /// Reads `data` of a descriptor; `None` after it was said what is missing.
 pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descriptor> {
-    let mut descriptor = read_mcp_server(import, data)?;
+    let mut descriptor = read_without_operations(import, data)?;
     operations::read(import, data, &mut descriptor.api);
     Some(descriptor)
 }
 
-/// The same of an MCP server, whose operations are tools.
-pub(super) fn read_mcp_server(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descriptor> {
+/// The same without operations: of an MCP server, which has tools, and of a product, which has those of its APIs.
+pub(super) fn read_without_operations(import: &mut Import<'_>, data: &Item<'_>) -> Option<Descriptor> {
     for (key, at, _) in data.entries() {
         let known = || READ.iter().chain(&FOR_OTHERS).copied().chain(WITHOUT_EFFECT.iter().map(|(name, _)| *name));
         if !known().any(|name| name == &**key) && !key.starts_with("x-") {
