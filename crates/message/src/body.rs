@@ -90,19 +90,25 @@ impl fmt::Debug for Form {
 /// The body of a message.
 ///
 /// Invariant: `form` is authoritative; `xml` and `json` are views of it that were computed because
-/// somebody read them. Writing through any setter drops the views. `trailers` holds one field or more; those of a stream
-/// that has not ended are its own.
+/// somebody read them. Writing through any setter drops the views.
 #[derive(Debug)]
 pub struct Body {
     form: Form,
     xml: Option<Arc<Envelope>>,
     json: Option<Arc<serde_json::Value>>,
-    /// What a forgiving reader made of text that is no JSON; nobody else may take it for the body.
-    forgiven: Option<Arc<serde_json::Value>>,
     /// What bytes were sent as, once the message's Content-Type says something else.
     source_type: Option<Arc<str>>,
-    /// The fields that follow the body; boxed because hardly any body has some.
-    trailers: Option<Box<Headers>>,
+    /// Apart, because every message is moved about and hardly any body has some of it.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few bodies have.
+#[derive(Debug, Clone, Default)]
+struct Rare {
+    /// What a forgiving reader made of text that is no JSON; nobody else may take it for the body.
+    forgiven: Option<Arc<serde_json::Value>>,
+    /// The fields that follow the body: one or more. Those of a stream that has not ended are its own.
+    trailers: Option<Headers>,
 }
 
 impl Default for Body {
@@ -130,11 +136,23 @@ impl Body {
 
     /// A body of the given form.
     pub fn from_form(form: Form) -> Body {
-        Body::followed_by(form, None)
+        Body { form, xml: None, json: None, source_type: None, rare: None }
     }
 
-    pub(crate) fn followed_by(form: Form, trailers: Option<Box<Headers>>) -> Body {
-        Body { form, xml: None, json: None, forgiven: None, source_type: None, trailers }
+    pub(crate) fn followed_by(form: Form, trailers: Option<Headers>) -> Body {
+        let mut body = Body::from_form(form);
+        if trailers.is_some() {
+            body.rare_mut().trailers = trailers;
+        }
+        body
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    fn take_trailers(&mut self) -> Option<Headers> {
+        self.rare.as_mut().and_then(|rare| rare.trailers.take())
     }
 
     /// The authoritative form.
@@ -144,22 +162,22 @@ impl Body {
 
     /// The fields that follow the body, once all of it is here.
     pub fn trailers(&self) -> Option<&Headers> {
-        self.trailers.as_deref()
+        self.rare.as_ref().and_then(|rare| rare.trailers.as_ref())
     }
 
     /// Changes the fields that follow a body of which all is here.
     pub fn change_trailers(&mut self, change: impl FnOnce(&mut Headers)) {
-        let mut trailers = self.trailers.take().unwrap_or_default();
+        let mut trailers = self.take_trailers().unwrap_or_default();
         change(&mut trailers);
-        self.trailers = Some(trailers).filter(|trailers| !trailers.is_empty());
+        self.rare_mut().trailers = Some(trailers).filter(|trailers| !trailers.is_empty());
     }
 
     /// Takes what a transport sends: fields that follow bytes come at the end of a stream.
     pub fn take_to_send(&mut self) -> Form {
         let form = self.take();
-        match self.trailers.take() {
+        match self.take_trailers() {
             None => form,
-            Some(trailers) => ending_with(form, *trailers),
+            Some(trailers) => ending_with(form, trailers),
         }
     }
 
@@ -167,13 +185,15 @@ impl Body {
     pub fn take(&mut self) -> Form {
         self.xml = None;
         self.json = None;
-        self.forgiven = None;
+        if let Some(rare) = &mut self.rare {
+            rare.forgiven = None;
+        }
         std::mem::replace(&mut self.form, Form::Empty)
     }
 
     /// Puts another form in the place of the old one; what follows the body stays.
     pub fn put(&mut self, form: Form) {
-        *self = Body::followed_by(form, self.trailers.take());
+        *self = Body::followed_by(form, self.take_trailers());
     }
 
     /// Replaces the body and what follows it.
@@ -226,9 +246,8 @@ impl Body {
             form,
             xml: self.xml.clone(),
             json: self.json.clone(),
-            forgiven: self.forgiven.clone(),
             source_type: self.source_type.clone(),
-            trailers: self.trailers.clone(),
+            rare: self.rare.clone(),
         })
     }
 
@@ -263,11 +282,11 @@ impl Body {
     }
 
     pub(crate) fn forgiven(&self) -> Option<&Arc<serde_json::Value>> {
-        self.forgiven.as_ref()
+        self.rare.as_ref()?.forgiven.as_ref()
     }
 
     pub(crate) fn cache_forgiven(&mut self, value: Arc<serde_json::Value>) {
-        self.forgiven = Some(value);
+        self.rare_mut().forgiven = Some(value);
     }
 
     /// Waits for at least twice of what is available, so that who looks again and again reads every byte twice at the
@@ -341,8 +360,11 @@ impl Body {
             Poll::Ready(Ok(false)) => Poll::Ready(Ok(())),
             Poll::Ready(Ok(true)) => {
                 let all = std::mem::take(head);
-                self.trailers = rest.trailers().filter(|trailers| !trailers.is_empty()).map(Box::new);
+                let trailers = rest.trailers().filter(|trailers| !trailers.is_empty());
                 self.form = if all.is_empty() { Form::Empty } else { Form::Bytes(all) };
+                if trailers.is_some() {
+                    self.rare_mut().trailers = trailers;
+                }
                 Poll::Ready(Ok(()))
             }
         }

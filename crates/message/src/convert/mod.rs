@@ -66,7 +66,7 @@ pub struct Output {
 impl Output {
     /// The body that goes out.
     pub fn into_body(self) -> Body {
-        Body::followed_by(self.form, self.trailers)
+        Body::followed_by(self.form, self.trailers.map(|trailers| *trailers))
     }
 }
 
