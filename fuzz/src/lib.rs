@@ -14,6 +14,7 @@ pub mod json_mapping;
 pub mod json_schema;
 pub mod jsonpath;
 pub mod mcp;
+pub mod policy_payload;
 pub mod policy_template;
 pub mod restapi;
 pub mod socket_message;
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_schema", check: json_schema::schema, dictionary: json_schema::DICTIONARY },
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
     Target { name: "mcp", check: mcp::message, dictionary: mcp::DICTIONARY },
+    Target { name: "policy_payload", check: policy_payload::payload, dictionary: policy_payload::DICTIONARY },
     Target { name: "policy_template", check: policy_template::template, dictionary: policy_template::DICTIONARY },
     Target { name: "restapi", check: restapi::resource, dictionary: restapi::DICTIONARY },
     Target { name: "socket_message", check: socket_message::message, dictionary: socket_message::DICTIONARY },

@@ -261,6 +261,13 @@ fn answered(exchange: &mut Exchange, tells: Tells, answer: Result<Answer, String
     Ok(())
 }
 
+/// What of a function's answer reaches a client, for tools.
+pub(super) fn client_answer(bytes: &[u8]) -> Option<Message> {
+    let mut reply = Message { status: 200, ..Message::default() };
+    unwrap(&mut reply, &serde_json::from_slice(bytes).ok()?)?;
+    Some(reply)
+}
+
 /// `{"status_code": …, "headers": {…}, "cookies": […], "body": …, "is_base64_encoded": …}`
 fn unwrap(reply: &mut Message, value: &Value) -> Option<()> {
     let object = value.as_object()?;

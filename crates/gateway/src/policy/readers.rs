@@ -49,3 +49,14 @@ pub fn action_template(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Resul
 pub fn sequence_template(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, String> {
     synapse::fill(template, values).map_err(|error| error.to_string())
 }
+
+/// Whether a JSON body keeps limits that are all this number, and what of an answer of a function reaches the client.
+pub fn policy_payload(bytes: &[u8], limit: usize) -> (bool, Option<Message>) {
+    let keeps = std::str::from_utf8(bytes).is_ok_and(|text| super::class::keeps_limits(text, limit));
+    (keeps, super::lambda::client_answer(bytes))
+}
+
+/// The file of revoked tokens, written again; `None` when it is none.
+pub fn revoked_file(bytes: &[u8]) -> Option<Vec<u8>> {
+    crate::security::rewritten(bytes)
+}

@@ -29,6 +29,7 @@ pub use issue::{Claims, issue};
 pub(crate) use issuers::{Among, Need, OWN_ISSUER, Outcome, Verifier};
 pub use jose::{Jws, Malformed, TOKEN_BYTES_MAX};
 pub(crate) use jwks::KeyRing;
+pub(crate) use revoked::rewritten;
 pub use revoked::{Revocations, RevokedSource, RevokedToken};
 pub use signer::{Signer, SignerError};
 pub(crate) use state::ForBackend;

@@ -269,6 +269,13 @@ fn read(bytes: &[u8]) -> Result<HashMap<String, Option<u64>>, String> {
     Ok(members.iter().map(|(id, expires)| (id.clone(), expires.as_u64())).collect())
 }
 
+/// Reads what was written, and writes it again.
+pub(crate) fn rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut all: Vec<_> = read(bytes).ok()?.into_iter().map(|(id, expires)| RevokedToken { id, expires }).collect();
+    all.sort_by(|left, right| left.id.cmp(&right.id));
+    Some(write(&all))
+}
+
 async fn get(outbound: &dyn Outbound, source: &RevokedSource) -> Result<HashSet<String>, String> {
     let mut headers = Headers::new();
     headers.set("Accept", "application/json");

@@ -10,6 +10,10 @@ use super::payload::{self, Part};
 use super::{Compiled, PolicyClasses, Settings};
 use crate::error::{GatewayError, codes};
 
+/// How often a payload may be read when objects begin in it that do not end.
+const WORK_FACTOR: usize = 8;
+const WORK_LEAST: usize = 64 * 1024;
+
 /// Looks at payloads.
 struct Guardrail {
     name: String,
@@ -107,6 +111,7 @@ impl Mediator for Guardrail {
             Some(payload) => self.part.text(&payload).map_err(|why| failed(self.kind, &why))?,
         };
         let finding = self.check.of(&part, self.inverted);
+        let finding = finding.ok_or_else(|| failed(self.kind, "the payload has too many beginnings of objects"))?;
         if finding.holds != self.inverted {
             return Ok(Flow::Next);
         }
@@ -135,7 +140,8 @@ pub(super) fn failed(kind: &str, why: &str) -> Fault {
 }
 
 impl Check {
-    fn of(&self, text: &str, inverted: bool) -> Finding {
+    /// `None` when it would take too long to say.
+    fn of(&self, text: &str, inverted: bool) -> Option<Finding> {
         let counted = |range: &Range, count: usize, say: fn(&str, usize) -> String| {
             let Range { min, max } = range;
             let expected = match inverted {
@@ -144,7 +150,7 @@ impl Check {
             };
             Finding { holds: (*min..=*max).contains(&count), assessment: say(&expected, count) }
         };
-        match self {
+        Some(match self {
             Check::Words(range) => counted(range, text.split_whitespace().count(), |expected, count| {
                 format!("Violation of word count detected. Expected {expected} words. But found {count} words.")
             }),
@@ -164,28 +170,43 @@ impl Check {
                 assessment: format!("Violated regular expression: {}", pattern.as_str()),
             },
             Check::Schema(schema, source) => Finding {
-                holds: holds_object(schema, text),
+                holds: holds_object(schema, text)?,
                 assessment: format!(
                     "The inspected response payload content: {text} does not satisfy the JSON schema: {source}"
                 ),
             },
-        }
+        })
     }
 }
 
 /// Whether a text is, or has in it, an object that a schema allows: models put words around what they are asked for.
-fn holds_object(schema: &JsonSchema, text: &str) -> bool {
+/// `None` when so many objects begin and do not end that looking for the right one would take too long.
+fn holds_object(schema: &JsonSchema, text: &str) -> Option<bool> {
+    let mut work_left = text.len().saturating_mul(WORK_FACTOR) + WORK_LEAST;
     let mut rest = text;
     while let Some(start) = rest.find('{') {
-        let mut values = serde_json::Deserializer::from_str(&rest[start..]).into_iter::<Value>();
-        match values.next() {
-            Some(Ok(value)) if schema.is_valid(&value) => return true,
-            // What is inside of an object that does not fit is looked at as well, once.
-            Some(Ok(_)) => rest = &rest[start + values.byte_offset()..],
-            _ => rest = &rest[start + 1..],
-        }
+        rest = &rest[start..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let read = match values.next() {
+            Some(Ok(value)) if schema.is_valid(&value) => return Some(true),
+            // What is inside of an object that does not fit is not looked at by itself.
+            Some(Ok(_)) => {
+                rest = &rest[values.byte_offset()..];
+                continue;
+            }
+            Some(Err(error)) => read_before(rest, &error),
+            None => 0,
+        };
+        work_left = work_left.checked_sub(read)?;
+        rest = &rest[1..];
     }
-    false
+    Some(false)
+}
+
+/// How many bytes were read before an error.
+fn read_before(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len);
+    lines.sum::<usize>() + error.column()
 }
 
 #[cfg(test)]
@@ -203,9 +224,9 @@ mod tests {
             (Check::Bytes(range(0, 4)), "äö", true),
             (Check::Bytes(range(0, 3)), "äö", false),
         ] {
-            assert_eq!(check.of(text, false).holds, holds, "{text}");
+            assert_eq!(check.of(text, false).map(|finding| finding.holds), Some(holds), "{text}");
         }
-        let found = Check::Words(range(2, 3)).of("one", true).assessment;
+        let found = Check::Words(range(2, 3)).of("one", true).expect("it counts").assessment;
         let expected =
             "Violation of word count detected. Expected less than 2 or more than 3 words. But found 1 words.";
         assert_eq!(found, expected);
@@ -222,7 +243,9 @@ mod tests {
             ("{{{{", false),
             ("", false),
         ] {
-            assert_eq!(holds_object(&schema, text), holds, "{text}");
+            assert_eq!(holds_object(&schema, text), Some(holds), "{text}");
         }
+        let many = format!("{}[{}", "{\"a\":".repeat(100), "1,".repeat(100_000));
+        assert_eq!(holds_object(&schema, &many), None, "objects that do not end");
     }
 }

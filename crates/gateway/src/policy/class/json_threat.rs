@@ -58,6 +58,12 @@ fn check(text: &str, limits: &Limits) -> Result<(), String> {
     })
 }
 
+/// Whether a text keeps limits that are all the same number.
+pub(in crate::policy) fn keeps_limits(text: &str, limit: usize) -> bool {
+    let limits = Limits { properties: limit, string_chars: limit, elements: limit, key_chars: limit, depth: limit };
+    check(text, &limits).is_ok()
+}
+
 struct Reader<'l> {
     limits: &'l Limits,
     depth: usize,

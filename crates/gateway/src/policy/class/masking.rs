@@ -1,5 +1,7 @@
 //! `PIIMaskingRegex`: what identifies a person is masked on the way to a model and put back into its answer, or blackened.
 
+use std::collections::HashMap;
+
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::Value as PropertyValue;
 use regex::{NoExpand, Regex};
@@ -19,10 +21,12 @@ struct Masking {
     redacts: bool,
     /// What each pattern finds is called.
     patterns: Vec<(String, Regex)>,
+    /// Finds what was put in the place of something.
+    marks: Regex,
 }
 
-/// What was found, and what stands in its place.
-type Masked = Vec<(String, String)>;
+/// What was found, by what stands in its place.
+type Masked = HashMap<String, String>;
 
 pub(super) fn compile(settings: &Settings, _classes: &PolicyClasses) -> Compiled {
     let entities: Vec<Value> = serde_json::from_str(settings.required("piiEntities")?)
@@ -36,7 +40,10 @@ pub(super) fn compile(settings: &Settings, _classes: &PolicyClasses) -> Compiled
         let pattern = Regex::new(text).map_err(|_| format!("`{text}` is not a regular expression here"))?;
         patterns.push((name.to_owned(), pattern));
     }
-    Ok(Box::new(Masking { part: Part::of(settings)?, redacts: settings.flag("redact"), patterns }))
+    let names: Vec<String> = patterns.iter().map(|(name, _)| regex::escape(name)).collect();
+    let marks = format!("(?:{})_[0-9a-f]{{4,}}", names.join("|"));
+    let marks = Regex::new(&marks).map_err(|_| "`piiEntities` has too many names".to_owned())?;
+    Ok(Box::new(Masking { part: Part::of(settings)?, redacts: settings.flag("redact"), patterns, marks }))
 }
 
 impl Mediator for Masking {
@@ -45,7 +52,7 @@ impl Mediator for Masking {
         let text = self.part.text(&payload).map_err(|why| failed(KIND, &why))?;
         let changed = match (self.redacts, exchange.is_response()) {
             (true, _) => self.redacted(&text),
-            (false, true) => unmasked(exchange, &text),
+            (false, true) => self.unmasked(exchange, &text),
             (false, false) => {
                 let (changed, masked) = self.masked(&text);
                 if !masked.is_empty() {
@@ -76,26 +83,26 @@ impl Masking {
 
     /// The same thing has the same mark wherever it stands.
     fn masked(&self, text: &str) -> (String, Masked) {
-        let mut masked: Masked = Vec::new();
+        let mut marks: HashMap<String, String> = HashMap::new();
         let mut text = text.to_owned();
         for (name, pattern) in &self.patterns {
             let mark = |found: &regex::Captures<'_>| {
-                let original = &found[0];
-                if let Some((_, mark)) = masked.iter().find(|(known, _)| known == original) {
+                if let Some(mark) = marks.get(&found[0]) {
                     return mark.clone();
                 }
-                let mark = format!("{name}_{:04x}", masked.len());
-                masked.push((original.to_owned(), mark.clone()));
+                let mark = format!("{name}_{:04x}", marks.len());
+                marks.insert(found[0].to_owned(), mark.clone());
                 mark
             };
             text = pattern.replace_all(&text, mark).into_owned();
         }
-        (text, masked)
+        (text, marks.into_iter().map(|(original, mark)| (mark, original)).collect())
     }
-}
 
-fn unmasked(exchange: &Exchange, text: &str) -> String {
-    let kept = exchange.message.property_text(MASKED).unwrap_or_default();
-    let masked: Masked = serde_json::from_str(&kept).unwrap_or_default();
-    masked.iter().fold(text.to_owned(), |text, (original, mark)| text.replace(mark, original))
+    fn unmasked(&self, exchange: &Exchange, text: &str) -> String {
+        let kept = exchange.message.property_text(MASKED).unwrap_or_default();
+        let masked: Masked = serde_json::from_str(&kept).unwrap_or_default();
+        let original = |found: &regex::Captures<'_>| masked.get(&found[0]).map_or(&found[0], String::as_str).to_owned();
+        self.marks.replace_all(text, original).into_owned()
+    }
 }

@@ -13,6 +13,8 @@ mod payload;
 mod prompt;
 mod xml_threat;
 
+pub(super) use json_threat::keeps_limits;
+
 use std::sync::Arc;
 
 use penstock_compile::{Classes, Compiler, Element};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
-use regex::{Captures, Regex};
+use regex::Regex;
 use serde_json::Value;
 
 use super::guardrail::failed;
@@ -91,16 +91,20 @@ pub(super) fn template(settings: &Settings, _classes: &PolicyClasses) -> Compile
 impl Mediator for Templates {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let Some(json) = payload::text(exchange)? else { return Ok(Flow::Next) };
-        let filled = self.named.replace_all(&json, |found: &Captures<'_>| match self.prompts.get(&found[1]) {
-            Some(prompt) => filled(prompt, &found[2]),
-            None => found[0].to_owned(),
-        });
-        if filled.len() > PROMPTS_BYTES_MAX.max(json.len()) {
-            return Err(failed("PromptTemplate", "the prompts are too long"));
+        let (mut text, mut end) = (String::new(), 0);
+        for found in self.named.captures_iter(&json) {
+            let Some(prompt) = self.prompts.get(&found[1]) else { continue };
+            let place = found.get_match().range();
+            text.push_str(&json[end..place.start]);
+            text.push_str(&filled(prompt, &found[2]));
+            end = place.end;
+            if text.len() > PROMPTS_BYTES_MAX + json.len() {
+                return Err(failed("PromptTemplate", "the prompts are too long"));
+            }
         }
-        if *filled != *json {
-            let filled = filled.into_owned();
-            payload::put(exchange, filled)?;
+        if end > 0 {
+            text.push_str(&json[end..]);
+            payload::put(exchange, text)?;
         }
         Ok(Flow::Next)
     }

@@ -72,6 +72,8 @@ impl KeyRule {
         add(message.method.as_str().as_bytes());
         add(facts::target_now(exchange, &self.site).as_bytes());
         add(context.upstream.chosen().as_deref().unwrap_or_default().as_bytes());
+        // Where a policy sends it, when that is for a policy to say.
+        add(message.addressing.as_ref().and_then(|addressing| addressing.to.as_deref()).unwrap_or_default().as_bytes());
         {
             let caller = context.caller.borrow();
             add(&[u8::from(caller.sandbox)]);
