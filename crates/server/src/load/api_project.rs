@@ -41,6 +41,9 @@ const FOLDERS: [&str; 7] = [
 /// Folders inside those folders: `APIs/NAME/Sequences/in-sequence/Custom` is the deepest there is.
 const DEPTH_MAX: usize = 6;
 
+/// Folders around a project in an archive.
+const ROOT_DEPTH_MAX: usize = 3;
+
 /// Whether a file of a project is read, by its path inside the project.
 fn is_read(path: &str) -> bool {
     let of_product = path.strip_prefix(APIS).and_then(|path| path.strip_prefix('/'));
@@ -61,6 +64,19 @@ fn is_read_of_api(path: &str) -> bool {
             DESCRIPTORS.contains(&path) || (stem != path && BESIDE.contains(&stem))
         }
     }
+}
+
+/// The folder of an archive that is the project: the outermost one with a descriptor. `apictl` puts everything below one
+/// folder; a person may not, or more than one. What macOS and editors leave beside it is none.
+fn root<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let found = names.filter_map(|name| {
+        let (folder, file) = name.split_at(name.rfind('/').map_or(0, |slash| slash + 1));
+        let is_other = folder.split('/').any(|part| part.starts_with('.') || part == "__MACOSX");
+        (DESCRIPTORS.contains(&file) && !is_other).then_some(folder)
+    });
+    found
+        .min_by_key(|folder| folder.matches('/').count())
+        .filter(|folder| folder.matches('/').count() <= ROOT_DEPTH_MAX)
 }
 
 /// Whether a folder is a project: its descriptor describes an API.
@@ -125,29 +141,23 @@ impl Loader {
     }
 
     /// Loads a project from an archive; whether it is one, or is broken and that was said.
-    pub(super) fn zipped_project(&mut self, name: String, bytes: Bytes) -> bool {
-        let mut archive = match Archive::open(name.clone(), bytes) {
+    pub(super) fn zipped_project(&mut self, archive_name: String, bytes: Bytes) -> bool {
+        let mut archive = match Archive::open(archive_name.clone(), bytes) {
             Ok(archive) => archive,
             Err(reason) => {
-                self.error(&name, format!("not an API project: {reason}"));
+                self.error(&archive_name, format!("not an API project: {reason}"));
                 return true;
             }
         };
-        let names = archive.names();
-        // `apictl` puts everything below one folder; a person may not.
-        let descriptor =
-            |root: &str| DESCRIPTORS.iter().any(|name| names.binary_search(&format!("{root}{name}")).is_ok());
-        let folder = names.first().and_then(|name| name.split_once('/')).map(|(folder, _)| format!("{folder}/"));
-        let root = match folder {
-            _ if descriptor("") => String::new(),
-            Some(folder) if descriptor(&folder) => folder,
-            _ => return false,
-        };
-        for entry in names {
-            let Some(inside) = entry.strip_prefix(&root).filter(|inside| is_read(inside)) else { continue };
-            match archive.read(&entry) {
+        // Old programs of Windows separate folders as Windows does.
+        let names: Vec<(String, String)> =
+            archive.names().into_iter().map(|entry| (entry.replace('\\', "/"), entry)).collect();
+        let Some(root) = root(names.iter().map(|(name, _)| name.as_str())) else { return false };
+        for (name, entry) in &names {
+            let Some(inside) = name.strip_prefix(root).filter(|inside| is_read(inside)) else { continue };
+            match archive.read(entry) {
                 Ok((file, bytes)) => {
-                    let kind = InputKind::Api { project: name.as_str().into(), path: inside.to_owned() };
+                    let kind = InputKind::Api { project: archive_name.as_str().into(), path: inside.to_owned() };
                     self.input(&file, bytes, kind);
                 }
                 Err((at, message)) => self.note(penstock_compile::Severity::Error, at, message),
@@ -165,5 +175,23 @@ impl Loader {
             self.input(&file, Bytes::from(bytes), kind);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::root;
+
+    #[test]
+    fn the_outermost_descriptor_says_where_a_project_is() {
+        for (names, expected) in [
+            (&["api.yaml", "Definitions/swagger.yaml", "Docs/FileContents/api.yaml"][..], Some("")),
+            (&[".DS_Store", "__MACOSX/shop/._api.yaml", "__MACOSX/api.yaml", "shop/api.yaml"], Some("shop/")),
+            (&["out/Shop-1.0.0/APIs/A-1/api.yaml", "out/Shop-1.0.0/api_product.yaml"], Some("out/Shop-1.0.0/")),
+            (&["a/b/c/d/api.yaml"], None),
+            (&["connector.xml", "mail/component.xml"], None),
+        ] {
+            assert_eq!(root(names.iter().copied()), expected, "{names:?}");
+        }
     }
 }

@@ -67,7 +67,7 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) -> Option<Clust
     let fails_over = import.flag_of(item, "failOver") == Some(true);
     let kind = import.some_text_of(item, "endpoint_type");
     match kind.as_deref() {
-        None | Some("http" | "address" | "service" | "ws") if fails_over => Some(ClusterKind::Failover),
+        None if fails_over => Some(ClusterKind::Failover),
         None | Some("http" | "address" | "load_balance" | "loadbalance" | "service" | "ws") => {
             Some(ClusterKind::LoadBalance)
         }
@@ -128,8 +128,13 @@ fn cluster(
     }
     let first = first?;
     let mut described: Vec<Item<'_>> = if first.is_list() { first.items().collect() } else { vec![first] };
+    let others = item.get(&format!("{key}_failovers"));
+    let mut others = others.iter().flat_map(|list| list.items()).peekable();
+    // Choreo Connect asks them whatever the type says.
+    let are_given = import.config.error_style == ErrorStyle::ChoreoConnect && others.peek().is_some();
+    let kind = if are_given { ClusterKind::Failover } else { kind };
     if kind == ClusterKind::Failover {
-        described.extend(item.get(&format!("{key}_failovers")).iter().flat_map(|list| list.items()));
+        described.extend(others);
     }
     let mut cluster = Cluster { kind, at: first.at(), ..Cluster::default() };
     for endpoint in described {
