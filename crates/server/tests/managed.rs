@@ -244,7 +244,7 @@ fn apis_are_deployed_over_https_and_survive_a_restart() {
     // One that takes the place of another is refused as well.
     let elsewhere = descriptor("other", backend).replace("context: /other", "context: /books");
     let (status, reply) = https.deploy(BASIC, "", &zip(&[("api.yaml", &elsewhere)]));
-    assert_eq!(status, 400, "{reply}");
+    assert_eq!(status, 409, "{reply}");
     assert!(reply["description"].as_str().unwrap().contains("is served already, by "), "{reply}");
 
     let (_, list) = https.ask(Method::Get, "/apis?query=type:http&limit=1", &[("Authorization", BASIC)], Vec::new());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_compile::Diagnostic;
+use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::ports::{LocalFuture, Request, Service};
 use penstock_engine::{basic_credentials, is_secret};
 use penstock_message::{Body, Form, Headers, Message, Method};
@@ -191,7 +191,10 @@ impl Routes {
 
     fn refusal(&self, refused: Refused) -> Message {
         match refused {
-            Refused::Broken(diagnostics) => broken(&diagnostics),
+            Refused::Broken(diagnostics) => match diagnostics.iter().find(|diagnostic| is_taken(diagnostic)) {
+                Some(taken) => error(409, "Conflict", &taken.to_string()),
+                None => broken(&diagnostics),
+            },
             Refused::Exists(name) => {
                 error(409, "Conflict", &format!("{name} is deployed already; `override=true` replaces it"))
             }
@@ -222,10 +225,15 @@ fn unauthorized() -> Message {
     message
 }
 
+/// Whether another API has the path already. The original, too, calls that a conflict.
+fn is_taken(diagnostic: &Diagnostic) -> bool {
+    diagnostic.severity == Severity::Error && diagnostic.message.contains("` is served already, by ")
+}
+
 fn broken(diagnostics: &[Diagnostic]) -> Message {
     let errors: Vec<Value> = diagnostics
         .iter()
-        .filter(|diagnostic| diagnostic.severity == penstock_compile::Severity::Error)
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .take(ERRORS_MAX)
         .map(|diagnostic| json!({"code": "400", "message": diagnostic.to_string()}))
         .collect();
