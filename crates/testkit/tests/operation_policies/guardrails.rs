@@ -1,6 +1,7 @@
 //! Guardrails and prompts of AI APIs.
 
 use penstock_catalog::{Policies, PolicyUse};
+use penstock_gateway::ErrorStyle;
 use penstock_testkit::gateway::{Answer, Backend, Setup, TestGateway};
 use serde_json::{Value, json};
 
@@ -11,9 +12,13 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// A model that answers with what it was asked.
 fn parrot(policies: Policies) -> (TestGateway, Backend) {
+    parrot_in(ErrorStyle::ChoreoConnect, policies)
+}
+
+fn parrot_in(style: ErrorStyle, policies: Policies) -> (TestGateway, Backend) {
     let backend = Backend::start(|request| Answer::new(200, "application/json", request.body.clone()));
     let api = open_api(&backend, &["POST /chat"], policies);
-    (TestGateway::start(Setup::of([api])), backend)
+    (TestGateway::start(Setup::of([api]).configured(|config| config.error_style = style)), backend)
 }
 
 fn ask(gateway: &TestGateway, body: &Value) -> (u16, Value) {
@@ -59,12 +64,14 @@ fn prompts_have_bounds() {
 fn answers_have_bounds() {
     let name = "org.wso2.apim.policies.mediation.ai.word.count.guardrail.WordCountGuardrail";
     let settings = [("name", "long"), ("min", "0"), ("max", "2"), PATH, ("showAssessment", "true")];
-    let (gateway, _backend) = parrot(response(vec![class(name, &settings)]));
-    assert_eq!(ask(&gateway, &prompt("one two")).0, 200);
-    let (status, answer) = ask(&gateway, &prompt("one two three"));
-    assert_eq!((status, &answer["message"]["direction"]), (446, &json!("RESPONSE")));
-    let expected = "Violation of word count detected. Expected between 0 and 2 words. But found 3 words.";
-    assert_eq!(answer["message"]["assessments"], json!(expected));
+    for style in [ErrorStyle::ChoreoConnect, ErrorStyle::ApiManager] {
+        let (gateway, _backend) = parrot_in(style, response(vec![class(name, &settings)]));
+        assert_eq!(ask(&gateway, &prompt("one two")).0, 200);
+        let (status, answer) = ask(&gateway, &prompt("one two three"));
+        assert_eq!((status, &answer["message"]["direction"]), (446, &json!("RESPONSE")), "{answer}");
+        let expected = "Violation of word count detected. Expected between 0 and 2 words. But found 3 words.";
+        assert_eq!(answer["message"]["assessments"], json!(expected));
+    }
 }
 
 /// What identifies a person does not reach the model, and stands in the answer again.
