@@ -17,7 +17,9 @@ fn import(files: &[(&str, &str)]) -> (Option<Arc<Api>>, Vec<String>) {
 fn import_into(environment: &str, files: &[(&str, &str)]) -> (Option<Arc<Api>>, Vec<String>) {
     let vhosts = vec![("Europe".into(), "eu.example.com".into())];
     let config = GatewayConfig { vhosts, environment: environment.into(), ..GatewayConfig::default() };
-    let variables = HashMap::from([("BACKEND".to_owned(), "backend:9000".to_owned())]);
+    let variables =
+        [("BACKEND", "backend:9000"), ("PART", "AB")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let variables = HashMap::from(variables);
     let mut import = Import::new(&config, &variables);
     let files = files.iter().map(|(path, text)| ProjectFile {
         file: if path.is_empty() { "api".into() } else { (*path).into() },
@@ -397,6 +399,11 @@ fn descriptors_with_mistakes() {
     for (text, expected) in [
         ("type: api\ndata: {name: A, version: 1}\n", "api.yaml:2:7: error: an API needs `context`"),
         ("type: api_product\n", "api.yaml:1:1: error: a descriptor needs `data`, a mapping"),
+        (
+            "id: {apiName: A, version: '1'}\ncontext: /a\n",
+            "api.yaml:1:1: error: this is an export of API Manager 3, whose descriptors are not read; export the API from \
+             version 4",
+        ),
         ("type: application\n", "api.yaml:1:1: error: descriptors of the type `application` are not supported yet"),
         ("type: appi\n", "api.yaml:1:1: error: `type` must be `api`, not `appi`, did you mean `api`?"),
         (
@@ -460,9 +467,13 @@ fn products_with_mistakes() {
         files.extend_from_slice(more);
         import(&files)
     };
-    let (found, notes) = read("  - {name: AB, version: '1', operations: [{verb: get, target: /x}]}\n", &[]);
+    let parameters = "dependentAPIs: {'${PART}-1': {endpoints: {production: {url: 'http://there'}}}}";
+    let one = "  - {name: AB, version: '1', operations: [{verb: get, target: /x}]}\n";
+    let (found, notes) = read(one, &[("Deployment/params.yaml", parameters)]);
     let found = found.unwrap_or_else(|| panic!("{notes:?}"));
     assert_eq!((&*found.base_path, found.operations.len(), notes), ("/p/1.0.0", 1, vec![]));
+    let backends = found.operations[0].endpoints.as_ref().and_then(|endpoints| endpoints.production.clone());
+    assert_eq!(*backends.expect("a backend").urls, ["http://there".into()]);
     let nested = ("APIs/P-1/api_product.yaml", "type: api_product\ndata: {name: P, context: /p}");
     let broken = ("APIs/C-1/api.yaml", "type: api\ndata: {name: C}");
     for (apis, more, expected) in [

@@ -3,6 +3,7 @@
 //!
 //! Start reading at [`Import::product`].
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use penstock_catalog::{Api, ApiKind, At, Implementation, Operation, Policies};
@@ -20,6 +21,9 @@ const FOLDER: &str = "APIs/";
 
 /// The version of those that were exported before products had versions.
 const VERSION: &str = "1.0.0";
+
+/// Method and path of an operation.
+type Key = (Arc<str>, Arc<str>);
 
 /// An API of the product.
 struct Part {
@@ -44,8 +48,9 @@ impl Import<'_> {
         if let Some(of_parts) = parameters.as_ref().and_then(|document| document.item().get("dependentAPIs")) {
             self.parameters_of_parts(&of_parts, &mut parts);
         }
+        let mut taken = HashSet::new();
         for wanted in data.get("apis").iter().flat_map(|list| list.items()) {
-            self.part(&wanted, &parts, &mut api);
+            self.part(&wanted, &parts, &mut api, &mut taken);
         }
         api.base_path = context.base_path(&api.version);
         if is_default {
@@ -96,7 +101,7 @@ impl Import<'_> {
     }
 
     /// Adds the operations of one API that the product has.
-    fn part(&mut self, wanted: &Item<'_>, parts: &[Part], product: &mut Api) {
+    fn part(&mut self, wanted: &Item<'_>, parts: &[Part], product: &mut Api, taken: &mut HashSet<Key>) {
         let Some(name) = self.some_text_of(wanted, "name") else {
             return self.error(&wanted.at(), "an API of a product needs `name`");
         };
@@ -112,10 +117,12 @@ impl Import<'_> {
             let message = format!("`{name}` cannot be part of a product: only HTTP APIs with backends can");
             return self.error(&wanted.at(), message);
         }
+        let key = |operation: &Arc<Operation>| (operation.method.clone(), operation.path.clone());
+        let places: HashMap<Key, &Operation> =
+            api.operations.iter().map(|operation| (key(operation), &**operation)).collect();
         for item in wanted.get("operations").iter().flat_map(|list| list.items()) {
-            if let Some(operation) = self.operation_of_part(&item, api) {
-                let same = |other: &Arc<Operation>| other.method == operation.method && other.path == operation.path;
-                if product.operations.iter().any(same) {
+            if let Some(operation) = self.operation_of_part(&item, api, &places) {
+                if !taken.insert((operation.method.clone(), operation.path.clone())) {
                     let message = format!("two APIs of the product have {} {}", operation.method, operation.path);
                     self.error(&item.at(), message);
                     continue;
@@ -126,14 +133,20 @@ impl Import<'_> {
     }
 
     /// The operation of an API that an entry means, as the product offers it.
-    fn operation_of_part(&mut self, item: &Item<'_>, api: &Api) -> Option<Operation> {
+    fn operation_of_part(
+        &mut self,
+        item: &Item<'_>,
+        api: &Api,
+        places: &HashMap<Key, &Operation>,
+    ) -> Option<Operation> {
         let (verb, target) = (self.some_text_of(item, "verb"), self.some_text_of(item, "target"));
         let (Some(verb), Some(target)) = (verb, target) else {
             self.error(&item.at(), "an operation needs `verb` and `target`");
             return None;
         };
-        let of_verb = api.operations.iter().filter(|operation| operation.method.eq_ignore_ascii_case(&verb));
-        let Some(found) = of_verb.clone().find(|operation| operation.path == target) else {
+        let key = (verb.to_ascii_uppercase().into(), target.clone());
+        let Some(&found) = places.get(&key) else {
+            let of_verb = api.operations.iter().filter(|operation| operation.method == key.0);
             let meant = hint(&target, of_verb.map(|operation| &*operation.path));
             self.error(&item.at(), format!("`{}` has no operation {verb} {target}{meant}", api.name));
             return None;
@@ -156,7 +169,7 @@ impl Import<'_> {
     fn parameters_of_parts(&mut self, of_parts: &Item<'_>, parts: &mut [Part]) {
         for (name, at, configs) in of_parts.entries() {
             match parts.iter_mut().find(|part| part.folder == **name) {
-                Some(part) => self.apply(&configs, &mut part.api),
+                Some(part) => self.apply_parameters(&configs, &mut part.api),
                 None => {
                     let meant = hint(name, parts.iter().map(|part| &*part.folder));
                     self.warn(&at, format!("no effect: `APIs` has no folder `{name}`{meant}"));

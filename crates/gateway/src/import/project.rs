@@ -174,6 +174,12 @@ impl Import<'_> {
                 self.warn(&root.at(), "left out: neither an API definition nor a descriptor of an API");
                 return Data::Other;
             }
+            None if root.get("id").is_some_and(|id| id.has("apiName")) => {
+                let message = "this is an export of API Manager 3, whose descriptors are not read; export the API from \
+                               version 4";
+                self.error(&root.at(), message);
+                return Data::Broken;
+            }
             None => {
                 self.error(&root.at(), "a descriptor needs `type: api` and `data`");
                 return Data::Broken;
@@ -192,7 +198,7 @@ impl Import<'_> {
     fn definition_alone(&mut self, document: &Document, kind: Definition, bytes: &bytes::Bytes) -> Option<Imported> {
         let at = document.item().at();
         let definition = match kind {
-            Definition::AsyncApi => asyncapi::read(self, document.item(), ApiKind::WebSocket),
+            Definition::AsyncApi => asyncapi::read(self, document.item(), asyncapi::kind_of(&document.item())),
             _ => openapi::read(self, document.item(), kind, Examples::Skip),
         };
         let name = format!("{}:{}", definition.api.name, definition.api.version);

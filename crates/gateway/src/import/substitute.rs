@@ -12,7 +12,15 @@ use super::document::{Node, Value};
 pub(super) fn apply(import: &mut Import<'_>, file: &Arc<str>, node: &mut Node) {
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(|item| apply(import, file, item)),
-        Value::Map(entries) => entries.iter_mut().for_each(|entry| apply(import, file, &mut entry.value)),
+        Value::Map(entries) => {
+            for entry in entries {
+                // A bare `$` belongs to the name: `$ref`.
+                if entry.key.contains("${") {
+                    entry.key = replace(&entry.key, &|name| import.variables.get(name).cloned()).0.into();
+                }
+                apply(import, file, &mut entry.value);
+            }
+        }
         Value::Scalar(scalar) if scalar.text.contains('$') => {
             let (text, missing) = replace(&scalar.text, &|name| import.variables.get(name).cloned());
             scalar.text = text.into();

@@ -73,4 +73,3 @@ fn a_preflight_request_is_answered_for_the_resource_it_means() {
     assert_eq!(ask("/some/own", "http://a.com", "GET").text(), "OPTIONS", "the API answers itself");
     assert_eq!(backend.received().len(), 1);
 }
-

@@ -36,13 +36,14 @@ fn members_that_make_no_difference_are_named_and_others_are_not() {
     let reply = gateway.client().get("/pets/1.0/x", &[("Authorization", &bearer)]);
     assert_eq!(reply.status, 204, "`audience` is not whom tokens must be for");
 
-    let loud = "  gatewayType: AWS\n  subtypeConfiguration: {subtype: AIAPI}\n  asyncTransportProtocols: [ws]\n  \
+    let loud = "  gatewayType: AWS\n  subtypeConfiguration: {subtype: AIAPI}\n  asyncTransportProtocols: [ws]\n  primaryProductionEndpointId: 4711\n  \
                 threatProtectionPolicies: {list: [{policyId: a, priority: 1}]}\n  keyManagers: [Elsewhere]\n  \
                 mediationPolicies: [{name: gone, type: in}]\n";
     let gateway = started(&[("api.yaml", &descriptor(&backend, loud))]);
     for name in [
         "`gatewayType: AWS` has no effect",
         "`subtypeConfiguration` has no effect",
+        "`primaryProductionEndpointId: 4711` has no effect",
         "`asyncTransportProtocols` has no effect",
         "`threatProtectionPolicies` has no effect",
         "`keyManagers` names `Elsewhere`, and no issuer of that name is configured",

@@ -89,7 +89,9 @@ const FOR_OTHERS: [&str; 36] = [
 ];
 
 /// Members that would make a difference and make none here, and why.
-const WITHOUT_EFFECT: [(&str, &str); 7] = [
+const WITHOUT_EFFECT: [(&str, &str); 9] = [
+    ("primaryProductionEndpointId", "the backends are those of `endpointConfig`"),
+    ("primarySandboxEndpointId", "the backends are those of `endpointConfig`"),
     ("threatProtectionPolicies", "operation policies protect from threats"),
     ("gatewayVendor", ""),
     ("gatewayType", ""),
@@ -226,6 +228,10 @@ fn tell_without_effect(import: &mut Import<'_>, data: &Item<'_>) {
                 .get("subtype")
                 .and_then(|subtype| subtype.text().cloned())
                 .is_none_or(|text| text.is_empty() || text.eq_ignore_ascii_case("DEFAULT")),
+            // What exports call the backends of `endpointConfig`.
+            "primaryProductionEndpointId" | "primarySandboxEndpointId" => {
+                item.text().is_none_or(|text| text.is_empty() || text.starts_with("default_"))
+            }
             "asyncTransportProtocols" | "enableSubscriberVerification" => is_async || says_nothing(&item),
             _ => says_nothing(&item),
         };
