@@ -25,9 +25,6 @@ const NOT_FORWARDED: [&str; 12] = [
     "Expect",
 ];
 
-/// The value of `TE` that goes on: the sender forwards what follows a body, where the protocol can say that it does.
-const TRAILERS: &[u8] = b"trailers";
-
 /// Whether a field may travel on. `connection` is the value of the Connection field, whose members
 /// stay behind too (RFC 9110 §7.6.1).
 pub(crate) fn travels(name: &[u8], connection: &[u8]) -> bool {
@@ -52,9 +49,7 @@ pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOpti
     let message = &mut exchange.message;
 
     let connection = message.headers.get_bytes("Connection").unwrap_or_default();
-    let mut headers = message.headers.filtered(|name, value| {
-        travels(name, connection) || (name.eq_ignore_ascii_case(b"TE") && value.eq_ignore_ascii_case(TRAILERS))
-    });
+    let mut headers = message.headers.filtered(|name, _| travels(name, connection));
     let host = message.axis2.get("REQUEST_HOST_HEADER").map(|value| value.to_text().into_owned());
     if let Some(host) = host {
         headers.set("Host", host);
