@@ -196,6 +196,22 @@ fn bytes_of_events_count() {
 }
 
 #[test]
+fn a_definition_alone_is_enough() {
+    let events = events();
+    let definition = format!(
+        "asyncapi: 2.0.0\ninfo: {{title: Ticker, version: 1.0.0}}\nx-wso2-basePath: /ticker/1.0.0\n\
+         servers:\n  production: {{url: '{}', protocol: sse}}\n\
+         channels:\n  /prices:\n    subscribe: {{x-auth-type: None}}\n",
+        events.url
+    );
+    let gateway = TestGateway::start(Setup::project(&[("", &definition)]));
+    let mut socket = ask(&gateway);
+    events.pieces.send("data: 1\n\n").unwrap();
+    until(&mut socket, "data: 1\n\n");
+    events.pieces.send("end").unwrap();
+}
+
+#[test]
 fn topics_of_a_definition_are_served_as_they_are_secured() {
     let events = events();
     let gateway = served(&events, json!({ "operations": [] }), None);

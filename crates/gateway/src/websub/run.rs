@@ -181,6 +181,8 @@ impl Hub {
     /// Writes down for ever what becomes of events, many at once when there are many.
     async fn keep_events(&self) {
         let mut journal = None;
+        // Once the file is lost by a mistake of ours, nothing is promised any more.
+        let mut is_lost = false;
         loop {
             tokio::select! {
                 () = self.journal_wake.notified() => {}
@@ -191,7 +193,7 @@ impl Hub {
                 let mut inner = self.lock();
                 (std::mem::take(&mut inner.entries), std::mem::take(&mut inner.publishers))
             };
-            let mut kept = true;
+            let mut kept = !is_lost;
             if let Some(mut writer) = journal.take() {
                 // Disks take their time, and this core has requests to serve.
                 let written = spawn_blocking(move || {
@@ -200,7 +202,7 @@ impl Hub {
                 });
                 match written.await {
                     Ok((writer, written)) => (journal, kept) = (Some(writer), written),
-                    Err(_) => kept = false,
+                    Err(_) => (is_lost, kept) = (true, false),
                 }
             }
             for one in publishers {

@@ -57,6 +57,19 @@ pub(super) fn verb(text: &str) -> Option<&'static str> {
     [PUBLISH, SUBSCRIBE].into_iter().find(|verb| verb.eq_ignore_ascii_case(text))
 }
 
+/// What a definition that stands by itself is about: events, when that is all its servers speak.
+pub(super) fn kind_of(root: &Item<'_>) -> ApiKind {
+    let servers = root.get("servers");
+    let speaks_events = |server: Item<'_>| {
+        server.get("protocol").and_then(|protocol| protocol.text().cloned()).is_some_and(|name| &*name == "sse")
+    };
+    let mut servers = servers.iter().flat_map(|servers| servers.entries()).map(|(_, _, server)| speaks_events(server));
+    match servers.next() {
+        Some(true) if servers.all(|speaks_events| speaks_events) => ApiKind::Sse,
+        _ => ApiKind::WebSocket,
+    }
+}
+
 /// Reads a definition.
 pub(super) fn read(import: &mut Import<'_>, root: Item<'_>, kind: ApiKind) -> OpenApi {
     import.sockets = kind == ApiKind::WebSocket;
