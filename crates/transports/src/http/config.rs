@@ -8,7 +8,8 @@ use super::tls::{TlsClient, TlsServer};
 /// Sizes beyond which a message is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Request or status line and all fields, also a trailer section. More: 431 from the listener, fault 101506 from the sender.
+    /// Request or status line and all fields. More: 431 from the listener, fault 101506 from the sender. A trailer section may
+    /// have 8 KiB of it. More: 400, or a body that breaks off.
     pub head_bytes_max: usize,
     /// Fields in one head. More: 431, or fault 101506.
     pub fields_max: usize,
