@@ -265,7 +265,6 @@ mod tests {
             path_to_rewrite: Some("/f?g=1".into()),
             body: Some(Bytes::from_static(b"NEW")),
             interceptor_context: Some(Bytes::from_static(br#"{"n":1.50,"k":["v"]}"#)),
-            ..Decision::default()
         };
         assert_eq!(decision, Ok(expected));
     }
