@@ -47,6 +47,11 @@ pub trait FrameGate: fmt::Debug {
     /// told whose message goes on, and the answer means nothing: half a message is worse than none.
     fn admits(&self, frame: &Frame) -> bool;
 
+    /// With what code and reason the connection ends, when it may not go on. Asked when something arrived.
+    fn ends(&self) -> Option<(u16, &'static str)> {
+        None
+    }
+
     /// The text a client gets for each message that does not go on, when it is told.
     fn refusal(&self) -> Option<&str> {
         None

@@ -42,7 +42,7 @@ pub(crate) mod schema_validation;
 mod scopes;
 mod subscription;
 mod synapse;
-mod websocket;
+pub(crate) mod websocket;
 
 use std::sync::Arc;
 

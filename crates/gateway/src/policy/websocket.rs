@@ -1,20 +1,25 @@
 //! The handshake of a WebSocket API, and of a GraphQL API's subscriptions: what asks for none is refused, credentials that a browser can only put into the
 //! address or among the protocols are put where they belong, and the topic becomes the backend's path.
 
+use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_catalog::ApiKind;
 use penstock_compile::Compiler;
-use penstock_engine::websocket::{SWITCHING_PROTOCOLS, is_asked_for};
+use penstock_engine::websocket::{Frame, FrameGate, Gate, SWITCHING_PROTOCOLS, is_asked_for};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::Method;
 
 use super::authenticate::{is_secured, query_value};
 use crate::Gateway;
+use crate::config::{ErrorStyle, GatewayConfig};
 use crate::context::CallContext;
 use crate::error::{GatewayError, codes};
+use crate::policy::limits::FrameLimits;
 use crate::policy::{PolicyKind, Site, facts};
 use crate::router::PathPattern;
+use crate::security::{SecurityState, Verified};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind { name: "websocket", request: Some(compile), response: Some(compile_answer) };
@@ -38,6 +43,9 @@ struct Handshake {
 }
 
 struct Answer;
+
+/// What API Manager closes a connection with when its token does not hold any more.
+pub(super) const INVALID_CREDENTIALS: (u16, &str) = (4001, "Invalid Credentials");
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let (config, operation) = (&gateway.config.security, &site.operation);
@@ -137,6 +145,49 @@ impl Mediator for Answer {
             give(exchange, PROTOCOLS, marker.to_owned());
         }
         Ok(Flow::Next)
+    }
+}
+
+/// What decides over the frames of a connection that was granted: limits, and in the style of API Manager whether the token
+/// still holds.
+pub(crate) fn gate(config: &GatewayConfig, security: &Arc<SecurityState>, context: &CallContext) -> Option<Gate> {
+    let limits = context.frames.take();
+    let is_watched = config.error_style == ErrorStyle::ApiManager;
+    let gate: Rc<dyn FrameGate> = match context.credential.borrow().as_ref().filter(|_| is_watched) {
+        None => Rc::new(limits?),
+        Some(token) => {
+            let skew = config.security.clock_skew.as_secs();
+            Rc::new(Watched { limits, token: token.clone(), security: security.clone(), skew })
+        }
+    };
+    Some(Gate::Frames(gate))
+}
+
+/// A connection that ends when its token does.
+struct Watched {
+    limits: Option<FrameLimits>,
+    token: Rc<Verified>,
+    security: Arc<SecurityState>,
+    skew: u64,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Watched({:?})", self.limits)
+    }
+}
+
+impl FrameGate for Watched {
+    fn admits(&self, frame: &Frame) -> bool {
+        self.limits.as_ref().is_none_or(|limits| limits.admits(frame))
+    }
+
+    fn ends(&self) -> Option<(u16, &'static str)> {
+        (!self.security.still_holds(&self.token, self.skew)).then_some(INVALID_CREDENTIALS)
+    }
+
+    fn refusal(&self) -> Option<&str> {
+        self.limits.as_ref()?.refusal()
     }
 }
 

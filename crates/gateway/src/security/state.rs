@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use super::revoked::identify;
-use super::{AccessList, KeyRing, Revocations, Signer, Verified, Verifier};
+use super::{AccessList, KeyRing, Revocations, Signer, Verified, Verifier, unix_now};
 use crate::GatewayConfig;
 
 /// Reads or makes the gateway's key.
@@ -75,9 +75,9 @@ impl SecurityState {
         self.revocations.revoke_soon(id, token.expires)
     }
 
-    /// Whether a token was revoked since it was verified.
-    pub(crate) fn was_revoked(&self, token: &Verified) -> bool {
-        self.is_revoked(token.jti.as_deref(), &token.caller.token)
+    /// Whether a token that was verified is still good: it has not ended and was not revoked.
+    pub(crate) fn still_holds(&self, token: &Verified, skew: u64) -> bool {
+        !token.is_expired(unix_now(), skew) && !self.is_revoked(token.jti.as_deref(), &token.caller.token)
     }
 
     /// Whether a token is revoked, by its `jti` or itself.

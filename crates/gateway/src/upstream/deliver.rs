@@ -1,14 +1,13 @@
 //! One request on its way to a cluster: attempts, the time they may take together, the circuit breaker.
 
 use std::any::Any;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use penstock_compile::Compiler;
 use penstock_engine::endpoint::Delivery;
 use penstock_engine::ports::{LocalFuture, Outgoing, SendOptions, TlsProfile};
-use penstock_engine::websocket::{Gate, Switched};
+use penstock_engine::websocket::Switched;
 use penstock_engine::{Exchange, Fault, Side, clock, codes as engine_codes};
 use penstock_message::{Body, Message};
 
@@ -17,7 +16,7 @@ use super::proof::Proof;
 use super::{breaker, request};
 use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
-use crate::policy::{Site, facts, graphql};
+use crate::policy::{Site, facts, graphql, websocket};
 use crate::security::SecurityState;
 use crate::{CallContext, Gateway};
 
@@ -147,7 +146,7 @@ impl Upstreams {
                 Some(definition) => {
                     Some(graphql::gate(definition, &self.config, &self.security, &context, &reply.headers))
                 }
-                None => context.frames.take().map(|limits| Gate::Frames(Rc::new(limits))),
+                None => websocket::gate(&self.config, &self.security, &context),
             };
             switched.held.extend(permit.map(|permit| Box::new(permit) as Box<dyn Any>));
             reply.body = switched.into_body();

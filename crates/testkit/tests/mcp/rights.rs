@@ -50,7 +50,8 @@ fn a_client_without_a_valid_token_is_told_where_to_get_one() {
     });
     assert_eq!((reply.status, reply.json()), (200, expected));
     assert!(backend.received().is_empty());
-    let forwarded = [("Host", host.as_str()), ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "agents.example, x")];
+    let forwarded =
+        [("Host", host.as_str()), ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "agents.example, x")];
     let reply = gateway.client().get("/pets/1.0.0/.well-known/oauth-protected-resource", &forwarded);
     assert_eq!(reply.json()["resource"], format!("http://{host}{PATH}"), "anybody could say so");
 }

@@ -35,6 +35,29 @@ fn a_token_is_asked_for_before_the_backend_hears_of_it() {
 }
 
 #[test]
+fn in_the_style_of_api_manager_a_connection_ends_with_its_token() {
+    let backend = EchoBackend::start();
+    let setup = Setup::of([secured_api("/ws", &backend.url(), &["/*"])]);
+    let gateway = TestGateway::start(setup.configured(|config| {
+        config.error_style = penstock_gateway::ErrorStyle::ApiManager;
+        config.security.clock_skew = std::time::Duration::ZERO;
+    }));
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let bearer = gateway.bearer(&json!({ "exp": now + 2 }));
+    let lasting = gateway.bearer(&json!({}));
+    run(async {
+        let mut socket = connect(&gateway, "/ws/x", &[("authorization", &bearer)]).await.unwrap();
+        let mut other = connect(&gateway, "/ws/x", &[("authorization", &lasting)]).await.unwrap();
+        echoes(&mut socket, "hi").await;
+        tokio::time::sleep(std::time::Duration::from_millis(3100)).await;
+        futures_util::SinkExt::send(&mut socket, "still here?".into()).await.unwrap();
+        assert_eq!(crate::sockets::close_code(&mut socket).await, 4001);
+        assert_eq!(backend.ends(1).await, [Some(1001)]);
+        echoes(&mut other, "hi").await;
+    });
+}
+
+#[test]
 fn a_browser_sends_credentials_in_the_address_or_among_the_protocols() {
     let backend = EchoBackend::start();
     let mut api = secured_api("/ws", &backend.url(), &["/*"]);

@@ -17,7 +17,8 @@ use crate::CallContext;
 use crate::config::GatewayConfig;
 use crate::graphql::{OperationKind, Query, Refused};
 use crate::policy::limits::FrameLimits;
-use crate::security::{SecurityState, unix_now};
+use crate::policy::websocket::INVALID_CREDENTIALS;
+use crate::security::SecurityState;
 
 /// Subscriptions of one connection.
 const RUNNING_MAX: usize = 1_000;
@@ -25,7 +26,6 @@ const RUNNING_MAX: usize = 1_000;
 /// The longest name a client may give to one.
 const ID_BYTES_MAX: usize = 256;
 
-const INVALID_CREDENTIALS: u16 = 4001;
 const FORBIDDEN: u16 = 4002;
 const THROTTLED: u16 = 4003;
 const BAD_REQUEST: u16 = 4005;
@@ -79,7 +79,8 @@ impl fmt::Debug for Subscriptions {
 impl MessageGate for Subscriptions {
     fn decide(&self, from_client: bool, text: &str) -> Verdict {
         if !self.token_holds() {
-            return Verdict::Close(INVALID_CREDENTIALS, "Invalid Credentials");
+            let (code, reason) = INVALID_CREDENTIALS;
+            return Verdict::Close(code, reason);
         }
         let envelope = Envelope::read(text);
         match (from_client, envelope) {
@@ -97,7 +98,7 @@ impl Subscriptions {
     fn token_holds(&self) -> bool {
         let skew = self.config.security.clock_skew.as_secs();
         let credential = self.context.credential.borrow();
-        credential.as_ref().is_none_or(|token| !token.is_expired(unix_now(), skew) && !self.security.was_revoked(token))
+        credential.as_ref().is_none_or(|token| self.security.still_holds(token, skew))
     }
 
     fn of_client(&self, envelope: Envelope, bytes: usize) -> Verdict {

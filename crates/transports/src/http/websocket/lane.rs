@@ -144,6 +144,9 @@ impl Join<'_> {
         loop {
             // What is not sent keeps more from being read.
             ready!(to.poll_flush(cx))?;
+            if let Some((code, reason)) = gate.filter(|_| !from.buffer.is_empty()).and_then(FrameGate::ends) {
+                return Poll::Ready(Err(LaneError::Gate(code, reason)));
+            }
             match scanner.step(&from.buffer, &mut admits).map_err(LaneError::Frame)? {
                 FrameStep::Pass(count) => {
                     to.send(cx, &[&from.buffer[..count]])?;
