@@ -13,7 +13,11 @@ const FOLDER: &str = "Policies";
 /// Name and version.
 type Key = (Arc<str>, Arc<str>);
 
-type Definitions = HashMap<Key, Arc<PolicyDefinition>>;
+/// A definition, and the flows it is for; without any it is for all.
+type Definitions = HashMap<Key, (Arc<PolicyDefinition>, Vec<Arc<str>>)>;
+
+/// The flows, as specifications call them.
+const FLOWS: [&str; 3] = ["request", "response", "fault"];
 
 impl Import<'_> {
     /// Gives every use of a policy its definition, when the project has one.
@@ -22,13 +26,8 @@ impl Import<'_> {
         if definitions.is_empty() {
             return;
         }
-        let give = |uses: &mut Vec<PolicyUse>| {
-            for one in uses {
-                one.definition = definitions.get(&(one.name.clone(), one.version.clone())).cloned();
-            }
-        };
         let mut of_api = std::mem::take(&mut api.policies);
-        [&mut of_api.request, &mut of_api.response, &mut of_api.fault].into_iter().for_each(give);
+        self.give(&definitions, [&mut of_api.request, &mut of_api.response, &mut of_api.fault]);
         api.policies = of_api;
         for operation in &mut api.operations {
             let flows = &operation.policies;
@@ -36,7 +35,29 @@ impl Import<'_> {
                 continue;
             }
             let flows = &mut Arc::make_mut(operation).policies;
-            [&mut flows.request, &mut flows.response, &mut flows.fault].into_iter().for_each(give);
+            self.give(&definitions, [&mut flows.request, &mut flows.response, &mut flows.fault]);
+        }
+    }
+
+    /// Gives uses their definitions. One in a flow that its policy is not for is left out, as by the original.
+    fn give(&mut self, definitions: &Definitions, flows: [&mut Vec<PolicyUse>; 3]) {
+        for (flow, uses) in FLOWS.into_iter().zip(flows) {
+            uses.retain_mut(|one| {
+                let Some((definition, applicable)) = definitions.get(&(one.name.clone(), one.version.clone())) else {
+                    return true;
+                };
+                one.definition = Some(definition.clone());
+                let applies = applicable.is_empty() || applicable.iter().any(|known| known.eq_ignore_ascii_case(flow));
+                if !applies {
+                    let message = format!(
+                        "the policy `{}` is left out of the {flow} flow: its `applicableFlows` are {}",
+                        one.name,
+                        applicable.join(", ")
+                    );
+                    self.warn(&one.at, message);
+                }
+                applies
+            });
         }
     }
 
@@ -46,16 +67,16 @@ impl Import<'_> {
             let Some(stem) = [".yaml", ".yml", ".json"].iter().find_map(|ending| name.strip_suffix(ending)) else {
                 continue;
             };
-            let Some((key, mut definition)) = self.specification(file) else { continue };
+            let Some((key, mut definition, flows)) = self.specification(file) else { continue };
             definition.synapse = template(project, stem, "j2");
             definition.actions = template(project, stem, "gotmpl");
-            found.insert(key, Arc::new(definition));
+            found.insert(key, (Arc::new(definition), flows));
         }
         found
     }
 
-    /// A specification: name, version and attributes.
-    fn specification(&mut self, file: &ProjectFile) -> Option<(Key, PolicyDefinition)> {
+    /// A specification: name, version, attributes and flows.
+    fn specification(&mut self, file: &ProjectFile) -> Option<(Key, PolicyDefinition, Vec<Arc<str>>)> {
         let document = match parse(&file.file, &file.bytes) {
             Ok(document) => document,
             Err((at, message)) => {
@@ -73,7 +94,9 @@ impl Import<'_> {
         for item in data.get("policyAttributes").iter().flat_map(|list| list.items()) {
             definition.attributes.extend(self.attribute(&item));
         }
-        Some(((name, version.unwrap_or_else(|| "v1".into())), definition))
+        let flows = data.get("applicableFlows");
+        let flows = flows.iter().flat_map(|list| list.items()).filter_map(|item| item.text().cloned()).collect();
+        Some(((name, version.unwrap_or_else(|| "v1".into())), definition, flows))
     }
 
     fn attribute(&mut self, item: &Item<'_>) -> Option<PolicyAttribute> {

@@ -122,8 +122,12 @@ impl Renderer<'_> {
             ["end"] => {
                 self.conditions.pop().ok_or("`end` without `if`")?;
             }
-            [operand] => {
+            [operand] | ["print", operand] => {
                 let value = self.value(operand)?;
+                self.text(&value);
+            }
+            ["index", ".", name] => {
+                let value = self.named(&self.value(name)?).unwrap_or_default();
                 self.text(&value);
             }
             _ => return Err(format!("`{{{{ {tag} }}}}` is not supported in a policy definition")),
@@ -132,8 +136,18 @@ impl Renderer<'_> {
     }
 
     fn value(&self, operand: &str) -> Result<Arc<str>, String> {
-        if let Some(text) = operand.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-            return Ok(text.into());
+        for quote in ['"', '`'] {
+            if let Some(text) = operand.strip_prefix(quote).and_then(|text| text.strip_suffix(quote)) {
+                return Ok(text.into());
+            }
+        }
+        if let Some(inner) = grouped(operand) {
+            let words = self::words(inner)?;
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            return match words.as_slice() {
+                ["index", ".", name] => Ok(self.named(&self.value(name)?).unwrap_or_default()),
+                _ => self.truth(&words).map(|holds| if holds { "true".into() } else { "false".into() }),
+            };
         }
         if matches!(operand, "true" | "false") || operand.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(operand.into());
@@ -141,11 +155,20 @@ impl Renderer<'_> {
         let Some(name) = operand.strip_prefix('.').filter(|name| !name.is_empty() && !name.contains('.')) else {
             return Err(format!("`{operand}` is not supported in a policy definition"));
         };
-        let found = self.values.iter().find(|(key, _)| **key == *name);
-        Ok(found.map_or_else(|| "".into(), |(_, value)| value.clone()))
+        Ok(self.named(name).unwrap_or_default())
+    }
+
+    fn named(&self, name: &str) -> Option<Arc<str>> {
+        self.values.iter().find(|(key, _)| **key == *name).map(|(_, value)| value.clone())
     }
 
     fn truth(&self, words: &[&str]) -> Result<bool, String> {
+        if let [operand] = words
+            && let Some(inner) = grouped(operand)
+        {
+            let inner = self::words(inner)?;
+            return self.truth(&inner.iter().map(String::as_str).collect::<Vec<_>>());
+        }
         match words {
             ["not", rest @ ..] => Ok(!self.truth(rest)?),
             ["eq", left, right] => Ok(self.value(left)? == self.value(right)?),
@@ -156,6 +179,8 @@ impl Renderer<'_> {
             ["or", all @ ..] if !all.is_empty() => {
                 all.iter().try_fold(false, |holds, word| Ok(holds | self.truth(&[word])?))
             }
+            // The one function that Choreo Connect adds to those of the language.
+            ["isParamExists", ".", name] => Ok(self.named(&self.value(name)?).is_some()),
             // Values are texts, and `false` was written by somebody who meant it.
             [operand] => self.value(operand).map(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false")),
             _ => Err(format!("the condition `{}` is not supported in a policy definition", words.join(" "))),
@@ -163,19 +188,43 @@ impl Renderer<'_> {
     }
 }
 
-/// Words between blanks; a quoted text is one.
+/// What stands between parentheses, when an operand is that.
+fn grouped(operand: &str) -> Option<&str> {
+    operand.strip_prefix('(').and_then(|operand| operand.strip_suffix(')'))
+}
+
+/// Words between blanks; a quoted text is one, and so is what stands between parentheses.
 fn words(tag: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = tag.trim_start();
-    while !rest.is_empty() {
-        let end = match rest.strip_prefix('"') {
-            Some(quoted) => quoted.find('"').map(|end| end + 2).ok_or("a quote is not closed")?,
-            None => rest.find(char::is_whitespace).unwrap_or(rest.len()),
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '"' | '`' => rest[1..].find(first).map(|end| end + 2).ok_or("a quote is not closed")?,
+            '(' => group_bytes(rest)?,
+            _ => rest.find(|letter: char| letter.is_whitespace() || letter == '(').unwrap_or(rest.len()),
         };
         words.push(rest[..end].to_owned());
         rest = rest[end..].trim_start();
     }
     Ok(words)
+}
+
+/// How long the parentheses are with which a text begins.
+fn group_bytes(text: &str) -> Result<usize, String> {
+    let (mut depth, mut quote) = (0, None);
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '`') => quote = Some(letter),
+            (None, '(') if depth >= DEPTH_MAX => return Err(format!("parentheses are nested deeper than {DEPTH_MAX}")),
+            (None, '(') => depth += 1,
+            (None, ')') if depth == 1 => return Ok(at + 1),
+            (None, ')') => depth -= 1,
+            _ => {}
+        }
+    }
+    Err("a parenthesis is not closed".into())
 }
 
 #[cfg(test)]
@@ -196,6 +245,13 @@ mod tests {
             ("{{ if eq .a \"1\" }}x{{ end }}{{ if ne .a \"1\" }}y{{ end }}", Ok("x")),
             ("{{ if and .a .on }}x{{ end }}{{ if or .missing .flag }}y{{ end }}{{ if not .flag }}z{{ end }}", Ok("xz")),
             ("a {{- \" b \" -}} c", Ok("a b c")),
+            ("{{ if isParamExists . \"flag\" }}x{{ end }}{{ if isParamExists . \"missing\" }}y{{ end }}", Ok("x")),
+            ("{{- if and (isParamExists . \"a\") (or (eq .a \"(\") (not .flag)) -}} x {{- end }}", Ok("x")),
+            (
+                "{{ if not (eq .a `1`) }}x{{ else }}{{ index . \"a\" }}{{ end }}{{ if (and .on (.a)) }}z{{ end }}",
+                Ok("1z"),
+            ),
+            ("{{ if (.a }}{{ end }}", Err("1: a parenthesis is not closed")),
             ("{{/* nothing */}}a", Ok("a")),
             ("a\n{{ range .a }}{{ end }}", Err("2: `{{ range .a }}` is not supported in a policy definition")),
             ("a\n\n{{ if .a }}", Err("3: `{{ if }}` has no `{{ end }}`")),

@@ -83,3 +83,26 @@ fn policies_of_a_project_run() {
         gateway.diagnostics
     );
 }
+
+/// A policy in a flow that it is not for is left out, and the others stay.
+#[test]
+fn policies_are_for_the_flows_that_they_name() {
+    let backend = Backend::start(show);
+    let misplaced = "        response:\n          - policyName: mark\n            policyVersion: v1\n            \
+                     parameters: { markName: x-mark, markValue: none }\n";
+    let descriptor = DESCRIPTOR.replace("BACKEND", &backend.url()).replace("        response:\n", misplaced);
+    let action = "definition:\n  action: SET_HEADER\n  parameters:\n    headerName: {{ .markName }}\n    \
+                  headerValue: {{ .markValue }}\n";
+    let definition = "openapi: 3.0.1\ninfo: { title: Shop, version: 1.0.0 }\npaths:\n  /orders/{id}:\n    post:\n      x-auth-type: None\n      parameters: [{ name: id, in: path, required: true, schema: { type: string } }]\n      responses: { '200': { description: ok } }\n";
+    let gateway = TestGateway::start(Setup::project(&[
+        ("api.yaml", &descriptor),
+        ("Definitions/swagger.yaml", definition),
+        ("Policies/mark_v1.yaml", MARK_V1),
+        ("Policies/mark_v1.gotmpl", action),
+    ]));
+    let reply = gateway.client().request("POST", "/shop/1.0.0/orders/7", &[], b"");
+    assert_eq!((reply.status, reply.header("x-mark"), reply.header("x-out")), (200, None, Some("2")));
+    assert!(reply.text().contains("x-mark=one"), "{}", reply.text());
+    let told = "the policy `mark` is left out of the response flow: its `applicableFlows` are request";
+    assert!(gateway.diagnostics.iter().any(|text| text.contains(told)), "{:?}", gateway.diagnostics);
+}
