@@ -142,7 +142,7 @@ impl Renderer<'_> {
             }
         }
         if let Some(inner) = grouped(operand) {
-            let words = self::words(inner)?;
+            let words = words(inner)?;
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             return match words.as_slice() {
                 ["index", ".", name] => Ok(self.named(&self.value(name)?).unwrap_or_default()),
