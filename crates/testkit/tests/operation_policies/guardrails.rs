@@ -77,7 +77,8 @@ fn answers_have_bounds() {
 /// What identifies a person does not reach the model, and stands in the answer again.
 #[test]
 fn persons_are_masked() {
-    let entities = r#"[{"piiEntity":"Email","piiRegex":"[a-z]+@[a-z.]+"}]"#;
+    // As the portal writes it, for an attribute.
+    let entities = "[{'piiEntity':'Email','piiRegex':'[a-z]+@[a-z.]+'}]";
     let mask = |redact: &str| -> PolicyUse {
         using("PIIMaskingRegex", &[("name", "p"), ("piiEntities", entities), ("redact", redact), PATH])
     };
@@ -103,6 +104,7 @@ fn prompts_are_written() {
     for (policy, sent, expected) in [
         (decorate(r#"{"decoration":"Please:"}"#, PATH.1, "false"), prompt("go"), prompt("Please: go")),
         (decorate(r#"{"decoration":"now"}"#, PATH.1, "true"), prompt("go"), prompt("go now")),
+        (decorate("{'decoration': 'Say \"please\":'}", PATH.1, "false"), prompt("go"), prompt("Say \"please\": go")),
         (
             decorate(system, "$.messages", "false"),
             prompt("go"),

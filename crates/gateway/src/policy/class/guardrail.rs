@@ -88,11 +88,10 @@ pub(super) fn pattern(settings: &Settings, _: &PolicyClasses) -> Compiled {
 }
 
 pub(super) fn schema(settings: &Settings, _: &PolicyClasses) -> Compiled {
-    let text = settings.required("schema")?;
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("`schema` is not JSON: {error}"))?;
+    let value: Value = settings.json("schema")?;
     let wrong = |errors: Vec<_>| format!("`schema`: {}", errors.first().map(ToString::to_string).unwrap_or_default());
     let schema = JsonSchema::compile(&value).map_err(wrong)?;
-    let check = Check::Schema(Box::new(schema), text.to_owned());
+    let check = Check::Schema(Box::new(schema), settings.required("schema")?.to_owned());
     guardrail(settings, "JSON_SCHEMA_GUARDRAIL", "Violation of enforced JSON schema detected.", check)
 }
 

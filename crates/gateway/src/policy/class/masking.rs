@@ -29,8 +29,7 @@ struct Masking {
 type Masked = HashMap<String, String>;
 
 pub(super) fn compile(settings: &Settings, _classes: &PolicyClasses) -> Compiled {
-    let entities: Vec<Value> = serde_json::from_str(settings.required("piiEntities")?)
-        .map_err(|error| format!("`piiEntities` is not a list in JSON: {error}"))?;
+    let entities: Vec<Value> = settings.json("piiEntities")?;
     let mut patterns = Vec::new();
     for entity in entities {
         let field = |name: &str| entity.get(name).and_then(Value::as_str);

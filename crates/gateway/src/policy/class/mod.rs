@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use penstock_compile::{Classes, Compiler, Element};
 use penstock_engine::{Exchange, Fault, Mediator};
+use penstock_json::lenient;
+use serde::de::DeserializeOwned;
 
 use super::action::{self, Call};
 use super::operation::{Problem, Stage};
@@ -146,6 +148,18 @@ impl Settings {
 
     fn required(&self, name: &str) -> Result<&str, String> {
         self.text(name).ok_or_else(|| format!("it needs the property `{name}`"))
+    }
+
+    /// A property written in JSON. Publishers' portals write single quotes for double ones, so that the JSON can stand
+    /// in an attribute: what is not JSON is read as a forgiving reader takes it.
+    fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, String> {
+        let text = self.required(name)?;
+        serde_json::from_str(text).or_else(|strict| {
+            let lenient = text.trim_start().starts_with(['{', '[']).then(|| lenient::parse(text)).flatten();
+            lenient
+                .and_then(|value| serde_json::from_value(value).ok())
+                .ok_or_else(|| format!("`{name}` is not the JSON it is to be: {strict}"))
+        })
     }
 
     fn flag(&self, name: &str) -> bool {

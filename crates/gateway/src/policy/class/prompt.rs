@@ -21,8 +21,7 @@ struct Decorator {
 }
 
 pub(super) fn decorator(settings: &Settings, _classes: &PolicyClasses) -> Compiled {
-    let config: Value = serde_json::from_str(settings.required("promptDecoratorConfig")?)
-        .map_err(|error| format!("`promptDecoratorConfig` is not JSON: {error}"))?;
+    let config: Value = settings.json("promptDecoratorConfig")?;
     match config.get("decoration") {
         Some(decoration @ (Value::String(_) | Value::Array(_))) => {
             settings.required("jsonPath")?;
@@ -74,8 +73,7 @@ struct Templates {
 }
 
 pub(super) fn template(settings: &Settings, _classes: &PolicyClasses) -> Compiled {
-    let config: Vec<Value> = serde_json::from_str(settings.required("promptTemplateConfig")?)
-        .map_err(|error| format!("`promptTemplateConfig` is not a list in JSON: {error}"))?;
+    let config: Vec<Value> = settings.json("promptTemplateConfig")?;
     let mut prompts = HashMap::new();
     for one in config {
         let field = |name: &str| one.get(name).and_then(Value::as_str).map(str::to_owned);
