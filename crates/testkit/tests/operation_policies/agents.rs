@@ -55,13 +55,15 @@ fn a_policy_agent_decides() {
         (ask("missing", "false"), "bar", 500, "901102"),
     ] {
         let gateway = TestGateway::start(Setup::of([open_api(&backend, &["GET /a"], policies)]));
-        let reply = gateway.client().get("/shop/a?x=1", &[("foo", foo), ("authorization", "secret")]);
+        let headers = [("Foo", foo), ("authorization", "secret"), ("x-forwarded-for", "203.0.113.9, 10.0.0.1")];
+        let reply = gateway.client().get("/shop/a?x=1", &headers);
         assert_eq!(reply.status, status, "{}", reply.text());
         assert!(reply.text().contains(code), "{code}: {}", reply.text());
         let asked = agent.last();
         assert_eq!(asked.header("authorization"), Some("Bearer key"));
         let input = asked.json()["input"].clone();
         assert_eq!(input["transportHeaders"].get("authorization"), None);
+        assert_eq!(input["requestOrigin"], "203.0.113.9");
         assert_eq!((&input["method"], &input["path"]), (&json!("GET"), &json!("/shop/a?x=1")));
         assert_eq!(input["apiContext"]["pathTemplate"], json!("/a"));
         assert!(!gateway.log().contains("secret"));
