@@ -96,6 +96,7 @@ fn of_handler(code: u32, own: Option<&str>) -> Words {
             description = format!("{}. {}", own.unwrap_or(row.message), row.description);
         }
         codes::FORBIDDEN => message = "Resource forbidden ",
+        codes::AUDIENCE => (message, description) = ("Access Denied", row.message.to_owned()),
         codes::HARD_LIMIT => (message, description) = ("API Limit Reached", "API not accepting requests".to_owned()),
         codes::SCHEMA_RESPONSE if own.is_some() => message = "Bad Response",
         _ => {}

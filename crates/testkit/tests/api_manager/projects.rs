@@ -35,6 +35,13 @@ fn members_that_make_no_difference_are_named_and_others_are_not() {
     let bearer = gateway.bearer(&json!({}));
     let reply = gateway.client().get("/pets/1.0/x", &[("Authorization", &bearer)]);
     assert_eq!(reply.status, 204, "`audience` is not whom tokens must be for");
+    let gateway = started(&[("api.yaml", &descriptor(&backend, "  audiences: [them]\n"))]);
+    let bearer = gateway.bearer(&json!({}));
+    let reply = gateway.client().get("/pets/1.0/x", &[("Authorization", &bearer)]);
+    assert_eq!(reply.status, 403);
+    let told = json!({"code": "900914", "message": "Access Denied", "description": "The access token does not allow you \
+                      to access the requested resource"});
+    assert_eq!(reply.json(), told);
 
     let loud = "  gatewayType: AWS\n  subtypeConfiguration: {subtype: AIAPI}\n  asyncTransportProtocols: [ws]\n  primaryProductionEndpointId: 4711\n  \
                 threatProtectionPolicies: {list: [{policyId: a, priority: 1}]}\n  keyManagers: [Elsewhere]\n  \
