@@ -135,6 +135,25 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         Assembly { gateway, api, base_path: base.clone(), operations, graphql, cx, methods, frame }
     }
 
+    /// For the policies of one operation, whose path has these methods. It has no routes and no faults of its own.
+    pub(crate) fn of_one(
+        gateway: &'a Gateway,
+        api: &'a Arc<Api>,
+        (path, methods): (&Arc<str>, &str),
+        cx: &'c mut Compiler<'r>,
+    ) -> Assembly<'a, 'c, 'r> {
+        Assembly {
+            gateway,
+            api,
+            base_path: api.base_path.clone(),
+            operations: Vec::new(),
+            graphql: None,
+            cx,
+            methods: HashMap::from([(path.clone(), methods.into())]),
+            frame: Operation::default(),
+        }
+    }
+
     pub(crate) fn site(&self, operation: &Arc<Described>) -> Arc<Site> {
         Arc::new(Site {
             api: self.api.clone(),

@@ -175,6 +175,7 @@ fn messages(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, known: &[Arc<A
     let open = to_server(assembly, open_site, steps, about_anybody, server.proxy);
     let steps = of(assembly, &site, about_callers);
     let secured = to_server(assembly, site.clone(), steps, about_callers, server.proxy);
+    let mut known = Known { apis: known, by_path: HashMap::new() };
     let mut tools = HashMap::new();
     for tool in &server.tools {
         let site = assembly.site(&tool.operation);
@@ -183,7 +184,7 @@ fn messages(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, known: &[Arc<A
                 let steps = of(assembly, &site, about_callers);
                 Route { renamed: Some(name.clone()), ..to_server(assembly, site, steps, about_callers, true) }
             }
-            ToolTarget::Http(request) => to_operation(assembly, site, tool, request, known),
+            ToolTarget::Http(request) => to_operation(assembly, site, tool, request, &mut known),
         };
         tools.insert(tool.name.clone(), route);
     }
@@ -239,7 +240,7 @@ fn to_operation(
     site: Arc<Site>,
     tool: &Tool,
     described: &ToolRequest,
-    known: &[Arc<Api>],
+    known: &mut Known<'_>,
 ) -> Route {
     let mut request = of(assembly, &site, about_callers);
     match MakeRequest::new(described) {
@@ -293,19 +294,40 @@ fn behind(
     assembly: &mut Assembly<'_, '_, '_>,
     reference: &ApiReference,
     request: &ToolRequest,
-    known: &[Arc<Api>],
+    known: &mut Known<'_>,
 ) -> Option<(EnterApi, SequenceId)> {
-    let api = find(reference, known)?;
-    let same_path = |path: &str| path.trim_end_matches('/') == request.path.trim_end_matches('/');
-    let found = api.operations.iter().find(|one| one.method == request.method && same_path(&one.path))?;
-    let operation = Arc::new(Described { secured: false, ..(**found).clone() });
-    let mut assembly = Assembly::new(assembly.gateway, api, &api.base_path, assembly.cx);
+    let api = find(reference, known.apis)?;
+    let beside = known.operations_at(api, &request.path);
+    let found = beside.iter().find(|one| one.method == request.method)?;
+    let methods = beside.iter().filter(|one| one.path == found.path).map(|one| &*one.method).collect::<Vec<_>>();
+    let operation = Arc::new(Described { secured: false, ..(***found).clone() });
+    let mut assembly = Assembly::of_one(assembly.gateway, api, (&operation.path, &methods.join(" ")), assembly.cx);
     let site = assembly.site(&operation);
     let not_asked = |kind: &&PolicyKind| !ONCE.contains(&kind.name);
     let request = of(&mut assembly, &site, not_asked);
     let response = assembly.steps(&site, POLICIES.iter().rev().filter(not_asked), |kind| kind.response);
     let request = assembly.cx.add_sequence(request);
     Some((EnterApi { site, request }, assembly.cx.add_sequence(response)))
+}
+
+/// APIs, and their operations by path: a server may have as many tools as an API has operations.
+struct Known<'k> {
+    apis: &'k [Arc<Api>],
+    by_path: HashMap<*const Api, HashMap<&'k str, Vec<&'k Arc<Described>>>>,
+}
+
+impl<'k> Known<'k> {
+    /// The operations of an API at a path, with a slash at its end or without.
+    fn operations_at(&mut self, api: &'k Arc<Api>, path: &str) -> &[&'k Arc<Described>] {
+        let by_path = self.by_path.entry(Arc::as_ptr(api)).or_insert_with(|| {
+            let mut by_path: HashMap<&str, Vec<_>> = HashMap::new();
+            for operation in &api.operations {
+                by_path.entry(operation.path.trim_end_matches('/')).or_default().push(operation);
+            }
+            by_path
+        });
+        by_path.get(path.trim_end_matches('/')).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// The API that is meant: by name and version, or by where it is served.

@@ -194,16 +194,16 @@ impl Hub {
         let inner = self.lock();
         let (mut to, pairs) = (inner.of_topic(api, topic), inner.pairs);
         drop(inner);
-        let has_room = pairs + to.len() <= PAIRS_MAX;
+        if pairs + to.len() > PAIRS_MAX {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        }
         // Plans have locks of their own and may be many.
-        to.retain(|(_, subscription)| has_room && admits(&subscription.who));
+        to.retain(|(_, subscription)| admits(&subscription.who));
         let mut inner = self.lock();
         let number = inner.next_event;
         inner.next_event += 1;
         let event = Arc::new(Event::new(number, fields, body, &self.waiting_bytes));
-        if !has_room {
-            return None;
-        }
         let mut taken = Vec::with_capacity(to.len());
         for (id, _) in to {
             // It may have ended meanwhile.
