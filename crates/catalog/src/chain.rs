@@ -11,7 +11,7 @@ use crate::At;
 pub struct Platform {
     /// `metadata.name`, which the file's other resources call it by.
     pub handle: Arc<str>,
-    /// The host by which requests go to the sandbox, perhaps with `*` at its end.
+    /// The host by which requests go to the sandbox.
     pub sandbox_host: Option<Arc<str>>,
 }
 

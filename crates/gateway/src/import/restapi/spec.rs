@@ -125,6 +125,9 @@ fn vhosts(import: &mut Import<'_>, spec: &Item<'_>, endpoints: &Endpoints) -> (V
     let host = |text: Arc<str>| Arc::<str>::from(text.to_ascii_lowercase());
     let main = import.some_text_of(&hosts, "main").map(host).filter(|main| &**main != "*");
     let sandbox = import.some_text_of(&hosts, "sandbox").map(host).filter(|_| endpoints.sandbox.is_some());
+    for host in [&main, &sandbox].into_iter().flatten().filter(|host| host.contains('*')) {
+        import.error(&hosts.at(), format!("`*` is a host alone and no part of one, as in `{host}`"));
+    }
     if main.is_some() && main == sandbox {
         import.error(&hosts.at(), "`main` and `sandbox` must be different hosts");
     }

@@ -86,6 +86,15 @@ fn mistakes_have_a_place() {
 }
 
 #[test]
+fn hosts_are_whole() {
+    says(
+        &with(&format!("{UPSTREAM}{OPERATIONS}vhosts: {{main: '*.example.com'}}\n")),
+        &["api:11:11: error: `*` is a host alone and no part of one, as in `*.example.com`"],
+    );
+    assert_eq!(import(&with(&format!("{UPSTREAM}{OPERATIONS}vhosts: {{main: '*'}}\n"))).0.unwrap().vhosts.len(), 0);
+}
+
+#[test]
 fn other_resources() {
     let kind = |kind: &str| with(&format!("{UPSTREAM}{OPERATIONS}")).replace("RestApi", kind);
     says(&kind("Mcp"), &["api:2:7: error: resources of the kind `Mcp` are not served; `RestApi` is"]);
