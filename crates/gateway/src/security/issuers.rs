@@ -147,14 +147,7 @@ impl Verifier {
         self.judge(kind, among, text, jws, may_fetch).map_err(|refusal| refusal.of_token(kind))
     }
 
-    fn judge(
-        &self,
-        kind: Kind,
-        among: &Among,
-        text: &str,
-        jws: Jws<'_>,
-        may_fetch: bool,
-    ) -> Result<Outcome, Refusal> {
+    fn judge(&self, kind: Kind, among: &Among, text: &str, jws: Jws<'_>, may_fetch: bool) -> Result<Outcome, Refusal> {
         if self.state.is_revoked(jws.claims.get("jti").and_then(|jti| jti.as_str()), text) {
             return Err(Refusal { description: Some(REVOKED), ..Refusal::invalid("the token was revoked") });
         }

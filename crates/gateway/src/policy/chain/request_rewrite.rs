@@ -146,10 +146,11 @@ fn regex_pair(params: &Params<'_>) -> Option<(Regex, String)> {
     Some((regex, substitution_of(&substitution)))
 }
 
-/// `\1` as the engine writes it, `${1}`.
+/// `\1` as the engine writes it, `${1}`; a `$` is a `$`.
 fn substitution_of(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
+    let text = text.replace('$', "$$");
+    let mut rest = &*text;
     while let Some((before, after)) = rest.split_once('\\') {
         out.push_str(before);
         let digits = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
@@ -345,6 +346,7 @@ mod tests {
             (Some(Path::Full("/full".into())), "/old/a?x=1", "/full?x=1"),
             (pattern(r"^/users/([0-9]+)$", r"/u/\1/x"), "/users/42?a", "/u/42/x?a"),
             (pattern(r"/(.*)", r"\1 b?c"), "/a", "/a%20b%3Fc"),
+            (pattern(r"/(.*)", r"/$1\1"), "/a", "/$1a"),
         ] {
             assert_eq!(rewrite(path, Vec::new()).target(target), expected, "{target}");
         }
