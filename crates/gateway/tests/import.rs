@@ -474,6 +474,12 @@ fn products_with_mistakes() {
     assert_eq!((&*found.base_path, found.operations.len(), notes), ("/p/1.0.0", 1, vec![]));
     let backends = found.operations[0].endpoints.as_ref().and_then(|endpoints| endpoints.production.clone());
     assert_eq!(*backends.expect("a backend").urls, ["http://there".into()]);
+    let (_, notes) = read("  - {name: AB, operations: [{verb: GET, target: /x, authType: None, scopes: [s]}]}\n", &[]);
+    let expected = [
+        "api_product.yaml:6:63: warning: `authType` has no effect: that of the operation in `APIs` counts",
+        "api_product.yaml:6:77: warning: `scopes` has no effect: that of the operation in `APIs` counts",
+    ];
+    assert_eq!(notes, expected);
     let nested = ("APIs/P-1/api_product.yaml", "type: api_product\ndata: {name: P, context: /p}");
     let broken = ("APIs/C-1/api.yaml", "type: api\ndata: {name: C}");
     for (apis, more, expected) in [

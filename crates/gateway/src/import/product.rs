@@ -155,14 +155,24 @@ impl Import<'_> {
         operation.at = item.at();
         operation.endpoints.get_or_insert_with(|| api.endpoints.clone());
         operation.policies = policies_of(api, found);
-        if let Some(kind) = self.some_text_of(item, "authType") {
-            operation.secured = !kind.eq_ignore_ascii_case("None");
-        }
-        operation.tier = self.some_text_of(item, "throttlingPolicy").or(operation.tier);
-        if item.has("scopes") {
-            operation.scopes = self.texts_of(item, "scopes");
-        }
+        self.tell_of_others(item, found);
         Some(operation)
+    }
+
+    /// Says where an entry differs from the operation it means: an import takes the operation as it is.
+    fn tell_of_others(&mut self, item: &Item<'_>, operation: &Operation) {
+        let kind = self.some_text_of(item, "authType");
+        let tier = self.some_text_of(item, "throttlingPolicy");
+        let scopes = self.texts_of(item, "scopes");
+        let other = [
+            ("authType", kind.is_some_and(|kind| kind.eq_ignore_ascii_case("None") == operation.secured)),
+            ("throttlingPolicy", tier.is_some() && operation.tier.is_some() && tier != operation.tier),
+            ("scopes", scopes.iter().any(|scope| !operation.scopes.contains(scope))),
+        ];
+        for (name, _) in other.iter().filter(|(_, is_other)| *is_other) {
+            let at = item.get(name).map_or_else(|| item.at(), |found| found.at());
+            self.warn(&at, format!("`{name}` has no effect: that of the operation in `APIs` counts"));
+        }
     }
 
     /// `dependentAPIs` of the parameters: what the environment says of the APIs.

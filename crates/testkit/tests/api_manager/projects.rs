@@ -217,8 +217,7 @@ fn a_product_offers_operations_of_several_apis() {
              endpoint_type: http\n    production_endpoints: {{url: '{url}/base'}}\n  operations:\n{operations}"
         )
     };
-    let of_pets =
-        "  - {target: '/pets/{id}', verb: GET, throttlingPolicy: Unlimited}\n  - {target: /pets, verb: POST}\n";
+    let of_pets = "  - {target: '/pets/{id}', verb: GET, throttlingPolicy: One}\n  - {target: /pets, verb: POST}\n";
     let product = "type: api_product\nversion: v4.3.0\ndata:\n  name: Market\n  context: /market\n  apiType: \
                    APIProduct\n  state: PUBLISHED\n  policies: [Gold]\n  securityScheme: [oauth2, \
                    oauth_basic_auth_api_key_mandatory]\n  apis:\n  - name: Pets\n    apiId: a\n    version: '1.0'\n    \
@@ -233,7 +232,7 @@ fn a_product_offers_operations_of_several_apis() {
     let files = [
         ("api_product.yaml", product),
         ("APIs/Pets-1.0/api.yaml", &api("Pets", &pets, of_pets)),
-        ("APIs/PetShops-1.0/api.yaml", &api("PetShops", &shops, "  - {target: /shops, verb: GET}\n")),
+        ("APIs/PetShops-1.0/api.yaml", &api("PetShops", &shops, "  - {target: /shops, verb: GET, authType: None}\n")),
         ("api_params.yaml", &parameters),
     ];
     let setup = Setup::project(&files).configured(|config| {
@@ -252,9 +251,9 @@ fn a_product_offers_operations_of_several_apis() {
     assert_eq!(
         ask("GET", "/market/1.0.0/pets/7", &[("Authorization", &bearer)]).json()["code"],
         "900802",
-        "its own plan"
+        "the plan of its API"
     );
-    assert_eq!(ask("GET", "/market/1.0.0/shops", &[]).status, 204, "credentials are asked for as the product says");
+    assert_eq!(ask("GET", "/market/1.0.0/shops", &[]).status, 204, "credentials are asked for as its API says");
     assert_eq!(elsewhere.last().target, "/there/shops");
     assert_eq!(ask("POST", "/market/1.0.0/pets", &[("Authorization", &bearer)]).status, 404, "not in the product");
     assert_eq!(ask("GET", "/Pets/1.0/pets/7", &[("Authorization", &bearer)]).status, 404, "no API by itself");
