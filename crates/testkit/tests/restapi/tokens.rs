@@ -1,7 +1,7 @@
 //! `jwt-auth`, `basic-auth` and `api-key-auth`.
 
 use penstock_gateway::security::{Claims, Encoding, Issuer, Signer, TrustedKey, issue};
-use penstock_testkit::gateway::{Backend, Reply, TestGateway};
+use penstock_testkit::gateway::{Answer, Backend, Reply, TestGateway};
 use serde_json::{Value, json};
 
 use crate::{api, setup};
@@ -95,6 +95,32 @@ fn callers_need_a_token_that_holds() {
     parts[1] = other.split('.').nth(1).unwrap();
     assert_eq!(world.get(&[("Authorization", &format!("Bearer {}", parts.join(".")))]).status, 401);
     assert_eq!(world.backend.received().len(), 2);
+}
+
+#[test]
+fn keys_are_fetched_where_the_issuer_publishes_them() {
+    let signer = Signer::generate().unwrap().0;
+    let keys = signer.jwks();
+    let published = Backend::start(move |_| Answer::json(&keys));
+    let backend = Backend::echo();
+    let url = format!("{}/jwks", published.url());
+    let setup =
+        setup(&api(&backend, "- {name: jwt-auth, version: v1, params: {issuers: [idp]}}")).configured(|config| {
+            config.security.issuers = vec![Issuer {
+                name: "idp".into(),
+                issuer: "https://idp".into(),
+                jwks_url: Some(url.into()),
+                ..Issuer::default()
+            }];
+        });
+    let gateway = TestGateway::start(setup);
+    let mut claims = Claims::lasting(3600);
+    claims.set("iss", "https://idp");
+    let token = |signer: &Signer| format!("Bearer {}", issue(signer, &claims, Encoding::Base64Url).unwrap());
+    let status = |token: &str| gateway.client().get("/books/list", &[("Authorization", token)]).status;
+    let good = token(&signer);
+    assert_eq!((status(&good), status(&good), status(&token(&Signer::generate().unwrap().0))), (204, 204, 401));
+    assert!((1..=2).contains(&published.received().len()));
 }
 
 #[test]
