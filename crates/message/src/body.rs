@@ -135,10 +135,12 @@ impl Body {
     }
 
     /// A body of the given form.
+    #[inline]
     pub fn from_form(form: Form) -> Body {
         Body { form, xml: None, json: None, source_type: None, rare: None }
     }
 
+    #[inline]
     pub(crate) fn followed_by(form: Form, trailers: Option<Headers>) -> Body {
         let mut body = Body::from_form(form);
         if trailers.is_some() {
@@ -173,6 +175,7 @@ impl Body {
     }
 
     /// Takes what a transport sends: fields that follow bytes come at the end of a stream.
+    #[inline]
     pub fn take_to_send(&mut self) -> Form {
         let form = self.take();
         match self.take_trailers() {
@@ -182,6 +185,7 @@ impl Body {
     }
 
     /// Takes the form out and leaves the body empty; what follows it stays.
+    #[inline]
     pub fn take(&mut self) -> Form {
         self.xml = None;
         self.json = None;

@@ -65,6 +65,7 @@ pub struct Output {
 
 impl Output {
     /// The body that goes out.
+    #[inline]
     pub fn into_body(self) -> Body {
         Body::followed_by(self.form, self.trailers.map(|trailers| *trailers))
     }
