@@ -45,7 +45,7 @@ pub struct Exchange {
     /// The service the request came in by.
     pub entry: Entry,
     /// When it began.
-    pub started: Instant,
+    pub(crate) started: Instant,
     /// When this exchange must be over.
     pub deadline: Instant,
     /// Parameters of the templates that are running, innermost last.

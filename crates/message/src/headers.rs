@@ -143,13 +143,15 @@ impl Headers {
             Some(first) => {
                 let value = self.keep(value);
                 self.replace(first, value);
+                self.tighten();
             }
         }
     }
 
     /// Gives a field, the first of its name, another value and removes the others of that name.
     fn replace(&mut self, first: usize, value: Range<u32>) {
-        self.fields[first].1 = value;
+        // The line that a value came in begins with the name it came with, which is not this one.
+        self.fields[first].1 = value.start..value.end & !LINE;
         let mut index = first + 1;
         while let Some((name, _)) = self.fields.get(index) {
             if self.is(name, self.part(&self.fields[first].0)) {
@@ -157,9 +159,6 @@ impl Headers {
             } else {
                 index += 1;
             }
-        }
-        if self.own.len() > OWN_BYTES_LOOSE {
-            self.tighten();
         }
     }
 
@@ -176,6 +175,7 @@ impl Headers {
                 Some(first) => self.replace(first, value),
             }
         }
+        self.tighten();
     }
 
     /// Adds a field after the others, also when one of that name is there.
@@ -229,8 +229,11 @@ impl Headers {
         }
     }
 
-    /// Drops own bytes that no field refers to, when they are most.
+    /// Drops own bytes that no field refers to, when there are many and they are most.
     fn tighten(&mut self) {
+        if self.own.len() <= OWN_BYTES_LOOSE {
+            return;
+        }
         let ranges = || self.fields.iter().flat_map(|(name, value)| [name, value]).filter(|part| part.start & OWN != 0);
         let used: usize = ranges().map(|part| ((part.end & PLACE) - (part.start & PLACE)) as usize).sum();
         if used * 2 > self.own.len() {

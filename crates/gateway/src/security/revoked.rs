@@ -1,21 +1,26 @@
 //! Tokens that count no longer: those of a watched list, those of a list that is asked for, and those that were revoked
 //! here and are kept.
 //!
-//! A token is known by its `jti`, and one without by its signature, as API Manager has it.
+//! A token is known by its `jti`, and one without by what was signed, or by its signature as API Manager has it.
 
+mod source;
+
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use penstock_engine::ports::{Outbound, Outgoing, SendOptions};
-use penstock_message::{Form, Headers, Message, Method};
+use penstock_engine::ports::Outbound;
+use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
+pub use self::source::RevokedSource;
+use self::source::{ASK_TIME_MAX, get};
 use super::unix_now;
 
 /// Tokens that are revoked here at once. Most end within an hour.
@@ -23,12 +28,6 @@ const REVOKED_MAX: usize = 1_000_000;
 
 /// The longest id: signatures of the longest keys have 1,366 letters.
 const ID_BYTES_MAX: usize = 2_048;
-
-/// A list that is asked for: a million ids.
-const LIST_BYTES_MAX: usize = 128 << 20;
-
-/// For such a list.
-const ASK_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How often what changed is kept, and what ended is forgotten.
 const TICK: Duration = Duration::from_secs(1);
@@ -49,34 +48,34 @@ pub struct RevokedToken {
     pub expires: Option<u64>,
 }
 
-/// Where a list of revoked tokens is asked for, in the form of API Manager (`/internal/data/v1/revokedjwt`).
-#[derive(Debug, Clone)]
-pub struct RevokedSource {
-    /// The address.
-    pub url: Arc<str>,
-    /// The value of `Authorization`.
-    pub authorization: Option<penstock_catalog::Secret>,
-    /// How often.
-    pub every: Duration,
-}
-
 impl RevokedToken {
     /// Of a token, whoever signed it. `None` when it is none.
     pub fn of(token: &str) -> Option<RevokedToken> {
-        let (signed, signature) = token.trim().rsplit_once('.')?;
+        let token = token.trim();
+        let (signed, signature) = token.rsplit_once('.')?;
         let (_, payload) = signed.split_once('.')?;
         let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
         let claims: Map<String, Value> = serde_json::from_slice(&bytes).ok()?;
-        let id = identify(claims.get("jti").and_then(Value::as_str), token.trim());
+        let id = identify(claims.get("jti").and_then(Value::as_str), token);
         let is_one = !signature.is_empty() && !id.is_empty() && id.len() <= ID_BYTES_MAX;
         let expires = super::token::seconds(&claims, "exp");
-        is_one.then(|| RevokedToken { id: id.to_owned(), expires })
+        is_one.then(|| RevokedToken { id: id.into_owned(), expires })
     }
 }
 
-/// What a token is known by.
-pub(super) fn identify<'t>(jti: Option<&'t str>, token: &'t str) -> &'t str {
-    jti.filter(|jti| !jti.is_empty()).unwrap_or_else(|| token.rsplit('.').next().unwrap_or_default())
+/// What a token that is revoked here is known by: its `jti`, and without one what was signed. That cannot be changed, while
+/// a signature can be written in several ways.
+pub(super) fn identify<'t>(jti: Option<&'t str>, token: &str) -> Cow<'t, str> {
+    if let Some(jti) = jti.filter(|jti| !jti.is_empty()) {
+        return Cow::Borrowed(jti);
+    }
+    let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
+    Cow::Owned(format!("sha256:{}", URL_SAFE_NO_PAD.encode(digest(&SHA256, signed.as_bytes()))))
+}
+
+/// Ids come with the padding of Base64 and without.
+fn bare(id: &str) -> &str {
+    id.trim_end_matches('=')
 }
 
 /// See the module.
@@ -86,6 +85,7 @@ pub struct Revocations {
     /// Counts changes, so that what cores remember is looked at again.
     number: AtomicU64,
     keeper: OnceLock<Keeper>,
+    keeping: Mutex<()>,
     /// Whether our own changed since they were kept.
     changed: AtomicBool,
     source: OnceLock<(RevokedSource, Reporter)>,
@@ -102,8 +102,15 @@ struct Lists {
 }
 
 impl Revocations {
-    /// Whether a token of that id is revoked.
-    pub(super) fn has(&self, id: &str) -> bool {
+    /// Whether a token is revoked.
+    pub(super) fn revokes(&self, jti: Option<&str>, token: &str) -> bool {
+        // API Manager lists tokens without `jti` by their signature.
+        let by_signature = || jti.is_none_or(str::is_empty) && self.has(token.rsplit('.').next().unwrap_or_default());
+        self.has(&identify(jti, token)) || by_signature()
+    }
+
+    fn has(&self, id: &str) -> bool {
+        let id = bare(id);
         let lists = self.lists.read().unwrap_or_else(PoisonError::into_inner);
         lists.watched.contains(id) || lists.own.contains_key(id) || lists.asked.contains(id)
     }
@@ -121,13 +128,13 @@ impl Revocations {
 
     /// Replaces the watched list.
     pub fn set_watched(&self, ids: impl IntoIterator<Item = String>) {
-        let ids = ids.into_iter().collect();
-        self.change(|lists| lists.watched = ids);
+        let ids = ids.into_iter().map(|id| bare(&id).to_owned()).collect();
+        drop(self.change(|lists| std::mem::replace(&mut lists.watched, ids)));
     }
 
     /// Adds to the watched list, until it is read again.
     pub fn add_watched(&self, id: &str) {
-        self.change(|lists| lists.watched.insert(id.to_owned()));
+        self.change(|lists| lists.watched.insert(bare(id).to_owned()));
     }
 
     /// Revokes a token and keeps it; whether it was not revoked yet. It is revoked also when it cannot be kept, which the
@@ -136,7 +143,8 @@ impl Revocations {
         if token.id.is_empty() || token.id.len() > ID_BYTES_MAX {
             return Err(format!("an id has 1 to {ID_BYTES_MAX} bytes"));
         }
-        let first = self.insert(token.id, token.expires).ok_or("too many tokens are revoked already")?;
+        let first =
+            self.insert(bare(&token.id).to_owned(), token.expires).ok_or("too many tokens are revoked already")?;
         self.keep()?;
         Ok(first)
     }
@@ -144,7 +152,7 @@ impl Revocations {
     /// The same for a request on its way: it is kept within a second.
     pub(crate) fn revoke_soon(&self, id: &str, expires: u64) -> bool {
         let expires = Some(expires).filter(|expires| *expires < u64::MAX);
-        let first = self.insert(id.to_owned(), expires);
+        let first = self.insert(bare(id).to_owned(), expires);
         self.changed.store(true, Ordering::Release);
         // What cannot be written down is not let through.
         first.unwrap_or(false)
@@ -166,7 +174,7 @@ impl Revocations {
 
     /// Takes a revocation of ours back; whether there was one.
     pub fn restore(&self, id: &str) -> Result<bool, String> {
-        let found = self.change(|lists| lists.own.remove(id).is_some());
+        let found = self.change(|lists| lists.own.remove(bare(id)).is_some());
         if found {
             self.keep()?;
         }
@@ -200,8 +208,10 @@ impl Revocations {
     }
 
     fn keep(&self) -> Result<(), String> {
-        self.changed.store(false, Ordering::Release);
         let Some(keeper) = self.keeper.get() else { return Ok(()) };
+        // One after the other: what was kept last must be what is.
+        let _one = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changed.store(false, Ordering::Release);
         let text = write(&self.own());
         keeper(&text).inspect_err(|_| self.changed.store(true, Ordering::Release))
     }
@@ -225,7 +235,7 @@ impl Revocations {
                     let count = ids.len();
                     let same = self.lists.read().unwrap_or_else(PoisonError::into_inner).asked == ids;
                     if !same {
-                        self.change(|lists| lists.asked = ids);
+                        drop(self.change(|lists| std::mem::replace(&mut lists.asked, ids)));
                     }
                     count
                 }));
@@ -266,7 +276,7 @@ fn read(bytes: &[u8]) -> Result<HashMap<String, Option<u64>>, String> {
         return Err("it is not of version 1".to_owned());
     }
     let members = kept.get("revoked").and_then(Value::as_object).ok_or("it has no `revoked`")?;
-    Ok(members.iter().map(|(id, expires)| (id.clone(), expires.as_u64())).collect())
+    Ok(members.iter().map(|(id, expires)| (bare(id).to_owned(), expires.as_u64())).collect())
 }
 
 /// Reads what was written, and writes it again.
@@ -276,44 +286,9 @@ pub(crate) fn rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(write(&all))
 }
 
-async fn get(outbound: &dyn Outbound, source: &RevokedSource) -> Result<HashSet<String>, String> {
-    let mut headers = Headers::new();
-    headers.set("Accept", "application/json");
-    if let Some(authorization) = &source.authorization {
-        headers.set("Authorization", &*authorization.0);
-    }
-    let outgoing = Outgoing {
-        url: source.url.clone(),
-        method: Method::Get,
-        message: Message { headers, ..Message::default() },
-        options: SendOptions::within(ASK_TIME_MAX),
-    };
-    let mut reply = outbound.send(outgoing).await.map_err(|fault| fault.to_string())?;
-    if reply.status != 200 {
-        return Err(format!("status {}", reply.status));
-    }
-    let body = &mut reply.body;
-    let pulled = std::future::poll_fn(|cx| body.poll_pull(cx, usize::MAX, LIST_BYTES_MAX)).await;
-    pulled.map_err(|error| error.to_string())?;
-    match body.form() {
-        Form::Bytes(bytes) => listed(bytes),
-        _ => Err("an empty answer".to_owned()),
-    }
-}
-
-/// `[{"jwt_signature": …, "expiry_time": …}]`. What ended is refused anyway.
-fn listed(bytes: &[u8]) -> Result<HashSet<String>, String> {
-    let list: Vec<Value> = serde_json::from_slice(bytes).map_err(|_| "the answer is no list in JSON".to_owned())?;
-    if list.len() > REVOKED_MAX {
-        return Err(format!("the list has more than {REVOKED_MAX} tokens"));
-    }
-    let id = |entry: &Value| entry.get("jwt_signature").and_then(Value::as_str).map(str::to_owned);
-    Ok(list.iter().filter_map(id).collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::Arc;
 
     use super::*;
 
@@ -322,17 +297,32 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_known_by_its_id_or_its_signature() {
+    fn a_token_is_known_by_its_id_or_by_what_was_signed() {
         let encoded = |claims: Value| format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()));
         for (text, expected) in [
             (encoded(json!({ "jti": "a", "exp": 7 })), Some(token("a", Some(7)))),
-            (encoded(json!({ "sub": "x" })), Some(token("c2ln", None))),
+            (encoded(json!({ "sub": "x" })), Some(token("sha256:xCDGc5wVipuupJOEnkDaoLRZ_EU_OaBMTDltvKd6KD4", None))),
             ("a.b".to_owned(), None),
             ("e30.W10.c2ln".to_owned(), None),
             ("e30.e30.".to_owned(), None),
         ] {
             assert_eq!(RevokedToken::of(&text), expected, "{text}");
         }
+    }
+
+    /// A signature is written with padding or without, and one of ECDSA has a twin; what was signed is the same.
+    #[test]
+    fn another_way_to_write_a_token_does_not_bring_it_back() {
+        let revocations = Revocations::default();
+        let revoked = RevokedToken::of("e30.e30.c2ln").expect("it is a token");
+        assert_eq!(revocations.revoke(revoked), Ok(true));
+        for token in ["e30.e30.c2ln", "e30.e30.c2ln==", "e30.e30.b3RoZXI"] {
+            assert!(revocations.revokes(None, token) && revocations.revokes(Some(""), token), "{token}");
+        }
+        assert!(!revocations.revokes(Some("jti"), "e30.e30.c2ln") && !revocations.revokes(None, "e30.e31.c2ln"));
+        let listed = Revocations::default();
+        listed.set_watched(["c2ln==".to_owned(), "jti=".to_owned()]);
+        assert!(listed.revokes(None, "e30.e30.c2ln") && listed.revokes(Some("jti="), "e30.e30.x"));
     }
 
     #[test]
@@ -359,12 +349,5 @@ mod tests {
         assert_eq!(second.own(), [token("a", None)]);
         assert_eq!((second.restore("a"), second.restore("a")), (Ok(true), Ok(false)));
         assert!(!second.has("a") && Revocations::default().kept_by(|_| Ok(()), Some(b"{}")).is_err());
-    }
-
-    #[test]
-    fn the_list_of_api_manager_is_read() {
-        let list = listed(br#"[{"jwt_signature":"a","expiry_time":1},{"other":1},7]"#);
-        assert_eq!(list, Ok(HashSet::from(["a".to_owned()])));
-        assert!(listed(b"{}").is_err() && listed(b"").is_err());
     }
 }

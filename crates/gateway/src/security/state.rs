@@ -72,7 +72,7 @@ impl SecurityState {
     /// Revokes a token that is good for one request; whether it was not revoked yet.
     pub(crate) fn revoke_soon(&self, token: &Verified) -> bool {
         let id = identify(token.jti.as_deref(), &token.caller.token);
-        self.revocations.revoke_soon(id, token.expires)
+        self.revocations.revoke_soon(&id, token.expires)
     }
 
     /// Whether a token that was verified is still good: it has not ended and was not revoked.
@@ -82,7 +82,7 @@ impl SecurityState {
 
     /// Whether a token is revoked, by its `jti` or itself.
     pub(super) fn is_revoked(&self, jti: Option<&str>, token: &str) -> bool {
-        self.revocations.has(identify(jti, token))
+        self.revocations.revokes(jti, token)
     }
 
     /// Replaces applications and subscriptions; the next request sees them.

@@ -67,6 +67,30 @@ fn fields_of_others_replace_those_of_their_names() {
 }
 
 #[test]
+fn fields_that_replace_others_stay_whole_whatever_they_are() {
+    let long = "v".repeat(2 * OWN_BYTES_LOOSE);
+    let mut others = Headers::new();
+    others.append("X-Tag", "short");
+    others.append("Long", &long);
+    others.append_number("Left", 7);
+    let mut headers = block();
+    headers.set_all(others);
+    headers.set("After", "all");
+    let values = ["x-tag", "long", "left", "after"].map(|name| headers.get(name).unwrap().to_owned());
+    assert_eq!(values, ["short".to_owned(), long, "7".to_owned(), "all".to_owned()]);
+
+    let mut others = Headers::new();
+    others.append_number("A", 1);
+    others.append("B", "x\r\nC: y");
+    others.append_number("A", 2);
+    let mut headers = block();
+    headers.set_all(others);
+    assert_eq!(headers.get("a"), Some("2"));
+    let ends = |line: &[u8]| line.windows(2).filter(|two| two == b"\r\n").count();
+    assert!(headers.lines().filter_map(|field| field.line).all(|line| ends(line) == 1));
+}
+
+#[test]
 fn values_that_were_replaced_do_not_pile_up() {
     let mut headers = block();
     headers.set("Kept", "first");

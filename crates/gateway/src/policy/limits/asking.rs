@@ -122,6 +122,7 @@ impl<'a> Asking<'a> {
                 return Ok(());
             }
             self.taken.give_back(self.now_ms);
+            self.metered.iter().for_each(|(counter, _)| counter.give_back(self.bytes, self.now_ms));
             return Err(Refusal { code, told });
         }
         match limit.unit {

@@ -283,8 +283,8 @@ fn finish_key(key: &mut String, limit: &Limit) {
 impl Mediator for Limits {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        // A request counts for the time it came.
-        let now = exchange.started;
+        // Not when it came: its body may have taken a while, and windows that are over must not be used up later.
+        let now = Instant::now();
         let bytes = bytes::of_request(&exchange.message);
         let mut asking = Asking::new(&self.state.counters, now, bytes, self.of_events || context.opens_socket.get());
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
@@ -296,6 +296,10 @@ impl Mediator for Limits {
             let counted = asking.counted();
             asking.tightest.map_or(format!("{counted} counted"), |told| format!("{counted} counted, tightest {told:?}"))
         });
+        if self.of_events {
+            // Events are counted where they can be read.
+            exchange.message.headers.set("Accept-Encoding", "identity");
+        }
         let Asking { tightest, metered, .. } = asking;
         if let Some(told) = tightest.filter(|_| self.tells) {
             told.tell(exchange);

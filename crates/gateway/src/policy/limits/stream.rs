@@ -18,9 +18,13 @@ pub(super) struct CountEvents;
 
 impl Mediator for CountEvents {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let limits = CallContext::of(exchange)?.frames.take();
+        let Some(limits) = CallContext::of(exchange)?.frames.take() else { return Ok(Flow::Next) };
         let message = &mut exchange.message;
-        let Some(limits) = limits.filter(|_| message.is_event_stream()) else { return Ok(Flow::Next) };
+        if !message.is_event_stream() {
+            // Whoever gets something else has asked all the same.
+            limits.admits(&Frame { from_client: false, begins: true, bytes: super::bytes::of_request(message) });
+            return Ok(Flow::Next);
+        }
         let scanner = EventScanner::default();
         message.body = match message.body.take() {
             Form::Stream { head, rest } => Body::stream(Box::new(Counted { head, rest: Some(rest), limits, scanner })),
