@@ -206,6 +206,13 @@ pub(crate) fn percent_encode(out: &mut String, text: &str) {
     }
 }
 
+/// The body without its `Content-Encoding`, for whoever looks into it. It has been buffered.
+pub(crate) fn body_decoded(exchange: &mut Exchange) -> Result<Bytes, Fault> {
+    body_bytes(exchange)?;
+    let program = exchange.program().clone();
+    Ok(exchange.message.decoded_bytes(&program.conversion)?)
+}
+
 /// The body as it would be sent on. It has been buffered.
 pub(crate) fn body_bytes(exchange: &mut Exchange) -> Result<Bytes, Fault> {
     if let Form::Bytes(bytes) = exchange.message.body.form() {
@@ -219,6 +226,9 @@ pub(crate) fn body_bytes(exchange: &mut Exchange) -> Result<Bytes, Fault> {
     let output = exchange.message.output(&program.conversion, Shape::Same)?;
     if let Some(content_type) = output.content_type {
         exchange.message.headers.set("Content-Type", content_type);
+    }
+    if output.decoded {
+        exchange.message.headers.remove("Content-Encoding");
     }
     let bytes = match output.form {
         Form::Bytes(bytes) => bytes,

@@ -1,5 +1,7 @@
 //! Paths that climb. A backend may resolve `/open/../closed` to `/closed`, whose policies did not run; so a path with
-//! such a segment, written plainly or escaped, belongs to no operation.
+//! such a segment, written plainly or escaped, belongs to no operation. It may as well take `/%61dmin` for `/admin`.
+
+use std::borrow::Cow;
 
 /// Whether a segment of a path is `.` or `..`, also where dots and slashes are escaped, with a backslash for a slash, or
 /// with parameters (`..;a=1`).
@@ -15,9 +17,47 @@ pub(crate) fn has_dot_segment(path: &str) -> bool {
     plain.split('/').any(|segment| matches!(segment.split(';').next(), Some("." | "..")))
 }
 
+/// A path with letters that need no escape as they are (RFC 3986 §6.2.2.2).
+pub(crate) fn without_needless_escapes(path: &str) -> Cow<'_, str> {
+    let unreserved = |at: usize| {
+        let digits = path.as_bytes().get(at + 1..at + 3)?;
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let byte = (digit(digits[0])? * 16 + digit(digits[1])?) as u8;
+        (byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')).then_some(char::from(byte))
+    };
+    let mut found = path.match_indices('%').filter_map(|(at, _)| Some((at, unreserved(at)?))).peekable();
+    if found.peek().is_none() {
+        return Cow::Borrowed(path);
+    }
+    let (mut plain, mut from) = (String::with_capacity(path.len()), 0);
+    for (at, letter) in found {
+        plain.push_str(&path[from..at]);
+        plain.push(letter);
+        from = at + 3;
+    }
+    plain.push_str(&path[from..]);
+    Cow::Owned(plain)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::has_dot_segment;
+    use super::*;
+
+    #[test]
+    fn letters_lose_escapes_they_do_not_need() {
+        for (path, plain) in [
+            ("/a/b", "/a/b"),
+            ("/%61dmin", "/admin"),
+            ("/%41%7E%2d%5f%2E", "/A~-_."),
+            ("/a%2Fb%20%C3%A4", "/a%2Fb%20%C3%A4"),
+            ("/%6", "/%6"),
+            ("/%zz%", "/%zz%"),
+            ("/%2561", "/%2561"),
+            ("/ä%61ä", "/äaä"),
+        ] {
+            assert_eq!(without_needless_escapes(path), plain);
+        }
+    }
 
     #[test]
     fn only_whole_segments_climb() {

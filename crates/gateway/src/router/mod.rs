@@ -6,6 +6,7 @@ mod dots;
 mod pattern;
 mod table;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::policy::{AnswerError, Refuse, Site, explain_step};
 use crate::state::GatewayState;
 use crate::system::System;
 
-pub(crate) use dots::has_dot_segment;
+pub(crate) use dots::{has_dot_segment, without_needless_escapes};
 pub use pattern::PathPattern;
 use table::Table;
 
@@ -194,6 +195,18 @@ impl ApiRouter {
         Some(target.map_or((&self.no_resource, None), |target| (&target.operation, Some(target))))
     }
 
+    /// Whether a request is for another operation when letters lose the escapes they do not need, as they do at backends:
+    /// what asks for nothing must not open what asks for a token.
+    fn is_another_unescaped(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
+        match without_needless_escapes(asked.path) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(plain) => {
+                let other = self.find(&Asked { path: &plain, ..*asked });
+                other.map(|(operation, _)| Arc::as_ptr(operation)) != found.map(|(operation, _)| Arc::as_ptr(operation))
+            }
+        }
+    }
+
     /// Whether a port is one of the gateway's, and whether integrations are served on it too.
     fn is_ours(&self, port: u16) -> Option<bool> {
         let ports = self.state.ports.get();
@@ -271,14 +284,15 @@ impl Router for ApiRouter {
         let shared = self.is_ours(client.local.port())?;
         let line = &client.line;
         let host = message.headers.get("host");
-        let mut found = self.find(&Asked {
+        let asked = Asked {
             path: line.path(),
             method: line.method.as_str(),
             host,
             secure: line.secure,
             preflight: message.headers.get("access-control-request-method"),
-        });
-        if found.is_some() && has_dot_segment(line.path()) {
+        };
+        let mut found = self.find(&asked);
+        if found.is_some() && (has_dot_segment(line.path()) || self.is_another_unescaped(&asked, found)) {
             found = Some((&self.unknown, None));
         }
         if found.is_none()

@@ -33,7 +33,7 @@ pub(crate) struct Verifier {
 }
 
 /// What the gateway's own tokens are known by, beside the names of the configuration.
-pub(crate) const OWN_ISSUER: &str = "own";
+pub const OWN_ISSUER: &str = "own";
 
 struct Known {
     issuer: Issuer,
@@ -119,7 +119,7 @@ impl Verifier {
     /// here; otherwise another issuer with the same name for itself may have signed it too.
     pub(crate) fn verify_among(&self, among: &Among, text: &str, may_fetch: bool) -> Outcome {
         match self.recall(Kind::Platform, text.as_bytes()) {
-            Some(Outcome::Valid(token)) if !among.takes(&token) => {}
+            Some(Outcome::Valid(token)) if !self.takes(among, &token) => {}
             Some(outcome) => return outcome,
             None => {}
         }
@@ -238,6 +238,17 @@ impl Verifier {
         }
     }
 
+    /// Whether the issuer of a token that was verified may have signed it here.
+    fn takes(&self, among: &Among, token: &Verified) -> bool {
+        match *token.issuer == *OWN_ISSUER {
+            true => among.names(&self.own.issuer, &token.named),
+            false => {
+                let candidates = self.candidates_among(among, &token.named);
+                candidates.iter().any(|known| known.issuer.name == token.issuer)
+            }
+        }
+    }
+
     fn own_key(&self) -> PublicKey {
         self.state.signer().public().clone()
     }
@@ -254,14 +265,6 @@ impl Among {
         self.issuers.is_empty()
             || self.issuers.contains(&issuer.name)
             || (*issuer.issuer == *named && self.issuers.iter().any(|one| **one == *named))
-    }
-
-    /// Whether the issuer of a token that was verified is among them.
-    fn takes(&self, token: &Verified) -> bool {
-        let named = || token.caller.claims.as_ref().and_then(|claims| claims.get("iss")?.as_str());
-        self.issuers.is_empty()
-            || self.issuers.contains(&token.issuer)
-            || named().is_some_and(|named| self.issuers.iter().any(|one| **one == *named))
     }
 }
 

@@ -109,6 +109,8 @@ pub(crate) struct Verified {
     pub kind: Kind,
     /// Whose it is, by the name of the configuration.
     pub issuer: Arc<str>,
+    /// What it calls its issuer.
+    pub named: Arc<str>,
     /// When it ends, in seconds since 1970; the skew is not in it.
     pub expires: u64,
     /// Its id.
@@ -207,6 +209,7 @@ impl Verified {
         let mut verified = Verified {
             kind,
             issuer: issuer.name.clone(),
+            named: text("iss").map_or_else(nothing, Arc::from),
             expires,
             jti: text("jti").map(Arc::from),
             caller: Rc::default(),

@@ -48,7 +48,7 @@ pub(super) struct Inner {
     /// Those of subscribers that are not proven.
     pub ready_unproven: VecDeque<u64>,
     /// Lanes whose first event is sent again, and when.
-    pub again: Vec<(Instant, u64)>,
+    pub again: BTreeSet<(Instant, u64)>,
     pub questions: VecDeque<Question>,
     /// Whether what is kept is not what is known.
     pub changed: bool,

@@ -110,6 +110,8 @@ impl Hub {
         let mut inner = self.lock();
         inner.next_event = journal.next_event();
         for (event, subscriber) in journal.waiting() {
+            // Not given again, also when whose it was is not known any more.
+            inner.next = inner.next.max(subscriber.saturating_add(1));
             let waits = inner.subscriptions.contains_key(&subscriber) && inner.wait_for(subscriber, &event);
             if !waits {
                 inner.entries.push(Entry::Done(event.number, subscriber));

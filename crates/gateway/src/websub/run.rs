@@ -75,10 +75,10 @@ impl Hub {
         let mut inner = self.lock();
         inner.forget_ended(now());
         let due = Instant::now();
-        let (ready, later): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut inner.again).into_iter().partition(|(at, _)| *at <= due);
-        inner.again = later;
-        ready.into_iter().for_each(|(_, id)| inner.is_ready(id));
+        while inner.again.first().is_some_and(|(at, _)| *at <= due) {
+            let Some((_, id)) = inner.again.pop_first() else { break };
+            inner.is_ready(id);
+        }
         while under_way.questions < UNPROVEN_AT_ONCE_MAX {
             let Some(question) = inner.questions.pop_front() else { break };
             under_way.questions += 1;
@@ -134,7 +134,7 @@ impl Hub {
         if matches!(done, Done::Failed) {
             lane.attempts += 1;
             if let Some(pause) = PAUSES.get(lane.attempts as usize - 1) {
-                inner.again.push((Instant::now() + *pause, id));
+                inner.again.insert((Instant::now() + *pause, id));
                 return;
             }
             self.failed.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl Hub {
             (all, inner.next, std::mem::take(&mut inner.waiting))
         };
         let kept = match self.keeper.get().cloned() {
-            // Disks take their time, and this core has requests to serve.
+            // Disks take their time, and deliveries and health checks run beside this.
             Some(keeper) => {
                 let write = move || keep::write(all.iter().map(|(id, one)| (*id, &**one)), next);
                 spawn_blocking(move || keeper(&write()).is_ok()).await.unwrap_or(false)
@@ -183,10 +183,18 @@ impl Hub {
         let mut journal = None;
         // Once the file is lost by a mistake of ours, nothing is promised any more.
         let mut is_lost = false;
+        let mut not_before: Option<Instant> = None;
         loop {
             tokio::select! {
                 () = self.journal_wake.notified() => {}
                 () = tokio::time::sleep(TICK) => {}
+            }
+            if not_before.is_some_and(|at| Instant::now() < at) {
+                // The disk is full or gone. What happened stays in line, and who published hears that it is not kept.
+                for one in std::mem::take(&mut self.lock().publishers) {
+                    let _ = one.send(false);
+                }
+                continue;
             }
             journal = journal.or_else(|| self.journal.lock().unwrap_or_else(PoisonError::into_inner).take());
             let (entries, publishers) = {
@@ -195,7 +203,7 @@ impl Hub {
             };
             let mut kept = !is_lost;
             if let Some(mut writer) = journal.take() {
-                // Disks take their time, and this core has requests to serve.
+                // Disks take their time, and deliveries and health checks run beside this.
                 let written = spawn_blocking(move || {
                     let kept = writer.write(entries);
                     (writer, kept)
@@ -204,6 +212,7 @@ impl Hub {
                     Ok((writer, written)) => (journal, kept) = (Some(writer), written),
                     Err(_) => (is_lost, kept) = (true, false),
                 }
+                not_before = (!kept && !is_lost).then(|| Instant::now() + KEEP_AGAIN);
             }
             for one in publishers {
                 // Who waited may have gone.

@@ -143,8 +143,8 @@ impl Message {
         }
     }
 
-    /// The bytes without their Content-Encoding.
-    fn decoded_bytes(&self, conversion: &Conversion) -> Result<Bytes, BodyError> {
+    /// The bytes of the body without their `Content-Encoding` (RFC 9110 §8.4); none of a body in another form.
+    pub fn decoded_bytes(&self, conversion: &Conversion) -> Result<Bytes, BodyError> {
         let Form::Bytes(bytes) = self.body.form() else { return Ok(Bytes::new()) };
         match self.headers.get("Content-Encoding") {
             Some(encodings) => encoding::decode(bytes, encodings, conversion.decoded_bytes_max),

@@ -269,6 +269,9 @@ pub(super) fn check(settings: &Settings) -> Vec<String> {
     let mut mistakes = Vec::new();
     for issuer in &settings.gateway.security.issuers {
         let name = &issuer.name;
+        if **name == *penstock_gateway::security::OWN_ISSUER {
+            mistakes.push(format!("`gateway.issuers.{name}`: the name is the gateway's own"));
+        }
         if issuer.issuer.is_empty() {
             mistakes.push(format!("`gateway.issuers.{name}` has no `issuer`, the value of `iss` in its tokens"));
         }

@@ -118,5 +118,7 @@ pub(super) fn replace(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut new = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
     new.write_all(bytes)?;
     new.sync_data()?;
-    fs::rename(&beside, file)
+    fs::rename(&beside, file)?;
+    // The name as well as the bytes, should the power fail.
+    file.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
 }

@@ -106,7 +106,9 @@ impl Events {
             new.write_all(&piece)?;
         }
         new.sync_data()?;
-        fs::rename(&beside, &self.file)
+        fs::rename(&beside, &self.file)?;
+        // The name as well as the bytes, should the power fail.
+        File::open(&self.folder)?.sync_all()
     }
 }
 

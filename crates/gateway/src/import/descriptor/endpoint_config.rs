@@ -101,7 +101,10 @@ fn lambda(import: &mut Import<'_>, item: &Item<'_>) -> LambdaAccess {
         (Some(key_id), Some(key)) => Some(AwsIdentity { key_id, key: Secret(key), session: None }),
         (None, None) => None,
         _ => {
-            import.error(&item.at(), "an access key of AWS is `amznAccessKey` and `amznSecretKey`; one of them is missing");
+            import.error(
+                &item.at(),
+                "an access key of AWS is `amznAccessKey` and `amznSecretKey`; one of them is missing",
+            );
             None
         }
     };

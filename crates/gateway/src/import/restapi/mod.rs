@@ -62,6 +62,11 @@ pub(super) fn read(import: &mut Import<'_>, document: &mut Document) -> Resource
         "RestApi" => {
             let api = api(import, &root).map(Box::new);
             let state = root.get("spec").and_then(|spec| spec.get("deploymentState"));
+            if let Some(state) = &state
+                && !state.text().is_some_and(|text| matches!(&**text, "deployed" | "undeployed"))
+            {
+                import.error(&state.at(), "`deploymentState` is `deployed` or `undeployed`");
+            }
             match state.filter(|state| state.text().is_some_and(|text| **text == *"undeployed")) {
                 Some(state) if !import.failed() => {
                     import.warn(&state.at(), "left out: `deploymentState` is `undeployed`");

@@ -203,8 +203,10 @@ impl Rules {
         self.pass_on(headers);
         if let Some(claims) = &token.caller.claims {
             for (claim, header) in &self.mappings {
-                if let Some(value) = claims.get(&**claim) {
-                    headers.set(header, field_value(&written(value)));
+                match claims.get(&**claim) {
+                    Some(value) => headers.set(header, field_value(&written(value))),
+                    // What the token does not say its bearer must not say either.
+                    None => drop(headers.remove(header)),
                 }
             }
         }
@@ -212,8 +214,15 @@ impl Rules {
     }
 
     fn pass_on(&self, headers: &mut Headers) {
+        if !self.header.eq_ignore_ascii_case(FORWARDED_HEADER) {
+            headers.remove(FORWARDED_HEADER);
+        }
         match &self.forward {
-            Forward::AsItCame => {}
+            Forward::AsItCame => {
+                // Of several the one that was looked at.
+                let sent = headers.get(&self.header).unwrap_or_default().to_owned();
+                headers.set(&self.header, sent);
+            }
             Forward::Not => drop(headers.remove(&self.header)),
             Forward::As { name, bare } => {
                 let sent = headers.get(&self.header).unwrap_or_default();

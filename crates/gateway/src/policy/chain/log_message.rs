@@ -19,7 +19,17 @@ const LOGGER: &str = "LogMessage";
 const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Fields whose values prove who somebody is.
-const SECRET: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "set-cookie", "api-key"];
+const SECRET: [&str; 9] = [
+    "authorization",
+    "proxy-authorization",
+    "x-forwarded-authorization",
+    "cookie",
+    "set-cookie",
+    "api-key",
+    "apikey",
+    "x-api-key",
+    "internal-key",
+];
 
 struct LogMessage {
     flow: &'static str,

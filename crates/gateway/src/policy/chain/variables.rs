@@ -7,7 +7,8 @@ use penstock_message::Headers;
 
 use crate::CallContext;
 use crate::cel::{Expression, Value};
-use crate::policy::facts::body_bytes;
+use crate::policy::facts::body_decoded;
+use crate::router::without_needless_escapes;
 
 /// Of keys of quotas.
 pub(super) const OF_KEYS: &[&str] = &[
@@ -85,7 +86,7 @@ pub(super) fn evaluate<T>(
     as_sent: bool,
     then: impl FnOnce(Result<Value<'_>, String>) -> T,
 ) -> Result<T, Fault> {
-    let body = if reads_body(expression) { body_bytes(exchange)? } else { bytes::Bytes::new() };
+    let body = if reads_body(expression) { body_decoded(exchange)? } else { bytes::Bytes::new() };
     let context = CallContext::of(exchange)?;
     let chain = context.chain.borrow();
     let (site, line, now) = (&context.site, &exchange.client.line, &exchange.message);
@@ -96,7 +97,7 @@ pub(super) fn evaluate<T>(
     let variable = |name: &str| match name {
         "processing.phase" => Value::text(phase),
         "request.Headers" | "response.RequestHeaders" => Value::Fields(sent),
-        "request.Path" | "response.RequestPath" => Value::text(line.target()),
+        "request.Path" | "response.RequestPath" => Value::Text(without_needless_escapes(line.target())),
         "request.Method" | "response.RequestMethod" => Value::text(line.method.as_str()),
         "request.RequestID" | "response.RequestID" => Value::text(sent.get("x-request-id").unwrap_or_default()),
         "response.Headers" | "response.ResponseHeaders" if is_answer => Value::Fields(&now.headers),

@@ -159,12 +159,12 @@ impl Subscriptions {
     }
 
     fn start(&self, id: String, operations: Vec<usize>, bytes: usize) -> Verdict {
-        if !self.admits(&operations, bytes) {
-            return self.refuse(&id, THROTTLED, "Websocket frame throttled out");
-        }
         let mut running = self.running.borrow_mut();
         if running.len() >= RUNNING_MAX && !running.contains_key(&id) {
             return self.refuse(&id, THROTTLED, &format!("More than {RUNNING_MAX} subscriptions on one connection"));
+        }
+        if !self.admits(&operations, bytes) {
+            return self.refuse(&id, THROTTLED, "Websocket frame throttled out");
         }
         running.insert(id, operations.into());
         Verdict::Pass

@@ -10,7 +10,7 @@ const BYTES_CEILING: usize = 1 << 30;
 
 /// What a trailer section is not for (RFC 9110 §6.5.1): framing, routing, credentials, and what says how to read or to
 /// take a message. Whoever reads trailers as if they had come with the head must not be told these by them.
-const OF_THE_HEAD: [&str; 27] = [
+const OF_THE_HEAD: [&str; 33] = [
     "authorization",
     "cache-control",
     "content-encoding",
@@ -38,6 +38,12 @@ const OF_THE_HEAD: [&str; 27] = [
     "x-forwarded-for",
     "x-forwarded-host",
     "x-forwarded-proto",
+    "x-http-method-override",
+    "x-jwt-assertion",
+    "x-original-url",
+    "x-real-ip",
+    "x-request-id",
+    "x-rewrite-url",
 ];
 
 /// Whether a field may follow a body.

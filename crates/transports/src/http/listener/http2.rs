@@ -86,6 +86,10 @@ fn refusal(request: &http::Request<RecvStream>, limits: &HttpLimits) -> Option<(
     if headers.len() > limits.fields_max {
         return Some((431, "the head has too many fields"));
     }
+    let is_known = |value: &http::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    if !headers.get_all(http::header::EXPECT).iter().all(is_known) {
+        return Some((417, "the expectation is not known"));
+    }
     let target = uri.path_and_query().map_or("", |target| target.as_str());
     if target.len() > limits.target_bytes_max {
         return Some((414, "the request target is too long"));
@@ -163,7 +167,7 @@ impl Stream {
             let _ = self.send(plain(status, why), request.method() == http::Method::HEAD, respond).await;
             return;
         }
-        if request.headers().get(http::header::EXPECT).is_some_and(|value| value == "100-continue") {
+        if request.headers().contains_key(http::header::EXPECT) {
             let mut interim = http::Response::new(());
             *interim.status_mut() = http::StatusCode::CONTINUE;
             let _ = respond.send_informational(interim);

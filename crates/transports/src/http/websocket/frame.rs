@@ -227,7 +227,8 @@ pub(super) fn head(
     if opcode >= CLOSE && (!is_last || payload_bytes > CONTROL_BYTES_MAX || is_odd) {
         return Err(FrameError::Control);
     }
-    if payload_bytes > payload_bytes_max {
+    // A ping between the frames of a message is no part of it.
+    if opcode < CLOSE && payload_bytes > payload_bytes_max {
         return Err(FrameError::TooLarge);
     }
     if rest.len() < length_bytes + mask_bytes {

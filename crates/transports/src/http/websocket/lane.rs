@@ -88,6 +88,8 @@ pub(super) struct Join<'t> {
     pub(super) moved: &'t mut bool,
     /// Refusals the client was not told of yet.
     pub(super) notices: &'t mut usize,
+    /// Whether the client got the frame that closes.
+    pub(super) client_closed: bool,
 }
 
 impl Join<'_> {
@@ -198,6 +200,8 @@ impl Join<'_> {
                             *bytes += frame.len() as u64;
                         }
                         Verdict::Refuse(None) => {}
+                        // Nothing follows the frame that closes (RFC 6455 §5.5.1).
+                        Verdict::Refuse(Some(_)) if self.client_closed => {}
                         Verdict::Refuse(Some(text)) => {
                             let client = if from_client { &mut *from } else { &mut *to };
                             client.send(cx, &[&text_frame(&text, false)])?;

@@ -112,7 +112,8 @@ impl Tunnel {
         }
         let Tunnel { core, client, backend, upwards, downwards, gate, moved, notices, .. } = self;
         let (mut client, mut backend) = (client.borrow_mut(), backend.borrow_mut());
-        let mut join = Join { core, gate: gate.as_ref(), moved, notices };
+        let client_closed = downwards.is_closed();
+        let mut join = Join { core, gate: gate.as_ref(), moved, notices, client_closed };
         let ending = |error: LaneError, by: fn(FrameError) -> Ending| match error {
             LaneError::Frame(error) => by(error),
             LaneError::Gate(code, reason) => Ending::ByGate(code, reason),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::params::Params;
 use super::{Made, Making, Phase, answer};
-use crate::policy::facts::body_bytes;
+use crate::policy::facts::body_decoded;
 
 pub(super) use count::{CONTENT_LENGTH, SENTENCE_COUNT, WORD_COUNT};
 pub(super) use pattern::POLICY as REGEX;
@@ -38,6 +38,11 @@ const OF_MODELS: [&str; 2] = ["$.messages[-1].content", "$.choices[0].message.co
 trait Look: Send + Sync {
     /// Whether it fits; the error says why it cannot be looked at.
     fn fits(&self, body: &[u8], text: &str) -> Result<bool, String>;
+
+    /// Whether it looks at JSON, and not at what a text says.
+    fn reads_json(&self) -> bool {
+        false
+    }
 
     /// What was expected, for those who asked to be told.
     fn expected(&self, invert: bool) -> Value;
@@ -92,7 +97,7 @@ fn made(
 
 impl Mediator for Guard {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let body = body_bytes(exchange)?;
+        let body = body_decoded(exchange)?;
         if body.is_empty() {
             return Ok(Flow::Next);
         }
@@ -100,7 +105,8 @@ impl Mediator for Guard {
             None => Ok(String::from_utf8_lossy(&body).into_owned()),
             Some(path) => {
                 let value = serde_json::from_slice::<Value>(&body).ok();
-                value.and_then(|value| text_at(&value, path)).ok_or_else(|| "nothing is at the JSONPath".to_owned())
+                let at = if self.look.reads_json() { text_at } else { texts_at };
+                value.and_then(|value| at(&value, path)).ok_or_else(|| "nothing is at the JSONPath".to_owned())
             }
         };
         let (reason, assessment) = match text.and_then(|text| self.look.fits(&body, &text)) {
@@ -130,6 +136,22 @@ impl Guard {
         let body = json!({"type": self.kind.type_name, "message": message}).to_string();
         answer::immediately(exchange, STATUS, answer::json(), body)
     }
+}
+
+/// Every text, number and truth at a place and below it, one a line.
+fn texts_at(value: &Value, path: &JsonPath) -> Option<String> {
+    fn collect(value: &Value, parts: &mut Vec<String>) {
+        match value {
+            Value::Null => {}
+            Value::String(text) => parts.push(text.clone()),
+            Value::Array(values) => values.iter().for_each(|value| collect(value, parts)),
+            Value::Object(members) => members.values().for_each(|value| collect(value, parts)),
+            other => parts.push(other.to_string()),
+        }
+    }
+    let mut parts = Vec::new();
+    path.select(value).into_iter().for_each(|found| collect(found, &mut parts));
+    (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
 /// A text or number at a place, as text.

@@ -53,6 +53,10 @@ impl Look for Schema {
         }
     }
 
+    fn reads_json(&self) -> bool {
+        true
+    }
+
     fn expected(&self, invert: bool) -> Value {
         let text =
             if invert { "JSON schema validation passed and was not to" } else { "JSON schema validation failed" };

@@ -11,7 +11,7 @@ use crate::cel::{Expression, Value};
 use crate::policy::chain::guardrail::text_at;
 use crate::policy::chain::params::{Param, Params};
 use crate::policy::chain::variables::{OF_ANSWER_COSTS, OF_REQUEST_COSTS, evaluate, reads_body};
-use crate::policy::facts::body_bytes;
+use crate::policy::facts::body_decoded;
 
 /// As the original's own definition of the policy says.
 const SOURCES_MAX: usize = 10;
@@ -91,7 +91,7 @@ impl Cost {
 
     fn sum(&self, sources: &[Source], exchange: &mut Exchange, phase: &'static str) -> Result<u64, Fault> {
         let reads = sources.iter().any(|source| matches!(source.from, From::Body(_)));
-        let body = if reads { Documents::of(&body_bytes(exchange)?) } else { Documents::default() };
+        let body = if reads { Documents::of(&body_decoded(exchange)?) } else { Documents::default() };
         let mut sum = None;
         for source in sources {
             let number = match &source.from {
@@ -109,7 +109,7 @@ impl Cost {
                 })?,
                 From::Nowhere => None,
             };
-            if let Some(cost) = number.map(|number| number * source.times).filter(|cost| cost.is_finite()) {
+            if let Some(cost) = number.map(|number| (number * source.times).max(0.0)).filter(|cost| cost.is_finite()) {
                 *sum.get_or_insert(0.0) += cost;
             }
         }

@@ -87,6 +87,11 @@ impl Limit {
         u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX).max(1)
     }
 
+    /// What tells it from another.
+    pub(super) fn signature(&self) -> String {
+        format!("{}/{}/{};", self.amount, self.nanos(), self.burst)
+    }
+
     /// The time from one request to the next at a steady rate.
     fn interval(&self) -> u64 {
         (self.nanos() / self.amount.max(1)).max(1)
@@ -125,6 +130,27 @@ impl Buckets {
             retry: None,
             window: Duration::ZERO,
         })
+    }
+
+    /// Takes what was used already from each limit of a key, as far as it goes; says what the tightest says.
+    pub(super) fn charge(
+        &self,
+        algorithm: Algorithm,
+        limits: &[Limit],
+        key: &str,
+        amount: u64,
+        now: u64,
+    ) -> Option<Verdict> {
+        let one = |(index, limit): (usize, &Limit)| {
+            self.with(key, index, algorithm, now, |bucket| match algorithm {
+                Algorithm::FixedWindow => {
+                    let used = if bucket.time == limit.end_of_window(now) { bucket.used } else { 0 };
+                    take_of_window(bucket, limit, amount.min(limit.amount.saturating_sub(used)), now)
+                }
+                Algorithm::Gcra => take_of_rate(bucket, limit, amount.min(left_of_rate(bucket.time, limit, now)), now),
+            })
+        };
+        limits.iter().enumerate().map(one).min_by_key(|verdict| verdict.left)
     }
 
     /// What is left of the limit of which the least is left.
@@ -191,11 +217,13 @@ fn make_room(part: &mut HashMap<Box<str>, Bucket>, now: u64) {
     if part.len() < PART_MAX {
         return;
     }
-    let mut ends: Vec<u64> = part.values().map(|bucket| bucket.over).collect();
-    let middle = ends.len() / 2;
-    let (_, middle, _) = ends.select_nth_unstable(middle);
-    let soon = *middle;
-    part.retain(|_, bucket| bucket.over > soon);
+    // Windows end with the clock, many at once: of those, what was used most stays.
+    let order = |bucket: &Bucket| (bucket.over, bucket.used);
+    let mut all: Vec<(u64, u64)> = part.values().map(order).collect();
+    let middle = all.len() / 2;
+    let (_, middle, _) = all.select_nth_unstable(middle);
+    let least = *middle;
+    part.retain(|_, bucket| order(bucket) > least);
 }
 
 fn take_of_window(bucket: &mut Bucket, limit: &Limit, amount: u64, now: u64) -> Verdict {
@@ -297,6 +325,38 @@ mod tests {
         };
         assert_eq!([told(START), told(START), told(START)], [(true, 2, 1), (true, 2, 0), (false, 2, 0)]);
         assert_eq!(told(START + SECOND), (true, 2, 1));
+    }
+
+    #[test]
+    fn what_was_used_already_is_taken_from_every_limit() {
+        for algorithm in [Algorithm::FixedWindow, Algorithm::Gcra] {
+            let buckets = Buckets::default();
+            let both = [limit(1000, 60, 1000), limit(10_000, 86_400, 10_000)];
+            let charged = buckets.charge(algorithm, &both, "k", 5000, START).expect("there are limits");
+            assert_eq!((charged.limit, charged.left), (1000, 0));
+            assert_eq!(buckets.left(algorithm, &both[1..], "other", START), 10_000);
+            let day = |now| {
+                buckets.with("k", 1, algorithm, now, |bucket| match algorithm {
+                    Algorithm::FixedWindow => both[1].amount - bucket.used,
+                    Algorithm::Gcra => left_of_rate(bucket.time, &both[1], now),
+                })
+            };
+            assert_eq!(day(START), 5000);
+            buckets.charge(algorithm, &both, "k", 50_000, START);
+            assert_eq!(day(START), 0);
+        }
+    }
+
+    /// Callers that are made up share the window's end with one who has little left.
+    #[test]
+    fn who_used_most_stays_when_all_windows_end_at_once() {
+        let buckets = Buckets::default();
+        let ten = [limit(10, 3600, 10)];
+        assert!(buckets.take(Algorithm::FixedWindow, &ten, "used up", 10, START).granted);
+        for number in 0..2 * PARTS * PART_MAX {
+            buckets.take(Algorithm::FixedWindow, &ten, &format!("made up {number}"), 1, START);
+        }
+        assert!(!buckets.take(Algorithm::FixedWindow, &ten, "used up", 1, START).granted);
     }
 
     #[test]

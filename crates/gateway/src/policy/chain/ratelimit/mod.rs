@@ -86,7 +86,7 @@ fn make_basic(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     let key = Key::usual(making.step.of_api);
     let quota = Quota {
         name: "default".into(),
-        scope: scope(making, &key, "default"),
+        scope: scope(making, &key, "default", &limits),
         limits,
         algorithm: config.algorithm,
         key,
@@ -117,8 +117,9 @@ fn make_advanced(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
         }
         let key = Key::read(&item, "keyExtraction").or_else(|| common.clone()).unwrap_or_else(|| Key::usual(false));
         let cost = item.map("costExtraction").and_then(|cost| Cost::read(&cost));
-        let scope = scope(making, &key, &name);
-        quotas.push(Quota { name, limits: limits(&item, "limit"), algorithm: config.algorithm, key, cost, scope });
+        let limits = limits(&item, "limit");
+        let scope = scope(making, &key, &name, &limits);
+        quotas.push(Quota { name, limits, algorithm: config.algorithm, key, cost, scope });
     }
     let (mut status, mut body, mut is_json) = (429, Arc::from(BODY), true);
     if let Some(exceeded) = params.map("onRateLimitExceeded") {
@@ -196,15 +197,17 @@ fn limits(params: &Params<'_>, amount_name: &'static str) -> Vec<Limit> {
 }
 
 /// Quotas by the API's name alone are one for all operations, others are each operation's own.
-fn scope(making: &Making<'_>, key: &Key, name: &str) -> String {
+fn scope(making: &Making<'_>, key: &Key, name: &str, limits: &[Limit]) -> String {
     let (api, operation) = (&making.site.api, &making.site.operation);
     let of = match key.is_of_whole_api() {
         true => String::new(),
         false => format!("{} {}", operation.method, operation.path),
     };
-    // The same policy twice in a row counts twice.
-    let place = if key.is_of_whole_api() { String::new() } else { making.index.to_string() };
-    format!("{}\u{1f}{}\u{1f}{of}\u{1f}{place}\u{1f}{name}\u{1f}", api.base_path, api.version)
+    // The same policy twice in a row counts twice. Those of an API stand at the same place in the row of each operation.
+    let place = if key.is_of_whole_api() && !making.step.of_api { String::new() } else { making.index.to_string() };
+    // Quotas that differ are not one because they have one name.
+    let limits: String = limits.iter().map(Limit::signature).collect();
+    format!("{}\u{1f}{}\u{1f}{of}\u{1f}{place}\u{1f}{name}\u{1f}{limits}\u{1f}", api.base_path, api.version)
 }
 
 /// Nanoseconds since 1970.
@@ -215,6 +218,10 @@ fn unix_nanos() -> u64 {
 impl Quota {
     fn ask(&self, buckets: &Buckets, key: &str, cost: u64, now: u64) -> Verdict {
         buckets.take(self.algorithm, &self.limits, &format!("{}{key}", self.scope), cost, now)
+    }
+
+    fn charge(&self, buckets: &Buckets, key: &str, cost: u64, now: u64) -> Option<Verdict> {
+        buckets.charge(self.algorithm, &self.limits, &format!("{}{key}", self.scope), cost, now)
     }
 
     fn left(&self, buckets: &Buckets, key: &str, now: u64) -> u64 {
@@ -297,11 +304,10 @@ impl Mediator for CountAnswer {
             }
             // The answer is there already: what it cost is taken as far as there is any left.
             let cost = cost.of_answer(exchange)?;
-            let left = quota.left(buckets, &asked.key, now);
             if cost > 0 {
-                asked.verdict = Some(quota.ask(buckets, &asked.key, cost.min(left), now));
+                asked.verdict = quota.charge(buckets, &asked.key, cost, now);
             } else if asked.verdict.is_none() {
-                asked.verdict = Some(quota.seen(left, now));
+                asked.verdict = Some(quota.seen(quota.left(buckets, &asked.key, now), now));
             }
         }
         for name in OF_BACKENDS {
