@@ -53,6 +53,22 @@ fn router(apis: &[Described<'_>]) -> ApiRouter {
     }
 }
 
+#[test]
+fn needless_escapes_lead_to_no_other_operation() {
+    let router = router(&[("A", "/a", &[], &[("GET", "/admin"), ("GET", "/*"), ("GET", "/users/{id}")])]);
+    for (path, is_another) in [
+        ("/a/admin", false),
+        ("/a/%61dmin", true),
+        ("/%61/admin", true),
+        ("/a/users/%7Eann", false),
+        ("/a/users/a%2Fb", false),
+        ("/a/%6fther", false),
+    ] {
+        let asked = Asked { path, method: "GET", host: None, secure: false, preflight: None };
+        assert_eq!(router.is_another_unescaped(&asked, router.find(&asked)), is_another, "{path}");
+    }
+}
+
 fn found(router: &ApiRouter, method: &str, host: &str, path: &str) -> String {
     match router.find(&Asked { path, method, host: Some(host), secure: false, preflight: None }) {
         None => "no API".to_owned(),

@@ -66,6 +66,20 @@ fn many_at_once_are_counted_exactly() {
     assert_eq!(statuses.iter().filter(|status| **status == 429).count(), 60);
 }
 
+/// Both are called `default` and stand for the whole API.
+#[test]
+fn quotas_of_an_api_do_not_disturb_each_other() {
+    let backend = Backend::echo();
+    let limit = |requests, window| {
+        format!(
+            "- {{name: basic-ratelimit, version: v1, params: {{limits: [{{requests: {requests}, duration: {window}}}]}}}}\n"
+        )
+    };
+    let gateway = start(&api(&backend, &(limit(3, "1h") + &limit(1000, "24h"))));
+    assert_eq!(get(&gateway, 4, "/books/list", &[]), [204, 204, 204, 429]);
+    assert_eq!(get(&gateway, 1, "/books/one/7", &[]), [429]);
+}
+
 #[test]
 fn an_operation_has_its_own_quota() {
     let backend = Backend::echo();

@@ -153,6 +153,24 @@ fn operations_may_take_different_issuers() {
     }
 }
 
+/// Whose key signed a token of no known issuer matters to one operation and not to the other.
+#[test]
+fn a_remembered_token_is_asked_for_its_issuer() {
+    let world = World::of(&|backend| {
+        let of = |checks: bool| {
+            format!("policies: [{{name: jwt-auth, version: v1, params: {{validateIssuer: {checks}}}}}]}}")
+        };
+        let text = api(backend, "").replacen("path: /list}", &format!("path: /list, {}", of(false)), 1);
+        text.replace("'/one/{id}'}", &format!("'/one/{{id}}', {}", of(true)))
+    });
+    let bearer = format!("Bearer {}", world.token(0, &json!({"iss": "https://nobody.example.com"})));
+    for _ in 0..2 {
+        let statuses = ["/books/one/1", "/books/list", "/books/one/1"]
+            .map(|path| world.gateway.client().get(path, &[("Authorization", &bearer)]).status);
+        assert_eq!(statuses, [401, 204, 401]);
+    }
+}
+
 #[test]
 fn audiences() {
     statuses(
@@ -223,7 +241,9 @@ fn claims_become_fields_and_the_token_goes_on() {
     let world = World::new("v1", "claimMappings: {sub: X-User, level: X-Level, none: X-None}");
     let token = world.token(0, &json!({"sub": "ann", "level": 7}));
     let bearer = format!("Bearer {token}");
-    assert_eq!(world.get(&[("Authorization", &bearer), ("X-User", "mallory")]).status, 204);
+    // What the token does not say nobody says.
+    let made_up = [("X-User", "mallory"), ("X-None", "mallory"), ("X-Forwarded-Authorization", "Bearer mallory")];
+    assert_eq!(world.get(&[&[("Authorization", &*bearer)], &made_up[..]].concat()).status, 204);
     let received = world.backend.last();
     assert_eq!((received.header("x-user"), received.header("x-level")), (Some("ann"), Some("7")));
     assert_eq!(received.header("x-none"), None);
@@ -238,7 +258,8 @@ fn claims_become_fields_and_the_token_goes_on() {
     assert_eq!(world.backend.last().header("authorization"), Some(&*bearer));
 
     let world = World::new("v1", "forwardToken: false");
-    world.get(&[("Authorization", &format!("Bearer {}", world.token(0, &json!({}))))]);
+    let bearer = format!("Bearer {}", world.token(0, &json!({})));
+    world.get(&[("Authorization", &bearer), ("X-Forwarded-Authorization", "Bearer mallory")]);
     let received = world.backend.last();
     assert_eq!((received.header("authorization"), received.header("x-forwarded-authorization")), (None, None));
 
