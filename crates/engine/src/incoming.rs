@@ -66,14 +66,14 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     }
 
     let mut fields = std::mem::take(&mut exchange.reply_headers);
-    if !fields.is_empty() {
+    if fields.contains("Vary") {
         // What an answer varies by adds up.
         for value in fields.get_all("Vary") {
             headers.append("Vary", value);
         }
         fields.remove("Vary");
-        headers.set_all(fields);
     }
+    headers.set_all(fields);
     if let Some(trace) = &exchange.trace {
         headers.set("x-penstock-explain", trace.to_json());
     }

@@ -14,6 +14,7 @@ mod config;
 mod context;
 mod error;
 pub mod graphql;
+mod hex;
 mod import;
 mod mcp;
 mod observe;

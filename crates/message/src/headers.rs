@@ -168,7 +168,15 @@ impl Headers {
             return others.iter().for_each(|(name, value)| self.put(name, value));
         }
         self.own = others.own;
+        // Hardly any name is there already, and hardly any other is as long.
+        let bit = |name: &Range<u32>| 1_u64 << ((name.end - name.start) % u64::BITS);
+        let mut lengths = self.fields.iter().fold(0, |all, (name, _)| all | bit(name));
         for (name, value) in others.fields {
+            if lengths & bit(&name) == 0 {
+                lengths |= bit(&name);
+                self.fields.push((name, value));
+                continue;
+            }
             let wanted = self.part(&name);
             match self.fields.iter().position(|(field, _)| self.is(field, wanted)) {
                 None => self.fields.push((name, value)),

@@ -206,6 +206,16 @@ pub(crate) fn percent_encode(out: &mut String, text: &str) {
     }
 }
 
+/// Whether a text can be the name of a field (RFC 9110 §5.1).
+pub(crate) fn is_field_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// Whether a text can be the value of a field: it does not end its line (RFC 9110 §5.5).
+pub(crate) fn is_field_value(value: &str) -> bool {
+    !value.bytes().any(|byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f)
+}
+
 /// The body without its `Content-Encoding`, for whoever looks into it. It has been buffered.
 pub(crate) fn body_decoded(exchange: &mut Exchange) -> Result<Bytes, Fault> {
     body_bytes(exchange)?;

@@ -20,6 +20,7 @@ use super::ask::{Answer, Service, json_fields};
 use super::facts;
 use crate::config::ErrorStyle;
 use crate::error::{GatewayError, codes};
+use crate::policy::facts::{is_field_name, is_field_value};
 use crate::policy::{PolicyKind, Site};
 use crate::upstream::aws::Unsigned;
 use crate::{CallContext, Gateway, place};
@@ -275,9 +276,8 @@ fn unwrap(reply: &mut Message, value: &Value) -> Option<()> {
         reply.status = u16::try_from(status.as_u64()?).ok().filter(|status| (200..=599).contains(status))?;
     }
     for (name, value) in object.get("headers").and_then(Value::as_object).into_iter().flatten() {
-        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if name.is_empty() || !name.bytes().all(is_token) || value.bytes().any(|byte| byte < 0x20 && byte != b'\t') {
+        if !is_field_name(name) || !is_field_value(&value) {
             return None;
         }
         reply.headers.set(name, value);

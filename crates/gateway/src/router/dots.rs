@@ -19,6 +19,9 @@ pub(crate) fn has_dot_segment(path: &str) -> bool {
 
 /// A path with letters that need no escape as they are (RFC 3986 §6.2.2.2).
 pub(crate) fn without_needless_escapes(path: &str) -> Cow<'_, str> {
+    if !path.as_bytes().contains(&b'%') {
+        return Cow::Borrowed(path);
+    }
     let unreserved = |at: usize| {
         let digits = path.as_bytes().get(at + 1..at + 3)?;
         let digit = |byte: u8| char::from(byte).to_digit(16);

@@ -4,7 +4,7 @@ use penstock_catalog::AwsIdentity;
 use ring::digest::{SHA256, digest};
 use ring::hmac::{HMAC_SHA256, Key, sign};
 
-use super::digest::hex;
+use crate::hex::hex;
 use crate::policy::facts::percent_encode;
 
 /// A request without a query.

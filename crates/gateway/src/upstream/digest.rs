@@ -12,6 +12,8 @@ use penstock_message::Headers;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::hex::hex;
+
 /// Whose name and password, and what the backend asked last.
 pub(super) struct Digest {
     user: BasicCredentials,
@@ -81,14 +83,6 @@ fn client_nonce() -> Option<String> {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).ok()?;
     Some(hex(&bytes))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 impl Challenge {

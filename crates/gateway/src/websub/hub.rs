@@ -15,6 +15,7 @@ use super::event::{Event, Fields};
 use super::journal::{EventFile, Journal};
 use super::keep;
 use super::subscription::{Full, Question, Subscription};
+use crate::hex::hex;
 use crate::policy::limits::Subscriber;
 
 /// Bytes of all events that wait. Beyond them publishers are refused.
@@ -83,7 +84,7 @@ impl Hub {
             seed
         });
         let digest = digest::digest(&digest::SHA256, &[seed, api.as_bytes(), b"\n", topic.as_bytes()].concat());
-        digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&digest.as_ref()[..8])
     }
 
     /// Has subscriptions kept by a function, which gets all of them whenever one changes; `kept` is what it got last.

@@ -11,6 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::event::Event;
 use super::sign;
 use super::subscription::{Question, Subscription, link};
+use crate::hex::hex;
 use crate::policy::facts::percent_encode;
 
 /// For a subscriber's answer.
@@ -56,7 +57,7 @@ pub(super) async fn send(outbound: Rc<dyn Outbound>, subscription: &Subscription
 pub(super) async fn challenge(outbound: Rc<dyn Outbound>, question: &Question) -> Option<bool> {
     let mut random = [0; 16];
     SystemRandom::new().fill(&mut random).ok()?;
-    let challenge: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let challenge = hex(&random);
     let mut url = question.subscription.callback.to_string();
     url.push(if url.contains('?') { '&' } else { '?' });
     url.push_str(if question.subscribes { "hub.mode=subscribe" } else { "hub.mode=unsubscribe" });

@@ -1,9 +1,10 @@
 //! Signatures of events: `sha1=0a1b…`, as WebSub and most publishers of webhooks write them.
 
-use std::fmt::Write;
 
 use penstock_catalog::SigningAlgorithm;
 use ring::hmac;
+
+use crate::hex::hex;
 
 fn method(algorithm: SigningAlgorithm) -> (&'static str, hmac::Algorithm) {
     match algorithm {
@@ -18,12 +19,7 @@ fn method(algorithm: SigningAlgorithm) -> (&'static str, hmac::Algorithm) {
 pub(super) fn signature(algorithm: SigningAlgorithm, secret: &str, body: &[u8]) -> String {
     let (name, algorithm) = method(algorithm);
     let tag = hmac::sign(&hmac::Key::new(algorithm, secret.as_bytes()), body);
-    let mut text = format!("{name}=");
-    for byte in tag.as_ref() {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("{name}={}", hex(tag.as_ref()))
 }
 
 /// Whether a signature is that of a body.

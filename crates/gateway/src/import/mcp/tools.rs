@@ -15,6 +15,7 @@ use crate::import::document::Item;
 use crate::import::openapi::METHODS;
 use crate::import::{Import, hint};
 use crate::mcp::PATH;
+use crate::policy::facts::is_field_name;
 
 /// Tools of one server.
 const TOOLS_MAX: usize = 20_000;
@@ -230,9 +231,7 @@ impl Reading<'_, '_> {
         taken.parameters.retain(|parameter| {
             let framing = ["host", "content-length", "transfer-encoding", "connection", "upgrade"];
             let is_framing = framing.iter().any(|own| parameter.name.eq_ignore_ascii_case(own));
-            let fits =
-                parameter.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
-            let sendable = parameter.place != ParameterPlace::Header || (fits && !is_framing);
+            let sendable = parameter.place != ParameterPlace::Header || (is_field_name(&parameter.name) && !is_framing);
             if !sendable {
                 let message =
                     format!("the tool `{name}` cannot send the field `{}`, which is left out", parameter.name);

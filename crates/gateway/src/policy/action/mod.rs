@@ -16,6 +16,7 @@ use super::operation::{Problem, Stage};
 use crate::Gateway;
 use crate::import::interceptor_part;
 use crate::policy::Site;
+use crate::policy::facts::is_field_name;
 
 /// An action with its parameters.
 #[derive(Debug, Clone, Default)]
@@ -91,8 +92,7 @@ impl Call {
     /// A parameter that is a header field's name.
     fn field(&self, name: &str) -> Result<Arc<str>, Problem> {
         let field = self.required(name)?.trim();
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        match !field.is_empty() && field.bytes().all(token) {
+        match is_field_name(field) {
             true => Ok(field.into()),
             false => Err(Problem::Skip(format!("`{field}` is not a name of a header field"))),
         }

@@ -8,6 +8,8 @@ use penstock_message::Headers;
 use super::params::{Param, Params};
 use super::{ChainPolicy, Made, Making, Phase};
 
+use crate::policy::facts::is_field_value;
+
 /// Puts fields in the place of others, or after them.
 pub(super) const SET: ChainPolicy = ChainPolicy { name: "set-headers", make: make_set };
 
@@ -126,7 +128,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 pub(super) fn is_value(value: &str) -> bool {
-    value.len() <= VALUE_BYTES_MAX && !value.bytes().any(|byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f)
+    value.len() <= VALUE_BYTES_MAX && is_field_value(value)
 }
 
 impl Modify {

@@ -1,6 +1,5 @@
 //! `CrossSiteRequestForgeryValidationMediator`: a token that is bound to a cookie is good together with it only.
 
-use std::fmt::Write;
 
 use md5::{Digest, Md5};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
@@ -9,6 +8,7 @@ use serde_json::Value;
 use super::{Compiled, PolicyClasses, Settings};
 use crate::CallContext;
 use crate::error::{GatewayError, codes};
+use crate::hex::hex;
 
 struct Binding {
     cookie: String,
@@ -33,12 +33,7 @@ impl Mediator for Binding {
         let cookies = exchange.message.headers.get("cookie").unwrap_or_default();
         let value = cookies.split(';').find_map(|cookie| cookie.trim().strip_prefix(&*prefix)).unwrap_or_default();
         // The token names the digest, so this is what the cookie has to be compared by.
-        let mut digest = String::with_capacity(32);
-        for byte in Md5::digest(value.as_bytes()) {
-            // Writing to a `String` cannot fail.
-            let _ = write!(digest, "{byte:02x}");
-        }
-        if digest == reference {
+        if hex(&Md5::digest(value.as_bytes())) == reference {
             return Ok(Flow::Next);
         }
         Err(GatewayError::new(codes::INVALID_CREDENTIALS).because("the token is bound to another cookie").into())

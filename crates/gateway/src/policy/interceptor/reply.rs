@@ -7,6 +7,8 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
+use crate::policy::facts::{is_field_name, is_field_value};
+
 /// More fields than any message carries.
 const FIELDS_MAX: usize = 1000;
 
@@ -161,7 +163,7 @@ fn fields(value: Value) -> Result<Vec<(String, String)>, &'static str> {
             Value::Object(_) | Value::Array(_) => return Err("a map of texts"),
             other => other.to_string(),
         };
-        if !is_name(&name) || !is_value(&value) {
+        if !is_name(&name) || !is_field_value(&value) {
             return Err("a map of header fields: a name or value in it may not be sent");
         }
         fields.push((name, value));
@@ -184,13 +186,7 @@ fn names(value: Value) -> Result<Vec<String>, &'static str> {
 
 /// A token (RFC 9110 §5.6.2), or a name that begins with a colon, which is passed over later.
 fn is_name(name: &str) -> bool {
-    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    let name = name.strip_prefix(':').unwrap_or(name);
-    !name.is_empty() && name.as_bytes().iter().all(token)
-}
-
-fn is_value(value: &str) -> bool {
-    !value.bytes().any(|byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f)
+    is_field_name(name.strip_prefix(':').unwrap_or(name))
 }
 
 fn path(value: Value) -> Result<String, &'static str> {

@@ -109,14 +109,15 @@ impl Limits {
 }
 
 /// What counters of a level are called by.
-fn kind(level: PlanLevel) -> &'static str {
+pub(super) fn kind(level: PlanLevel) -> &'static str {
     match level {
         PlanLevel::Application => "application",
         _ => "subscription",
     }
 }
 
-fn write_key(key: &mut String, parts: [&str; 4], group: Option<usize>) {
+/// Puts a key together, but for its end.
+pub(super) fn write_key(key: &mut String, parts: [&str; 4], group: Option<usize>) {
     key.clear();
     for part in parts {
         key.push_str(part);

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use penstock_catalog::{LimitUnit, PlanLevel};
 
+use super::caller::{kind, write_key};
 use super::window::Counter;
-use super::{Plans, SEPARATOR, key_of};
+use super::{Plans, key_of};
 use crate::state::GatewayState;
 
 /// Whose plans count.
@@ -28,16 +29,17 @@ pub(crate) fn admits(state: &GatewayState, plans: &Plans, api: &str, who: &Subsc
     let now_ms = state.counters.millis(now);
     let mut taken: Vec<(Arc<Counter>, u64)> = Vec::new();
     let levels = [
-        (PlanLevel::Subscription, &who.subscription_tier, "subscription", api),
-        (PlanLevel::Application, &who.application_tier, "application", &*who.subject),
+        (PlanLevel::Subscription, &who.subscription_tier, api),
+        (PlanLevel::Application, &who.application_tier, &*who.subject),
     ];
-    for (level, tier, kind, last) in levels {
+    for (level, tier, last) in levels {
         let Some(plan) = plans.get(level, tier) else { continue };
         let stops = plan.stop_on_quota || level != PlanLevel::Subscription;
         for (limit, part) in [(plan.limit, ""), (plan.burst, "burst")] {
             let Some(limit) = limit else { continue };
             // The key requests of the same application have: both are counted together.
-            let key = [kind, &*who.application, last, part].map(|part| format!("{part}{SEPARATOR}")).concat();
+            let mut key = String::new();
+            write_key(&mut key, [kind(level), &who.application, last, part], None);
             let counter = state.counters.get(&key_of(&key, &limit), limit.window, now);
             let amount = if limit.unit == LimitUnit::Bytes { bytes } else { 1 };
             let granted = counter.add(amount, limit.amount, now_ms).granted;

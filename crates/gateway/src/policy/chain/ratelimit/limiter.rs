@@ -8,6 +8,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::hex::hex;
+
 /// Parts of the table, so that cores seldom wait for each other.
 const PARTS: usize = 64;
 
@@ -209,7 +211,7 @@ fn kept(key: &str, index: usize, algorithm: Algorithm) -> String {
         return format!("{kind}{index}{key}");
     }
     let digest = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
-    format!("{kind}{index}#{}", digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    format!("{kind}{index}#{}", hex(digest.as_ref()))
 }
 
 fn make_room(part: &mut HashMap<Box<str>, Bucket>, now: u64) {
