@@ -1,6 +1,5 @@
 //! Signatures of events: `sha1=0a1b…`, as WebSub and most publishers of webhooks write them.
 
-
 use penstock_catalog::SigningAlgorithm;
 use ring::hmac;
 

@@ -1,6 +1,5 @@
 //! `CrossSiteRequestForgeryValidationMediator`: a token that is bound to a cookie is good together with it only.
 
-
 use md5::{Digest, Md5};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use serde_json::Value;
