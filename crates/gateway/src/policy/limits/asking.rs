@@ -7,6 +7,7 @@ use std::time::Instant;
 use penstock_catalog::{Limit, LimitUnit};
 
 use super::answer::Told;
+use super::caller::OfCaller;
 use super::counters::{AtHand, Counters};
 use super::frames::FrameLimit;
 use super::window::{Counter, Taken};
@@ -42,6 +43,7 @@ pub(super) struct Taking<'a> {
     count: usize,
     first: [Option<Held<'a>>; FEW],
     more: Vec<Held<'a>>,
+    of_caller: Option<OfCaller>,
 }
 
 impl<'a> Taking<'a> {
@@ -55,6 +57,7 @@ impl<'a> Taking<'a> {
 
     fn give_back(&self, now_ms: u64) {
         self.first.iter().flatten().chain(&self.more).for_each(|held| held.counter().give_back(1, now_ms));
+        self.of_caller.iter().for_each(|taken| taken.give_back(now_ms));
     }
 }
 
@@ -106,10 +109,29 @@ impl<'a> Asking<'a> {
     }
 
     pub(super) fn take(&mut self, held: Held<'a>, limit: &Limit, code: u32, stops: bool) -> Result<(), Refusal> {
-        let counter = held.counter();
+        if self.count(held.counter(), limit, code, stops)? {
+            self.taken.push(held);
+        }
+        Ok(())
+    }
+
+    /// Notes what was taken of the caller's counters so far.
+    pub(super) fn took(&mut self, of_caller: OfCaller) {
+        self.taken.count += 1;
+        self.taken.of_caller = Some(of_caller);
+    }
+
+    /// Asks one counter; whether it was taken from.
+    pub(super) fn count(
+        &mut self,
+        counter: &Arc<Counter>,
+        limit: &Limit,
+        code: u32,
+        stops: bool,
+    ) -> Result<bool, Refusal> {
         if let Some(frames) = &mut self.frames {
             frames.push(FrameLimit { counter: counter.clone(), limit: *limit, stops, code });
-            return Ok(());
+            return Ok(false);
         }
         let taken = match limit.unit {
             LimitUnit::Requests => counter.take(limit.amount, self.now_ms),
@@ -119,7 +141,7 @@ impl<'a> Asking<'a> {
         let told = Told { limit: limit.amount, left, reset_ms };
         if !granted {
             if !stops {
-                return Ok(());
+                return Ok(false);
             }
             self.taken.give_back(self.now_ms);
             self.metered.iter().for_each(|(counter, _)| counter.give_back(self.bytes, self.now_ms));
@@ -127,13 +149,12 @@ impl<'a> Asking<'a> {
         }
         match limit.unit {
             LimitUnit::Requests => {
-                self.taken.push(held);
                 if self.tightest.as_ref().is_none_or(|tightest| told.left < tightest.left) {
                     self.tightest = Some(told);
                 }
             }
             LimitUnit::Bytes => self.metered.push((counter.clone(), limit.amount)),
         }
-        Ok(())
+        Ok(limit.unit == LimitUnit::Requests)
     }
 }

@@ -9,8 +9,9 @@ use penstock_catalog::{Api, Limit, PlanLevel};
 use penstock_engine::Exchange;
 use penstock_message::push_decimal;
 
-use super::asking::{Asking, Held, Refusal};
-use super::counters::{AtHand, SEPARATOR};
+use super::asking::{Asking, Refusal};
+use super::counters::SEPARATOR;
+use super::window::Counter;
 use super::{KEY, Limits, Plans};
 use crate::context::{CallContext, Caller};
 use crate::error::codes;
@@ -19,19 +20,40 @@ use crate::error::codes;
 #[derive(Default)]
 pub(crate) struct CallerCounters(RefCell<Option<Rc<Known>>>);
 
-/// The counters of a caller at an API under some plans.
-struct Known {
+/// A limit and a burst for either level.
+const LEVELS_MAX: usize = 4;
+
+/// The counters of a caller at an API under some plans. They lie side by side, for a thousand callers in turn find little
+/// of theirs near the core.
+pub(super) struct Known {
     api: Weak<Api>,
     plans: Arc<Plans>,
-    levels: Vec<Level>,
+    levels: [Option<Level>; LEVELS_MAX],
 }
 
 /// One limit of a caller.
 struct Level {
-    counter: Rc<AtHand>,
+    counter: Arc<Counter>,
     limit: Limit,
     code: u32,
     stops: bool,
+}
+
+/// What one request took of its caller's counters.
+pub(super) struct OfCaller {
+    known: Rc<Known>,
+    /// A bit for each level.
+    taken: u8,
+}
+
+impl OfCaller {
+    pub(super) fn give_back(&self, now_ms: u64) {
+        for (index, level) in self.known.levels.iter().flatten().enumerate() {
+            if self.taken & 1 << index != 0 {
+                level.counter.give_back(1, now_ms);
+            }
+        }
+    }
 }
 
 impl Clone for CallerCounters {
@@ -63,8 +85,12 @@ impl Limits {
             Some(known) => known,
             None => self.counters_of(&caller, exchange, context, asking),
         };
-        for level in &known.levels {
-            asking.take(Held::AtHand(level.counter.clone()), &level.limit, level.code, level.stops)?;
+        let mut taken = 0;
+        for (index, level) in known.levels.iter().flatten().enumerate() {
+            if asking.count(&level.counter, &level.limit, level.code, level.stops)? {
+                taken |= 1 << index;
+                asking.took(OfCaller { known: known.clone(), taken });
+            }
         }
         Ok(())
     }
@@ -83,7 +109,8 @@ impl Limits {
             (PlanLevel::Application, &caller.application_tier, &*caller.subject, codes::APPLICATION_LIMIT),
         ];
         let mut by_request = false;
-        let mut levels = Vec::new();
+        let mut levels = [const { None }; LEVELS_MAX];
+        let mut count = 0;
         for (level, tier, last, code) in tiers.into_iter().filter(|(_, tier, ..)| !tier.is_empty()) {
             let Some(plan) = self.plans.get(level, tier) else { continue };
             by_request |= !plan.groups.is_empty();
@@ -96,7 +123,8 @@ impl Limits {
                     write_key(key, [kind(level), application, last, part], group);
                     asking.at_hand(key, &limit)
                 });
-                levels.push(Level { counter, limit, code, stops });
+                levels[count] = Some(Level { counter: counter.0.clone(), limit, code, stops });
+                count += 1;
             }
         }
         let known = Rc::new(Known { api: Arc::downgrade(&self.site.api), plans: self.plans.clone(), levels });
