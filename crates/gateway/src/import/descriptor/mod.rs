@@ -227,7 +227,8 @@ fn tell_without_effect(import: &mut Import<'_>, data: &Item<'_>) {
             "subtypeConfiguration" => item
                 .get("subtype")
                 .and_then(|subtype| subtype.text().cloned())
-                .is_none_or(|text| text.is_empty() || text.eq_ignore_ascii_case("DEFAULT")),
+                // Others say where the tools of an MCP server come from.
+                .is_none_or(|text| !text.eq_ignore_ascii_case("AIAPI")),
             // What exports call the backends of `endpointConfig`.
             "primaryProductionEndpointId" | "primarySandboxEndpointId" => {
                 item.text().is_none_or(|text| text.is_empty() || text.starts_with("default_"))
