@@ -186,24 +186,8 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use penstock_catalog::SigningAlgorithm;
-
+    use super::super::subscription::example as subscription;
     use super::*;
-    use crate::policy::limits::Subscriber;
-
-    fn subscription(topic: &str, callback: &str, application: &str) -> Subscription {
-        let who = Subscriber { application: application.into(), ..Subscriber::default() };
-        Subscription {
-            api: "/hub".into(),
-            topic: topic.into(),
-            callback: callback.into(),
-            hub: "http://h/hub".into(),
-            secret: None,
-            algorithm: SigningAlgorithm::Sha1,
-            ends: None,
-            who,
-        }
-    }
 
     #[test]
     fn many_are_found_and_end_one_by_one() {

@@ -233,24 +233,9 @@ impl Hub {
 
 #[cfg(test)]
 mod tests {
-    use penstock_catalog::SigningAlgorithm;
-
     use super::super::book::WAITING_MAX;
+    use super::super::subscription::example as subscription;
     use super::*;
-
-    fn subscription(topic: &str, callback: &str, application: &str) -> Subscription {
-        let who = Subscriber { application: application.into(), ..Subscriber::default() };
-        Subscription {
-            api: "/hub".into(),
-            topic: topic.into(),
-            callback: callback.into(),
-            hub: "http://h/hub".into(),
-            secret: None,
-            algorithm: SigningAlgorithm::Sha1,
-            ends: None,
-            who,
-        }
-    }
 
     fn waiting(hub: &Hub) -> Vec<usize> {
         hub.lock().lanes.values().map(|lane| lane.events.len()).collect()

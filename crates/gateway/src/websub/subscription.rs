@@ -69,3 +69,19 @@ pub(super) enum Full {
     /// All hubs together have as many as they may.
     All,
 }
+
+/// One for tests.
+#[cfg(test)]
+pub(super) fn example(topic: &str, callback: &str, application: &str) -> Subscription {
+    let who = Subscriber { application: application.into(), ..Subscriber::default() };
+    Subscription {
+        api: "/hub".into(),
+        topic: topic.into(),
+        callback: callback.into(),
+        hub: "http://h/hub".into(),
+        secret: None,
+        algorithm: SigningAlgorithm::Sha1,
+        ends: None,
+        who,
+    }
+}
