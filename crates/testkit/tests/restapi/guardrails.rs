@@ -1,5 +1,9 @@
 //! Guardrails.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use penstock_testkit::gateway::Backend;
 use serde_json::json;
 
@@ -24,6 +28,13 @@ fn bodies_are_let_through_by_what_is_in_them() {
         ("regex-guardrail", format!("regex: '^[a-z]+$', {text}"), r#"{"text":"a1"}"#, 422),
         ("regex-guardrail", format!("regex: secret, invert: true, {text}"), r#"{"text":"my secret"}"#, 422),
         ("regex-guardrail", format!("regex: '.', {text}"), r#"{"other":1}"#, 422),
+        // Every text at the place counts, also of a content in parts.
+        (
+            "regex-guardrail",
+            "regex: 'top\\s+secret', invert: true, jsonPath: '$.messages[*].content'".into(),
+            r#"{"messages":[{"content":"fine"},{"content":[{"type":"text","text":"top\nsecret"}]}]}"#,
+            422,
+        ),
         ("json-schema-guardrail", r#"schema: '{"required":["a"]}'"#.into(), r#"{"a":1}"#, 200),
         ("json-schema-guardrail", r#"schema: '{"required":["a"]}'"#.into(), r#"{"b":1}"#, 422),
     ] {
@@ -38,6 +49,22 @@ fn bodies_are_let_through_by_what_is_in_them() {
             assert_eq!(backend.received().len(), 0);
         }
     }
+}
+
+#[test]
+fn what_is_compressed_is_looked_into() {
+    let backend = Backend::echo();
+    let policy =
+        "- {name: regex-guardrail, version: v1, params: {request: {regex: secret, invert: true, jsonPath: ''}}}";
+    let gateway = start(&api(&backend, policy));
+    for (text, expected) in [("a secret", 422), ("nothing", 200)] {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        let headers = [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")];
+        let reply = gateway.client().request("POST", "/books/list", &headers, &encoder.finish().unwrap());
+        assert_eq!(reply.status, expected, "{text}");
+    }
+    assert_eq!(backend.last().header("content-encoding"), Some("gzip"), "it goes on as it came");
 }
 
 #[test]
