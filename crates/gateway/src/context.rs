@@ -170,6 +170,16 @@ impl CallContext {
         }
     }
 
+    /// Notes who calls, where the host decided about the sandbox and not the credential.
+    pub(crate) fn set_caller(&self, caller: Rc<Caller>) {
+        let mut slot = self.caller.borrow_mut();
+        let sandbox = slot.sandbox;
+        *slot = caller;
+        if slot.sandbox != sandbox {
+            Rc::make_mut(&mut slot).sandbox = sandbox;
+        }
+    }
+
     /// A path and query as it may be written down: a credential in it becomes `***`.
     pub fn without_credentials<'t>(&self, target: &'t str) -> Cow<'t, str> {
         let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };

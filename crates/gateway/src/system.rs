@@ -14,6 +14,7 @@ use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
 use crate::policy::AnswerError;
 use crate::policy::facts::percent_decoded;
+use crate::router::without_port;
 use crate::security::{Claims, Encoding, SecurityState, issue, knows};
 
 /// `aud` of a development token.
@@ -59,7 +60,7 @@ impl System {
         let path = client.line.path();
         let (_, operation) = self.pages.iter().find(|(known, _)| *known == path)?;
         let host = message.headers.get("host").unwrap_or_default();
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let name = without_port(host);
         name.eq_ignore_ascii_case(&self.config.security.system_host).then(|| operation.clone())
     }
 }

@@ -330,7 +330,7 @@ impl Parser<'_> {
     /// A function of the values in parentheses, or of what stands before it.
     fn call(&mut self, name: &str, of: Option<Node>) -> Result<Node, String> {
         let is_method = of.is_some();
-        let mut values: Vec<Node> = of.into_iter().chain(self.list(")")?).collect();
+        let values: Vec<Node> = of.into_iter().chain(self.list(")")?).collect();
         let (function, count) = match (name, is_method) {
             ("has", false) => return has(values),
             ("matches", _) => return matches(values),
@@ -346,7 +346,6 @@ impl Parser<'_> {
         if values.len() != count {
             return Err(format!("`{name}` takes one value"));
         }
-        values.shrink_to_fit();
         Ok(Node::Call(function, values))
     }
 }

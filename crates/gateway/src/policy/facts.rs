@@ -11,6 +11,7 @@ use penstock_message::{Form, Shape, push_decimal};
 
 use crate::config::ErrorStyle;
 use crate::policy::Site;
+use crate::router::without_port;
 
 /// The host of an API that names none.
 const ANY_HOST: &str = "localhost";
@@ -173,7 +174,7 @@ pub(crate) fn vhost_index(exchange: &Exchange, api: &Api) -> usize {
         return 0;
     }
     let sent = exchange.message.headers.get("host").unwrap_or_default();
-    let name = sent.rsplit_once(':').map_or(sent, |(name, _)| name);
+    let name = without_port(sent);
     let fits = |vhost: &Arc<str>| vhost.eq_ignore_ascii_case(name) || vhost.eq_ignore_ascii_case(sent);
     api.vhosts.iter().position(fits).unwrap_or(0)
 }

@@ -265,7 +265,7 @@ impl Served {
 }
 
 /// The host of a `Host` field.
-fn without_port(host: &str) -> &str {
+pub(crate) fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         // The colons of an address of IPv6 stand in brackets.
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,10 +1,16 @@
 //! What both sides of HTTP/2 share.
 
+mod body;
+
+use std::future::poll_fn;
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use h2::SendStream;
 use penstock_message::{HeaderBlock, Headers};
 
 use super::http1::{Field, Framing, announces_trailers, is_ours, may_follow};
+pub(super) use body::StreamBody;
 
 /// Header fields in one block.
 pub(super) fn headers_of(map: &http::HeaderMap) -> Headers {
@@ -41,6 +47,25 @@ pub(super) fn fields_of(
 
 fn field_of((name, value): (&[u8], &[u8])) -> Option<(http::HeaderName, http::HeaderValue)> {
     Some((http::HeaderName::from_bytes(name).ok()?, http::HeaderValue::from_bytes(value).ok()?))
+}
+
+/// Sends as the window of the other side allows; `last` ends the stream.
+pub(super) async fn send_piece(
+    sink: &mut SendStream<Bytes>,
+    mut piece: Bytes,
+    last: bool,
+    timeout: Duration,
+) -> Result<(), h2::Error> {
+    while !piece.is_empty() {
+        sink.reserve_capacity(piece.len());
+        let room = match tokio::time::timeout(timeout, poll_fn(|cx| sink.poll_capacity(cx))).await {
+            Ok(Some(room)) => room?,
+            Ok(None) | Err(_) => return Err(h2::Reason::CANCEL.into()),
+        };
+        let now = piece.split_to(room.min(piece.len()));
+        sink.send_data(now, last && piece.is_empty())?;
+    }
+    Ok(())
 }
 
 /// Ends a body, with the fields that may follow it.

@@ -51,8 +51,7 @@ fn look(rules: &Arc<Rules>, exchange: &mut Exchange, may_fetch: bool) -> Result<
             if not_from_here(exchange, &token).is_some() || !subscribed_by_token(&token, &context.site, &mut caller) {
                 return Ok(refuse(exchange));
             }
-            caller.sandbox = context.caller.borrow().sandbox;
-            *context.caller.borrow_mut() = Rc::new(caller);
+            context.set_caller(Rc::new(caller));
             Ok(Flow::Next)
         }
         Outcome::Refused(_) => Ok(refuse(exchange)),

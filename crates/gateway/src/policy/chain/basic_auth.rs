@@ -42,14 +42,8 @@ impl Mediator for BasicAuth {
         });
         if holds {
             let context = CallContext::of(exchange)?;
-            let mut caller = context.caller.borrow_mut();
-            let sandbox = caller.sandbox;
-            *caller = std::rc::Rc::new(Caller {
-                token_type: "Basic",
-                subject: self.username.clone(),
-                sandbox,
-                ..Caller::default()
-            });
+            let caller = Caller { token_type: "Basic", subject: self.username.clone(), ..Caller::default() };
+            context.set_caller(std::rc::Rc::new(caller));
             return Ok(Flow::Next);
         }
         if self.lets_others_in {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
-use penstock_message::{Headers, Message};
+use penstock_message::Headers;
 
 use super::params::Params;
 use super::{ChainPolicy, Made, Making, Phase, answer};
@@ -111,15 +111,7 @@ impl Mediator for OnRequest {
         let members = describe(exchange, &context, &asked.told, &id)?;
         let mut object = JsonObject::new(members.len() + HEAD_BYTES);
         object.members(&members);
-        if let Some(shared) = &context.chain.borrow().interceptor_context {
-            object.raw("interceptorContext", shared);
-        }
-        let question = asked.service.ask(exchange, object.end().into());
-        let rules = self.0.clone();
-        Ok(Flow::WaitBounded(Box::pin(async move {
-            let answer = question.answer().await;
-            Resume::new(move |exchange, ()| after_request(exchange, &rules, answer))
-        })))
+        Ok(ask(exchange, &context, &self.0, asked, object, after_request))
     }
 
     fn needs(&self) -> Needs {
@@ -144,21 +136,36 @@ impl Mediator for OnAnswer {
         if !body.is_empty() {
             object.base64("responseBody", &body);
         }
-        if let Some(shared) = &context.chain.borrow().interceptor_context {
-            object.raw("interceptorContext", shared);
-        }
-        let question = asked.service.ask(exchange, object.end().into());
-        let rules = self.0.clone();
-        Ok(Flow::WaitBounded(Box::pin(async move {
-            let answer = question.answer().await;
-            Resume::new(move |exchange, ()| after_answer(exchange, &rules, answer))
-        })))
+        Ok(ask(exchange, &context, &self.0, asked, object, after_answer))
     }
 
     fn needs(&self) -> Needs {
         let reads = self.0.response.as_ref().is_some_and(|asked| asked.told.response_body);
         if reads { Needs::Whole } else { Needs::Nothing }
     }
+}
+
+/// What becomes of an answer.
+type Then = fn(&mut Exchange, &Rules, Result<Answer, String>) -> Result<Flow, Fault>;
+
+/// Asks a service what is in the object so far and what both flows share.
+fn ask(
+    exchange: &Exchange,
+    context: &CallContext,
+    rules: &Arc<Rules>,
+    asked: &Asked,
+    mut object: JsonObject,
+    then: Then,
+) -> Flow {
+    if let Some(shared) = &context.chain.borrow().interceptor_context {
+        object.raw("interceptorContext", shared);
+    }
+    let question = asked.service.ask(exchange, object.end().into());
+    let rules = rules.clone();
+    Flow::WaitBounded(Box::pin(async move {
+        let answer = question.answer().await;
+        Resume::new(move |exchange, ()| then(exchange, &rules, answer))
+    }))
 }
 
 /// What a service is told of the request: members of an object.
@@ -277,6 +284,5 @@ fn failed(exchange: &mut Exchange, asked: &Asked, why: &str) -> Flow {
         return Flow::Next;
     }
     let body = r#"{"type":"INTERCEPTOR_SERVICE","message":"interceptor unavailable"}"#;
-    exchange.message = Message::default();
     answer::immediately(exchange, 500, answer::json(), body)
 }

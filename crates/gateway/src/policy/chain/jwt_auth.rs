@@ -188,15 +188,7 @@ impl Rules {
             return Ok(self.refuse(exchange, why));
         }
         let context = CallContext::of(exchange)?;
-        {
-            let mut caller = context.caller.borrow_mut();
-            // The host decides about the sandbox, not the token.
-            let sandbox = caller.sandbox;
-            *caller = token.caller.clone();
-            if caller.sandbox != sandbox {
-                Rc::make_mut(&mut caller).sandbox = sandbox;
-            }
-        }
+        context.set_caller(token.caller.clone());
         *context.credential.borrow_mut() = Some(token.clone());
         exchange.explain("caller", || format!("a token of `{}`", token.issuer));
         let headers = &mut exchange.message.headers;

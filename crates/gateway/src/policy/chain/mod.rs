@@ -38,6 +38,7 @@ use self::variables::OF_CONDITIONS;
 use super::operation::enter;
 use crate::cel::{Expression, Value};
 use crate::policy::{PolicyKind, Site};
+use crate::router::without_port;
 use crate::{CallContext, Gateway, place};
 
 pub use config::{JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
@@ -244,8 +245,7 @@ struct Sandbox(Arc<str>);
 impl Mediator for Sandbox {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let host = exchange.message.headers.get("host").unwrap_or_default();
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        if name.eq_ignore_ascii_case(&self.0) {
+        if without_port(host).eq_ignore_ascii_case(&self.0) {
             let context = CallContext::of(exchange)?;
             std::rc::Rc::make_mut(&mut context.caller.borrow_mut()).sandbox = true;
         }

@@ -1,6 +1,5 @@
 //! HTTP/2 for clients that negotiate it: framing by the `h2` crate, one local task per stream, the same service.
 
-mod body;
 mod prefixed;
 
 use std::cell::Cell;
@@ -22,9 +21,8 @@ use super::reply::make_final;
 use super::{AccessEntry, OnDrop, Shared};
 use crate::http::HttpLimits;
 use crate::http::http1::{Framing, Socket, is_authority};
-use crate::http::http2::{end, fields_of, headers_of};
+use crate::http::http2::{StreamBody, end, fields_of, headers_of, send_piece};
 use crate::http::per_core::Timer;
-use body::StreamBody;
 use prefixed::Prefixed;
 
 /// Requests at once on one connection, the number browsers expect.
@@ -220,7 +218,9 @@ impl Stream {
         let body = if stream.is_end_stream() {
             Body::empty()
         } else {
-            Body::stream(Box::new(StreamBody::new(stream, length, &self.shared, failure)))
+            let (core, timeout) = (&self.shared.core, self.shared.config.timeouts.body);
+            let limit = self.shared.limits.body_bytes_max;
+            Body::stream(Box::new(StreamBody::new(stream, length, core, timeout).of_request(limit, failure)))
         };
         Request {
             client: Rc::new(Client {
@@ -260,9 +260,10 @@ impl Stream {
             Ok(sink) if !ends => sink,
             other => return (length, other.map(drop)),
         };
+        let timeout = self.shared.config.timeouts.write;
         let outcome = match form {
-            Form::Bytes(bytes) => self.send_piece(&mut sink, bytes, true).await,
-            Form::Text(text) => self.send_piece(&mut sink, Bytes::copy_from_slice(text.as_bytes()), true).await,
+            Form::Bytes(bytes) => send_piece(&mut sink, bytes, true, timeout).await,
+            Form::Text(text) => send_piece(&mut sink, Bytes::copy_from_slice(text.as_bytes()), true, timeout).await,
             Form::Stream { head, rest } => self.send_stream(&mut sink, head, rest).await,
             Form::Empty | Form::Xml(_) | Form::Json(_) => Ok(()),
         };
@@ -298,29 +299,14 @@ impl Stream {
         head: Bytes,
         mut rest: Box<dyn BodyStream>,
     ) -> Result<(), h2::Error> {
+        let timeout = self.shared.config.timeouts.write;
         if !head.is_empty() {
-            self.send_piece(sink, head, false).await?;
+            send_piece(sink, head, false, timeout).await?;
         }
         while let Some(chunk) = poll_fn(|cx| rest.poll_chunk(cx)).await {
             let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::INTERNAL_ERROR))?;
-            self.send_piece(sink, chunk, false).await?;
+            send_piece(sink, chunk, false, timeout).await?;
         }
         end(sink, rest.trailers().as_ref())
-    }
-
-    /// Sends as the client's window allows.
-    async fn send_piece(&self, sink: &mut SendStream<Bytes>, mut piece: Bytes, last: bool) -> Result<(), h2::Error> {
-        while !piece.is_empty() {
-            sink.reserve_capacity(piece.len());
-            let wait = tokio::time::timeout(self.shared.config.timeouts.write, poll_fn(|cx| sink.poll_capacity(cx)));
-            let room = match wait.await {
-                Ok(Some(room)) => room?,
-                Ok(None) | Err(_) => return Err(h2::Reason::CANCEL.into()),
-            };
-            let now = piece.split_to(room.min(piece.len()));
-            let ends = last && piece.is_empty();
-            sink.send_data(now, ends)?;
-        }
-        Ok(())
     }
 }

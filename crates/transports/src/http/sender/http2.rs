@@ -1,24 +1,21 @@
 //! One request to a backend that speaks HTTP/2, and its answer.
 
-use std::any::Any;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::{RecvStream, SendStream};
+use h2::SendStream;
 use penstock_engine::ports::Outgoing;
 use penstock_engine::{Fault, codes};
-use penstock_message::{AbsentBody, Body, BodyError, BodyStream, Headers, Message, Method, SizeHint};
+use penstock_message::{AbsentBody, Body, BodyStream, Message, Method};
 
 use super::multiplexed::{Connection, Running};
 use super::request::framing;
 use super::url::Url;
 use super::{Payload, backend_fault};
 use crate::http::http1::Framing;
-use crate::http::http2::{end, fields_of, headers_of};
-use crate::http::per_core::Timer;
+use crate::http::http2::{StreamBody, end, fields_of, headers_of, send_piece};
 use crate::http::{HttpTimeouts, PerCore};
 
 /// Why there is no answer.
@@ -105,15 +102,8 @@ async fn begin(
     } else if stream.is_end_stream() || outgoing.options.one_way {
         Body::empty()
     } else {
-        Body::stream(Box::new(ReplyStream {
-            stream,
-            left: length,
-            trailers: None,
-            core: core.clone(),
-            timer: core.timer(),
-            timeout: if answer.is_event_stream() { timeouts.websocket_idle } else { timeouts.reply_body },
-            _running: running,
-        }))
+        let timeout = if answer.is_event_stream() { timeouts.websocket_idle } else { timeouts.reply_body };
+        Body::stream(Box::new(StreamBody::new(stream, length, core, timeout).holding(running)))
     };
     Ok(answer)
 }
@@ -162,12 +152,12 @@ fn upload(mut sink: SendStream<Bytes>, payload: Payload, timeout: Duration) {
     };
     tokio::task::spawn_local(async move {
         let sent = async {
-            send_piece(&mut sink, first, timeout).await?;
+            send_piece(&mut sink, first, false, timeout).await?;
             while let Some(body) = &mut rest
                 && let Some(chunk) = poll_fn(|cx| body.poll_chunk(cx)).await
             {
                 let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::CANCEL))?;
-                send_piece(&mut sink, chunk, timeout).await?;
+                send_piece(&mut sink, chunk, false, timeout).await?;
             }
             end(&mut sink, rest.as_mut().and_then(|body| body.trailers()).as_ref())
         };
@@ -175,73 +165,4 @@ fn upload(mut sink: SendStream<Bytes>, payload: Payload, timeout: Duration) {
             sink.send_reset(h2::Reason::CANCEL);
         }
     });
-}
-
-/// Sends as the backend's window allows.
-async fn send_piece(sink: &mut SendStream<Bytes>, mut piece: Bytes, timeout: Duration) -> Result<(), h2::Error> {
-    while !piece.is_empty() {
-        sink.reserve_capacity(piece.len());
-        let room = match tokio::time::timeout(timeout, poll_fn(|cx| sink.poll_capacity(cx))).await {
-            Ok(Some(room)) => room?,
-            Ok(None) | Err(_) => return Err(h2::Reason::CANCEL.into()),
-        };
-        sink.send_data(piece.split_to(room.min(piece.len())), false)?;
-    }
-    Ok(())
-}
-
-/// The body of an answer.
-struct ReplyStream {
-    stream: RecvStream,
-    /// What Content-Length says is still to come.
-    left: Option<u64>,
-    trailers: Option<Headers>,
-    core: Rc<PerCore>,
-    timer: Rc<Timer>,
-    timeout: Duration,
-    _running: Running,
-}
-
-impl BodyStream for ReplyStream {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        match self.stream.poll_data(cx) {
-            Poll::Pending => {
-                if !self.timer.is_armed() {
-                    self.timer.arm(&self.core, self.timeout);
-                }
-                if self.timer.poll_fired(cx) { Poll::Ready(Some(Err(BodyError::Timeout))) } else { Poll::Pending }
-            }
-            Poll::Ready(Some(Ok(chunk))) => {
-                self.timer.disarm();
-                self.left = self.left.map(|left| left.saturating_sub(chunk.len() as u64));
-                let _ = self.stream.flow_control().release_capacity(chunk.len());
-                Poll::Ready(Some(Ok(chunk)))
-            }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(BodyError::Incomplete(error.to_string())))),
-            Poll::Ready(None) => {
-                if self.left.is_some_and(|left| left > 0) {
-                    return Poll::Ready(Some(Err(BodyError::Incomplete(
-                        "its announced length was not reached".into(),
-                    ))));
-                }
-                match ready!(self.stream.poll_trailers(cx)) {
-                    Ok(trailers) => self.trailers = trailers.as_ref().map(headers_of),
-                    Err(error) => return Poll::Ready(Some(Err(BodyError::Incomplete(error.to_string())))),
-                }
-                Poll::Ready(None)
-            }
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.left.map_or(SizeHint::Unknown, SizeHint::Exact)
-    }
-
-    fn trailers(&mut self) -> Option<Headers> {
-        self.trailers.take()
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
 }

@@ -1,4 +1,4 @@
-//! Bodies of HTTP/2 requests in the terms of a message.
+//! Bodies that arrive over HTTP/2, in the terms of a message: those of requests and those of answers.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -10,12 +10,14 @@ use bytes::Bytes;
 use h2::RecvStream;
 use penstock_message::{BodyError, BodyStream, Headers, SizeHint};
 
-use crate::http::http2::headers_of;
-use crate::http::listener::Shared;
+use super::headers_of;
 use crate::http::per_core::{PerCore, Timer};
 
+/// The status with which to refuse a request, once its body failed.
+pub(in crate::http) type Refusal = Rc<Cell<Option<u16>>>;
+
 /// The body of a stream.
-pub(super) struct StreamBody {
+pub(in crate::http) struct StreamBody {
     stream: RecvStream,
     /// What Content-Length says is still to come.
     left: Option<u64>,
@@ -25,32 +27,47 @@ pub(super) struct StreamBody {
     core: Rc<PerCore>,
     timer: Rc<Timer>,
     timeout: Duration,
-    /// The status with which to refuse the request, once its body failed.
-    failure: Rc<Cell<Option<u16>>>,
+    refusal: Option<Refusal>,
+    /// What lasts as long as it.
+    _held: Option<Box<dyn Any>>,
 }
 
 impl StreamBody {
-    pub(super) fn new(
+    /// A body of any size, and the time from one piece to the next.
+    pub(in crate::http) fn new(
         stream: RecvStream,
         length: Option<u64>,
-        shared: &Shared,
-        failure: &Rc<Cell<Option<u16>>>,
+        core: &Rc<PerCore>,
+        timeout: Duration,
     ) -> StreamBody {
         StreamBody {
             stream,
             left: length,
             read: 0,
-            limit: shared.limits.body_bytes_max,
+            limit: u64::MAX,
             trailers: None,
-            core: shared.core.clone(),
-            timer: shared.core.timer(),
-            timeout: shared.config.timeouts.body,
-            failure: failure.clone(),
+            core: core.clone(),
+            timer: core.timer(),
+            timeout,
+            refusal: None,
+            _held: None,
         }
     }
 
+    /// The same of a request: of so many bytes at the most, and with the place for why it failed.
+    pub(in crate::http) fn of_request(self, limit: u64, refusal: &Refusal) -> StreamBody {
+        StreamBody { limit, refusal: Some(refusal.clone()), ..self }
+    }
+
+    /// The same, keeping something until it is over.
+    pub(in crate::http) fn holding(self, held: impl Any) -> StreamBody {
+        StreamBody { _held: Some(Box::new(held)), ..self }
+    }
+
     fn fail(&self, status: u16, error: BodyError) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.failure.set(Some(status));
+        if let Some(refusal) = &self.refusal {
+            refusal.set(Some(status));
+        }
         Poll::Ready(Some(Err(error)))
     }
 }
@@ -81,10 +98,16 @@ impl BodyStream for StreamBody {
             }
             Poll::Ready(Some(Err(error))) => self.fail(400, BodyError::Incomplete(error.to_string())),
             Poll::Ready(None) => {
-                self.left = Some(0);
+                if self.left.is_some_and(|left| left > 0) {
+                    return self.fail(400, BodyError::Incomplete("its announced length was not reached".into()));
+                }
                 match ready!(self.stream.poll_trailers(cx)) {
                     Ok(trailers) => self.trailers = trailers.as_ref().map(headers_of),
                     Err(error) => return self.fail(400, BodyError::Incomplete(error.to_string())),
+                }
+                if self.trailers.is_none() {
+                    // A length would leave no room for what follows.
+                    self.left = Some(0);
                 }
                 Poll::Ready(None)
             }
