@@ -31,6 +31,7 @@ mod json;
 mod key_type;
 mod lambda;
 pub(crate) mod limits;
+mod measure;
 mod mock;
 mod opa;
 pub(crate) mod operation;

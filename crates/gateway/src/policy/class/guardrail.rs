@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::payload::{self, Part};
 use super::{Compiled, PolicyClasses, Settings};
 use crate::error::{GatewayError, codes};
+use crate::policy::measure;
 
 /// How often a payload may be read when objects begin in it that do not end.
 const WORK_FACTOR: usize = 8;
@@ -150,17 +151,14 @@ impl Check {
             Finding { holds: (*min..=*max).contains(&count), assessment: say(&expected, count) }
         };
         Some(match self {
-            Check::Words(range) => counted(range, text.split_whitespace().count(), |expected, count| {
+            Check::Words(range) => counted(range, measure::words(text), |expected, count| {
                 format!("Violation of word count detected. Expected {expected} words. But found {count} words.")
             }),
-            Check::Sentences(range) => {
-                let count = text.split(['.', '!', '?']).filter(|sentence| !sentence.trim().is_empty()).count();
-                counted(range, count, |expected, count| {
-                    format!(
-                        "Violation of sentence count detected: expected {expected} sentences. But found {count} sentences."
-                    )
-                })
-            }
+            Check::Sentences(range) => counted(range, measure::sentences(text), |expected, count| {
+                format!(
+                    "Violation of sentence count detected: expected {expected} sentences. But found {count} sentences."
+                )
+            }),
             Check::Bytes(range) => {
                 counted(range, text.len(), |expected, count| format!("Expected {expected} bytes. But found {count}."))
             }

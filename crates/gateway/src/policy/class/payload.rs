@@ -9,6 +9,7 @@ use penstock_message::{Form, MediaType};
 use serde_json::Value;
 
 use super::Settings;
+use crate::policy::measure::without_quotes;
 
 /// The body as text; `None` when there is none.
 pub(super) fn text(exchange: &mut Exchange) -> Result<Option<Arc<str>>, Fault> {
@@ -76,9 +77,4 @@ impl Part {
         replace(&mut root, path, &value);
         Ok(root.to_string())
     }
-}
-
-fn without_quotes(text: &str) -> &str {
-    let text = text.strip_prefix('"').unwrap_or(text);
-    text.strip_suffix('"').unwrap_or(text)
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Kind, Look, OF_MODELS, made};
 use crate::policy::chain::params::Params;
 use crate::policy::chain::{ChainPolicy, Made, Making};
+use crate::policy::measure::{self, without_quotes};
 
 /// So many words.
 pub(in crate::policy::chain) const WORD_COUNT: ChainPolicy =
@@ -50,15 +51,15 @@ struct Count {
 }
 
 fn make_words(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
-    made(making, params, &WORDS, |flow| count(flow, "word", words))
+    made(making, params, &WORDS, |flow| count(flow, "word", measure::words))
 }
 
 fn make_sentences(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
-    made(making, params, &SENTENCES, |flow| count(flow, "sentence", sentences))
+    made(making, params, &SENTENCES, |flow| count(flow, "sentence", measure::sentences))
 }
 
 fn make_bytes(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
-    made(making, params, &BYTES, |flow| count(flow, "byte", |text| inside(text).len()))
+    made(making, params, &BYTES, |flow| count(flow, "byte", str::len))
 }
 
 fn count(flow: &Params<'_>, unit: &'static str, of: fn(&str) -> usize) -> Option<Box<dyn Look>> {
@@ -75,31 +76,21 @@ fn count(flow: &Params<'_>, unit: &'static str, of: fn(&str) -> usize) -> Option
     Some(Box::new(Count { unit, of, least, most }))
 }
 
-/// Without the quotes that JSON puts around a text.
-fn inside(text: &str) -> &str {
-    let text = text.strip_prefix('"').unwrap_or(text);
-    text.strip_suffix('"').unwrap_or(text).trim()
-}
-
-fn words(text: &str) -> usize {
-    inside(text).split_whitespace().count()
-}
-
-fn sentences(text: &str) -> usize {
-    inside(text).split(['.', '!', '?']).filter(|sentence| !sentence.trim().is_empty()).count()
+impl Count {
+    fn size(&self, text: &str) -> u64 {
+        (self.of)(without_quotes(text).trim()) as u64
+    }
 }
 
 impl Look for Count {
-    fn fits(&self, _body: &[u8], text: &str) -> Result<bool, String> {
-        Ok((self.least..=self.most).contains(&((self.of)(text) as u64)))
+    fn fits(&self, text: &str) -> bool {
+        (self.least..=self.most).contains(&self.size(text))
     }
 
     fn expected(&self, invert: bool) -> Value {
         let Count { unit, least, most, .. } = self;
-        let what = if *unit == "byte" { "content length" } else { unit };
-        let range = if invert { "outside the range of" } else { "between" };
-        let to = if invert { "to" } else { "and" };
-        let what = if *unit == "byte" { what.to_owned() } else { format!("{what} count") };
+        let (range, to) = if invert { ("outside the range of", "to") } else { ("between", "and") };
+        let what = if *unit == "byte" { "content length".to_owned() } else { format!("{unit} count") };
         format!("Violation of {what} detected. Expected {what} to be {range} {least} {to} {most} {unit}s.").into()
     }
 }
@@ -116,8 +107,8 @@ mod tests {
             (" one\n two  three ", (3, 1, 15)),
             ("A. B! C? ...", (4, 3, 12)),
         ] {
-            let got = (words(text), sentences(text), inside(text).len());
-            assert_eq!(got, expected, "{text}");
+            let size = |of| Count { unit: "", of, least: 0, most: MOST }.size(text);
+            assert_eq!((size(measure::words), size(measure::sentences), size(str::len)), expected, "{text}");
         }
     }
 }

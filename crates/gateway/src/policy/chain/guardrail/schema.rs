@@ -46,11 +46,8 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
 }
 
 impl Look for Schema {
-    fn fits(&self, _body: &[u8], text: &str) -> Result<bool, String> {
-        match serde_json::from_str::<Value>(text) {
-            Ok(value) => Ok(self.0.is_valid(&value)),
-            Err(_) => Ok(false),
-        }
+    fn fits(&self, text: &str) -> bool {
+        serde_json::from_str::<Value>(text).is_ok_and(|value| self.0.is_valid(&value))
     }
 
     fn reads_json(&self) -> bool {
