@@ -102,6 +102,8 @@ pub(crate) struct Assembly<'a, 'c, 'r> {
     pub(crate) cx: &'c mut Compiler<'r>,
     /// The methods of each path, with blanks between.
     methods: HashMap<Arc<str>, Arc<str>>,
+    /// The template of each path, compiled.
+    patterns: HashMap<Arc<str>, Arc<PathPattern>>,
     /// Shared by all operations.
     pub(crate) frame: Operation,
 }
@@ -132,7 +134,8 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             all.push_str(&operation.method);
         }
         let methods = methods.into_iter().map(|(path, all)| (path, all.into())).collect();
-        Assembly { gateway, api, base_path: base.clone(), operations, graphql, cx, methods, frame }
+        let patterns = HashMap::new();
+        Assembly { gateway, api, base_path: base.clone(), operations, graphql, cx, methods, patterns, frame }
     }
 
     /// For the policies of one operation, whose path has these methods. It has no routes and no faults of its own.
@@ -150,16 +153,19 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             graphql: None,
             cx,
             methods: HashMap::from([(path.clone(), methods.into())]),
+            patterns: HashMap::new(),
             frame: Operation::default(),
         }
     }
 
-    pub(crate) fn site(&self, operation: &Arc<Described>) -> Arc<Site> {
+    pub(crate) fn site(&mut self, operation: &Arc<Described>) -> Arc<Site> {
+        let pattern = self.patterns.entry(operation.path.clone());
+        let pattern = pattern.or_insert_with(|| Arc::new(PathPattern::parse(&operation.path))).clone();
         Arc::new(Site {
             api: self.api.clone(),
             base_path: self.base_path.clone(),
             operation: operation.clone(),
-            pattern: PathPattern::parse(&operation.path),
+            pattern,
             methods: self.methods.get(&operation.path).cloned().unwrap_or_default(),
             graphql: self.graphql.clone(),
         })

@@ -612,3 +612,35 @@ fn large_apis_are_imported_in_a_moment() {
         assert!(started.elapsed().as_secs() < 10, "it does not take long because there are many");
     }
 }
+
+#[test]
+fn operations_that_no_request_can_reach_are_reported() {
+    let with = |paths: &str| format!("{HEAD}paths:\n{paths}");
+    for (paths, expected) in [
+        ("  /x: {get: {}}\n  /x/: {get: {}}\n  /y/{a}: {get: {}}\n  /y/{b}: {post: {}}\n", vec![]),
+        (
+            "  /#Action=List: {post: {}}\n",
+            vec!["api:5:19: warning: `POST /#Action=List` can never be reached: clients do not send what follows `#`"],
+        ),
+        (
+            "  /a/../b: {get: {}}\n",
+            vec!["api:5:13: warning: `GET /a/../b` can never be reached: paths with `.` or `..` are refused"],
+        ),
+        (
+            "  /rest?method=a: {get: {}}\n  /rest?method=b: {get: {}}\n",
+            vec![
+                "api:6:20: warning: `GET /rest?method=b` can never be reached: `GET /rest?method=a` in line 5 takes the \
+                 same paths, and queries take no part in routing",
+            ],
+        ),
+        (
+            "  /y/{a}: {get: {}}\n  /y/{b}: {get: {x-wso2-disable-security: true}}\n",
+            vec![
+                "api:6:12: warning: `GET /y/{b}` can never be reached: `GET /y/{a}` in line 5 takes the same paths; its \
+                 security is another",
+            ],
+        ),
+    ] {
+        says(&with(paths), &expected);
+    }
+}

@@ -23,6 +23,7 @@ mod restapi;
 mod shared;
 mod sniff;
 mod substitute;
+mod unreachable;
 mod websub;
 
 use std::collections::HashMap;

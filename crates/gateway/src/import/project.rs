@@ -407,6 +407,7 @@ impl Import<'_> {
             let at = operation.at.clone();
             self.error(&at, format!("a path has more than {SEGMENTS_MAX} segments"));
         }
+        self.unreachable(api);
         if segments(&api.base_path) > SEGMENTS_MAX {
             self.error(&api.at.clone(), format!("the base path has more than {SEGMENTS_MAX} segments"));
         }

@@ -74,7 +74,7 @@ pub struct Site {
     /// The operation.
     pub operation: Arc<Operation>,
     /// Its path template, compiled.
-    pub pattern: PathPattern,
+    pub pattern: Arc<PathPattern>,
     /// The methods of all operations on the same path, with blanks between (`GET POST`).
     pub methods: Arc<str>,
     /// What a GraphQL API can be asked.

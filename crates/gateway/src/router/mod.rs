@@ -33,6 +33,8 @@ use table::Table;
 #[derive(Default)]
 pub(crate) struct Routes {
     bases: Vec<Base>,
+    /// Where in `bases` each base path stands.
+    by_path: HashMap<Arc<str>, Vec<usize>>,
 }
 
 /// An API at one of its base paths.
@@ -59,15 +61,17 @@ pub(crate) struct Target {
 impl Routes {
     /// What is there already at a base path and one of its hosts.
     pub(crate) fn taken(&self, base: &Base) -> Option<&Arc<Site>> {
-        let taken = self.bases.iter().find(|other| {
+        let same_path = self.by_path.get(&base.path).into_iter().flatten().filter_map(|index| self.bases.get(*index));
+        let taken = same_path.into_iter().find(|other| {
             let both = base.hosts.is_empty() && other.hosts.is_empty();
-            other.path == base.path && (both || base.hosts.iter().any(|host| other.hosts.contains(host)))
+            both || base.hosts.iter().any(|host| other.hosts.contains(host))
         });
         taken.and_then(|other| other.targets.first()).map(|target| &target.site)
     }
 
     /// Adds an API at a base path.
     pub(crate) fn add(&mut self, base: Base) {
+        self.by_path.entry(base.path.clone()).or_default().push(self.bases.len());
         self.bases.push(base);
     }
 }
@@ -76,7 +80,7 @@ impl Routes {
 struct Served {
     base: Base,
     table: Table,
-    /// What answers OPTIONS, by the rank of the path in the table.
+    /// What answers OPTIONS, by the path's index in the table.
     options: Vec<Option<Target>>,
 }
 
@@ -176,14 +180,14 @@ impl ApiRouter {
         };
         let target = match served.table.find(rest, method) {
             table::Found::Operation(number) => served.base.targets.get(number),
-            table::Found::OtherMethod(rank) if method == "OPTIONS" => {
-                let rank = match self.config.error_style {
-                    ErrorStyle::ChoreoConnect => Some(rank),
+            table::Found::OtherMethod(index) if method == "OPTIONS" => {
+                let index = match self.config.error_style {
+                    ErrorStyle::ChoreoConnect => Some(index),
                     // A browser asks for the resource that has the method it means; without it nothing is asked.
-                    ErrorStyle::ApiManager => preflight.and_then(|wanted| served.table.rank(rest, wanted)),
+                    ErrorStyle::ApiManager => preflight.and_then(|wanted| served.table.path(rest, wanted)),
                 };
-                match rank {
-                    Some(rank) => served.options.get(rank).and_then(Option::as_ref),
+                match index {
+                    Some(index) => served.options.get(index).and_then(Option::as_ref),
                     None => return Some((&self.other_method, None)),
                 }
             }
@@ -236,13 +240,15 @@ enum Found<'r, 'p> {
 
 impl Served {
     fn new(base: Base) -> Served {
-        let pairs = base.targets.iter().map(|target| (&*target.site.operation.path, &*target.site.operation.method));
-        let table = Table::new(pairs);
+        let operations = base.targets.iter().map(|target| {
+            let Site { operation, pattern, .. } = &*target.site;
+            (&*operation.path, &**pattern, &*operation.method)
+        });
+        let table = Table::new(operations);
         let by_path: HashMap<&str, &Target> =
             base.options.iter().map(|target| (&*target.site.operation.path, target)).collect();
-        let options = (0..table.ranks()).map(|rank| {
-            let (_, number) = table.methods(rank).next()?;
-            let path = &*base.targets.get(number)?.site.operation.path;
+        let options = (0..table.paths()).map(|index| {
+            let path = &*base.targets.get(table.first_operation(index)?)?.site.operation.path;
             by_path.get(path).map(|target| (*target).clone())
         });
         let options = options.collect();

@@ -1,6 +1,9 @@
 //! Path templates: `/pet/{petId}`, `/shops/{x}.xyz/pets/{y}`, `/files/*`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use super::without_needless_escapes;
 
 /// A path template below a base path: literals and parameters, perhaps a rest at its end.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +19,7 @@ pub struct PathPattern {
 }
 
 /// What one segment of a path must be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Segment {
     /// This text.
     Literal(Box<str>),
@@ -58,19 +61,29 @@ impl PathPattern {
         (!self.rest).then_some(self.slash)
     }
 
+    /// Whether the template has a slash at its end.
+    pub(super) fn has_slash(&self) -> bool {
+        self.slash
+    }
+
+    /// What requests it takes: patterns that differ only by the names of parameters have the same shape.
+    pub(crate) fn shape(&self) -> impl Eq + std::hash::Hash + use<> {
+        (self.segments.clone(), self.rest, self.slash)
+    }
+
     fn segment(&mut self, text: &str) -> Segment {
         let (mut texts, mut rest) = (Vec::<Box<str>>::new(), text);
         while let Some((before, inside)) = rest.split_once('{') {
             // A brace that is never closed is a text.
             let Some((name, behind)) = inside.split_once('}') else { break };
-            texts.push(before.into());
+            texts.push(literal(before));
             self.parameters.push(name.into());
             rest = behind;
         }
         if texts.is_empty() {
-            return Segment::Literal(text.into());
+            return Segment::Literal(literal(text));
         }
-        texts.push(rest.into());
+        texts.push(literal(rest));
         if texts.iter().all(|text| text.is_empty()) && texts.len() == 2 {
             return Segment::Parameter;
         }
@@ -84,12 +97,16 @@ impl PathPattern {
         for segment in &self.segments {
             let part = rest.next()?;
             let fits = match segment {
-                Segment::Literal(wanted) => **wanted == *part,
+                Segment::Literal(wanted) => **wanted == *escaped(part),
                 Segment::Parameter => {
                     values.push(part.to_owned());
                     !part.is_empty()
                 }
-                Segment::Mixed(texts) => mixed(texts, part, &mut |value| values.push(value.to_owned())),
+                Segment::Mixed(texts) => {
+                    let mut give = |value: &str| values.push(value.to_owned());
+                    let has_escape = texts.iter().any(|text| text.contains('%'));
+                    mixed(texts, part, &mut give) || (has_escape && mixed(texts, &escaped(part), &mut give))
+                }
             };
             if !fits {
                 return None;
@@ -97,6 +114,40 @@ impl PathPattern {
         }
         (self.rest || rest.next().is_none()).then_some(values)
     }
+}
+
+/// A text of a template as requests write it: `/my path` is asked for as `/my%20path`.
+fn literal(text: &str) -> Box<str> {
+    escaped(&without_needless_escapes(text)).into()
+}
+
+/// A path in one spelling: what may not stand in a path is escaped, and escapes have capital letters (RFC 3986 §6.2.2.1).
+pub(super) fn escaped(path: &str) -> Cow<'_, str> {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let foreign = |byte: u8| {
+        !byte.is_ascii_graphic() || matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+    };
+    if !path.bytes().any(|byte| byte == b'%' || foreign(byte)) {
+        return Cow::Borrowed(path);
+    }
+    let mut spelled = String::with_capacity(path.len() + 8);
+    let mut digits_left = 0;
+    for (at, byte) in path.bytes().enumerate() {
+        if byte == b'%' {
+            let digits = path.as_bytes().get(at + 1..at + 3);
+            digits_left = if digits.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)) { 3 } else { 0 };
+        }
+        if foreign(byte) {
+            spelled.push('%');
+            spelled.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            spelled.push(char::from(DIGITS[usize::from(byte & 15)]));
+        } else {
+            let letter = char::from(byte);
+            spelled.push(if digits_left > 0 { letter.to_ascii_uppercase() } else { letter });
+        }
+        digits_left = usize::saturating_sub(digits_left, 1);
+    }
+    Cow::Owned(spelled)
 }
 
 /// Whether a segment fits texts with parameters between them; gives their values in order. As in the originals'
@@ -192,6 +243,13 @@ mod tests {
             ("/v{n}", "/v1", Some(vec!["1"])),
             ("/a{b", "/a{b", Some(vec![])),
             ("/pet.json", "/pet.json", Some(vec![])),
+            ("/my path", "/my%20path", Some(vec![])),
+            ("/straße", "/stra%c3%9Fe", Some(vec![])),
+            ("/straße", "/straße", Some(vec![])),
+            ("/straße", "/strasse", None),
+            ("/%7Eann/{x}", "/~ann/%c3%a4", Some(vec!["%c3%a4"])),
+            ("/a{b", "/a%7bb", Some(vec![])),
+            ("/100%", "/100%", Some(vec![])),
         ] {
             let got = PathPattern::parse(template).matches(path);
             let got = got.as_ref().map(|values| values.iter().map(String::as_str).collect::<Vec<_>>());

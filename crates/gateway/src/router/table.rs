@@ -1,16 +1,21 @@
 //! The operations below one base path, as a tree of segments.
 //!
-//! The originals try paths one after the other in an order of their own. The tree finds every path that fits by walking
-//! once over the request's segments, and of those the one that stands first in that order; nothing is allocated.
+//! The most specific path that fits a request and has its method wins. Paths are compared segment by segment from the
+//! left: a literal before parameters with text around them, those before a plain parameter, that before `/*`. The tree
+//! holds the alternatives of each place in this order, so the first operation found is the one; nothing is allocated for
+//! ordinary paths. A path that takes fewer requests than another therefore always wins over it, and an open operation
+//! never answers for a protected one that is described more closely.
 
-use super::pattern::{PathPattern, Segment, Segments, mixed};
+use std::cmp::Reverse;
+
+use super::pattern::{PathPattern, Segment, Segments, escaped, mixed};
 
 /// What was found for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// This operation, by the number it was added with.
     Operation(usize),
-    /// A path fits, and none that fits has the method; the first of them.
+    /// A path fits, and none that fits has the method; the most specific of them.
     OtherMethod(usize),
     /// No path fits.
     Nothing,
@@ -20,8 +25,9 @@ pub(super) enum Found {
 #[derive(Debug)]
 struct Path {
     /// Methods and the numbers of their operations.
-    methods: Vec<(Box<str>, usize)>,
-    pattern: PathPattern,
+    methods: Vec<(Box<str>, u32)>,
+    /// Whether the template has a slash at its end.
+    slash: bool,
 }
 
 /// A place in the tree: what may follow the segments that lead to it.
@@ -29,19 +35,17 @@ struct Path {
 struct Node {
     /// By text, sorted.
     literals: Vec<(Box<str>, Node)>,
-    /// Parameters between texts.
+    /// Parameters between texts, the most specific first.
     mixed: Vec<(Box<[Box<str>]>, Node)>,
     /// Anything.
     parameter: Option<Box<Node>>,
-    /// Paths that end here, by rank.
-    ends: Vec<usize>,
+    /// Paths that end here, in the order written. They differ by methods, by the names of parameters or by a slash.
+    ends: Vec<u32>,
     /// Paths after which anything may follow.
-    rests: Vec<usize>,
-    /// The first rank below here.
-    first: usize,
+    rests: Vec<u32>,
 }
 
-/// The operations below a base path. Ranks are positions in `paths`.
+/// The operations below a base path.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     paths: Vec<Path>,
@@ -51,110 +55,109 @@ pub(super) struct Table {
 /// What one walk looks for and what it found so far.
 struct Search<'m> {
     method: &'m str,
-    /// Rank and operation.
-    best: Option<(usize, usize)>,
-    /// The first rank that fits but for its methods.
+    /// Whether the request's path has a slash at its end.
+    slash: bool,
+    /// Path and operation.
+    found: Option<(usize, usize)>,
+    /// The most specific path that fits but for its methods.
     other: Option<usize>,
 }
 
 impl Table {
-    /// Makes a table of (template, method) pairs; operations are known by their position.
-    pub(super) fn new<'a>(operations: impl Iterator<Item = (&'a str, &'a str)>) -> Table {
-        let mut paths: Vec<(&str, Path)> = Vec::new();
+    /// Makes a table of patterns with their templates and methods; operations are known by their position.
+    pub(super) fn new<'a>(operations: impl Iterator<Item = (&'a str, &'a PathPattern, &'a str)>) -> Table {
+        let mut table = Table::default();
         let mut known = std::collections::HashMap::new();
-        for (number, (template, method)) in operations.enumerate() {
+        for (number, (template, pattern, method)) in operations.enumerate() {
             let index = *known.entry(template).or_insert_with(|| {
-                paths.push((template, Path { methods: Vec::new(), pattern: PathPattern::parse(template) }));
-                paths.len() - 1
+                table.paths.push(Path { methods: Vec::new(), slash: pattern.has_slash() });
+                table.root.add(pattern, table.paths.len() - 1);
+                table.paths.len() - 1
             });
-            let methods = &mut paths[index].1.methods;
+            let methods = &mut table.paths[index].methods;
             if methods.iter().all(|(other, _)| **other != *method) {
-                methods.push((method.into(), number));
+                methods.push((method.into(), number as u32));
             }
         }
-        // Stable, so what is alike stays in the order written.
-        paths.sort_by_key(|(template, path)| {
-            let pattern = &path.pattern;
-            let rest_length = if pattern.rest { usize::MAX - pattern.segments.len() } else { 0 };
-            let count = pattern.parameters.len();
-            (pattern.rest, rest_length, count > 0, !template.contains('.'), count)
-        });
-        let paths: Vec<Path> = paths.into_iter().map(|(_, path)| path).collect();
-        let mut root = Node { first: 0, ..Node::default() };
-        for (rank, path) in paths.iter().enumerate() {
-            root.add(&path.pattern, rank);
-        }
-        root.sort();
-        Table { paths, root }
+        table.root.finish();
+        table
     }
 
     /// Finds the operation of a path below the base path.
     pub(super) fn find(&self, path: &str, method: &str) -> Found {
         let search = self.search(path, method);
-        match (search.best, search.other) {
+        match (search.found, search.other) {
             (Some((_, operation)), _) => Found::Operation(operation),
-            (None, Some(rank)) => Found::OtherMethod(rank),
+            (None, Some(index)) => Found::OtherMethod(index),
             (None, None) => Found::Nothing,
         }
     }
 
-    /// The rank of the path with the operation of a method.
-    pub(super) fn rank(&self, path: &str, method: &str) -> Option<usize> {
-        self.search(path, method).best.map(|(rank, _)| rank)
+    /// The path with the operation of a method.
+    pub(super) fn path(&self, path: &str, method: &str) -> Option<usize> {
+        self.search(path, method).found.map(|(index, _)| index)
     }
 
     fn search<'m>(&self, path: &str, method: &'m str) -> Search<'m> {
-        let mut search = Search { method, best: None, other: None };
-        self.walk(&self.root, Segments::of(path), &mut search);
+        let path = escaped(path);
+        let mut search = Search { method, slash: path.ends_with('/'), found: None, other: None };
+        self.walk(&self.root, Segments::of(&path), &mut search);
         search
     }
 
+    /// Visits every place that fits, the most specific first, until an operation is found. The tree has one way to each
+    /// place, so no place is visited twice.
     fn walk(&self, node: &Node, rest: Segments<'_>, search: &mut Search<'_>) {
-        // Ranks of a method that fits only get better; what is behind the best need not be looked at.
-        if search.best.is_some_and(|(rank, _)| rank < node.first) {
-            return;
-        }
-        self.take(&node.rests, search);
         let mut behind = rest.clone();
-        let Some(segment) = behind.next() else { return self.take(&node.ends, search) };
-        if let Ok(index) = node.literals.binary_search_by(|(text, _)| (**text).cmp(segment)) {
-            self.walk(&node.literals[index].1, behind.clone(), search);
-        }
-        for (texts, next) in &node.mixed {
-            if mixed_fits(texts, segment) {
-                self.walk(next, behind.clone(), search);
-            }
-        }
-        if let Some(next) = &node.parameter
-            && !segment.is_empty()
-        {
-            self.walk(next, behind, search);
-        }
-    }
-
-    fn take(&self, ranks: &[usize], search: &mut Search<'_>) {
-        for rank in ranks {
-            let methods = &self.paths[*rank].methods;
-            match methods.iter().find(|(method, _)| **method == *search.method) {
-                Some((_, operation)) => {
-                    if search.best.is_none_or(|(best, _)| *rank < best) {
-                        search.best = Some((*rank, *operation));
+        match behind.next() {
+            None => self.take(&node.ends, search),
+            Some(segment) => {
+                if let Ok(index) = node.literals.binary_search_by(|(text, _)| (**text).cmp(segment)) {
+                    self.walk(&node.literals[index].1, behind.clone(), search);
+                }
+                for (texts, next) in &node.mixed {
+                    if search.found.is_none() && mixed_fits(texts, segment) {
+                        self.walk(next, behind.clone(), search);
                     }
                 }
-                None => search.other = Some(search.other.map_or(*rank, |other| other.min(*rank))),
+                if let Some(next) = &node.parameter
+                    && search.found.is_none()
+                    && !segment.is_empty()
+                {
+                    self.walk(next, behind, search);
+                }
+            }
+        }
+        if search.found.is_none() {
+            self.take(&node.rests, search);
+        }
+    }
+
+    /// Looks for the method among paths of one shape; those with the request's slash first.
+    fn take(&self, indices: &[u32], search: &mut Search<'_>) {
+        for same_slash in [true, false] {
+            for index in indices.iter().map(|index| *index as usize) {
+                let path = &self.paths[index];
+                if (path.slash == search.slash) != same_slash {
+                    continue;
+                }
+                if let Some((_, operation)) = path.methods.iter().find(|(method, _)| **method == *search.method) {
+                    search.found = Some((index, *operation as usize));
+                    return;
+                }
+                search.other = search.other.or(Some(index));
             }
         }
     }
 
-    /// The number of paths; ranks are below it.
-    pub(super) fn ranks(&self) -> usize {
+    /// The number of paths; indices are below it.
+    pub(super) fn paths(&self) -> usize {
         self.paths.len()
     }
 
-    /// The operations on the path of a rank, with their methods.
-    pub(super) fn methods(&self, rank: usize) -> impl Iterator<Item = (&str, usize)> {
-        let methods = self.paths.get(rank).map(|path| path.methods.as_slice()).unwrap_or_default();
-        methods.iter().map(|(method, operation)| (&**method, *operation))
+    /// The first operation on a path.
+    pub(super) fn first_operation(&self, index: usize) -> Option<usize> {
+        self.paths.get(index)?.methods.first().map(|(_, operation)| *operation as usize)
     }
 }
 
@@ -168,40 +171,51 @@ fn mixed_fits(texts: &[Box<str>], segment: &str) -> bool {
     }
 }
 
+/// What sorts segments with parameters between texts. When all that one takes is taken by another too, the one is before
+/// it: it begins and ends with texts at least as long, and what it takes is at least as long.
+fn specificity(texts: &[Box<str>]) -> impl Ord + use<> {
+    let length = |text: Option<&Box<str>>| text.map_or(0, |text| text.len());
+    let literal: usize = texts.iter().map(|text| text.len()).sum();
+    Reverse((length(texts.first()), literal + texts.len(), literal, length(texts.last())))
+}
+
 impl Node {
-    fn add(&mut self, pattern: &PathPattern, rank: usize) {
+    fn add(&mut self, pattern: &PathPattern, index: usize) {
         let mut node = self;
         for segment in &pattern.segments {
             node = match segment {
                 Segment::Literal(text) => {
-                    let index = position(&mut node.literals, text, rank);
+                    let index = position(&mut node.literals, text);
                     &mut node.literals[index].1
                 }
                 Segment::Mixed(texts) => {
-                    let index = position(&mut node.mixed, texts, rank);
+                    let index = position(&mut node.mixed, texts);
                     &mut node.mixed[index].1
                 }
-                Segment::Parameter => {
-                    node.parameter.get_or_insert_with(|| Box::new(Node { first: rank, ..Node::default() }))
-                }
+                Segment::Parameter => node.parameter.get_or_insert_default(),
             };
         }
-        if pattern.rest { node.rests.push(rank) } else { node.ends.push(rank) }
+        if pattern.rest { node.rests.push(index as u32) } else { node.ends.push(index as u32) }
     }
 
-    fn sort(&mut self) {
-        self.literals.sort_by(|left, right| left.0.cmp(&right.0));
+    /// Sorts the alternatives. What is equally specific stays in the order written.
+    fn finish(&mut self) {
+        self.mixed.sort_by_key(|(texts, _)| specificity(texts));
+        self.literals.shrink_to_fit();
+        self.mixed.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.rests.shrink_to_fit();
         let literals = self.literals.iter_mut().map(|(_, node)| node);
         let mixed = self.mixed.iter_mut().map(|(_, node)| node);
-        literals.chain(mixed).chain(self.parameter.as_deref_mut()).for_each(Node::sort);
+        literals.chain(mixed).chain(self.parameter.as_deref_mut()).for_each(Node::finish);
     }
 }
 
-/// Where a key stands, which is added when it is new. Paths come by rank, so the first is the best.
-fn position<K: PartialEq + Clone>(list: &mut Vec<(K, Node)>, key: &K, rank: usize) -> usize {
-    list.iter().position(|(known, _)| known == key).unwrap_or_else(|| {
-        list.push((key.clone(), Node { first: rank, ..Node::default() }));
-        list.len() - 1
+/// Where a text stands in a sorted list; it is added when it is new.
+fn position<K: Ord + Clone>(list: &mut Vec<(K, Node)>, key: &K) -> usize {
+    list.binary_search_by(|(known, _)| known.cmp(key)).unwrap_or_else(|index| {
+        list.insert(index, (key.clone(), Node::default()));
+        index
     })
 }
 
@@ -209,63 +223,99 @@ fn position<K: PartialEq + Clone>(list: &mut Vec<(K, Node)>, key: &K, rank: usiz
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_order_of_the_originals() {
-        let operations = [
-            ("/*", "GET"),
-            ("/pet/{id}", "GET"),
-            ("/pet/{id}", "DELETE"),
-            ("/pet/findByStatus", "GET"),
-            ("/pet/{a}/{b}", "GET"),
-            ("/pet/{a}/orders", "GET"),
-            ("/pet/{id}.json", "GET"),
-            ("/pet/*", "POST"),
-            ("/{any}/{id}", "PUT"),
-            ("/a/{x}", "GET"),
-            ("/a/{y}", "POST"),
-        ];
-        let table = Table::new(operations.into_iter());
-        for (path, method, expected) in [
-            ("/pet/findByStatus", "GET", Found::Operation(3)),
-            ("/pet/findByStatus/", "GET", Found::Operation(3)),
-            ("/pet/7", "GET", Found::Operation(1)),
-            ("/pet/7", "DELETE", Found::Operation(2)),
-            ("/pet/findByStatus", "DELETE", Found::Operation(2)),
-            ("/pet/7.json", "GET", Found::Operation(6)),
-            ("/pet/7/orders", "GET", Found::Operation(5)),
-            ("/pet/7/8", "GET", Found::Operation(4)),
-            ("/pet/7", "POST", Found::Operation(7)),
-            ("/pet/7", "PUT", Found::Operation(8)),
-            ("/a/1", "GET", Found::Operation(9)),
-            ("/a/1", "POST", Found::Operation(10)),
-            ("/elsewhere/a/b/c", "GET", Found::Operation(0)),
-            ("", "GET", Found::Operation(0)),
-        ] {
-            assert_eq!(table.find(path, method), expected, "{method} {path}");
-        }
-        let Found::OtherMethod(rank) = table.find("/elsewhere/a/b/c", "POST") else { panic!("no other method") };
-        assert_eq!(table.methods(rank).map(|(method, _)| method).collect::<Vec<_>>(), ["GET"]);
-        assert_eq!(Table::new([("/x", "GET")].into_iter()).find("/y", "GET"), Found::Nothing);
+    /// A table of methods and templates.
+    fn table(operations: &[(&str, &str)]) -> Table {
+        let patterns: Vec<_> = operations.iter().map(|(_, template)| PathPattern::parse(template)).collect();
+        let parts = operations.iter().zip(&patterns);
+        Table::new(parts.map(|((method, template), pattern)| (*template, pattern, *method)))
     }
 
     #[test]
-    fn every_path_is_found_as_one_after_the_other_would() {
-        // All templates of a small alphabet against all paths of it, by the tree and by trying each in turn.
-        let parts = ["a", "b", "{p}", "{p}.b", "a{p}"];
+    fn the_most_specific_path_with_the_method_wins() {
+        let operations = [
+            ("GET", "/*"),
+            ("GET", "/pet/{id}"),
+            ("DELETE", "/pet/{id}"),
+            ("GET", "/pet/findByStatus"),
+            ("GET", "/pet/{a}/{b}"),
+            ("GET", "/pet/{a}/orders"),
+            ("GET", "/pet/{id}.json"),
+            ("POST", "/pet/*"),
+            ("PUT", "/{any}/{id}"),
+            ("GET", "/a/{x}"),
+            ("POST", "/a/{y}"),
+            ("GET", "/{x}/b/c"),
+            ("GET", "/a/{y}/{z}"),
+            ("GET", "/jobs/{id}"),
+            ("GET", "/jobs/{id}:cancel"),
+            ("GET", "/jobs/{id},{step}"),
+            ("GET", "/jobs/draft-{id}"),
+            ("GET", "/lists"),
+            ("GET", "/lists/"),
+        ];
+        let table = table(&operations);
+        for (path, method, expected) in [
+            ("/pet/findByStatus", "GET", "/pet/findByStatus"),
+            ("/pet/findByStatus/", "GET", "/pet/findByStatus"),
+            ("/pet/7", "GET", "/pet/{id}"),
+            ("/pet/7", "DELETE", "/pet/{id}"),
+            ("/pet/findByStatus", "DELETE", "/pet/{id}"),
+            ("/pet/7.json", "GET", "/pet/{id}.json"),
+            ("/pet/7/orders", "GET", "/pet/{a}/orders"),
+            ("/pet/7/8", "GET", "/pet/{a}/{b}"),
+            ("/pet/7", "POST", "/pet/*"),
+            ("/pet/7", "PUT", "/{any}/{id}"),
+            ("/a/1", "GET", "/a/{x}"),
+            ("/a/1", "POST", "/a/{y}"),
+            ("/a/b/c", "GET", "/a/{y}/{z}"),
+            ("/z/b/c", "GET", "/{x}/b/c"),
+            ("/jobs/1", "GET", "/jobs/{id}"),
+            ("/jobs/1:cancel", "GET", "/jobs/{id}:cancel"),
+            ("/jobs/:cancel", "GET", "/jobs/{id}"),
+            ("/jobs/1,2", "GET", "/jobs/{id},{step}"),
+            ("/jobs/draft-1:cancel", "GET", "/jobs/draft-{id}"),
+            ("/lists", "GET", "/lists"),
+            ("/lists/", "GET", "/lists/"),
+            ("/elsewhere/a/b/c", "GET", "/*"),
+            ("", "GET", "/*"),
+        ] {
+            let Found::Operation(number) = table.find(path, method) else { panic!("{method} {path} is not found") };
+            assert_eq!(operations[number], (method, expected), "{method} {path}");
+        }
+        let Found::OtherMethod(index) = table.find("/elsewhere/a/b/c", "POST") else { panic!("no other method") };
+        assert_eq!(table.first_operation(index), Some(0));
+        assert_eq!(self::table(&[("GET", "/x")]).find("/y", "GET"), Found::Nothing);
+    }
+
+    /// All templates of a small alphabet against all paths of it: the path that is found fits, and no path that fits takes
+    /// fewer of the alphabet's requests, all of which the found one takes too.
+    #[test]
+    fn no_path_answers_for_a_more_specific_one() {
+        let parts = ["a", "b", "{p}", "{p}.b", "a{p}", "{p}.{q}", "{p}{q}", "a{p}b"];
         let mut templates: Vec<String> = vec!["/".into(), "/*".into()];
         for first in parts {
             templates.push(format!("/{first}"));
             templates.push(format!("/{first}/*"));
             templates.extend(parts.iter().map(|second| format!("/{first}/{second}")));
         }
-        let table = Table::new(templates.iter().map(|template| (template.as_str(), "GET")));
-        let words = ["a", "b", "c", "x.b", "ab", "a.b"];
+        let operations: Vec<_> = templates.iter().map(|template| ("GET", template.as_str())).collect();
+        let table = table(&operations);
+        let words = ["a", "b", "c", "x.b", "ab", "a.b", "axb", "ax", "c.c", "cc", "a.bb"];
         let one = words.iter().map(|word| format!("/{word}"));
         let two = words.iter().flat_map(|first| words.iter().map(move |second| format!("/{first}/{second}")));
-        for path in one.chain(two).chain(["/a/b/c".into(), "/".into()]) {
-            let in_turn = table.paths.iter().find(|candidate| candidate.pattern.matches(&path).is_some());
-            let expected = in_turn.map_or(Found::Nothing, |found| Found::Operation(found.methods[0].1));
-            assert_eq!(table.find(&path, "GET"), expected, "{path}");
+        let paths: Vec<String> = one.chain(two).chain(["/a/b/c".into(), "/".into()]).collect();
+        let takes = |template: &str| -> Vec<bool> {
+            let pattern = PathPattern::parse(template);
+            paths.iter().map(|path| pattern.matches(path).is_some()).collect()
+        };
+        let all: Vec<Vec<bool>> = templates.iter().map(|template| takes(template)).collect();
+        let narrower = |left: &[bool], right: &[bool]| left != right && left.iter().zip(right).all(|(l, r)| !l || *r);
+        for (place, path) in paths.iter().enumerate() {
+            let Found::Operation(found) = table.find(path, "GET") else { panic!("{path} is not found") };
+            assert!(all[found][place], "{} does not fit {path}", templates[found]);
+            for (other, taken) in all.iter().enumerate().filter(|(_, taken)| taken[place]) {
+                assert!(!narrower(taken, &all[found]), "{path}: {} before {}", templates[found], templates[other]);
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ fn site(name: &str, base: &str, method: &str, path: &str) -> Arc<Site> {
             path: path.into(),
             ..CatalogOperation::default()
         }),
-        pattern: PathPattern::parse(path),
+        pattern: Arc::new(PathPattern::parse(path)),
         methods: method.into(),
         graphql: None,
     })
