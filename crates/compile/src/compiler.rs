@@ -23,37 +23,29 @@ pub struct CompileOptions {
     pub modules: HashMap<String, bytes::Bytes>,
 }
 
-/// What kind of thing a name stands for.
+/// What a name stands for. Names of different kinds do not meet. The text is the noun that diagnostics use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NameKind {
-    /// A sequence.
-    Sequence,
-    /// An endpoint.
-    Endpoint,
-    /// A sequence template.
-    Template,
-    /// An endpoint template.
-    EndpointTemplate,
-    /// A local entry or registry resource.
-    Resource,
-    /// A proxy service.
-    Proxy,
-    /// An API.
-    Api,
-}
+pub struct NameKind(pub &'static str);
 
 impl NameKind {
-    /// What a person calls it.
+    /// A sequence.
+    pub const SEQUENCE: NameKind = NameKind("sequence");
+    /// An endpoint.
+    pub const ENDPOINT: NameKind = NameKind("endpoint");
+    /// A sequence template.
+    pub const TEMPLATE: NameKind = NameKind("template");
+    /// An endpoint template.
+    pub const ENDPOINT_TEMPLATE: NameKind = NameKind("endpoint template");
+    /// A local entry or registry resource.
+    pub const RESOURCE: NameKind = NameKind("local entry or registry resource");
+    /// A proxy service.
+    pub const PROXY: NameKind = NameKind("proxy service");
+    /// An API.
+    pub const API: NameKind = NameKind("API");
+
+    /// What diagnostics call it.
     pub fn noun(self) -> &'static str {
-        match self {
-            NameKind::Sequence => "sequence",
-            NameKind::Endpoint => "endpoint",
-            NameKind::Template => "template",
-            NameKind::EndpointTemplate => "endpoint template",
-            NameKind::Resource => "local entry or registry resource",
-            NameKind::Proxy => "proxy service",
-            NameKind::Api => "API",
-        }
+        self.0
     }
 }
 
@@ -246,7 +238,7 @@ impl<'r> Compiler<'r> {
             "fault" => Box::new(crate::missing::DefaultFault),
             "main" => Box::new(crate::missing::DefaultMain),
             _ => {
-                self.unknown(NameKind::Sequence, key, at.clone());
+                self.unknown(NameKind::SEQUENCE, key, at.clone());
                 Box::new(crate::missing::Missing::new("sequence", key))
             }
         };
@@ -287,7 +279,7 @@ impl<'r> Compiler<'r> {
         {
             return found;
         }
-        self.unknown(NameKind::Endpoint, key, at);
+        self.unknown(NameKind::ENDPOINT, key, at);
         Destination::Named(key.into())
     }
 

@@ -18,7 +18,10 @@ mod missing;
 mod operation;
 mod registry;
 
-pub use artifact::{ArtifactStatus, Compilation, Input, InputKind, compile, compile_with};
+pub use artifact::{
+    ArtifactKind, ArtifactName, ArtifactStatus, Compilation, Input, InputKind, compile, compile_with, declare_nothing,
+    is_root_element, withdraw_nothing,
+};
 pub use compiler::{CompileOptions, Compiler, NameKind};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};

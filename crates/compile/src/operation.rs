@@ -38,7 +38,7 @@ pub(crate) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
     let Some(key) = key else { return Some(Box::new(called)) };
     let at = el.attribute_place("configKey");
     let Some(entry) = cx.program.resources.get(key).cloned() else {
-        cx.unknown(NameKind::Resource, key, at);
+        cx.unknown(NameKind::RESOURCE, key, at);
         return Some(Box::new(crate::missing::Missing::new("local entry", key)));
     };
     let document = match Document::parse(entry.bytes.clone(), &ParseOptions::default()) {

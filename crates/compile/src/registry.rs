@@ -1,8 +1,8 @@
-//! The mediators there are, handed in by whoever wires the program.
+//! The mediators, handlers and artifact kinds that a program is compiled with; the binary puts the list together.
 
 use penstock_engine::Mediator;
 
-use crate::{ArtifactStatus, Compiler, Element, Input};
+use crate::{ArtifactKind, ArtifactStatus, Compiler, Element, Input, artifact};
 
 /// A kind of mediator: one file of the `mediators` crate.
 pub struct MediatorKind {
@@ -32,10 +32,12 @@ pub trait Front {
     fn compile(&self, inputs: &[Input], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus>;
 }
 
-/// All kinds, and the elements of the original that are known and not built yet.
+/// All kinds, and the elements that are known and not built yet.
 pub struct Registry {
-    /// The kinds.
-    pub mediators: &'static [MediatorKind],
+    /// The mediators, a list for each crate that has some.
+    pub mediators: &'static [&'static [MediatorKind]],
+    /// Artifact kinds beside those of this crate, a list for each crate that has some.
+    pub artifacts: &'static [&'static [ArtifactKind]],
     /// The API handlers.
     pub handlers: &'static [HandlerKind],
     /// What checks the UsernameToken of a request to a secured proxy.
@@ -70,7 +72,13 @@ pub enum Effect {
 impl Registry {
     /// The kind of an element.
     pub fn mediator(&self, name: &str) -> Option<&'static MediatorKind> {
-        self.mediators.iter().find(|kind| kind.name == name)
+        self.mediators.iter().copied().flatten().find(|kind| kind.name == name)
+    }
+
+    /// The artifact kind of a root element.
+    pub fn artifact(&self, element: &str) -> Option<&'static ArtifactKind> {
+        let lists = std::iter::once(&artifact::KINDS).chain(self.artifacts);
+        lists.copied().flatten().find(|kind| kind.element == element)
     }
 
     /// Whether the original has that element.
@@ -85,6 +93,6 @@ impl Registry {
 
     /// Names of all kinds.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.mediators.iter().map(|kind| kind.name)
+        self.mediators.iter().copied().flatten().map(|kind| kind.name)
     }
 }

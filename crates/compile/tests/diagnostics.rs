@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use penstock_compile::{
-    Compilation, CompileOptions, Compiler, Element, Input, InputKind, MediatorKind, Registry, compile,
+    ArtifactKind, ArtifactName, Compilation, CompileOptions, Compiler, Element, Input, InputKind, MediatorKind,
+    NameKind, Registry, compile, withdraw_nothing,
 };
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
@@ -25,8 +26,28 @@ fn probe(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     Some(Box::new(Nothing))
 }
 
+const BEACON: NameKind = NameKind("beacon");
+
+fn declare_beacon(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    cx.declare(BEACON, name, el.place());
+}
+
+fn build_beacon(cx: &mut Compiler<'_>, _name: &str, el: &Element<'_>) {
+    if let Some(other) = el.attribute("next").filter(|other| !cx.is_declared(BEACON, other)) {
+        cx.unknown(BEACON, other, el.attribute_place("next"));
+    }
+    el.finish(cx);
+}
+
 const REGISTRY: Registry = Registry {
-    mediators: &[MediatorKind { name: "probe", compile: probe }],
+    mediators: &[&[MediatorKind { name: "probe", compile: probe }]],
+    artifacts: &[&[ArtifactKind {
+        element: "beacon",
+        name: ArtifactName::Attribute("name"),
+        declare: declare_beacon,
+        build: build_beacon,
+        withdraw: withdraw_nothing,
+    }]],
     handlers: &[],
     username_token: |_, _| None,
     known: &["store"],
@@ -119,4 +140,27 @@ fn a_local_entry_keeps_the_namespaces_it_uses_and_not_the_configurations() {
     };
     assert!(!entry("<x:a xmlns:x='urn:x'><b xmlns=''/></x:a>").contains("ws.apache.org"));
     assert!(entry("<a/>").contains("<a xmlns=\"http://ws.apache.org/ns/synapse\""));
+}
+
+#[test]
+fn a_registered_artifact_kind_is_named_declared_and_built_like_the_others() {
+    let text = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
+  <beacon name="first" next="second"/>
+  <beacon name="second" next="frist"/>
+  <beacon/>
+  <beacon name="first" color="red"/>
+</definitions>"#;
+    let done = run(&[("a.xml", text)], true);
+    let lines: Vec<String> = done.diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "a.xml:3:25: error: unknown beacon `frist`, did you mean `first`?",
+            "a.xml:4:3: error: <beacon> needs the attribute `name`",
+            "a.xml:5:3: warning: beacon `first` is defined twice; the one at a.xml:2:3 is used",
+            "a.xml:5:24: warning: <beacon> does not know the attribute `color`",
+        ]
+    );
+    let good: Vec<(&str, bool)> = done.artifacts.iter().map(|one| (one.name.as_str(), one.good)).collect();
+    assert_eq!(good, [("first", true), ("second", false), ("first", true)]);
 }

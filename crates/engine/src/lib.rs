@@ -10,6 +10,7 @@
 
 mod admit;
 mod alone;
+pub mod background;
 pub mod clock;
 mod core;
 mod credentials;
@@ -17,12 +18,16 @@ pub mod database;
 mod describe;
 pub mod endpoint;
 mod exchange;
+#[cfg(test)]
+mod fake;
 mod fallback;
 mod family;
 mod fault;
 mod fork;
 mod incoming;
+pub mod inject;
 pub mod kept;
+pub mod lease;
 mod mediator;
 mod metrics;
 mod outgoing;
@@ -35,6 +40,7 @@ mod run;
 mod secrets;
 mod serve;
 mod shared;
+pub mod store;
 mod trace;
 mod wait;
 pub mod websocket;

@@ -73,7 +73,24 @@ pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOpti
         body = output.into_body();
     }
     soap_action(message, &target, &mut headers);
-    Ok(Outgoing { url, method, message: Message { headers, body, ..Message::default() }, options })
+    let mut outgoing = Message { headers, body, ..Message::default() };
+    if !url.starts_with("http") {
+        // The senders of other transports are directed by properties (`JMS_PRIORITY`, `OUT_ONLY`).
+        outgoing.properties = message.properties.clone();
+        outgoing.axis2 = message.axis2.clone();
+    }
+    Ok(Outgoing { url, method, message: outgoing, options })
+}
+
+/// Whether a URL names its scheme: `http://host`, `jms:/queue`, `mailto:a@example.com`.
+pub(crate) fn is_absolute(url: &str) -> bool {
+    // RFC 3986 §3.1
+    url.split_once(':').is_some_and(|(scheme, rest)| {
+        // `localhost:8080` is a host with its port.
+        !rest.starts_with(|first: char| first.is_ascii_digit())
+            && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'))
+    })
 }
 
 /// The shape an endpoint's format asks for.
@@ -96,7 +113,7 @@ fn method_of(exchange: &Exchange, target: &Target) -> Method {
 }
 
 fn url_of(exchange: &Exchange, target: &Target) -> Result<Arc<str>, Fault> {
-    if !target.url.contains("://") {
+    if !is_absolute(&target.url) {
         return Err(Fault::new(format!("`{}` is not an absolute URL", target.url)));
     }
     let url = match target.url.strip_prefix("local:") {
@@ -173,6 +190,16 @@ mod tests {
             ("http://h/a", "?x=1", "http://h/a?x=1"),
         ] {
             assert_eq!(join(url, postfix), expected);
+        }
+    }
+
+    #[test]
+    fn an_absolute_url_begins_with_its_scheme() {
+        for url in ["http://h", "jms:/Orders?a=b", "mailto:a@example.com", "vfs:file:///tmp", "local:///services/A"] {
+            assert!(is_absolute(url), "{url}");
+        }
+        for url in ["/a", "localhost:8080/a", "a/b:c", ":x", ""] {
+            assert!(!is_absolute(url), "{url}");
         }
     }
 

@@ -62,11 +62,22 @@ pub struct Outgoing {
     pub options: SendOptions,
 }
 
-/// Knobs of one outgoing request.
+/// Options of one outgoing message that every transport has.
 #[derive(Debug, Clone)]
 pub struct SendOptions {
-    /// From now to the reply's head.
+    /// From now to the head of the reply.
     pub response_timeout: Duration,
+    /// `OUT_ONLY`: the reply is not used, and done means that the transport took the message.
+    pub one_way: bool,
+    /// Certificates to trust, when the route has some of its own.
+    pub tls: Option<Arc<TlsProfile>>,
+    /// Options of HTTP.
+    pub http: HttpOptions,
+}
+
+/// Options of one outgoing HTTP request.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HttpOptions {
     /// `DISABLE_CHUNKING`: send a Content-Length, buffering a stream of unknown size if needed.
     pub content_length: bool,
     /// `FORCE_HTTP_1.0`.
@@ -75,31 +86,17 @@ pub struct SendOptions {
     pub close: bool,
     /// `POST_TO_URI`: absolute form in the request line.
     pub absolute_form: bool,
-    /// `OUT_ONLY`: nobody waits for the reply's body.
-    pub one_way: bool,
-    /// Whom to trust over TLS, when the route says so itself.
-    pub tls: Option<Arc<TlsProfile>>,
     /// Whether HTTP/2 is spoken: as TLS agrees on it, with prior knowledge without TLS.
     pub http2: bool,
-    /// Whether the request asks for WebSocket. The body of an answer with the status 101 is then a
+    /// Whether the request asks for WebSocket. The body of a reply with the status 101 is then a
     /// [`crate::websocket::Switched`].
     pub websocket: bool,
 }
 
 impl SendOptions {
-    /// A plain request whose answer must begin within `response_timeout`.
+    /// A plain request whose reply must begin within `response_timeout`.
     pub fn within(response_timeout: Duration) -> SendOptions {
-        SendOptions {
-            response_timeout,
-            content_length: false,
-            http10: false,
-            close: false,
-            absolute_form: false,
-            one_way: false,
-            tls: None,
-            http2: false,
-            websocket: false,
-        }
+        SendOptions { response_timeout, one_way: false, tls: None, http: HttpOptions::default() }
     }
 }
 
@@ -143,6 +140,36 @@ pub trait Outbound {
     /// Sends and waits for the head of the reply; its body streams. The reply's `status`, `reason`,
     /// `headers` and `body` are set, nothing else.
     fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>>;
+}
+
+/// The senders of all transports, found by the scheme of the URL; HTTP sends what no other has.
+pub struct Senders {
+    http: Rc<dyn Outbound>,
+    others: Vec<(&'static str, Rc<dyn Outbound>)>,
+}
+
+impl Senders {
+    /// Only HTTP.
+    pub fn new(http: Rc<dyn Outbound>) -> Senders {
+        Senders { http, others: Vec::new() }
+    }
+
+    /// Adds the sender of a scheme.
+    pub fn with(mut self, scheme: &'static str, sender: Rc<dyn Outbound>) -> Senders {
+        self.others.push((scheme, sender));
+        self
+    }
+}
+
+impl Outbound for Senders {
+    fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
+        if outgoing.url.starts_with("http") {
+            return self.http.send(outgoing);
+        }
+        let scheme = outgoing.url.split_once(':').map_or("", |(scheme, _)| scheme);
+        let found = self.others.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme));
+        found.map_or(&self.http, |(_, sender)| sender).send(outgoing)
+    }
 }
 
 /// How loud a log line is.

@@ -40,6 +40,8 @@ pub struct Program {
     pub conversion: Conversion,
     /// Time and size limits.
     pub limits: Limits,
+    /// What acts without a request: tasks, message processors, inbound endpoints.
+    pub services: Vec<crate::background::BackgroundService>,
     /// What elements share by an `id`: counters, caches.
     pub shared: crate::Shared,
 }

@@ -90,12 +90,7 @@ enum Outcome {
 
 /// The whole way of a message: in path, implicit send, faults, and the answer when there was none.
 async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Message>, bool) {
-    let end = match entered {
-        Ok(()) if exchange.frames.is_empty() => End::Finished,
-        Ok(()) => run::run(&mut exchange).await,
-        Err(fault) => End::Failed(fault),
-    };
-    let end = exchange.finish_path(end).await;
+    let end = travel(&mut exchange, entered).await;
     let failed = exchange.fault.is_some() || matches!(end, End::Failed(_));
     if exchange.reply.is_answered() {
         // Taken already when the client was answered early.
@@ -121,6 +116,16 @@ async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (B
         Some(fault) => (Box::new(fallback::answer(&mut exchange, &fault)), true),
         None => (incoming::unanswered(&mut exchange), failed),
     }
+}
+
+/// Runs what was entered, and the send that a proxy service without an in sequence implies.
+pub(crate) async fn travel(exchange: &mut Exchange, entered: Result<(), Fault>) -> End {
+    let end = match entered {
+        Ok(()) if exchange.frames.is_empty() => End::Finished,
+        Ok(()) => run::run(exchange).await,
+        Err(fault) => End::Failed(fault),
+    };
+    exchange.finish_path(end).await
 }
 
 impl Exchange {

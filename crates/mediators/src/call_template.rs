@@ -56,7 +56,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         given.finish(cx);
     }
     let Some(template) = cx.program.templates.get(name).cloned() else {
-        cx.unknown(NameKind::Template, name, el.attribute_place("target"));
+        cx.unknown(NameKind::TEMPLATE, name, el.attribute_place("target"));
         return Some(Box::new(Missing { message: format!("Sequence template {name} cannot be found").into() }));
     };
     check(el, cx, name, &template.parameters, &mut parameters);

@@ -150,7 +150,7 @@ impl Source {
                 }
                 let entry = exchange.entry_of_key(key).filter(|entry| entry.is_xml);
                 let Some(entry) = entry else {
-                    let kind = NameKind::Resource.noun();
+                    let kind = NameKind::RESOURCE.noun();
                     return Err(Fault::new(format!("neither a property nor a {kind} `{key}` is an element")));
                 };
                 let (document, root) = payload::parse(entry.bytes.clone())?;

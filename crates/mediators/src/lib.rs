@@ -120,7 +120,8 @@ pub const KNOWN: &[&str] = &["opa"];
 
 /// What the compiler is given.
 pub const REGISTRY: Registry = Registry {
-    mediators: MEDIATORS,
+    mediators: &[MEDIATORS],
+    artifacts: &[],
     handlers: handlers::HANDLERS,
     username_token: security::username_token::compile,
     known: KNOWN,

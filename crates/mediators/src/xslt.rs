@@ -86,7 +86,7 @@ fn compile_key(cx: &mut Compiler<'_>, el: &Element<'_>, locations: &HashMap<Stri
         return Some(Key::Computed(Text::Computed(expression), RwLock::default()));
     }
     let Some(found) = cx.program.resources.get(key).cloned() else {
-        cx.unknown(NameKind::Resource, key, at);
+        cx.unknown(NameKind::RESOURCE, key, at);
         return Some(Key::Missing(key.into()));
     };
     match compile_stylesheet(&cx.program.resources, key, locations) {

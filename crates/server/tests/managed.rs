@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use penstock_engine::ports::{Outbound, Outgoing, SendOptions};
+use penstock_engine::ports::{HttpOptions, Outbound, Outgoing, SendOptions};
 use penstock_message::{Body, Form, Headers, Message, Method};
 use penstock_transports::http::tls::{ClientTrust, TlsClient};
 use penstock_transports::http::{HttpSender, PerCore, SenderConfig};
@@ -168,7 +168,10 @@ impl Https {
         let url = format!("https://127.0.0.1:{}/api/mgw/adapter/0.1{path}", self.port);
         let mut message = Message { headers: Headers::new(), body: Body::bytes(body), ..Message::default() };
         headers.iter().for_each(|(name, value)| message.headers.set(name, value));
-        let options = SendOptions { content_length: true, ..SendOptions::within(Duration::from_secs(20)) };
+        let options = SendOptions {
+            http: HttpOptions { content_length: true, ..HttpOptions::default() },
+            ..SendOptions::within(Duration::from_secs(20))
+        };
         let outgoing = Outgoing { url: url.into(), method, message, options };
         let local = tokio::task::LocalSet::new();
         local.block_on(&self.runtime, async move {

@@ -5,11 +5,21 @@ use std::sync::Arc;
 use penstock_engine::route::{Api, Pattern, Resource, TextTest, UriTemplate, Version};
 use penstock_message::Method;
 
+use super::kind::{ArtifactKind, ArtifactName, withdraw_nothing};
 use super::sequence;
+use crate::compiler::NameKind;
 use crate::{Compiler, Element};
 
+/// The kind. One with errors is not added to the routes, so nothing is withdrawn.
+pub(super) const KIND: ArtifactKind =
+    ArtifactKind { element: "api", name: ArtifactName::Attribute("name"), declare, build, withdraw: withdraw_nothing };
+
+fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    cx.declare(NameKind::API, name, el.place());
+}
+
 /// Adds the API to the program's routes.
-pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let errors = cx.errors_so_far();
     let Some(context) = el.required(cx, "context") else { return };
     if !context.starts_with('/') {

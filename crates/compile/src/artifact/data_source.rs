@@ -5,10 +5,20 @@ use std::time::Duration;
 
 use penstock_engine::database::{DataSource, Location, PoolSettings, Secret};
 
+use super::kind::{ArtifactKind, ArtifactName, withdraw_nothing};
 use crate::{Compiler, Element};
 
+/// The kind. A definition is read when it is declared, because other artifacts need it to compile.
+pub(super) const KIND: ArtifactKind = ArtifactKind {
+    element: "datasource",
+    name: ArtifactName::Child("name"),
+    declare,
+    build: |_, _, _| {},
+    withdraw: withdraw_nothing,
+};
+
 /// Adds the definition under its name and the name it is looked up by.
-pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     // The rest tunes a pool of Java.
     el.accept_all();
     let looked_up = el.child("jndiConfig").and_then(|jndi| jndi.child_text("name"));

@@ -5,10 +5,27 @@ use std::sync::Arc;
 use bytes::Bytes;
 use penstock_engine::Resource;
 
+use super::kind::{ArtifactKind, ArtifactName, withdraw_nothing};
+use crate::compiler::NameKind;
 use crate::{Compiler, Element};
 
+/// The kind. Entries are read when they are declared, because other artifacts need them to compile.
+pub(super) const KIND: ArtifactKind = ArtifactKind {
+    element: "localEntry",
+    name: ArtifactName::Attribute("key"),
+    declare,
+    build: |_, _, _| {},
+    withdraw: withdraw_nothing,
+};
+
+fn declare(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) {
+    if cx.declare(NameKind::RESOURCE, key, el.place()) {
+        read(cx, key, el);
+    }
+}
+
 /// Adds the entry to the program's resources.
-pub(super) fn build(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) {
+fn read(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) {
     let inline = el.children().find(|child| child.name() != "description");
     let (bytes, is_xml) = match (&inline, el.attribute("src")) {
         (Some(child), _) => (child.to_xml(), true),

@@ -2,11 +2,14 @@
 
 mod api;
 mod data_source;
-mod left_out;
+mod definitions;
+mod endpoint;
+mod kind;
 mod local_entry;
 mod proxy;
 pub(crate) mod sequence;
 mod template;
+mod unsupported;
 
 use std::sync::Arc;
 
@@ -17,8 +20,21 @@ use penstock_xml::{Document, ParseOptions};
 use crate::compiler::{CompileOptions, Compiler, NameKind};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::element::{Element, Source};
-use crate::endpoint;
 use crate::registry::{Front, Registry};
+
+pub use kind::{ArtifactKind, ArtifactName, declare_nothing, withdraw_nothing};
+
+/// The artifact kinds that this crate compiles. Others come in [`Registry::artifacts`].
+pub(crate) const KINDS: &[ArtifactKind] = &[
+    api::KIND,
+    data_source::KIND,
+    definitions::KIND,
+    endpoint::KIND,
+    local_entry::KIND,
+    proxy::KIND,
+    sequence::KIND,
+    template::KIND,
+];
 
 /// A text that takes part in a compilation.
 #[derive(Debug, Clone)]
@@ -96,13 +112,21 @@ impl Compilation {
     }
 }
 
-/// Elements that configure the original's runtime and have no meaning here.
+/// Elements of a configuration that have no meaning here.
 const IGNORED: [&str; 3] = ["registry", "taskManager", "description"];
 
 struct Artifact<'s> {
-    kind: &'static str,
+    kind: &'static ArtifactKind,
     name: String,
     element: Element<'s>,
+}
+
+/// Whether a root element of that name is compiled, or reported by the compiler: an artifact, or a whole configuration.
+pub fn is_root_element(name: &str, registry: &Registry) -> bool {
+    registry.artifact(name).is_some()
+        || unsupported::find(name).is_some()
+        || name == "import"
+        || IGNORED.contains(&name)
 }
 
 /// Compiles inputs to one program.
@@ -131,17 +155,19 @@ pub fn compile_with(
             }
         }
     }
-    declare(&mut cx, &artifacts);
+    for artifact in &artifacts {
+        (artifact.kind.declare)(&mut cx, &artifact.name, &artifact.element);
+    }
     let mut statuses = Vec::with_capacity(artifacts.len());
     for artifact in &artifacts {
         let errors = cx.errors_so_far();
-        build(&mut cx, artifact);
+        (artifact.kind.build)(&mut cx, &artifact.name, &artifact.element);
         let good = cx.errors_so_far() == errors;
         if !good {
-            withdraw(&mut cx, artifact);
+            (artifact.kind.withdraw)(&mut cx, &artifact.name, &artifact.element);
         }
         let at = artifact.element.place();
-        statuses.push(ArtifactStatus { kind: artifact.kind, name: artifact.name.clone(), at, good });
+        statuses.push(ArtifactStatus { kind: artifact.kind.element, name: artifact.name.clone(), at, good });
     }
     for front in fronts {
         statuses.extend(front.compile(inputs, &mut cx));
@@ -172,7 +198,7 @@ fn parse<'i>(cx: &mut Compiler<'_>, inputs: &'i [Input]) -> Vec<(Source, Option<
                         .collect(),
                 };
                 let at = resource.at.clone();
-                if cx.declare(NameKind::Resource, key, at) {
+                if cx.declare(NameKind::RESOURCE, key, at) {
                     cx.program.resources.insert(key.as_str(), resource);
                 }
             }
@@ -211,132 +237,26 @@ fn is_xml(media_type: Option<&str>, key: &str) -> bool {
 /// Finds the artifacts of a root: itself, or the children of `definitions`.
 fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Artifact<'s>>) {
     if root.name() == "import" {
-        // It switches a connector on, which every connector that is there is.
+        // It enables a connector; every connector that is present is enabled.
         return;
     }
-    if root.name() == "definitions" {
-        let mut loose = Vec::new();
-        for child in root.children() {
-            if cx.registry.mediator(child.name()).is_some() && child.name() != "sequence" && child.name() != "endpoint"
-            {
-                loose.push(child);
-            } else {
-                collect(cx, child, artifacts);
-            }
-        }
-        if let Some(first) = loose.first() {
-            // Mediators at the top of an old configuration are the main sequence.
-            artifacts.push(Artifact { kind: "definitions", name: "main".into(), element: root });
-            let _ = first;
+    let Some(kind) = cx.registry.artifact(root.name()) else {
+        if !unsupported::report(cx, &root) && !IGNORED.contains(&root.name()) {
+            cx.error(root.place(), format!("<{}> is not an artifact Penstock knows", root.name()));
         }
         return;
-    }
-    let (kind, name) = match root.name() {
-        "sequence" => ("sequence", root.attribute("name")),
-        "endpoint" => ("endpoint", root.attribute("name")),
-        "proxy" => ("proxy", root.attribute("name")),
-        "api" => ("api", root.attribute("name")),
-        "localEntry" => ("localEntry", root.attribute("key")),
-        "template" => ("template", root.attribute("name")),
-        "datasource" => {
-            let name = root.child_text("name").unwrap_or_default();
-            artifacts.push(Artifact { kind: "datasource", name, element: root });
+    };
+    if root.name() == definitions::KIND.element {
+        let (loose, inner) = definitions::divide(cx, &root);
+        for child in inner {
+            collect(cx, child, artifacts);
+        }
+        if loose.is_empty() {
             return;
         }
-        _ if left_out::say(cx, &root) => return,
-        other if IGNORED.contains(&other) => return,
-        other => {
-            cx.error(root.place(), format!("<{other}> is not an artifact Penstock knows"));
-            return;
-        }
-    };
-    match name {
-        Some(name) => artifacts.push(Artifact { kind, name: name.to_owned(), element: root }),
-        None => {
-            let attribute = if kind == "localEntry" { "key" } else { "name" };
-            cx.error(root.place(), format!("<{kind}> needs the attribute `{attribute}`"));
-        }
     }
-}
-
-/// Reserves every name, and reads what others need to compile: local entries and templates.
-fn declare(cx: &mut Compiler<'_>, artifacts: &[Artifact<'_>]) {
-    for artifact in artifacts {
-        let (name, at) = (artifact.name.as_str(), artifact.element.place());
-        let kind = match artifact.kind {
-            "sequence" | "definitions" => NameKind::Sequence,
-            "endpoint" => NameKind::Endpoint,
-            "localEntry" => NameKind::Resource,
-            "proxy" => NameKind::Proxy,
-            "api" => NameKind::Api,
-            "datasource" => {
-                data_source::declare(cx, name, &artifact.element);
-                continue;
-            }
-            _ => {
-                template::declare(cx, name, &artifact.element);
-                continue;
-            }
-        };
-        if !cx.declare(kind, name, at.clone()) {
-            continue;
-        }
-        match kind {
-            NameKind::Sequence => {
-                let id = cx.reserve_sequence(Some(name.into()));
-                cx.program.sequence_names.insert(name.into(), id);
-            }
-            NameKind::Endpoint => {
-                endpoint::reserve(cx, name, at);
-            }
-            NameKind::Resource => local_entry::build(cx, name, &artifact.element),
-            _ => {}
-        }
-    }
-}
-
-fn build(cx: &mut Compiler<'_>, artifact: &Artifact<'_>) {
-    let el = &artifact.element;
-    match artifact.kind {
-        "sequence" => {
-            if let Some(id) = cx.program.sequence_names.get(artifact.name.as_str()).copied() {
-                sequence::fill(cx, el, id);
-            }
-        }
-        "definitions" => {
-            let loose: Vec<Element<'_>> = el
-                .children()
-                .filter(|child| {
-                    cx.registry.mediator(child.name()).is_some() && !matches!(child.name(), "sequence" | "endpoint")
-                })
-                .collect();
-            if let Some(id) = cx.program.sequence_names.get("main").copied() {
-                cx.fill_sequence(id, &loose);
-            }
-        }
-        "endpoint" => endpoint::fill(cx, &artifact.name, el),
-        "proxy" => proxy::build(cx, &artifact.name, el),
-        "api" => api::build(cx, &artifact.name, el),
-        "template" => template::build(cx, &artifact.name, el),
-        _ => {}
-    }
-}
-
-/// Makes an artifact with errors answer with a fault where others refer to it.
-fn withdraw(cx: &mut Compiler<'_>, artifact: &Artifact<'_>) {
-    let id = match artifact.kind {
-        "sequence" => cx.program.sequence_names.get(artifact.name.as_str()).copied(),
-        "template" => cx.program.templates.get(artifact.name.as_str()).map(|template| template.sequence),
-        _ => None,
-    };
-    let Some(id) = id else { return };
-    let step = penstock_engine::Step {
-        mediator: Box::new(crate::missing::Missing::new("working sequence", &artifact.name)),
-        kind: "sequence",
-        at: artifact.element.place(),
-    };
-    cx.program.sequences[id.0 as usize].steps = vec![step];
-    if artifact.name == "main" || artifact.name == "fault" {
-        cx.program.sequence_names.remove(artifact.name.as_str());
+    match kind.name.of(&root) {
+        Some(name) => artifacts.push(Artifact { kind, name, element: root }),
+        None => cx.error(root.place(), format!("<{}> needs {}", kind.element, kind.name)),
     }
 }

@@ -5,11 +5,26 @@ use std::sync::Arc;
 use penstock_engine::route::Proxy;
 use penstock_xml::{Document, ParseOptions};
 
+use super::kind::{ArtifactKind, ArtifactName, withdraw_nothing};
 use super::sequence;
+use crate::compiler::NameKind;
 use crate::{Compiler, Element, endpoint};
 
+/// The kind. One with errors is not added to the routes, so nothing is withdrawn.
+pub(super) const KIND: ArtifactKind = ArtifactKind {
+    element: "proxy",
+    name: ArtifactName::Attribute("name"),
+    declare,
+    build,
+    withdraw: withdraw_nothing,
+};
+
+fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    cx.declare(NameKind::PROXY, name, el.place());
+}
+
 /// Adds the proxy service to the program's routes.
-pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let errors = cx.errors_so_far();
     for unused in ["pinnedServers", "serviceGroup"] {
         el.attribute(unused);
@@ -67,7 +82,7 @@ fn publish_wsdl(cx: &mut Compiler<'_>, publish: &Element<'_>, proxy: &mut Proxy)
     if let Some(key) = publish.attribute("key") {
         match cx.program.resources.get(key) {
             Some(resource) => proxy.wsdl = Some(resource.clone()),
-            None => cx.unknown(crate::NameKind::Resource, key, publish.attribute_place("key")),
+            None => cx.unknown(NameKind::RESOURCE, key, publish.attribute_place("key")),
         }
     } else if let Some(inline) = inline {
         proxy.wsdl = Some(Arc::new(penstock_engine::Resource {
@@ -87,7 +102,7 @@ fn publish_wsdl(cx: &mut Compiler<'_>, publish: &Element<'_>, proxy: &mut Proxy)
         };
         match cx.program.resources.get(key) {
             Some(found) => proxy.wsdl_imports.push((location.into(), found.clone())),
-            None => cx.unknown(crate::NameKind::Resource, key, resource.attribute_place("key")),
+            None => cx.unknown(NameKind::RESOURCE, key, resource.attribute_place("key")),
         }
         resource.finish(cx);
     }
@@ -127,7 +142,7 @@ fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
         policy.attribute("type");
         let Some(key) = policy.attribute("key") else { continue };
         let Some(resource) = cx.program.resources.get(key).cloned() else {
-            cx.unknown(crate::NameKind::Resource, key, policy.attribute_place("key"));
+            cx.unknown(NameKind::RESOURCE, key, policy.attribute_place("key"));
             continue;
         };
         if resource.text().contains("UsernameToken") {

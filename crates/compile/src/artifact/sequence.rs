@@ -1,8 +1,43 @@
 //! `<sequence name="…" onError="…">`.
 
-use penstock_engine::SequenceId;
+use penstock_engine::{SequenceId, Step};
 
+use super::kind::{ArtifactKind, ArtifactName};
+use crate::compiler::NameKind;
 use crate::{Compiler, Element};
+
+/// The kind.
+pub(super) const KIND: ArtifactKind =
+    ArtifactKind { element: "sequence", name: ArtifactName::Attribute("name"), declare, build, withdraw };
+
+/// Reserves the sequence that others refer to by name.
+pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    if cx.declare(NameKind::SEQUENCE, name, el.place()) {
+        let id = cx.reserve_sequence(Some(name.into()));
+        cx.program.sequence_names.insert(name.into(), id);
+    }
+}
+
+fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    if let Some(id) = cx.program.sequence_names.get(name).copied() {
+        fill(cx, el, id);
+    }
+}
+
+/// A sequence with errors responds with a fault. `main` and `fault` are served as if they were not defined.
+pub(super) fn withdraw(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    let Some(id) = cx.program.sequence_names.get(name).copied() else { return };
+    replace_by_fault(cx, id, name, el);
+    if name == "main" || name == "fault" {
+        cx.program.sequence_names.remove(name);
+    }
+}
+
+/// Makes a sequence respond with a fault that names it.
+pub(super) fn replace_by_fault(cx: &mut Compiler<'_>, id: SequenceId, name: &str, el: &Element<'_>) {
+    let mediator = Box::new(crate::missing::Missing::new("working sequence", name));
+    cx.program.sequences[id.0 as usize].steps = vec![Step { mediator, kind: "sequence", at: el.place() }];
+}
 
 /// Fills a reserved sequence from its element.
 pub(crate) fn fill(cx: &mut Compiler<'_>, el: &Element<'_>, id: SequenceId) {

@@ -5,13 +5,19 @@ use std::sync::Arc;
 
 use penstock_engine::{Template, TemplateParameter};
 
+use super::kind::{ArtifactKind, ArtifactName};
+use super::sequence;
 use crate::compiler::{Compiler, NameKind};
 use crate::element::{Element, Source};
 
+/// The kind.
+pub(super) const KIND: ArtifactKind =
+    ArtifactKind { element: "template", name: ArtifactName::Attribute("name"), declare, build, withdraw };
+
 /// Reserves the template's name.
-pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     if el.child("sequence").is_none() && el.child("endpoint").is_some() {
-        if cx.declare(NameKind::EndpointTemplate, name, el.place()) {
+        if cx.declare(NameKind::ENDPOINT_TEMPLATE, name, el.place()) {
             let source = Source::new(el.source.file.clone(), el.source.document.clone());
             // The template's element is found again by its name when it is used.
             cx.endpoint_templates.insert(name.into(), Rc::new(source));
@@ -19,7 +25,7 @@ pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         el.accept_all();
         return;
     }
-    if !cx.declare(NameKind::Template, name, el.place()) {
+    if !cx.declare(NameKind::TEMPLATE, name, el.place()) {
         el.accept_all();
     } else {
         let sequence = cx.reserve_sequence(Some(name.into()));
@@ -41,13 +47,19 @@ fn parameters(el: &Element<'_>) -> Vec<TemplateParameter> {
 }
 
 /// Fills the template's sequence.
-pub(super) fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let Some(template) = cx.program.templates.get(name) else { return };
     let id = template.sequence;
     parameters(el);
     match el.child("sequence") {
-        Some(sequence) => super::sequence::fill(cx, &sequence, id),
+        Some(sequence) => sequence::fill(cx, &sequence, id),
         None => cx.error(el.place(), "<template> needs a <sequence> or an <endpoint>"),
     }
     el.finish(cx);
+}
+
+fn withdraw(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    if let Some(id) = cx.program.templates.get(name).map(|template| template.sequence) {
+        sequence::replace_by_fault(cx, id, name, el);
+    }
 }

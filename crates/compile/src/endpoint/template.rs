@@ -16,7 +16,7 @@ pub(super) fn instantiate(
     name: Option<&str>,
 ) -> Option<Endpoint> {
     let Some(source) = cx.endpoint_templates.get(template).cloned().or_else(|| in_registry(cx, template)) else {
-        cx.unknown(NameKind::EndpointTemplate, template, el.attribute_place("template"));
+        cx.unknown(NameKind::ENDPOINT_TEMPLATE, template, el.attribute_place("template"));
         return None;
     };
     let mut values = vec![("name".to_owned(), name.unwrap_or_default().to_owned())];

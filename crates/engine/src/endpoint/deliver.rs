@@ -7,7 +7,7 @@ use penstock_message::{Form, Message, SoapVersion};
 
 use super::{Endpoint, EndpointKind, Format, Leaf, Sessions, Target, TimeoutAction, TimeoutDuration, TokenSource};
 use crate::mediator::Destination;
-use crate::ports::{LocalFuture, SendOptions};
+use crate::ports::{HttpOptions, LocalFuture, SendOptions};
 use crate::{Direction, Exchange, Fault, Side, codes, outgoing, wait};
 
 /// Groups inside groups inside groups are a configuration that refers to itself.
@@ -327,14 +327,15 @@ async fn transmit(
     let remaining = exchange.deadline.saturating_duration_since(std::time::Instant::now());
     let options = SendOptions {
         response_timeout: timeout.min(remaining),
-        content_length: exchange.message.axis2.is_true("DISABLE_CHUNKING"),
-        http10: exchange.message.axis2.is_true("FORCE_HTTP_1.0"),
-        close: exchange.message.axis2.is_true("NO_KEEPALIVE"),
-        absolute_form: exchange.message.axis2.is_true("POST_TO_URI"),
         one_way: exchange.one_way,
         tls: None,
-        http2: false,
-        websocket: false,
+        http: HttpOptions {
+            content_length: exchange.message.axis2.is_true("DISABLE_CHUNKING"),
+            http10: exchange.message.axis2.is_true("FORCE_HTTP_1.0"),
+            close: exchange.message.axis2.is_true("NO_KEEPALIVE"),
+            absolute_form: exchange.message.axis2.is_true("POST_TO_URI"),
+            ..HttpOptions::default()
+        },
     };
     let outgoing = outgoing::prepare(exchange, target, options)?;
     let outbound = exchange.core.outbound.clone();

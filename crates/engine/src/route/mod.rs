@@ -8,6 +8,7 @@ mod template;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::inject::Source;
 use crate::mediator::{Destination, SequenceId};
 use crate::{Place, Program};
 
@@ -71,6 +72,8 @@ pub enum Entry {
     Api(Arc<Api>, Unserved),
     /// An operation of a managed API.
     Operation(Arc<Operation>),
+    /// A source of messages that is no HTTP listener: an inbound endpoint, a task.
+    Source(Arc<Source>),
     /// No service: the `main` sequence.
     Main,
 }
@@ -110,6 +113,11 @@ impl Routes {
     /// The proxy services.
     pub fn proxies(&self) -> impl Iterator<Item = &Arc<Proxy>> {
         self.proxies.values()
+    }
+
+    /// The proxy service of a name.
+    pub fn proxy(&self, name: &str) -> Option<&Arc<Proxy>> {
+        self.proxies.get(name)
     }
 
     /// The APIs in the order they are tried.
@@ -155,9 +163,9 @@ impl Entry {
             Entry::Proxy(proxy) => proxy.fault_sequence,
             Entry::Resource(api, index) => api.resources[*index].fault_sequence,
             Entry::Operation(operation) => operation.fault_sequence,
-            Entry::Api(..) | Entry::Main => None,
+            Entry::Api(..) | Entry::Source(_) | Entry::Main => None,
         };
-        let common = program.fault.filter(|_| !matches!(self, Entry::Operation(_)));
+        let common = program.fault.filter(|_| !matches!(self, Entry::Operation(_) | Entry::Source(_)));
         common.into_iter().chain(own)
     }
 
@@ -167,7 +175,7 @@ impl Entry {
             Entry::Proxy(proxy) => proxy.in_sequence,
             Entry::Resource(api, index) => api.resources[*index].in_sequence,
             Entry::Operation(operation) => operation.in_sequence,
-            Entry::Api(..) => None,
+            Entry::Api(..) | Entry::Source(_) => None,
             Entry::Main => program.main,
         }
     }
@@ -179,7 +187,7 @@ impl Entry {
             Entry::Resource(api, index) => api.resources[*index].out_sequence,
             Entry::Operation(operation) => operation.out_sequence,
             Entry::Api(..) => None,
-            Entry::Main => program.main,
+            Entry::Source(_) | Entry::Main => program.main,
         }
     }
 
@@ -197,6 +205,7 @@ impl Entry {
             Entry::Proxy(proxy) => &proxy.label,
             Entry::Resource(api, _) | Entry::Api(api, _) => &api.label,
             Entry::Operation(operation) => &operation.label,
+            Entry::Source(source) => &source.label,
             Entry::Main => "",
         }
     }
@@ -207,7 +216,8 @@ impl Entry {
             Entry::Proxy(proxy) => Some(("proxy", &proxy.name)),
             Entry::Resource(api, _) | Entry::Api(api, _) => Some(("api", &api.name)),
             Entry::Operation(operation) => Some(("managed-api", &operation.name)),
-            Entry::Main => None,
+            // Counted by what injected the message.
+            Entry::Source(_) | Entry::Main => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use penstock_compile::Compiler;
 use penstock_engine::endpoint::Delivery;
-use penstock_engine::ports::{LocalFuture, Outgoing, SendOptions, TlsProfile};
+use penstock_engine::ports::{HttpOptions, LocalFuture, Outgoing, SendOptions, TlsProfile};
 use penstock_engine::websocket::Switched;
 use penstock_engine::{Exchange, Fault, Side, clock, codes as engine_codes};
 use penstock_message::{Body, Message};
@@ -223,8 +223,7 @@ impl Upstreams {
             message: Message { headers, body, ..Message::default() },
             options: SendOptions {
                 tls: backends.tls.clone(),
-                http2: backends.http2 && !websocket,
-                websocket,
+                http: HttpOptions { http2: backends.http2 && !websocket, websocket, ..HttpOptions::default() },
                 ..SendOptions::within(to.left)
             },
         };

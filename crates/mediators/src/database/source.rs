@@ -83,7 +83,7 @@ fn text_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> String {
         Some(key) => match cx.program.resources.get(key) {
             Some(resource) => resource.text().trim().to_owned(),
             None => {
-                cx.unknown(penstock_compile::NameKind::Resource, key, el.attribute_place("key"));
+                cx.unknown(penstock_compile::NameKind::RESOURCE, key, el.attribute_place("key"));
                 String::new()
             }
         },

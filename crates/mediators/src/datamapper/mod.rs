@@ -68,7 +68,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             Some(resource) => Some(resource.text().into_owned()),
             None => {
                 let at = el.attribute_place(name);
-                cx.unknown(penstock_compile::NameKind::Resource, key, at);
+                cx.unknown(penstock_compile::NameKind::RESOURCE, key, at);
                 missing.get_or_insert_with(|| format!("no local entry or registry resource is named `{key}`"));
                 Some(String::new())
             }

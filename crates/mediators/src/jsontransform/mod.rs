@@ -40,7 +40,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             Some(match Text::compile(cx, el, key, at.clone())? {
                 Text::Constant(key) => {
                     if cx.program.resources.get(&key).is_none() {
-                        cx.unknown(NameKind::Resource, &key, at);
+                        cx.unknown(NameKind::RESOURCE, &key, at);
                     }
                     Schema::Fixed(shape_of(&cx.program.resources, &key))
                 }

@@ -96,7 +96,7 @@ pub fn compile(
 fn text_of(el: &Element<'_>, cx: &mut Compiler<'_>, media: Media) -> Option<(String, bool)> {
     if let Some(key) = el.attribute("key") {
         let Some(resource) = cx.program.resources.get(key).cloned() else {
-            cx.unknown(NameKind::Resource, key, el.attribute_place("key"));
+            cx.unknown(NameKind::RESOURCE, key, el.attribute_place("key"));
             return Some((String::new(), false));
         };
         let text = resource.text().into_owned();

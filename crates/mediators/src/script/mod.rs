@@ -97,7 +97,7 @@ fn resource(cx: &mut Compiler<'_>, key: &str, at: Place) -> Option<Arc<str>> {
     match cx.program.resources.get(key) {
         Some(found) => Some(found.text().into()),
         None => {
-            cx.unknown(NameKind::Resource, key, at);
+            cx.unknown(NameKind::RESOURCE, key, at);
             None
         }
     }

@@ -97,7 +97,7 @@ fn rules_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Rules {
     let parsed = match el.attribute("key") {
         Some(key) => {
             let Some(resource) = cx.program.resources.get(key).cloned() else {
-                cx.unknown(NameKind::Resource, key, el.attribute_place("key"));
+                cx.unknown(NameKind::RESOURCE, key, el.attribute_place("key"));
                 return Rules::Missing(key.into());
             };
             let options = penstock_xml::ParseOptions::default();

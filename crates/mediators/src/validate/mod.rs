@@ -53,7 +53,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         if let Text::Constant(key) = &key
             && cx.program.resources.get(key).is_none()
         {
-            cx.unknown(NameKind::Resource, key, at);
+            cx.unknown(NameKind::RESOURCE, key, at);
         }
         keys.push(key);
         child.finish(cx);

@@ -1,5 +1,8 @@
 //! What a file is, by its name and its first element.
 
+use penstock_compile::is_root_element;
+use penstock_mediators::REGISTRY;
+
 /// The local name of the root element of an XML text; `None` when there is none to be seen.
 pub fn root_element(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
@@ -36,29 +39,6 @@ fn after_doctype(text: &str) -> Option<&str> {
     None
 }
 
-/// Root elements that the compiler takes: an artifact, or a whole configuration.
-const ARTIFACTS: [&str; 19] = [
-    "api",
-    "data",
-    "datasource",
-    "definitions",
-    "endpoint",
-    "eventSource",
-    "import",
-    "inboundEndpoint",
-    "library",
-    "localEntry",
-    "messageProcessor",
-    "messageStore",
-    "priorityExecutor",
-    "proxy",
-    "registry",
-    "sequence",
-    "task",
-    "taskManager",
-    "template",
-];
-
 /// Whether a root element is that of an artifact. WSDL has a root of the name `definitions` too, in its own namespace.
 pub(super) fn is_artifact(root: &str, bytes: &[u8]) -> bool {
     if root == "definitions" {
@@ -66,7 +46,7 @@ pub(super) fn is_artifact(root: &str, bytes: &[u8]) -> bool {
         let head = String::from_utf8_lossy(head);
         return !head.contains("http://schemas.xmlsoap.org/wsdl/");
     }
-    ARTIFACTS.contains(&root)
+    is_root_element(root, &REGISTRY)
 }
 
 /// Whether a text is an API definition, or the descriptor of an API.

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use penstock_engine::ports::{LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
+use penstock_engine::ports::{HttpOptions, LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
 use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, Method, SizeHint};
 use penstock_transports::http::{
     HttpListener, HttpSender, HttpTimeouts, ListenerConfig, PerCore, SenderConfig, ShutdownTrigger, shutdown,
@@ -239,7 +239,8 @@ impl Service for Forward {
             message.headers.remove("Host");
             let url = format!("{}{}", self.backend, request.client.line.target()).into();
             let method = request.client.line.method.clone();
-            let options = SendOptions { http2: self.http2, ..options() };
+            let options =
+                SendOptions { http: HttpOptions { http2: self.http2, ..HttpOptions::default() }, ..options() };
             match self.sender.send(Outgoing { url, method, message, options }).await {
                 Ok(reply) => reply,
                 Err(fault) => text(502, &format!("{:?} {fault}", fault.number())),

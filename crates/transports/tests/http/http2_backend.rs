@@ -49,7 +49,7 @@ fn secure(service: Rc<dyn Service>, http2: bool) -> Server {
 async fn ask(sender: &HttpSender, scheme: &str, server: &Server, path: &str, body: Body) -> String {
     let mut outgoing = get(server.address, "/");
     outgoing.url = format!("{scheme}://{}{path}", server.address).into();
-    outgoing.options.http2 = true;
+    outgoing.options.http.http2 = true;
     outgoing.method = if body.is_empty() { Method::Get } else { Method::Post };
     outgoing.message.body = body;
     let mut reply = sender.send(outgoing).await.unwrap_or_else(|fault| panic!("{fault}"));
@@ -114,7 +114,7 @@ fn a_backend_that_goes_away_is_a_fault_and_comes_back() {
         server.trigger.stop();
         let _ = server.ended.await;
         let mut outgoing = get(server.address, "/");
-        outgoing.options.http2 = true;
+        outgoing.options.http.http2 = true;
         let fault = sender.send(outgoing).await.unwrap_err();
         assert!(matches!(fault.number(), Some(101_503 | 101_505)), "{fault}");
     });
@@ -131,7 +131,7 @@ fn a_connection_that_cannot_be_opened_is_tried_once_for_all_who_wait() {
         let ask = async || {
             let mut outgoing = get(address, "/");
             outgoing.url = format!("https://{address}/").into();
-            outgoing.options.http2 = true;
+            outgoing.options.http.http2 = true;
             sender.send(outgoing).await.unwrap_err().number()
         };
         // A backend that takes connections and says nothing.
@@ -171,7 +171,7 @@ fn a_connection_whose_end_was_announced_gets_no_more_requests() {
         let mut answers = Vec::new();
         for connects in 1..=3 {
             let mut outgoing = get(address, "/");
-            outgoing.options.http2 = true;
+            outgoing.options.http.http2 = true;
             outgoing.method = Method::Post;
             // A body that cannot be sent again.
             outgoing.message.body = Body::stream(Box::new(Chunks::new(&["one"], SizeHint::Unknown)));

@@ -104,9 +104,12 @@ fn requests_leave_as_the_options_say() {
         assert_eq!(heard, expected);
     };
     check(|_| (), "GET /p?q=1 HTTP/1.1\r\nHost: B\r\n\r\n");
-    check(|outgoing| outgoing.options.http10 = true, "GET /p?q=1 HTTP/1.0\r\nHost: B\r\nConnection: close\r\n\r\n");
-    check(|outgoing| outgoing.options.close = true, "GET /p?q=1 HTTP/1.1\r\nHost: B\r\nConnection: close\r\n\r\n");
-    check(|outgoing| outgoing.options.absolute_form = true, "GET http://B/p?q=1 HTTP/1.1\r\nHost: B\r\n\r\n");
+    check(
+        |outgoing| outgoing.options.http.http10 = true,
+        "GET /p?q=1 HTTP/1.0\r\nHost: B\r\nConnection: close\r\n\r\n",
+    );
+    check(|outgoing| outgoing.options.http.close = true, "GET /p?q=1 HTTP/1.1\r\nHost: B\r\nConnection: close\r\n\r\n");
+    check(|outgoing| outgoing.options.http.absolute_form = true, "GET http://B/p?q=1 HTTP/1.1\r\nHost: B\r\n\r\n");
     check(
         |outgoing| {
             for (name, value) in [
@@ -136,7 +139,7 @@ fn bodies_leave_with_a_length_when_it_is_known() {
             let (address, heard) = backend(vec![vec![Act::Until(end), Act::Say("HTTP/1.1 200 OK\r\n\r\n")]]).await;
             let (_core, sender) = sender();
             let mut outgoing = post(address, body());
-            outgoing.options.content_length = content_length;
+            outgoing.options.http.content_length = content_length;
             sender.send(outgoing).await.unwrap();
             heard.borrow().concat().replace(&address.to_string(), "B")
         });
@@ -227,7 +230,7 @@ fn a_method_that_is_none_is_a_fault() {
             for http2 in [false, true] {
                 let mut outgoing = get("127.0.0.1:1".parse().unwrap(), "/");
                 outgoing.method = Method::Other(method.into());
-                outgoing.options.http2 = http2;
+                outgoing.options.http.http2 = http2;
                 let fault = sender.send(outgoing).await.unwrap_err();
                 assert!(fault.to_string().contains("is not a method"), "{fault}");
             }

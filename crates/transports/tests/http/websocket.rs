@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use penstock_engine::ports::{LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
+use penstock_engine::ports::{HttpOptions, LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
 use penstock_message::{Message, Method};
 use penstock_transports::http::{
     AccessEntry, AccessLog, HttpLimits, HttpListener, HttpSender, HttpTimeouts, ListenerConfig, PerCore, SenderConfig,
@@ -29,7 +29,10 @@ impl Service for Proxy {
                 url: self.url.as_str().into(),
                 method: Method::Get,
                 message: Message { headers: request.message.headers, ..Message::default() },
-                options: SendOptions { websocket: self.websocket, ..options() },
+                options: SendOptions {
+                    http: HttpOptions { websocket: self.websocket, ..HttpOptions::default() },
+                    ..options()
+                },
             };
             self.sender.send(outgoing).await.unwrap_or_else(|_| Message { status: 502, ..Message::default() })
         })

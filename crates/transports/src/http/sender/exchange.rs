@@ -144,9 +144,9 @@ impl Exchange {
             head,
             encoder: BodyEncoder::new(framing),
             upload: Upload::new(payload),
-            keep: !outgoing.options.close && !outgoing.options.http10,
+            keep: !outgoing.options.http.close && !outgoing.options.http.http10,
             to_head: outgoing.method == Method::Head,
-            websocket: outgoing.options.websocket,
+            websocket: outgoing.options.http.websocket,
             scanned: 0,
             interim: 0,
         }

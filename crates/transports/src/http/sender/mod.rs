@@ -64,14 +64,14 @@ impl HttpSender {
         let body = outgoing.message.body.take_to_send();
         let mut body = self.prepare(body, &outgoing).await?;
         let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
-        if outgoing.options.http2 && !backend.multiplexed.declined.get() {
+        if outgoing.options.http.http2 && !backend.multiplexed.declined.get() {
             match self.multiplexed(&url, &outgoing, body, &backend).await? {
                 Negotiated::Answer(reply) => return Ok(*reply),
                 Negotiated::Http1(back) => body = back,
             }
         }
         let repeatable = is_idempotent(&outgoing.method);
-        let mut may_reuse = !outgoing.options.close;
+        let mut may_reuse = !outgoing.options.http.close;
         loop {
             let pooled = if may_reuse { self.pool.take(&backend) } else { None };
             let reused = pooled.is_some();
@@ -164,7 +164,7 @@ impl HttpSender {
             Form::Bytes(bytes) => Ok(Payload::Bytes(bytes)),
             Form::Text(text) => Ok(Payload::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()))),
             Form::Stream { head, rest } => {
-                let needs_length = outgoing.options.content_length || outgoing.options.http10;
+                let needs_length = outgoing.options.http.content_length || outgoing.options.http.http10;
                 if needs_length && rest.size_hint() == SizeHint::Unknown {
                     return self.collect(head, rest).await;
                 }

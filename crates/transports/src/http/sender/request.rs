@@ -33,7 +33,7 @@ pub(crate) fn write_head(head: &mut Vec<u8>, url: &Url<'_>, outgoing: &Outgoing,
     let options = &outgoing.options;
     head.extend_from_slice(outgoing.method.as_str().as_bytes());
     head.push(b' ');
-    if options.absolute_form {
+    if options.http.absolute_form {
         head.extend_from_slice(if url.secure { b"https://".as_slice() } else { b"http://" });
         head.extend_from_slice(url.authority.as_bytes());
     }
@@ -41,7 +41,7 @@ pub(crate) fn write_head(head: &mut Vec<u8>, url: &Url<'_>, outgoing: &Outgoing,
         head.push(b'/');
     }
     head.extend_from_slice(url.path.as_bytes());
-    head.extend_from_slice(if options.http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
+    head.extend_from_slice(if options.http.http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
     let headers = &outgoing.message.headers;
     if !headers.contains("Host") {
         push_field(head, b"Host", url.authority.as_bytes());
@@ -50,9 +50,9 @@ pub(crate) fn write_head(head: &mut Vec<u8>, url: &Url<'_>, outgoing: &Outgoing,
         (!is_ours(name) && !name.eq_ignore_ascii_case(b"Expect")) || announces_trailers(name, framing)
     });
     push_framing(head, framing);
-    if options.websocket {
+    if options.http.websocket {
         head.extend_from_slice(b"Connection: Upgrade\r\nUpgrade: websocket\r\n");
-    } else if options.close || options.http10 {
+    } else if options.http.close || options.http.http10 {
         head.extend_from_slice(b"Connection: close\r\n");
     }
     head.extend_from_slice(b"\r\n");

@@ -1,0 +1,159 @@
+//! Messages that do not come from a client over HTTP: from a queue, a file, a schedule. A source injects a message and
+//! learns how its flow ended, so that it can acknowledge, roll back or move it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_message::{Message, Method, RequestLine, Value};
+
+use crate::core::Core;
+use crate::ports::{Client, Level};
+use crate::route::Entry;
+use crate::{Exchange, Fault, run, serve, wait};
+
+/// A message for a flow.
+pub struct Injection {
+    /// What runs.
+    pub target: InjectTarget,
+    /// The message; its body is a stream, bytes or empty.
+    pub message: Message,
+    /// Where it comes from.
+    pub source: Arc<Source>,
+}
+
+/// What a message is injected into. Names are looked up in the current program, so that a source outlives reloads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InjectTarget {
+    /// The `main` sequence.
+    Main,
+    /// A sequence by name or registry key.
+    Sequence(Arc<str>),
+    /// A proxy service.
+    Proxy(Arc<str>),
+}
+
+/// What injects messages: an inbound endpoint, a task, the listener of a proxy service.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The kind of service that metrics count it under.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: Arc<str>,
+    /// `{inboundendpoint:NAME}`, for log lines.
+    pub label: Arc<str>,
+    /// The transport: `jms`, `vfs`.
+    pub transport: &'static str,
+    /// The sequence that handles faults that the flow itself does not handle.
+    pub on_error: Option<Arc<str>>,
+}
+
+/// How the flow of an injected message ended.
+pub struct Injected {
+    /// How to acknowledge the message.
+    pub outcome: Outcome,
+    /// The response, when the flow made one.
+    pub reply: Option<Message>,
+    /// The message as the flow left it, with its properties.
+    pub message: Message,
+}
+
+/// What the source does with the message.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The flow ended well, or a sequence handled its fault: acknowledge.
+    Done,
+    /// The flow set `SET_ROLLBACK_ONLY`: do not acknowledge.
+    RolledBack,
+    /// A fault that no sequence handled.
+    Failed(Fault),
+}
+
+impl Outcome {
+    /// Whether the message is done with.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Outcome::Done)
+    }
+}
+
+/// Runs a message through its target until its flow has ended. Must run on a local set: branches that outlive the flow
+/// live on it.
+pub async fn inject(core: &Rc<Core>, injection: Injection) -> Injected {
+    let Injection { target, message, source } = injection;
+    let in_flight = core.metrics.enter();
+    let loaded = core.program();
+    let program = loaded.program.clone();
+    let found = match &target {
+        InjectTarget::Main => Ok((Entry::Source(source.clone()), program.main)),
+        InjectTarget::Sequence(name) => match program.sequence_names.get(name) {
+            Some(id) => Ok((Entry::Source(source.clone()), Some(*id))),
+            None => Err(format!("Sequence: {name} not found")),
+        },
+        InjectTarget::Proxy(name) => match program.routes.proxy(name) {
+            Some(proxy) => Ok((Entry::Proxy(proxy.clone()), proxy.in_sequence)),
+            None => Err(format!("Proxy Service: {name} not found")),
+        },
+    };
+    let client = Rc::new(local_client(&source, &message));
+    let (entry, start, missing) = match found {
+        Ok((entry, start)) => (entry, start, None),
+        Err(text) => (Entry::Source(source.clone()), None, Some(Fault::new(text))),
+    };
+    let mut exchange = Box::new(Exchange::new(core.clone(), loaded, client, message, entry));
+    exchange.message.properties.set("inbound.endpoint.name", Value::string(source.name.clone()));
+    let base = exchange.entry.base_handlers(&program);
+    let common = program.fault.filter(|_| target == InjectTarget::Main);
+    exchange.handlers.extend(common.into_iter().chain(base));
+    exchange.handlers.extend(source.on_error.as_ref().and_then(|name| program.sequence_names.get(name)));
+    let entered = match (missing, start) {
+        (Some(fault), _) => Err(fault),
+        (None, Some(start)) => run::enter(&mut exchange, start),
+        (None, None) => Ok(()),
+    };
+    let started = exchange.started;
+    let end = serve::travel(&mut exchange, entered).await;
+    let outcome = outcome(&mut exchange, end);
+    drop(in_flight);
+    core.metrics.finished(source.kind, &source.name, started.elapsed(), exchange.fault.is_some() || !outcome.is_done());
+    let mut reply = exchange.reply.take().map(|reply| *reply);
+    if let Some(reply) = &mut reply {
+        let limit = program.limits.body_bytes_max;
+        if let Err(error) = wait::buffer(&mut reply.body, limit).await {
+            exchange.log(Level::Error, "Inbound", &format!("the response was not read: {error}"));
+        }
+    }
+    Injected { outcome, reply, message: std::mem::take(&mut exchange.message) }
+}
+
+fn outcome(exchange: &mut Exchange, end: run::End) -> Outcome {
+    if let run::End::Failed(fault) = end {
+        let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+        exchange.log(Level::Error, "Inbound", &format!("{fault}{at}; no fault sequence handled it"));
+        return Outcome::Failed(fault);
+    }
+    let message = &exchange.message;
+    let rolls_back = |name| match message.properties.get(name) {
+        Some(_) => message.properties.is_true(name),
+        None => message.axis2.is_true(name),
+    };
+    match rolls_back("SET_ROLLBACK_ONLY") || rolls_back("SET_RECOVER") {
+        true => Outcome::RolledBack,
+        false => Outcome::Done,
+    }
+}
+
+/// The client of a message that no client sent: this program itself.
+fn local_client(source: &Source, message: &Message) -> Client {
+    let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let method = if message.body.is_empty() { Method::Get } else { Method::Post };
+    Client {
+        line: RequestLine { method, target: bytes::Bytes::from_static(b"/"), secure: false },
+        peer: nowhere,
+        local: nowhere,
+        protocol: source.transport,
+        certificate: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
