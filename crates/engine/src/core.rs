@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::sync::watch;
+
 use crate::database::Databases;
 use crate::ports::{Environment, LogSink, Outbound};
 use crate::{Fault, Metrics, Program};
@@ -20,12 +22,17 @@ pub struct Loaded {
 pub struct Current {
     generation: AtomicU64,
     program: std::sync::RwLock<Arc<Program>>,
+    changes: watch::Sender<()>,
 }
 
 impl Current {
     /// Starts with a program.
     pub fn new(program: Arc<Program>) -> Arc<Current> {
-        Arc::new(Current { generation: AtomicU64::new(1), program: std::sync::RwLock::new(program) })
+        Arc::new(Current {
+            generation: AtomicU64::new(1),
+            program: std::sync::RwLock::new(program),
+            changes: watch::Sender::new(()),
+        })
     }
 
     /// Swaps the program; requests that are running keep theirs.
@@ -33,6 +40,13 @@ impl Current {
         let mut slot = self.program.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         *slot = program;
         self.generation.fetch_add(1, Ordering::Release);
+        drop(slot);
+        self.changes.send_replace(());
+    }
+
+    /// Changes whenever the program does, for what must follow it without a request.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// The program of now.

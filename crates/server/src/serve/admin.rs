@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use penstock_engine::background::ServiceState;
 use penstock_engine::ports::{LocalFuture, Request, Service};
 use penstock_message::{Body, Headers, Message, Method};
-use penstock_transports::http::tls::TlsClient;
-use penstock_transports::http::{HttpListener, HttpSender, PerCore, SenderConfig, Shutdown, ShutdownTrigger, shutdown};
+use penstock_transports::http::{HttpListener, PerCore, Shutdown, ShutdownTrigger, shutdown};
 use tokio::task::LocalSet;
 
 use super::state::State;
@@ -22,22 +22,19 @@ pub(super) struct Admin {
 }
 
 /// Starts the thread.
-pub(super) fn start(listener: HttpListener, tls: Arc<TlsClient>, state: Arc<State>) -> Result<Admin, Failure> {
+pub(super) fn start(listener: HttpListener, state: Arc<State>) -> Result<Admin, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
     process::mark_start();
     let (trigger, stop) = shutdown();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
-    let run = move || LocalSet::new().block_on(&runtime, serve(listener, tls, state, stop));
+    let run = move || LocalSet::new().block_on(&runtime, serve(listener, state, stop));
     std::thread::Builder::new().name("admin".to_owned()).spawn(run).map_err(cannot)?;
     Ok(Admin { _trigger: trigger })
 }
 
-async fn serve(listener: HttpListener, tls: Arc<TlsClient>, state: Arc<State>, stop: Shutdown) {
+async fn serve(listener: HttpListener, state: Arc<State>, stop: Shutdown) {
     let log = state.log.clone();
     let core = PerCore::start();
-    let outbound = Rc::new(HttpSender::new(&core, SenderConfig { tls, ..SenderConfig::default() }));
-    let gateway = state.gateway_state().clone();
-    tokio::task::spawn_local(async move { gateway.run_background(outbound).await });
     let service: Rc<dyn Service> = Rc::new(Probes { state });
     if let Err(cause) = listener.serve(core, service, None, stop).await {
         log.say(penstock_engine::ports::Level::Error, "Server", &format!("probes and metrics ended: {cause}"));
@@ -94,8 +91,17 @@ impl Probes {
             return reply(503, "application/json", "{\"status\":\"draining\"}");
         }
         let artifacts = self.state.artifacts();
-        let faulty: Vec<String> =
-            artifacts.faulty().map(|artifact| serde_json::Value::from(artifact.name.as_str()).to_string()).collect();
+        let services = self.state.services.all();
+        let faulty_services = services
+            .iter()
+            .filter(|service| matches!(service.state(), ServiceState::Faulty(_)))
+            .map(|service| &*service.name);
+        let faulty: Vec<String> = artifacts
+            .faulty()
+            .map(|artifact| artifact.name.as_str())
+            .chain(faulty_services)
+            .map(|name| serde_json::Value::from(name).to_string())
+            .collect();
         if faulty.is_empty() {
             return reply(200, "application/json", "{\"status\":\"ready\"}");
         }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use penstock_engine::background::{ServiceState, ServiceStatus};
 use penstock_engine::{LATENCY_BOUNDS_MS, ServiceCounts};
 use penstock_transports::http::CountersSnapshot;
 
@@ -34,6 +36,7 @@ pub(super) fn page(state: &State, process: &Process) -> String {
     page.server(state, &services);
     page.transport(&http, in_flight);
     page.process(process);
+    page.background(&state.services.all());
     state.gateway_state().write_metrics(&mut page.0);
     let dropped = state.log.dropped() as f64;
     page.single(
@@ -69,6 +72,33 @@ impl Page {
     fn single(&mut self, name: &str, kind: &str, help: &str, value: f64) {
         self.head(name, kind, help);
         let _ = writeln!(self.0, "{name} {value}");
+    }
+
+    fn background(&mut self, services: &[Arc<ServiceStatus>]) {
+        if services.is_empty() {
+            return;
+        }
+        self.head("penstock_background_service_up", "gauge", "Whether a task, processor or inbound endpoint runs.");
+        for service in services {
+            let up = u8::from(service.state() == ServiceState::Running);
+            self.of_background("penstock_background_service_up", service, "", u64::from(up));
+        }
+        let name = "penstock_background_service_messages_total";
+        self.head(name, "counter", "Messages or runs of a task, processor or inbound endpoint.");
+        for service in services {
+            self.of_background(name, service, ",outcome=\"succeeded\"", service.succeeded());
+            self.of_background(name, service, ",outcome=\"failed\"", service.failed());
+        }
+        let name = "penstock_background_service_restarts_total";
+        self.head(name, "counter", "How often a service was started again after an error.");
+        for service in services {
+            self.of_background(name, service, "", service.restarts());
+        }
+    }
+
+    fn of_background(&mut self, metric: &str, service: &ServiceStatus, label: &str, value: u64) {
+        let (kind, name) = (service.kind, escaped(&service.name));
+        let _ = writeln!(self.0, "{metric}{{kind=\"{kind}\",name=\"{name}\"{label}}} {value}");
     }
 
     fn services(&mut self, services: &Services) {

@@ -1,20 +1,24 @@
 //! From a program to a running server: threads, ports, probes, reload, the end.
 //!
 //! One thread per core serves, each with its own runtime, listeners, sender and counters; what they share is the current
-//! program and the log. Probes and metrics have a thread of their own, so that a busy core cannot make the server look
-//! dead. The main thread waits for signals.
+//! program and the log. Background services and what managed APIs do by themselves have the management runtime. Probes and
+//! metrics have a thread of their own, so that a busy core cannot make the server look dead. The main thread waits for
+//! signals.
 //!
 //! Start reading at [`serve`].
 
 mod admin;
 mod banner;
 mod end;
+mod facilities;
+mod management;
 mod metrics;
 mod ports;
 mod process;
 mod registry;
 mod reload;
 mod security;
+mod service_states;
 mod state;
 mod subscriptions;
 pub mod swap;
@@ -38,6 +42,7 @@ use crate::command::Failure;
 use crate::config::{Settings, Surroundings};
 use crate::log::Logs;
 pub use banner::write as say;
+use facilities::Facilities;
 use ports::Ports;
 pub use security::kept_key;
 pub use state::State;
@@ -122,24 +127,24 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     }
     let Ports { workers, admin, adapter, tls_client, .. } = ports;
     let databases: Arc<dyn Databases> = Arc::new(Sql::new(settings.databases.clone(), tls_client.clone()));
+    let facilities = Facilities {
+        settings: settings.clone(),
+        tls: tls_client,
+        log: logs.log.clone(),
+        environment,
+        current,
+        databases,
+        state: state.clone(),
+    };
     let mut threads = Vec::new();
     for (index, (listeners, more)) in workers.into_iter().zip(receivers).enumerate() {
-        let shared = worker::Shared {
-            settings: settings.clone(),
-            tls: tls_client.clone(),
-            log: logs.log.clone(),
-            access: logs.access.clone(),
-            environment: environment.clone(),
-            current: current.clone(),
-            databases: databases.clone(),
-            state: state.clone(),
-            stop: stop.clone(),
-            more,
-        };
+        let shared =
+            worker::Shared { facilities: facilities.clone(), access: logs.access.clone(), stop: stop.clone(), more };
         threads.push(worker::start(index, listeners, shared)?);
     }
     // Probes outlive the workers: while the server drains they say so.
-    let admin = admin::start(admin, tls_client.clone(), state.clone())?;
+    let admin = admin::start(admin, state.clone())?;
+    let management = management::start(facilities)?;
     tell(&banner.text(started.elapsed()));
     if let Some(epilogue) = epilogue {
         tell(&epilogue(&served));
@@ -163,6 +168,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     state.drain();
     drop((watcher, revoked, adapter));
     trigger.stop();
+    threads.push(management.stop());
     end::join(threads, settings.timeouts.drain);
     drop(admin);
     logs.log.say(Level::Info, "Server", "stopped");

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use penstock_compile::{ArtifactStatus, Diagnostic, Severity};
+use penstock_engine::background::ServiceTable;
 use penstock_engine::{Current, Metrics};
 use penstock_gateway::{GatewayPorts, GatewayState};
 use penstock_transports::http::{Counters, HttpListener};
@@ -31,6 +32,8 @@ pub struct State {
     pub reloads: AtomicU64,
     /// See `reloads`.
     pub reloads_refused: AtomicU64,
+    /// Background services and how they fare.
+    pub services: Arc<ServiceTable>,
     /// Opens the ports of managed APIs.
     gateway: Mutex<Option<Opener>>,
     /// What managed APIs keep across reloads.
@@ -89,6 +92,7 @@ impl State {
             strict_ready: settings.strict_ready,
             reloads: AtomicU64::new(0),
             reloads_refused: AtomicU64::new(0),
+            services: Arc::default(),
             gateway: Mutex::default(),
             gateway_state: settings.gateway_state.clone(),
             workers: Mutex::default(),

@@ -1,32 +1,23 @@
 //! One thread of the data path: a runtime, the listeners, a sender, the engine's view of the program.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use penstock_engine::database::Databases;
-use penstock_engine::ports::{Environment, Service};
-use penstock_engine::{Core, Current, Dispatcher, Metrics};
-use penstock_transports::http::tls::TlsClient;
-use penstock_transports::http::{AccessLog, HttpListener, HttpSender, PerCore, SenderConfig, Shutdown};
+use penstock_engine::Dispatcher;
+use penstock_engine::ports::Service;
+use penstock_transports::http::{AccessLog, HttpListener, PerCore, Shutdown};
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::state::{CoreCounters, State};
+use super::facilities::Facilities;
 use crate::command::Failure;
-use crate::config::{Opening, Settings};
-use crate::log::{Access, Log, Writer};
+use crate::config::Opening;
+use crate::log::{Access, Writer};
 
 /// What a worker gets from the others.
 pub(super) struct Shared {
-    pub(super) settings: Settings,
-    pub(super) tls: Arc<TlsClient>,
-    pub(super) log: Arc<Log>,
+    pub(super) facilities: Facilities,
     pub(super) access: Option<Writer>,
-    pub(super) environment: Arc<Environment>,
-    pub(super) current: Arc<Current>,
-    pub(super) databases: Arc<dyn Databases>,
-    pub(super) state: Arc<State>,
     pub(super) stop: Shutdown,
     /// Listeners that are opened later.
     pub(super) more: UnboundedReceiver<HttpListener>,
@@ -38,7 +29,7 @@ pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) 
     /// Looking names up is all that blocks; a thousand connections to one backend need not ask a thousand times at once.
     const BLOCKING_THREADS_MAX: usize = 4;
     // A local runtime is made on its own thread; a failure there ends the worker, which the others notice.
-    let log = shared.log.clone();
+    let log = shared.facilities.log.clone();
     let run = move || match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -51,14 +42,10 @@ pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) 
 }
 
 async fn work(listeners: Vec<HttpListener>, shared: Shared) {
-    let Shared { settings, tls, log, access, environment, current, databases, state, stop, mut more } = shared;
+    let Shared { facilities, access, stop, mut more } = shared;
     let per_core = PerCore::start();
-    let config = SenderConfig { limits: settings.limits, timeouts: settings.timeouts, tls, ..SenderConfig::default() };
-    let sender = Rc::new(HttpSender::new(&per_core, config));
-    let metrics = Arc::new(Metrics::default());
-    state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });
-    let core = Core::new(sender, log.clone(), environment, metrics, current);
-    core.set_databases(databases);
+    let (core, _) = facilities.core(&per_core);
+    let Facilities { settings, log, .. } = facilities;
     let service: Rc<dyn Service> = Dispatcher::new(core);
     let access: Option<Rc<dyn AccessLog>> = access.map(|writer| {
         let managed = settings.gateway_opening != Opening::Never;

@@ -1,0 +1,41 @@
+//! What every runtime of the server that runs flows is made of: a core of the data path, and the one of management.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_engine::database::Databases;
+use penstock_engine::ports::Environment;
+use penstock_engine::{Core, Current, Metrics};
+use penstock_transports::http::tls::TlsClient;
+use penstock_transports::http::{HttpSender, PerCore, SenderConfig};
+
+use super::state::{CoreCounters, State};
+use crate::config::Settings;
+use crate::log::Log;
+
+/// What the runtimes share.
+#[derive(Clone)]
+pub(super) struct Facilities {
+    pub(super) settings: Settings,
+    pub(super) tls: Arc<TlsClient>,
+    pub(super) log: Arc<Log>,
+    pub(super) environment: Arc<Environment>,
+    pub(super) current: Arc<Current>,
+    pub(super) databases: Arc<dyn Databases>,
+    pub(super) state: Arc<State>,
+}
+
+impl Facilities {
+    /// A core for this thread, counted with the others, and its HTTP sender.
+    pub(super) fn core(&self, per_core: &Rc<PerCore>) -> (Rc<Core>, Rc<HttpSender>) {
+        let Facilities { settings, tls, log, environment, current, databases, state } = self.clone();
+        let config =
+            SenderConfig { limits: settings.limits, timeouts: settings.timeouts, tls, ..SenderConfig::default() };
+        let sender = Rc::new(HttpSender::new(per_core, config));
+        let metrics = Arc::new(Metrics::default());
+        state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });
+        let core = Core::new(sender.clone(), log, environment, metrics, current);
+        core.set_databases(databases);
+        (core, sender)
+    }
+}

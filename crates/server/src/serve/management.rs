@@ -1,0 +1,65 @@
+//! The management runtime: a thread with its own core, for work that no client waits for. Background services run here,
+//! and what managed APIs do by themselves (delivery of events, health checks, export of traces, revocations).
+//!
+//! It is neither a core of the data path, whose requests it must not delay, nor the thread of probes, which must look alive
+//! whatever happens here.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use penstock_engine::background::Supervisor;
+use penstock_engine::ports::Level;
+use penstock_transports::http::PerCore;
+use tokio::runtime::LocalOptions;
+use tokio::sync::watch;
+
+use super::facilities::Facilities;
+use super::service_states::RegistryStates;
+use crate::command::Failure;
+
+/// The management runtime. It stops when [`Management::stop`] is called.
+pub(super) struct Management {
+    stop: watch::Sender<bool>,
+    thread: JoinHandle<()>,
+}
+
+impl Management {
+    /// Asks the services to stop; the thread ends when they have, at the latest after the drain time.
+    pub(super) fn stop(self) -> JoinHandle<()> {
+        self.stop.send_replace(true);
+        self.thread
+    }
+}
+
+/// Starts the thread.
+pub(super) fn start(facilities: Facilities) -> Result<Management, Failure> {
+    let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
+    let (stop, stopping) = watch::channel(false);
+    let log = facilities.log.clone();
+    let run =
+        move || match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+            Ok(runtime) => runtime.block_on(work(facilities, stopping)),
+            Err(cause) => log.say(Level::Fatal, "Server", &format!("no management runtime: {cause}")),
+        };
+    let thread = std::thread::Builder::new().name("management".to_owned()).spawn(run).map_err(cannot)?;
+    Ok(Management { stop, thread })
+}
+
+async fn work(facilities: Facilities, mut stopping: watch::Receiver<bool>) {
+    let (core, sender) = facilities.core(&PerCore::start());
+    let Facilities { settings, environment, current, state, .. } = facilities;
+    let gateway = state.gateway_state().clone();
+    tokio::task::spawn_local(async move { gateway.run_background(sender).await });
+    let states = Arc::new(RegistryStates::new(environment.registry.clone()));
+    let mut supervisor = Supervisor::new(core, state.services.clone(), states, settings.timeouts.drain);
+    let mut programs = current.changes();
+    loop {
+        programs.borrow_and_update();
+        supervisor.apply(&current.get().services);
+        tokio::select! {
+            changed = programs.changed() => if changed.is_err() { break },
+            _ = stopping.wait_for(|stopping| *stopping) => break,
+        }
+    }
+    supervisor.stop_all().await;
+}
