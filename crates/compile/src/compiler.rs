@@ -1,5 +1,6 @@
 //! The state of one compilation: names, the program that grows, and everything there is to say.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequenc
 
 use crate::diagnostic::{Diagnostic, Severity, suggestion};
 use crate::element::Element;
+use crate::operation::Unavailable;
 use crate::registry::{Classes, Effect, Registry, Unsupported};
 use crate::{Expression, endpoint};
 
@@ -61,8 +63,12 @@ pub struct Compiler<'r> {
     pub endpoint_templates: HashMap<Arc<str>, Rc<crate::Source>>,
     /// Classes that are known only where a front compiles its own mediators.
     pub classes: Option<Rc<dyn Classes>>,
+    /// Connections of native connectors by the keys of their local entries; the type is the connector's own.
+    pub connections: HashMap<Arc<str>, Arc<dyn Any + Send + Sync>>,
     /// Connectors whose operations cannot run, and why.
     pub(crate) unusable_connectors: HashMap<String, String>,
+    /// Operations that artifacts call and no connector can run, by connector.
+    pub(crate) unavailable_operations: BTreeMap<String, Unavailable>,
     diagnostics: Vec<Diagnostic>,
     declared: BTreeMap<(NameKind, Arc<str>), Place>,
     depth: usize,
@@ -79,7 +85,9 @@ impl<'r> Compiler<'r> {
             program: Program::default(),
             endpoint_templates: HashMap::new(),
             classes: None,
+            connections: HashMap::new(),
             unusable_connectors: HashMap::new(),
+            unavailable_operations: BTreeMap::new(),
             diagnostics: Vec::new(),
             declared: BTreeMap::new(),
             depth: 0,

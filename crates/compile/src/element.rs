@@ -23,6 +23,8 @@ pub struct Source {
     /// Offsets at which lines begin: every mediator keeps its place, and a search from the top for
     /// each would be quadratic.
     lines: Vec<u32>,
+    /// Where the text begins in its file, 0-based: a text may be a part of a file.
+    start: (u32, u32),
 }
 
 impl Source {
@@ -32,7 +34,7 @@ impl Source {
         let text = document.source();
         let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index as u32 + 1);
         let lines = std::iter::once(0).chain(ends).collect();
-        Source { file, document, seen, lines }
+        Source { file, document, seen, lines, start: (0, 0) }
     }
 
     /// Wraps a parsed text that stands behind `before_bytes` on its first line; places count from its own beginning.
@@ -42,6 +44,12 @@ impl Source {
             *first = before_bytes as u32;
         }
         source
+    }
+
+    /// Wraps a parsed text that is the part of a file that begins at `at`.
+    pub fn embedded(at: &Place, document: Arc<Document>) -> Source {
+        let start = (at.line.saturating_sub(1), at.column.saturating_sub(1));
+        Source { start, ..Source::new(at.file.clone(), document) }
     }
 
     /// The root element.
@@ -69,7 +77,10 @@ impl Source {
         let start = line.checked_sub(1).and_then(|index| self.lines.get(index)).map_or(0, |start| *start as usize);
         let before = self.document.source().get(start..offset).unwrap_or_default();
         let column = before.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u32 + 1;
-        Place { file: self.file.clone(), line: line.max(1) as u32, column }
+        let line = line.max(1) as u32;
+        let (lines_before, columns_before) = self.start;
+        let column = if line == 1 { column + columns_before } else { column };
+        Place { file: self.file.clone(), line: line + lines_before, column }
     }
 }
 

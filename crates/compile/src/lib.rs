@@ -16,6 +16,7 @@ pub mod expression;
 mod fragment;
 mod missing;
 mod operation;
+mod parameter;
 mod registry;
 
 pub use artifact::{
@@ -26,4 +27,5 @@ pub use compiler::{CompileOptions, Compiler, NameKind};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};
-pub use registry::{Classes, Effect, Front, HandlerKind, MediatorKind, Registry, Unsupported};
+pub use parameter::Parameter;
+pub use registry::{Classes, ConnectorKind, Effect, Front, HandlerKind, MediatorKind, Registry, Unsupported};

@@ -1,81 +1,90 @@
-//! `<connector.operation configKey="…">`: an operation of a connector is a sequence template, called with the child
-//! elements as its parameters. With a `configKey`, the local entry of that key says how the connector's `init` is called
-//! first.
+//! `<connector.operation configKey="…">`: an operation of a connector. Connectors of the [`crate::Registry`] are native;
+//! any other operation is a sequence template, called with the child elements as its parameters. With a `configKey`, the
+//! local entry of that key gives the parameters of the connector's `init`, which runs first.
 
 use std::sync::Arc;
 
-use penstock_engine::{Exchange, Fault, Flow, FunctionScope, Mediator, Needs, SequenceId, Step};
-use penstock_message::Value;
+use penstock_engine::{Exchange, Fault, Flow, FunctionScope, Mediator, Needs, Place, SequenceId, Step};
 use penstock_xml::{Document, ParseOptions};
 
 use crate::diagnostic::suggestion;
-use crate::expression::synapse::Escape;
-use crate::expression::{InlineText, braced};
-use crate::{Compiler, Element, Expression, NameKind, Source};
+use crate::missing::Missing;
+use crate::{Compiler, Element, NameKind, Parameter, Source};
 
 /// A call of a connector's template.
 struct Operation {
     name: Arc<str>,
     sequence: SequenceId,
-    parameters: Vec<(Arc<str>, Argument)>,
-}
-
-enum Argument {
-    Constant(Value),
-    Computed(Expression),
-    Text(InlineText),
-    /// Not given, and without it the template does not run.
-    Missing,
+    /// `None` is a mandatory parameter that the call lacks.
+    parameters: Vec<(Arc<str>, Option<Parameter>)>,
 }
 
 /// Enters a sequence: `init`, then the operation.
 struct Both(SequenceId);
 
+/// Operations of one connector that cannot run, for the one diagnostic about them.
+pub(crate) struct Unavailable {
+    first: Place,
+    /// In the order of their first use.
+    operations: Vec<String>,
+}
+
+const NO_ARCHIVE: &str = "its archive is not among the files; connectors are zip files in an application, in \
+                          `synapse-libs` or in `resources/connectors`";
+
 /// Compiles an operation.
 pub(crate) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Mediator>> {
+    let (connector, operation) = el.name().split_once('.').unwrap_or((el.name(), ""));
+    if let Some(kind) = cx.registry.connector(connector) {
+        if kind.operations.contains(&operation) {
+            return (kind.compile)(el, cx);
+        }
+        cx.error(el.place(), no_operation(connector, operation, kind.operations.iter().copied()));
+        el.accept_all();
+        return None;
+    }
     let key = el.attribute("configKey");
-    let called = call(cx, el)?;
+    let Some(called) = call(cx, el)? else { return unavailable(cx, el) };
     let Some(key) = key else { return Some(Box::new(called)) };
     let at = el.attribute_place("configKey");
     let Some(entry) = cx.program.resources.get(key).cloned() else {
         cx.unknown(NameKind::RESOURCE, key, at);
-        return Some(Box::new(crate::missing::Missing::new("local entry", key)));
+        return Some(Box::new(Missing::new("local entry", key)));
     };
     let document = match Document::parse(entry.bytes.clone(), &ParseOptions::default()) {
         Ok(document) => document,
         Err(error) => {
-            cx.error(at, format!("the local entry `{key}` is no XML: {}", error.message));
+            cx.error(at, format!("the local entry `{key}` is not XML: {}", error.message));
             return None;
         }
     };
-    let source = Source::new(entry.at.file.clone(), Arc::new(document));
+    let source = Source::embedded(&entry.at, Arc::new(document));
     let root = source.root()?;
-    let init = call(cx, &root)?;
+    let Some(init) = call(cx, &root)? else { return unavailable(cx, &root) };
     root.finish(cx);
     let steps = [(init, "init"), (called, "operation")];
     let steps = steps.map(|(operation, kind)| Step { mediator: Box::new(operation), kind, at: el.place() });
     Some(Box::new(Both(cx.add_sequence(steps.into()))))
 }
 
-fn call(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Operation> {
+/// The call of an operation's template. `Some(None)` when no loaded connector has the operation.
+fn call(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Option<Operation>> {
     let name = el.name();
+    let Some(template) = cx.program.templates.get(name).cloned() else { return Some(None) };
     let mut parameters = Vec::new();
     for child in el.children() {
-        let argument = argument(cx, &child)?;
+        let parameter = Parameter::compile(cx, &child)?;
         child.finish(cx);
-        parameters.push((Arc::from(child.name()), argument));
+        parameters.push((Arc::from(child.name()), Some(parameter)));
     }
-    let Some(template) = cx.program.templates.get(name).cloned() else {
-        unknown(cx, el);
-        return None;
-    };
     for declared in &template.parameters {
         if parameters.iter().any(|(given, _)| *given == declared.name) {
             continue;
         }
         match &declared.default {
             Some(default) => {
-                parameters.push((declared.name.clone(), Argument::Constant(Value::String(default.clone()))))
+                let default = Parameter::Constant(penstock_message::Value::String(default.clone()));
+                parameters.push((declared.name.clone(), Some(default)));
             }
             None if declared.mandatory => {
                 let missing = &declared.name;
@@ -83,75 +92,67 @@ fn call(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Operation> {
                     el.place(),
                     format!("the operation `{name}` needs the parameter `{missing}`; the call is a fault"),
                 );
-                parameters.push((missing.clone(), Argument::Missing));
+                parameters.push((missing.clone(), None));
             }
             None => {}
         }
     }
-    Some(Operation { name: name.into(), sequence: template.sequence, parameters })
+    Some(Some(Operation { name: name.into(), sequence: template.sequence, parameters }))
 }
 
-fn argument(cx: &mut Compiler<'_>, child: &Element<'_>) -> Option<Argument> {
-    if child.children().next().is_some() {
-        let inside = child.children().next()?;
-        let document = Document::parse(inside.to_xml(), &ParseOptions::default()).ok()?;
-        let root = document.root_element()?;
-        return Some(Argument::Constant(Value::Xml(Arc::new(document), vec![root])));
-    }
-    let text = child.text();
-    let at = child.place();
-    Some(match braced(&text) {
-        Some(inner) => {
-            let inner = braced(inner).unwrap_or(inner);
-            Argument::Computed(Expression::compile(cx, child, inner, at)?)
-        }
-        None if text.contains("${") => Argument::Text(InlineText::compile(cx, child, &text, Escape::None, at)?),
-        None => Argument::Constant(Value::string(text)),
-    })
-}
-
-/// An operation that no connector has.
-fn unknown(cx: &mut Compiler<'_>, el: &Element<'_>) {
+/// An operation that cannot run: a fault when a message reaches it. The rest of the artifact is served.
+fn unavailable(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Mediator>> {
     let name = el.name();
-    let connector = name.split('.').next().unwrap_or_default();
-    let message = if let Some(reason) = cx.unusable_connectors.get(connector) {
-        format!("the operation `{name}` cannot run: {reason}")
-    } else {
-        let operations = cx.program.templates.keys().map(|key| &**key).filter(|key| key.contains('.'));
-        match suggestion(name, operations) {
-            Some(meant) => format!("no connector has the operation `{name}`, did you mean `{meant}`?"),
-            None => format!(
-                "no connector has the operation `{name}`; connectors are zip files in an application, in `synapse-libs` or in \
-                 `resources/connectors`"
-            ),
-        }
-    };
-    cx.error(el.place(), message);
     el.accept_all();
+    let (connector, operation) = name.split_once('.').unwrap_or((name, ""));
+    let own: Vec<&str> =
+        cx.program.templates.keys().filter_map(|key| key.strip_prefix(connector)?.strip_prefix('.')).collect();
+    if !own.is_empty() && !cx.unusable_connectors.contains_key(connector) {
+        let message = no_operation(connector, operation, own.into_iter());
+        cx.error(el.place(), message);
+        return None;
+    }
+    let first = el.place();
+    let uses = cx
+        .unavailable_operations
+        .entry(connector.to_owned())
+        .or_insert_with(|| Unavailable { first, operations: Vec::new() });
+    if !uses.operations.iter().any(|known| known == name) {
+        uses.operations.push(name.to_owned());
+    }
+    Some(Box::new(Missing::new("connector operation that can run", name)))
+}
+
+fn no_operation<'o>(connector: &str, operation: &str, known: impl Iterator<Item = &'o str>) -> String {
+    let hint = suggestion(operation, known);
+    let hint = hint.map_or_else(String::new, |meant| format!(", did you mean `{connector}.{meant}`?"));
+    format!("the connector `{connector}` has no operation `{operation}`{hint}")
+}
+
+/// Reports the connectors that cannot run: one diagnostic each, with the operations that artifacts call.
+pub(crate) fn report_unavailable(cx: &mut Compiler<'_>) {
+    for (connector, uses) in std::mem::take(&mut cx.unavailable_operations) {
+        let operations = uses.operations.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let reason = cx.unusable_connectors.get(&connector).map_or(NO_ARCHIVE, String::as_str);
+        let message =
+            format!("the connector `{connector}` cannot run: {reason}; these operations are faults: {operations}");
+        if cx.options.strict { cx.error(uses.first, message) } else { cx.warn(uses.first, message) }
+    }
 }
 
 impl Mediator for Operation {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let mut parameters = Vec::with_capacity(self.parameters.len());
-        for (name, argument) in &self.parameters {
-            let value = match argument {
-                Argument::Constant(value) => value.clone(),
-                Argument::Computed(expression) => expression.value(exchange)?.unwrap_or_else(|| Value::string("")),
-                Argument::Text(text) => Value::string(text.text(exchange)),
-                Argument::Missing => return Err(Fault::missing_parameter(&self.name, name)),
-            };
-            parameters.push((name.clone(), value));
+        for (name, parameter) in &self.parameters {
+            let Some(parameter) = parameter else { return Err(Fault::missing_parameter(&self.name, name)) };
+            parameters.push((name.clone(), parameter.value(exchange)?));
         }
         let scope = FunctionScope { template: self.name.clone(), parameters, ..FunctionScope::default() };
         Ok(Flow::EnterTemplate(self.sequence, Box::new(scope)))
     }
 
     fn needs(&self) -> Needs {
-        let needs = self.parameters.iter().map(|(_, argument)| match argument {
-            Argument::Constant(_) | Argument::Missing => Needs::Nothing,
-            Argument::Computed(expression) => expression.needs(),
-            Argument::Text(text) => text.needs(),
-        });
+        let needs = self.parameters.iter().filter_map(|(_, parameter)| Some(parameter.as_ref()?.needs()));
         if needs.max().unwrap_or_default() == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
     }
 }

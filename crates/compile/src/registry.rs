@@ -20,6 +20,18 @@ pub struct HandlerKind {
     pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
 }
 
+/// A connector that runs natively, whether its archive is there or not.
+pub struct ConnectorKind {
+    /// What its elements begin with: `http` of `<http.get>`.
+    pub name: &'static str,
+    /// Its operations, `init` among them where it has connections.
+    pub operations: &'static [&'static str],
+    /// Compiles an operation. `None` after an error was reported.
+    pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
+    /// Compiles the `<….init>` of a local entry into [`Compiler::connections`].
+    pub connection: fn(&str, &Element<'_>, &mut Compiler<'_>),
+}
+
 /// Classes of the original that a [`Front`] has written again, for the mediators of its own policies.
 pub trait Classes {
     /// Compiles a `<class>`: `None` when the class is not one of them, `Some(None)` after an error was reported.
@@ -40,6 +52,8 @@ pub struct Registry {
     pub artifacts: &'static [&'static [ArtifactKind]],
     /// The API handlers.
     pub handlers: &'static [HandlerKind],
+    /// The connectors that run natively.
+    pub connectors: &'static [ConnectorKind],
     /// What checks the UsernameToken of a request to a secured proxy.
     pub username_token: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
     /// Elements that exist in the original.
@@ -79,6 +93,11 @@ impl Registry {
     pub fn artifact(&self, element: &str) -> Option<&'static ArtifactKind> {
         let lists = std::iter::once(&artifact::KINDS).chain(self.artifacts);
         lists.copied().flatten().find(|kind| kind.element == element)
+    }
+
+    /// The native connector of that name.
+    pub fn connector(&self, name: &str) -> Option<&'static ConnectorKind> {
+        self.connectors.iter().find(|kind| kind.name == name)
     }
 
     /// Whether the original has that element.

@@ -49,6 +49,7 @@ const REGISTRY: Registry = Registry {
         withdraw: withdraw_nothing,
     }]],
     handlers: &[],
+    connectors: &[],
     username_token: |_, _| None,
     known: &["store"],
     unsupported: &[],

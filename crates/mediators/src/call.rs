@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
-use penstock_engine::{Destination, Direction, Exchange, Fault, Flow, Mediator, Needs, Resume};
-use penstock_message::{Body, Form, Headers, MediaType, Properties, Value};
+use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator, Needs, Resume};
+use penstock_message::{MediaType, Value};
 
 use crate::payload;
+use crate::reply::{Kept, reply_value};
 use crate::template::Template;
 use crate::tree::Content;
 use crate::typed::inline_xml;
@@ -148,48 +149,10 @@ impl Source {
     }
 }
 
-/// What the flow gets back when the answer goes elsewhere.
-struct Kept {
-    headers: Headers,
-    body: Body,
-    axis2: Properties,
-    direction: Direction,
-}
-
-impl Call {
-    fn keep(exchange: &Exchange) -> Kept {
-        let message = &exchange.message;
-        Kept {
-            headers: message.headers.clone(),
-            body: message.body.share().unwrap_or_default(),
-            axis2: message.axis2.clone(),
-            direction: exchange.direction,
-        }
-    }
-}
-
 /// Stores the answer and puts the message back as it was.
 fn store(exchange: &mut Exchange, target: &Target, kept: Kept) -> Result<(), Fault> {
-    let value = match exchange.message.source_media() {
-        MediaType::Json if !exchange.message.body.is_empty() => Value::Json(exchange.json()?),
-        kind if kind.is_xml() && !exchange.message.body.is_empty() => {
-            let envelope = exchange.xml()?;
-            let nodes = envelope.payload().into_iter().collect();
-            Value::Xml(envelope.document.clone(), nodes)
-        }
-        _ => match exchange.message.body.form() {
-            Form::Text(text) => Value::String(text.clone()),
-            Form::Bytes(bytes) => Value::string(String::from_utf8_lossy(bytes)),
-            _ => Value::string(""),
-        },
-    };
-    let status = exchange.message.status;
-    let message = &mut exchange.message;
-    message.headers = kept.headers;
-    message.body = kept.body;
-    message.axis2 = kept.axis2;
-    message.status = status;
-    exchange.direction = kept.direction;
+    let value = reply_value(exchange)?;
+    kept.restore(exchange);
     match target {
         Target::Property(name) => exchange.message.properties.set(name.clone(), value),
         Target::Variable(name) => exchange.message.variables.set(name.clone(), value),
@@ -202,7 +165,7 @@ impl Mediator for Call {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let kept = match self.target {
             Target::Body => None,
-            _ => Some(Call::keep(exchange)),
+            _ => Some(Kept::of(exchange)),
         };
         if let Some(source) = &self.source {
             source.apply(exchange)?;

@@ -1,4 +1,4 @@
-//! One file per mediator, and the list.
+//! One file per mediator, and the list; one folder per native connector (`connector/`), and their list.
 //!
 //! A mediator decides and the engine acts: it never runs another mediator, never waits and knows no
 //! socket. Its file holds its `KIND` (name and compile function), its struct and its `run`; its page in
@@ -51,9 +51,11 @@ mod xquery;
 mod xslt;
 
 mod condition;
+mod connector;
 mod database;
 mod key;
 mod payload;
+mod reply;
 mod results;
 mod security;
 mod split;
@@ -64,6 +66,7 @@ mod uri;
 
 use penstock_compile::{MediatorKind, Registry};
 
+pub use connector::CONNECTORS;
 pub use unsupported::UNSUPPORTED;
 
 /// Every mediator there is.
@@ -123,6 +126,7 @@ pub const REGISTRY: Registry = Registry {
     mediators: &[MEDIATORS],
     artifacts: &[],
     handlers: handlers::HANDLERS,
+    connectors: CONNECTORS,
     username_token: security::username_token::compile,
     known: KNOWN,
     unsupported: UNSUPPORTED,

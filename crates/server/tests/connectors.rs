@@ -102,32 +102,148 @@ fn a_connector_in_an_application_runs() {
 }
 
 #[test]
-fn what_needs_java_is_said_once_and_where_it_is_called() {
+fn a_connector_with_java_code_is_reported_once_and_the_rest_of_the_artifact_is_served() {
     let folder = Folder::new("connector-java");
     folder.write("libs/greeter.zip", connector());
     folder.write("libs/imports/greeter.xml", IMPORT);
     folder.write("libs/entry.xml", ENTRY);
     folder.write(
         "libs/calls.xml",
-        "<sequence xmlns='http://ws.apache.org/ns/synapse' name='S'>\n<greeter.shout/>\n<other.thing/>\n<greeter.greet><name>x</name></greeter.greet></sequence>",
+        "<api xmlns='http://ws.apache.org/ns/synapse' name='A' context='/a'>
+<resource methods='GET' url-mapping='/shout'><inSequence><greeter.shout/><respond/></inSequence>
+<faultSequence><payloadFactory media-type='text'><format>fault: $1</format><args><arg expression='$ctx:ERROR_MESSAGE'/></args>
+</payloadFactory><respond/></faultSequence></resource>
+<resource methods='GET' url-mapping='/greet'><inSequence><greeter.greet configKey='german'><name>x</name></greeter.greet>
+<other.thing/></inSequence></resource>
+<resource methods='GET' url-mapping='/ok'><inSequence><greeter.shout/><other.more/><respond/></inSequence></resource></api>",
     );
     let done = penstock(&folder.0, &["check", "libs"]);
     let lines: Vec<&str> = done.stdout.lines().collect();
-    assert_eq!(done.status, 1, "{}", done.stdout);
-    assert_eq!(lines.len(), 4, "{}", done.stdout);
+    assert_eq!((done.status, lines.len()), (0, 3), "{}", done.stdout);
     assert_eq!(
         lines[0],
-        "libs/calls.xml:2:1: error: the operation `greeter.shout` cannot run: the connector `greeter` has Java code \
-         (`lib/shouter.jar`), which cannot be run"
+        "libs/calls.xml:2:58: warning: the connector `greeter` cannot run: `libs/greeter.zip!connector.xml` has Java code \
+         (`lib/shouter.jar`); these operations are faults: `greeter.shout`"
     );
-    assert!(
-        lines[1].starts_with("libs/calls.xml:3:1: error: no connector has the operation `other.thing`"),
-        "{}",
-        lines[1]
+    assert!(lines[1].starts_with("libs/calls.xml:6:1: warning: the connector `other` cannot run"), "{}", lines[1]);
+    assert!(lines[1].ends_with("these operations are faults: `other.thing`, `other.more`"), "{}", lines[1]);
+    let server = Server::start(&folder, &["run", "libs"], "");
+    let reply = server.get("/a/shout");
+    assert_eq!(reply.body, "fault: no connector operation that can run is named `greeter.shout`");
+    assert_eq!(penstock(&folder.0, &["check", "libs", "--strict"]).status, 1);
+}
+
+#[test]
+fn an_operation_that_a_loaded_connector_lacks_is_an_error() {
+    let folder = Folder::new("connector-operation");
+    folder.write(
+        "libs/greeter.zip",
+        zip(&[("connector.xml", CONNECTOR), ("config/component.xml", CONFIG), ("config/init.xml", INIT)]),
     );
+    folder
+        .write("libs/s.xml", "<sequence xmlns='http://ws.apache.org/ns/synapse' name='S'><greeter.initt/></sequence>");
+    let done = penstock(&folder.0, &["check", "libs"]);
     assert!(
-        lines[2].starts_with("libs/greeter.zip!connector.xml:1:1: warning: the connector `greeter` has Java code"),
+        done.stdout.starts_with(
+            "libs/s.xml:1:60: error: the connector `greeter` has no operation `initt`, did you mean `greeter.init`?\n"
+        ),
         "{}",
-        lines[2]
+        done.stdout
+    );
+}
+
+/// An API that calls out by the HTTP connector: with a token, and with the response in a variable.
+const CALLING: &str = "<api xmlns='http://ws.apache.org/ns/synapse' name='H' context='/h'>
+  <resource methods='GET' uri-template='/{what}'><inSequence>
+    <http.get configKey='Backend'><relativePath>/${params.pathParams.what}</relativePath><headers>[]</headers></http.get>
+    <respond/></inSequence></resource>
+  <resource methods='POST' url-mapping='/kept'><inSequence>
+    <http.post configKey='Backend'><relativePath>x</relativePath><requestBodyType>JSON</requestBodyType>
+      <requestBodyJson>'{\"a\": ${payload.a}}'</requestBodyJson><responseVariable>v</responseVariable></http.post>
+    <property name='X-Got' expression='${vars.v.payload.body.a}' scope='transport'/><respond/></inSequence></resource></api>";
+
+const CONNECTION: &str = "<localEntry xmlns='http://ws.apache.org/ns/synapse' key='Backend'><http.init>
+  <connectionType>HTTP</connectionType><baseUrl>${configs.backend}/b/</baseUrl><authType>OAuth</authType>
+  <oauthAuthorizationMode>Payload</oauthAuthorizationMode><oauthGrantType>Client Credentials</oauthGrantType>
+  <clientId>me</clientId><clientSecret>mine</clientSecret><tokenUrl>{${configs.backend + '/t/token'}}</tokenUrl>
+  <additionalProperties>scope:read write</additionalProperties>
+  <timeoutDuration>5000</timeoutDuration><timeoutAction>Fault</timeoutAction><name>Backend</name></http.init></localEntry>";
+
+/// A backend that shows the token it got, and its token service.
+const BACKEND: &str = "<definitions xmlns='http://ws.apache.org/ns/synapse'>
+<api name='B' context='/b'>
+  <resource methods='GET' uri-template='/{x}'><inSequence><payloadFactory media-type='json'>
+    <format>{\"path\": \"$1\", \"authorization\": \"$2\"}</format><args><arg expression=\"get-property('uri.var.x')\"/>
+    <arg expression='$trp:Authorization'/></args></payloadFactory><respond/></inSequence></resource>
+  <resource methods='POST' uri-template='/{x}'><inSequence><payloadFactory media-type='json'>
+    <format>{\"body\": ${payload}}</format></payloadFactory><respond/></inSequence></resource></api>
+<api name='T' context='/t'><resource methods='POST' url-mapping='/token'><inSequence><payloadFactory media-type='json'>
+  <format>{\"access_token\": \"$1-$2-$3\", \"expires_in\": 3600}</format><args><arg expression='//client_id'/>
+  <arg expression='//grant_type'/><arg expression='//scope'/></args></payloadFactory><respond/></inSequence></resource></api>
+</definitions>";
+
+#[test]
+fn the_http_connector_is_native_with_its_archive_named_in_maven_or_absent() {
+    let behind = Folder::new("http-connector-backend");
+    behind.write("b/b.xml", BACKEND);
+    let backend = Server::start(&behind, &["run", "b"], "");
+    let java = zip(&[
+        (
+            "connector.xml",
+            b"<connector><component name='http' package='p'><dependency component='functions'/></component></connector>",
+        ),
+        (
+            "functions/component.xml",
+            b"<component name='functions' type='synapse/template'><subComponents><component name='get'><file>get.xml</file>\
+              </component></subComponents></component>",
+        ),
+        ("functions/get.xml", b"<template name='get'><sequence><class name='org.example.Url'/></sequence></template>"),
+        ("org/example/Url.class", b"x"),
+    ]);
+    let maven = "<project xmlns='http://maven.apache.org/POM/4.0.0'><dependencies><dependency><groupId>g</groupId>\
+                 <artifactId>mi-connector-http</artifactId><version>1</version><type>zip</type></dependency>\
+                 </dependencies></project>";
+    for (name, file, content) in [
+        ("zip", "p/src/main/wso2mi/resources/connectors/http.zip", java.as_slice()),
+        ("maven", "p/pom.xml", maven.as_bytes()),
+        ("absent", "p/pom.xml", b"<project/>"),
+    ] {
+        let folder = Folder::new(&format!("http-connector-{name}"));
+        folder.write("p/src/main/wso2mi/artifacts/apis/h.xml", CALLING);
+        folder.write("p/src/main/wso2mi/artifacts/local-entries/b.xml", CONNECTION);
+        folder.write("file.properties", format!("backend=http://127.0.0.1:{}", backend.http));
+        folder.write(file, content);
+        let done = penstock(&folder.0, &["check", "p"]);
+        assert_eq!((done.status, done.stdout.lines().count()), (0, 1), "{name}: {}", done.stdout);
+        let server = Server::start(&folder, &["run", "p"], "");
+        let reply = server.get("/h/surgery");
+        let expected = "{\"path\": \"surgery\", \"authorization\": \"Bearer me-client_credentials-read write\"}";
+        assert_eq!((reply.status, reply.body.as_str()), (200, expected), "{name}: {}", server.log());
+        let reply = server.post("/h/kept", "application/json", "{\"a\":7,\"own\":1}");
+        assert_eq!((reply.status, reply.body.as_str()), (200, "{\"a\":7,\"own\":1}"), "{name}: {}", server.log());
+        assert!(reply.head.to_lowercase().contains("x-got: 7"), "{}", reply.head);
+    }
+}
+
+#[test]
+fn an_archive_that_only_maven_names_is_told_apart() {
+    let folder = Folder::new("connector-maven");
+    folder.write(
+        "p/pom.xml",
+        "<project><dependencies><dependency><artifactId>mi-connector-csv</artifactId><type>zip</type></dependency>\
+         </dependencies></project>",
+    );
+    folder.write(
+        "p/src/main/wso2mi/artifacts/sequences/s.xml",
+        "<sequence xmlns='http://ws.apache.org/ns/synapse' name='S'><csv.csvToJson/></sequence>",
+    );
+    let done = penstock(&folder.0, &["check", "p"]);
+    assert!(
+        done.stdout.contains(
+            "the connector `csv` cannot run: `p/pom.xml` names its archive `mi-connector-csv`, which is not in the project; \
+             put the zip into `src/main/wso2mi/resources/connectors`; these operations are faults: `csv.csvToJson`"
+        ),
+        "{}",
+        done.stdout
     );
 }

@@ -1,11 +1,12 @@
-//! Every page of `docs/mediators` and `docs/endpoints`, and the one on security, runs and shows what happens; every mediator has one.
+//! Every page of `docs/mediators`, `docs/endpoints` and `docs/connectors`, and the one on security, runs and shows what
+//! happens; every mediator and every native connector has one.
 //! `UPDATE=1` writes what happens into the pages and the compatibility table; `PAGE=name` runs one page only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use penstock_compile::Effect;
-use penstock_mediators::{KNOWN, MEDIATORS, UNSUPPORTED};
+use penstock_mediators::{CONNECTORS, KNOWN, MEDIATORS, UNSUPPORTED};
 use penstock_testkit::pages;
 
 /// Elements that are described on the page of another.
@@ -28,7 +29,8 @@ fn update() -> bool {
 fn pages_show_what_happens() {
     let mut wrong = Vec::new();
     let inside = |folder: &str| fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = inside("docs/mediators").chain(inside("docs/endpoints")).collect();
+    let mut files: Vec<PathBuf> =
+        ["mediators", "endpoints", "connectors"].iter().flat_map(|folder| inside(&format!("docs/{folder}"))).collect();
     files.extend(["apis", "proxies", "security"].map(|name| root().join(format!("docs/{name}.md"))));
     files.sort();
     if let Ok(only) = std::env::var("PAGE") {
@@ -52,11 +54,11 @@ fn pages_show_what_happens() {
 
 #[test]
 fn every_mediator_has_a_page_that_runs() {
-    let missing: Vec<&str> = MEDIATORS
-        .iter()
-        .map(|kind| kind.name)
-        .filter(|name| {
-            let file = root().join(format!("docs/mediators/{}.md", page_of(name)));
+    let mediators = MEDIATORS.iter().map(|kind| format!("mediators/{}", page_of(kind.name)));
+    let pages = mediators.chain(CONNECTORS.iter().map(|kind| format!("connectors/{}", kind.name)));
+    let missing: Vec<String> = pages
+        .filter(|page| {
+            let file = root().join(format!("docs/{page}.md"));
             fs::read_to_string(file).map_or(0, |page| pages::requests(&page)) == 0
         })
         .collect();

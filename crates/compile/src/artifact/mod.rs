@@ -119,6 +119,8 @@ struct Artifact<'s> {
     kind: &'static ArtifactKind,
     name: String,
     element: Element<'s>,
+    /// Whether an error was reported before it was built.
+    broken: bool,
 }
 
 /// Whether a root element of that name is compiled, or reported by the compiler: an artifact, or a whole configuration.
@@ -158,11 +160,12 @@ pub fn compile_with(
     for artifact in &artifacts {
         (artifact.kind.declare)(&mut cx, &artifact.name, &artifact.element);
     }
+    connections(&mut cx, &mut artifacts);
     let mut statuses = Vec::with_capacity(artifacts.len());
     for artifact in &artifacts {
         let errors = cx.errors_so_far();
         (artifact.kind.build)(&mut cx, &artifact.name, &artifact.element);
-        let good = cx.errors_so_far() == errors;
+        let good = !artifact.broken && cx.errors_so_far() == errors;
         if !good {
             (artifact.kind.withdraw)(&mut cx, &artifact.name, &artifact.element);
         }
@@ -172,6 +175,7 @@ pub fn compile_with(
     for front in fronts {
         statuses.extend(front.compile(inputs, &mut cx));
     }
+    crate::operation::report_unavailable(&mut cx);
     cx.program.main = cx.program.sequence_names.get("main").copied();
     cx.program.fault = cx.program.sequence_names.get("fault").copied();
     let (program, mut diagnostics) = cx.into_parts();
@@ -256,7 +260,19 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
         }
     }
     match kind.name.of(&root) {
-        Some(name) => artifacts.push(Artifact { kind, name, element: root }),
+        Some(name) => artifacts.push(Artifact { kind, name, element: root, broken: false }),
         None => cx.error(root.place(), format!("<{}> needs {}", kind.element, kind.name)),
+    }
+}
+
+/// Compiles the connections of native connectors before the artifacts that use them.
+fn connections(cx: &mut Compiler<'_>, artifacts: &mut [Artifact<'_>]) {
+    for artifact in artifacts.iter_mut().filter(|artifact| artifact.kind.element == local_entry::KIND.element) {
+        let Some(init) = artifact.element.children().next() else { continue };
+        let Some(connector) = init.name().strip_suffix(".init") else { continue };
+        let Some(kind) = cx.registry.connector(connector) else { continue };
+        let errors = cx.errors_so_far();
+        (kind.connection)(&artifact.name, &init, cx);
+        artifact.broken = cx.errors_so_far() > errors;
     }
 }

@@ -101,6 +101,6 @@ impl Leaf for Address {
             Uri::Constant(url) => url.clone(),
             Uri::Computed(template) => template.expand(exchange)?.into(),
         };
-        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new() })
+        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new(), tls: None })
     }
 }

@@ -201,7 +201,7 @@ fn expand(url: &mut String, operator: Operator, values: &[(&str, Option<String>)
 }
 
 /// RFC 6570 §3.2.1: unreserved characters stay; reserved ones and escapes stay too when allowed.
-fn encode(url: &mut String, value: &str, reserved: bool) {
+pub(super) fn encode(url: &mut String, value: &str, reserved: bool) {
     let bytes = value.as_bytes();
     for (index, byte) in bytes.iter().enumerate() {
         let keep = byte.is_ascii_alphanumeric()

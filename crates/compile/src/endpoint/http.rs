@@ -69,6 +69,7 @@ impl Leaf for Http {
             format: Format::Rest,
             append_postfix: self.method.is_none(),
             headers,
+            tls: None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! `<endpoint>`: addresses, groups, references and templates.
 
 mod address;
+mod connection;
 mod expand;
 mod group;
 mod http;
@@ -18,6 +19,7 @@ use penstock_message::{Scope, Value};
 
 use crate::{Compiler, Element};
 
+pub use connection::{CONNECTION_URL, connection, request_url};
 pub use expand::UrlTemplate;
 
 /// Reserves a place for a named endpoint, so that others may refer to it before it is compiled.
@@ -230,6 +232,6 @@ impl Leaf for ImplicitLeaf {
     fn target(&self, exchange: &mut Exchange) -> Result<Target, Fault> {
         let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
         let url = to.ok_or_else(|| Fault::new("a <default> endpoint sends to the message's `To`, which is not set"))?;
-        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new() })
+        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new(), tls: None })
     }
 }

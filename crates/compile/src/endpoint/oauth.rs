@@ -78,6 +78,59 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<TokenSo
     Some(TokenSource::new(Box::new(move |exchange: &mut Exchange| grant.request(exchange))))
 }
 
+/// The same from the children of a connection entry. `None` after an error was reported.
+pub(super) fn connection(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<TokenSource> {
+    let grant = el.child_text("oauthGrantType").unwrap_or_default();
+    let grant_type = match grant.to_ascii_lowercase().replace([' ', '_'], "").as_str() {
+        "clientcredentials" => "client_credentials",
+        "password" => "password",
+        // What the editor preselects.
+        "authorizationcode" | "" => "refresh_token",
+        _ => {
+            let known = "Authorization Code, Client Credentials, Password";
+            cx.error(el.place(), format!("the `oauthGrantType` `{grant}` is none of {known}"));
+            return None;
+        }
+    };
+    let mut form = vec![(Arc::from("grant_type"), Text::Constant(grant_type.into()))];
+    match grant_type {
+        "password" => {
+            form.push(("username".into(), needed(cx, el, &["username", "oauthUsername"])?));
+            form.push(("password".into(), needed(cx, el, &["password", "oauthPassword"])?));
+        }
+        "refresh_token" => {
+            form.push(("refresh_token".into(), needed(cx, el, &["refreshToken", "oauthRefreshToken"])?));
+        }
+        _ => {}
+    }
+    let id = needed(cx, el, &["clientId", "oauthClientId"])?;
+    let secret = needed(cx, el, &["clientSecret", "oauthClientSecret"])?;
+    let url = needed(cx, el, &["tokenUrl", "oauthTokenUrl", "oauthTokenEndpoint"])?;
+    for name in ["additionalProperties", "oauthAdditionalProperties"] {
+        // `name:value` pairs with commas between; Micro Integrator passes over what is no pair.
+        let Some(pairs) = el.child(name) else { continue };
+        let text = super::policy::configured(cx, &pairs.text(), &pairs.place());
+        for (name, value) in text.split(',').filter_map(|pair| pair.split_once(':')) {
+            let value = Text::compile(cx, &pairs, value.trim(), pairs.place())?;
+            form.push((name.trim().into(), value));
+        }
+    }
+    let mode = el.child_text("oauthAuthorizationMode");
+    let in_header = !mode.is_some_and(|mode| mode.eq_ignore_ascii_case("payload"));
+    let client = Some((id, secret));
+    let grant = Grant { url, client, in_header, form, headers: Vec::new(), timeout: TIMEOUT_USUAL };
+    Some(TokenSource::new(Box::new(move |exchange: &mut Exchange| grant.request(exchange))))
+}
+
+fn needed(cx: &mut Compiler<'_>, el: &Element<'_>, names: &[&'static str]) -> Option<Text> {
+    let found = super::connection::text(cx, el, names);
+    if found.is_none() {
+        let name = names.first().copied().unwrap_or_default();
+        cx.error(el.place(), format!("OAuth needs <{name}> in the connection"));
+    }
+    found
+}
+
 fn text(cx: &mut Compiler<'_>, el: &Element<'_>, name: &'static str) -> Option<Text> {
     let child = el.child(name)?;
     let text = super::policy::configured(cx, &child.text(), &child.place());

@@ -51,34 +51,62 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointPolicy {
     policy
 }
 
+/// The same from the children of a connection entry.
+pub(super) fn read_connection(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointPolicy {
+    let mut policy = EndpointPolicy::default();
+    if let Some(duration) = el.child("timeoutDuration").filter(|child| !child.text().is_empty()) {
+        read_duration(cx, &duration, &mut policy);
+    }
+    policy.timeout_action = response_action(cx, el.child("timeoutAction"));
+    let suspension = &mut policy.suspension;
+    suspension.mark_codes = codes(cx, el, "retryErrorCodes");
+    suspension.retries_before_suspension = number(cx, el, "retryCount").unwrap_or(0.0) as u32;
+    suspension.retry_delay = millis(number(cx, el, "retryDelay").unwrap_or(0.0));
+    suspension.suspend_codes = codes(cx, el, "suspendErrorCodes");
+    suspension.initial = number(cx, el, "suspendInitialDuration").map(millis);
+    suspension.factor = number(cx, el, "suspendProgressionFactor").unwrap_or(1.0);
+    if let Some(maximum) = number(cx, el, "suspendMaximumDuration") {
+        suspension.maximum = millis(maximum);
+    }
+    policy
+}
+
 fn read_timeout(cx: &mut Compiler<'_>, timeout: &Element<'_>, policy: &mut EndpointPolicy) {
     if let Some(duration) = timeout.child("duration") {
-        let text = configured(cx, &duration.text(), &duration.place());
-        if let Ok(milliseconds) = text.parse::<u64>() {
-            if milliseconds > 0 {
-                policy.timeout = Some(TimeoutDuration::Fixed(Duration::from_millis(milliseconds)));
-            }
-        } else if let Some(expression) = Expression::compile(cx, &duration, inner(&text), duration.place()) {
-            policy.timeout = Some(TimeoutDuration::Computed(Box::new(move |exchange: &mut Exchange| {
-                let text = expression.text(exchange)?;
-                let milliseconds = text.trim().parse::<u64>().map_err(|_| {
-                    penstock_engine::Fault::new(format!("the timeout `{text}` is not a number of milliseconds"))
-                })?;
-                Ok(Duration::from_millis(milliseconds))
-            })));
-        }
+        read_duration(cx, &duration, policy);
     }
-    let action = timeout.child("responseAction").or_else(|| timeout.child("action"));
-    policy.timeout_action = match action.map(|action| (action, action.text())) {
-        None => TimeoutAction::None,
-        Some((_, text)) if text == "fault" => TimeoutAction::Fault,
-        Some((_, text)) if text == "discard" => TimeoutAction::Discard,
-        Some((_, text)) if text == "never" || text.is_empty() => TimeoutAction::None,
-        Some((action, text)) => {
+    policy.timeout_action = response_action(cx, timeout.child("responseAction").or_else(|| timeout.child("action")));
+}
+
+fn read_duration(cx: &mut Compiler<'_>, duration: &Element<'_>, policy: &mut EndpointPolicy) {
+    let text = configured(cx, &duration.text(), &duration.place());
+    if let Ok(milliseconds) = text.parse::<u64>() {
+        if milliseconds > 0 {
+            policy.timeout = Some(TimeoutDuration::Fixed(Duration::from_millis(milliseconds)));
+        }
+    } else if let Some(expression) = Expression::compile(cx, duration, inner(&text), duration.place()) {
+        policy.timeout = Some(TimeoutDuration::Computed(Box::new(move |exchange: &mut Exchange| {
+            let text = expression.text(exchange)?;
+            let milliseconds = text.trim().parse::<u64>().map_err(|_| {
+                penstock_engine::Fault::new(format!("the timeout `{text}` is not a number of milliseconds"))
+            })?;
+            Ok(Duration::from_millis(milliseconds))
+        })));
+    }
+}
+
+fn response_action(cx: &mut Compiler<'_>, action: Option<Element<'_>>) -> TimeoutAction {
+    let Some(action) = action else { return TimeoutAction::None };
+    let text = action.text();
+    match text.to_ascii_lowercase().as_str() {
+        "fault" => TimeoutAction::Fault,
+        "discard" => TimeoutAction::Discard,
+        "never" | "" => TimeoutAction::None,
+        _ => {
             cx.warn(action.place(), format!("the response action `{text}` is none of fault, discard, never"));
             TimeoutAction::None
         }
-    };
+    }
 }
 
 fn inner(text: &str) -> &str {

@@ -219,7 +219,7 @@ fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
 
 /// To an address that was computed: an endpoint's, or the message's own `To`, which is the whole address.
 async fn to_address(exchange: &mut Exchange, url: Arc<str>, append_postfix: bool) -> Result<Box<Message>, Fault> {
-    let target = Target { url, method: None, format: Format::Same, append_postfix, headers: Vec::new() };
+    let target = Target { url, method: None, format: Format::Same, append_postfix, headers: Vec::new(), tls: None };
     let timeout = exchange.program().limits.endpoint_timeout;
     transmit(exchange, target, timeout).await
 }
@@ -328,7 +328,7 @@ async fn transmit(
     let options = SendOptions {
         response_timeout: timeout.min(remaining),
         one_way: exchange.one_way,
-        tls: None,
+        tls: target.tls.clone(),
         http: HttpOptions {
             content_length: exchange.message.axis2.is_true("DISABLE_CHUNKING"),
             http10: exchange.message.axis2.is_true("FORCE_HTTP_1.0"),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use penstock_message::{Message, Method};
 
 use crate::mediator::Destination;
-use crate::ports::LocalFuture;
+use crate::ports::{LocalFuture, TlsProfile};
 use crate::{EndpointId, Exchange, Fault, Place};
 
 pub(crate) use deliver::{deliver, recipients};
@@ -97,6 +97,8 @@ pub struct Target {
     pub append_postfix: bool,
     /// Header fields the endpoint adds (`Authorization`).
     pub headers: Vec<(Arc<str>, Arc<str>)>,
+    /// Which certificates to trust, when the endpoint names some of its own.
+    pub tls: Option<Arc<TlsProfile>>,
 }
 
 /// How the body is shaped for a backend.

@@ -1,7 +1,7 @@
 //! Connectors: a zip with `connector.xml`, and folders of sequence templates that are its operations.
 //!
-//! Those that are templates only run as they are. One that brings Java code is named once, with the reason, and so is
-//! every operation of it that needs that code.
+//! Those that are templates only run as they are. Native connectors need no archive, and theirs is not read. The
+//! compiler reports a connector with Java code once, with the operations of it that artifacts call.
 
 use std::path::Path;
 
@@ -47,6 +47,9 @@ impl Loader {
     fn operations(&mut self, archive: &mut Archive) -> Result<(), Broken> {
         let (file, bytes) = archive.read("connector.xml")?;
         let connector = descriptor::connector(&file, bytes)?;
+        if penstock_mediators::REGISTRY.connector(&connector.name).is_some() {
+            return Ok(());
+        }
         let names = archive.names();
         let java = names.iter().find(|entry| entry.ends_with(".jar") || entry.ends_with(".class"));
         let mut needs_java = false;
@@ -72,14 +75,41 @@ impl Loader {
             }
         }
         if let Some(library) = java.filter(|_| needs_java) {
-            let reason = format!("the connector `{}` has Java code (`{library}`), which cannot be run", connector.name);
-            self.warning(&file, format!("{reason}; operations that call it are left out"));
-            let kind = InputKind::UnusableConnector { connector: connector.name, reason };
-            let input = Input { file: file.as_str().into(), bytes: Bytes::new(), kind };
-            self.loaded.inputs.push(input);
+            self.unusable(&file, connector.name, format!("`{file}` has Java code (`{library}`)"));
         }
         Ok(())
     }
+
+    fn unusable(&mut self, file: &str, connector: String, reason: String) {
+        let kind = InputKind::UnusableConnector { connector, reason };
+        self.loaded.inputs.push(Input { file: file.into(), bytes: Bytes::new(), kind });
+    }
+
+    /// Connectors that the `pom.xml` of a project names: Maven would fetch their archives, nothing is fetched here.
+    pub(super) fn named_connectors(&mut self, project: &Path) {
+        let path = project.join("pom.xml");
+        if !path.is_file() {
+            return;
+        }
+        let Some(bytes) = self.read(&path, super::FILE_BYTES_MAX) else { return };
+        let file = path.display().to_string();
+        // A file that only Maven reads is not worth a diagnostic.
+        for artifact in descriptor::maven_archives(&file, bytes).unwrap_or_default() {
+            let reason = format!(
+                "`{file}` names its archive `{artifact}`, which is not in the project; put the zip into \
+                 `src/main/wso2mi/resources/connectors`"
+            );
+            self.unusable(&file, connector_of(&artifact).to_owned(), reason);
+        }
+    }
+}
+
+/// The connector that a Maven artifact holds.
+fn connector_of(artifact: &str) -> &str {
+    ["mi-connector-", "esb-connector-", "mi-module-"]
+        .iter()
+        .find_map(|prefix| artifact.strip_prefix(prefix))
+        .unwrap_or(artifact)
 }
 
 /// Whether a template has a class mediator.

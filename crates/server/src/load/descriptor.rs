@@ -174,6 +174,14 @@ pub(super) fn operations(file: &str, bytes: Bytes) -> Result<Vec<String>, Broken
     Ok(files.iter().map(|el| el.text()).filter(|name| !name.is_empty()).collect())
 }
 
+/// The artifacts of type `zip` that a `pom.xml` depends on.
+pub(super) fn maven_archives(file: &str, bytes: Bytes) -> Result<Vec<String>, Broken> {
+    let source = parse(file, bytes)?;
+    let archives = elements(&source, "dependency");
+    let archives = archives.iter().filter(|el| el.child_text("type").as_deref() == Some("zip"));
+    Ok(archives.filter_map(|el| el.child_text("artifactId")).collect())
+}
+
 /// The resources of a `registry-info.xml`, and the collections it names.
 pub(super) fn registry_info(file: &str, bytes: Bytes) -> Result<Vec<Item>, Broken> {
     let source = parse(file, bytes)?;

@@ -72,6 +72,7 @@ impl Loader {
         }
         let project = folder.join(PROJECT);
         if project.is_dir() {
+            self.named_connectors(folder);
             return self.project(&project);
         }
         let server = folder.join("repository/deployment/server");

@@ -1,0 +1,161 @@
+//! Which connection an operation uses: the local entry that `configKey` names, an `<http.init>` inside it, or the last
+//! `<http.init>` of the flow.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use penstock_compile::expression::braced;
+use penstock_compile::{Compiler, Element, NameKind, Parameter, Text, endpoint};
+use penstock_engine::{Destination, EndpointId, Exchange, Fault, Flow, Mediator, Needs};
+use penstock_message::{Scope, Value};
+
+/// The properties that the connector of Micro Integrator leaves for the operations after `init`.
+const BASE: &str = "HTTP_CONN_BASE_PATH";
+const ENDPOINT: &str = "httpConnectorConnectionEndpointName";
+
+/// A connection that was declared.
+pub(super) struct Declared {
+    endpoint: EndpointId,
+    name: Arc<str>,
+    base: Option<Parameter>,
+}
+
+/// The connection of an operation.
+pub(super) enum Connection {
+    Fixed(Arc<Declared>),
+    /// The key is computed per message.
+    Computed(Text, HashMap<Arc<str>, Arc<Declared>>),
+    /// The last `<http.init>` of the flow.
+    Current,
+    Missing(Arc<str>),
+}
+
+struct Init(Arc<Declared>);
+
+/// Compiles the connection of a local entry.
+pub(super) fn declare(key: &str, el: &Element<'_>, cx: &mut Compiler<'_>) {
+    let declared = read(key, el, cx);
+    cx.connections.insert(key.into(), Arc::new(declared));
+}
+
+/// Compiles `<http.init>` as a step of a flow.
+pub(super) fn init(el: &Element<'_>, cx: &mut Compiler<'_>) -> Box<dyn Mediator> {
+    let declared = read(&format!("http.init at {}", el.place()), el, cx);
+    el.accept_all();
+    Box::new(Init(Arc::new(declared)))
+}
+
+fn read(key: &str, el: &Element<'_>, cx: &mut Compiler<'_>) -> Declared {
+    let base = el.child("baseUrl").filter(|child| !child.text().is_empty()).and_then(|child| {
+        let text = cx.configured(&child.text(), &child.place());
+        Parameter::compile_text(cx, &child, &text, penstock_compile::expression::synapse::Escape::None)
+    });
+    if base.is_none() {
+        cx.error(el.place(), "<http.init> needs <baseUrl>");
+    }
+    let endpoint = endpoint::connection(cx, key, el);
+    let name = cx.program.endpoint(endpoint).label().into();
+    Declared { endpoint, name, base }
+}
+
+impl Connection {
+    /// Reads `configKey` or the `<http.init>` inside an operation.
+    pub(super) fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Connection> {
+        if let Some(inner) = el.child("http.init") {
+            let declared = read(&format!("http.init at {}", inner.place()), &inner, cx);
+            inner.accept_all();
+            return Some(Connection::Fixed(Arc::new(declared)));
+        }
+        // Drafts of the editor write `configRef`.
+        let Some(name) = ["configKey", "configRef"].into_iter().find(|name| el.attribute(name).is_some()) else {
+            return Some(Connection::Current);
+        };
+        let key = el.attribute(name)?;
+        let at = el.attribute_place(name);
+        if braced(key).is_some() {
+            let known = cx
+                .connections
+                .iter()
+                .filter_map(|(key, any)| Some((key.clone(), any.clone().downcast::<Declared>().ok()?)));
+            let known = known.collect();
+            return Some(Connection::Computed(Text::compile(cx, el, key, at)?, known));
+        }
+        match cx.connections.get(key).map(|any| any.clone().downcast::<Declared>()) {
+            Some(Ok(declared)) => Some(Connection::Fixed(declared)),
+            Some(Err(_)) => {
+                cx.error(at, format!("the local entry `{key}` is a connection of another connector"));
+                None
+            }
+            None if cx.is_declared(NameKind::RESOURCE, key) => {
+                cx.error(at, format!("the local entry `{key}` has no <http.init>"));
+                None
+            }
+            None => {
+                cx.unknown(NameKind::RESOURCE, key, at);
+                Some(Connection::Missing(key.into()))
+            }
+        }
+    }
+
+    /// Where a message goes, and the base URL.
+    pub(super) fn of(&self, exchange: &mut Exchange) -> Result<(Destination, String), Fault> {
+        match self {
+            Connection::Fixed(declared) => declared.of(exchange),
+            Connection::Computed(key, known) => {
+                let key = key.text(exchange)?;
+                let declared = known.get(&key).ok_or_else(|| unknown(&key))?;
+                declared.of(exchange)
+            }
+            Connection::Missing(key) => Err(unknown(key)),
+            Connection::Current => {
+                let endpoint = exchange.property(Scope::Default, ENDPOINT);
+                let base = exchange.property(Scope::Default, BASE);
+                let (Some(endpoint), Some(base)) = (endpoint, base) else {
+                    return Err(Fault::new(
+                        "the HTTP connector needs a connection: `configKey`, or <http.init> before it",
+                    ));
+                };
+                let destination = Destination::Named(endpoint.to_text().into());
+                Ok((destination, base.to_text().into_owned()))
+            }
+        }
+    }
+
+    pub(super) fn needs(&self) -> Needs {
+        match self {
+            Connection::Fixed(declared) => declared.base.as_ref().map_or(Needs::Nothing, Parameter::needs),
+            Connection::Computed(key, known) => {
+                let bases = known.values().filter_map(|declared| declared.base.as_ref()).map(Parameter::needs);
+                bases.max().unwrap_or_default().max(key.needs())
+            }
+            Connection::Current | Connection::Missing(_) => Needs::Nothing,
+        }
+    }
+}
+
+fn unknown(key: &str) -> Fault {
+    Fault::new(format!("no connection of the HTTP connector is named `{key}`"))
+}
+
+impl Declared {
+    fn of(&self, exchange: &mut Exchange) -> Result<(Destination, String), Fault> {
+        let base = self.base.as_ref().map_or(Ok(String::new()), |base| base.text(exchange))?;
+        Ok((Destination::Endpoint(self.endpoint), base))
+    }
+}
+
+impl Mediator for Init {
+    fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
+        let (_, base) = self.0.of(exchange)?;
+        exchange.set_property(Scope::Default, BASE, Value::string(base));
+        exchange.set_property(Scope::Default, ENDPOINT, Value::String(self.0.name.clone()));
+        Ok(Flow::Next)
+    }
+
+    fn needs(&self) -> Needs {
+        match self.0.base.as_ref().map(Parameter::needs) {
+            None | Some(Needs::Nothing) => Needs::Nothing,
+            Some(_) => Needs::Whole,
+        }
+    }
+}
