@@ -23,6 +23,8 @@ pub struct CompileOptions {
     pub configurables: HashMap<String, String>,
     /// WebAssembly modules that stand for classes, by the names of the classes.
     pub modules: HashMap<String, bytes::Bytes>,
+    /// Artifacts that are served although their protection cannot be enforced.
+    pub serve_unprotected: Vec<Arc<str>>,
 }
 
 /// What a name stands for. Names of different kinds do not meet. The text is the noun that diagnostics use.
@@ -72,6 +74,24 @@ pub struct Compiler<'r> {
     diagnostics: Vec<Diagnostic>,
     declared: BTreeMap<(NameKind, Arc<str>), Place>,
     depth: usize,
+    artifact: String,
+}
+
+/// Whether `security.serve_unprotected` lists an artifact. A managed API is called `NAME:VERSION` or `NAME`.
+pub fn is_served_unprotected(listed: &[Arc<str>], artifact: &str) -> bool {
+    let name = artifact.split_once(':').map_or(artifact, |(name, _)| name);
+    listed.iter().any(|one| **one == *artifact || **one == *name)
+}
+
+/// What is reported of protection that cannot be enforced.
+pub fn unprotected(is_listed: bool, artifact: &str, at: Place, message: &str) -> Diagnostic {
+    if is_listed {
+        let message = format!("{message}; `{artifact}` is served without it (`security.serve_unprotected`)");
+        return Diagnostic { severity: Severity::Warning, at, message };
+    }
+    let message =
+        format!("{message}; `{artifact}` is not served, unless `security.serve_unprotected` in penstock.toml lists it");
+    Diagnostic { severity: Severity::Error, at, message }
 }
 
 /// Mediators inside mediators inside mediators: deeper is a mistake or an attack.
@@ -91,6 +111,7 @@ impl<'r> Compiler<'r> {
             diagnostics: Vec::new(),
             declared: BTreeMap::new(),
             depth: 0,
+            artifact: String::new(),
         }
     }
 
@@ -102,6 +123,18 @@ impl<'r> Compiler<'r> {
     /// Says that something may not work as meant.
     pub fn warn(&mut self, at: Place, message: impl Into<String>) {
         self.diagnostics.push(Diagnostic { severity: Severity::Warning, at, message: message.into() });
+    }
+
+    /// Reports that the protection of an artifact cannot be enforced: an error, so that the artifact is not served,
+    /// unless the configuration lists it in `security.serve_unprotected`.
+    pub fn unprotected(&mut self, at: Place, message: impl Into<String>) {
+        let is_listed = is_served_unprotected(&self.options.serve_unprotected, &self.artifact);
+        self.diagnostics.push(unprotected(is_listed, &self.artifact, at, &message.into()));
+    }
+
+    /// Names the artifact that is compiled from here on.
+    pub fn begin_artifact(&mut self, name: &str) {
+        self.artifact = name.to_owned();
     }
 
     /// How many errors were said.

@@ -23,7 +23,7 @@ pub use artifact::{
     ArtifactKind, ArtifactName, ArtifactStatus, Compilation, Input, InputKind, compile, compile_with, declare_nothing,
     is_root_element, withdraw_nothing,
 };
-pub use compiler::{CompileOptions, Compiler, NameKind};
+pub use compiler::{CompileOptions, Compiler, NameKind, is_served_unprotected, unprotected};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};

@@ -56,6 +56,7 @@ pub(crate) fn api(
     routes: &mut Routes,
 ) -> bool {
     let errors = cx.errors_so_far();
+    cx.begin_artifact(&format!("{}:{}", api.name, api.version));
     let mut bases = Vec::new();
     for path in [Some(&api.base_path), api.default_path.as_ref()].into_iter().flatten() {
         let mut assembly = Assembly::new(gateway, api, path, cx);

@@ -25,6 +25,8 @@ pub struct GatewayConfig {
     pub soap_errors: bool,
     /// Whether recorded oddities of Choreo Connect are reproduced (`compat = "choreo-connect"`).
     pub compat: bool,
+    /// Managed APIs that are served although a policy of theirs cannot be enforced.
+    pub serve_unprotected: Vec<std::sync::Arc<str>>,
     /// Whether `X-Forwarded-Proto` and `X-Forwarded-Host` say how a client knows this gateway.
     pub trusts_forwarded: bool,
     /// Rules for browsers of APIs that have none.
@@ -100,6 +102,7 @@ impl Default for GatewayConfig {
             error_style: ErrorStyle::default(),
             soap_errors: false,
             compat: false,
+            serve_unprotected: Vec::new(),
             trusts_forwarded: false,
             cors: crate::policy::usual_cors(),
             vhosts: Vec::new(),

@@ -294,8 +294,9 @@ fn mistakes_are_said_where_they_stand() {
         &format!("{HEAD}paths:\n  /x:\n    get: {{security: []}}\n    put: {{security: [{{}}, {{a: [], b: []}}]}}\n"),
         &[
             "api:7:22: warning: an empty alternative does not open the operation; `x-wso2-disable-security: true` does",
-            "api:7:26: warning: only alternatives are supported; of this combination only `a` is asked for",
             "api:7:27: warning: the security scheme `a` is not defined; a token is asked for",
+            "api:7:26: error: security schemes are supported as alternatives only; of this combination `a` would be \
+             required alone; `Books:1.0.0` is not served, unless `security.serve_unprotected` in penstock.toml lists it",
         ],
     );
     says(
@@ -477,7 +478,8 @@ fn products_with_mistakes() {
     let (_, notes) = read("  - {name: AB, operations: [{verb: GET, target: /x, authType: None, scopes: [s]}]}\n", &[]);
     let expected = [
         "api_product.yaml:6:63: warning: `authType` has no effect: that of the operation in `APIs` counts",
-        "api_product.yaml:6:77: warning: `scopes` has no effect: that of the operation in `APIs` counts",
+        "api_product.yaml:6:77: error: `scopes` has no effect: that of the operation in `APIs` counts; `P:1.0.0` is not \
+         served, unless `security.serve_unprotected` in penstock.toml lists it",
     ];
     assert_eq!(notes, expected);
     let nested = ("APIs/P-1/api_product.yaml", "type: api_product\ndata: {name: P, context: /p}");

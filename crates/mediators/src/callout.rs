@@ -47,7 +47,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     }
     if let Some(security) = el.child("enableSec") {
         security.accept_all();
-        cx.error(security.place(), "WS-Security to a backend is not supported yet");
+        cx.unprotected(security.place(), "WS-Security to a backend is not supported");
     }
     let action = el.attribute("action").map(Arc::from);
     let destination = destination(el, cx);

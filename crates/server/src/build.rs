@@ -74,6 +74,7 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
         strict: options.strict,
         configurables: options.configurables.clone(),
         modules: modules(settings, &mut unreadable),
+        serve_unprotected: settings.security.serve_unprotected.clone(),
     };
     let gateway = Gateway { config: settings.gateway.clone(), state: settings.gateway_state.clone() };
     let compilation = compile_with(&loaded.inputs, &penstock_mediators::REGISTRY, &compile_options, &[&gateway]);

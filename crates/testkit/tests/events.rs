@@ -62,7 +62,7 @@ fn served(events: &Events, more: Value, plan: Option<&str>) -> TestGateway {
                       servers:\n  production: {url: 'http://127.0.0.1:9', protocol: sse}\n\
                       channels:\n  /prices:\n    subscribe: {x-auth-type: None}\n  prices/{name}:\n    subscribe: {}\n";
     let inputs = project("ticker", &[("api.yaml", &*descriptor), ("Definitions/asyncapi.yaml", definition)]);
-    TestGateway::start(Setup { inputs, ..Setup::of([]) }.configured(|config| {
+    TestGateway::start(Setup { inputs, ..Setup::of([]) }.serving_unprotected(&["Ticker"]).configured(|config| {
         config.limits.plans = plan.iter().map(|plan| parse_plan(PlanLevel::Api, "Few", plan).unwrap()).collect();
         // An answer must begin within it; it may last longer.
         config.route_timeout = Duration::from_millis(500);

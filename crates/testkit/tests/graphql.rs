@@ -64,6 +64,7 @@ fn setup(backend: &Backend, more: &str) -> Setup {
         ("Definitions/schema.graphql", SCHEMA),
         ("Definitions/graphql-complexity.yaml", COMPLEXITY),
     ])
+    .serving_unprotected(&["Books"])
 }
 
 /// A backend that answers everything with the same data.

@@ -164,6 +164,7 @@ pub fn compile_with(
     let mut statuses = Vec::with_capacity(artifacts.len());
     for artifact in &artifacts {
         let errors = cx.errors_so_far();
+        cx.begin_artifact(&artifact.name);
         (artifact.kind.build)(&mut cx, &artifact.name, &artifact.element);
         let good = !artifact.broken && cx.errors_so_far() == errors;
         if !good {

@@ -142,7 +142,8 @@ fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
         policy.attribute("type");
         let Some(key) = policy.attribute("key") else { continue };
         let Some(resource) = cx.program.resources.get(key).cloned() else {
-            cx.unknown(NameKind::RESOURCE, key, policy.attribute_place("key"));
+            cx.unprotected(policy.attribute_place("key"), format!("the security policy `{key}` is not found"));
+            understood = true;
             continue;
         };
         if resource.text().contains("UsernameToken") {
@@ -151,12 +152,12 @@ fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
             // A password in the clear may only travel inside TLS.
             proxy.http = false;
         } else {
-            let message =
-                format!("the security policy `{key}` is not a UsernameToken over HTTPS, the only one that is checked");
-            cx.warn(policy.place(), message);
+            let message = format!("the security policy `{key}` is not supported: it is no UsernameToken over HTTPS");
+            cx.unprotected(policy.place(), message);
+            understood = true;
         }
     }
     if !understood {
-        cx.warn(enable.place(), "<enableSec> without a policy that is supported: requests are not checked");
+        cx.unprotected(enable.place(), "<enableSec> has no policy");
     }
 }

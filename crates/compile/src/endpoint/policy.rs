@@ -37,11 +37,13 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointPolicy {
         policy.retry_disabled_codes = codes(cx, &retry, "disabledErrorCodes");
         policy.retry_enabled_codes = codes(cx, &retry, "enabledErrorCodes");
     }
-    for (child, what) in [("enableSec", "WS-Security to a backend"), ("enableRM", "WS-ReliableMessaging")] {
-        if let Some(child) = el.child(child) {
-            child.accept_all();
-            cx.warn(child.place(), format!("{what} is not supported; messages go without it"));
-        }
+    if let Some(security) = el.child("enableSec") {
+        security.accept_all();
+        cx.unprotected(security.place(), "WS-Security to a backend is not supported");
+    }
+    if let Some(reliable) = el.child("enableRM") {
+        reliable.accept_all();
+        cx.warn(reliable.place(), "WS-ReliableMessaging is not supported; ignored");
     }
     for tolerated in ["enableAddressing", "property", "authentication"] {
         for child in el.elements(tolerated) {

@@ -82,7 +82,7 @@ impl Import<'_> {
             return None;
         };
         if let Err(problem) = schema.set_cost(&kind, &field, value.into()) {
-            self.warn(&entry.at(), format!("{problem}; the complexity has no effect"));
+            self.unprotected(&entry.at(), format!("{problem}; the complexity has no effect"));
             return None;
         }
         Some((kind, field, value))
@@ -116,7 +116,7 @@ impl Import<'_> {
             if flows.iter().any(|flow| !flow.is_empty()) {
                 let message = "policies of one operation have no effect: a query may ask for several at once; those of \
                                the API (`apiPolicies`) run";
-                self.warn(&operation.at, message);
+                self.unprotected(&operation.at, message);
             }
         }
         let mut missing: Vec<&str> = all().filter(|asked| !described.contains(asked)).map(|(_, name)| name).collect();

@@ -31,7 +31,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use penstock_catalog::{Api, At};
-use penstock_compile::{Compiler, Diagnostic, Input, InputKind, Severity, suggestion};
+use penstock_compile::{
+    Compiler, Diagnostic, Input, InputKind, Severity, is_served_unprotected, suggestion, unprotected,
+};
 use penstock_engine::Place;
 
 use crate::{GatewayConfig, place};
@@ -77,6 +79,8 @@ pub struct Import<'c> {
     pub variables: &'c HashMap<String, String>,
     /// Everything there is to say.
     pub notes: Vec<Diagnostic>,
+    /// Protection that cannot be enforced. What becomes of it depends on the name of the API, which is read later.
+    unenforced: Vec<(At, String)>,
     /// Whether the API that is read speaks WebSocket, so that its backends may.
     sockets: bool,
 }
@@ -84,7 +88,7 @@ pub struct Import<'c> {
 impl<'c> Import<'c> {
     /// Before anything was read.
     pub fn new(config: &'c GatewayConfig, variables: &'c HashMap<String, String>) -> Import<'c> {
-        Import { config, variables, notes: Vec::new(), sockets: false }
+        Import { config, variables, notes: Vec::new(), unenforced: Vec::new(), sockets: false }
     }
 
     /// Says that something cannot work.
@@ -95,6 +99,26 @@ impl<'c> Import<'c> {
     /// Says that something may not work as meant.
     pub(crate) fn warn(&mut self, at: &At, message: impl Into<String>) {
         self.notes.push(Diagnostic { severity: Severity::Warning, at: place(at), message: message.into() });
+    }
+
+    /// Reports that something which protects the API cannot be enforced: an error, unless the configuration lists the API
+    /// in `security.serve_unprotected`.
+    pub(crate) fn unprotected(&mut self, at: &At, message: impl Into<String>) {
+        self.unenforced.push((at.clone(), message.into()));
+    }
+
+    /// Decides what becomes of protection that cannot be enforced, now that the name of the API is known.
+    fn settle_protection(&mut self, imported: &mut Option<Imported>) {
+        let unenforced = std::mem::take(&mut self.unenforced);
+        if unenforced.is_empty() {
+            return;
+        }
+        let name = imported.as_ref().map_or("", |imported| imported.name.as_str());
+        let is_listed = is_served_unprotected(&self.config.serve_unprotected, name);
+        self.notes.extend(unenforced.iter().map(|(at, message)| unprotected(is_listed, name, place(at), message)));
+        if !is_listed && let Some(imported) = imported {
+            imported.api = None;
+        }
     }
 
     /// Whether anything is an error.

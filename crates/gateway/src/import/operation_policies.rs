@@ -50,11 +50,11 @@ impl Import<'_> {
                 let applies = applicable.is_empty() || applicable.iter().any(|known| known.eq_ignore_ascii_case(flow));
                 if !applies {
                     let message = format!(
-                        "the policy `{}` is left out of the {flow} flow: its `applicableFlows` are {}",
+                        "the policy `{}` does not run in the {flow} flow: its `applicableFlows` are {}",
                         one.name,
                         applicable.join(", ")
                     );
-                    self.warn(&one.at, message);
+                    self.unprotected(&one.at, message);
                 }
                 applies
             });

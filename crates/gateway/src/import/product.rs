@@ -171,7 +171,12 @@ impl Import<'_> {
         ];
         for (name, _) in other.iter().filter(|(_, is_other)| *is_other) {
             let at = item.get(name).map_or_else(|| item.at(), |found| found.at());
-            self.warn(&at, format!("`{name}` has no effect: that of the operation in `APIs` counts"));
+            let message = format!("`{name}` has no effect: that of the operation in `APIs` counts");
+            // Fewer rights than the product names would keep clients out; more would let them in.
+            match *name {
+                "authType" if operation.secured => self.warn(&at, message),
+                _ => self.unprotected(&at, message),
+            }
         }
     }
 

@@ -68,6 +68,12 @@ enum Data<'d> {
 impl Import<'_> {
     /// Reads a project; `None` when nothing in it is an API.
     pub fn project(&mut self, project: &Project) -> Option<Imported> {
+        let mut imported = self.read_project(project);
+        self.settle_protection(&mut imported);
+        imported
+    }
+
+    fn read_project(&mut self, project: &Project) -> Option<Imported> {
         let Some(main) = project.main() else {
             let at = At { file: project.name.clone(), line: 1, column: 1 };
             self.error(&at, "the project has no `api.yaml`");

@@ -38,7 +38,7 @@ struct AskAgent {
 pub(super) fn compile(_gateway: &Gateway, site: &Arc<Site>, call: &Call) -> Result<Box<dyn Mediator>, Problem> {
     let server = call.required("serverURL")?.trim_end_matches('/');
     let Some(origin) = origin(server) else {
-        return Err(Problem::Skip(format!("`serverURL` is `{server}`, not an http or https URL")));
+        return Err(Problem::Unprotected(format!("`serverURL` is `{server}`, not an http or https URL")));
     };
     let path = server.splitn(4, '/').nth(3).map_or_else(String::new, |path| format!("/{path}"));
     let mut url = format!("{origin}{path}/{}", call.required("policy")?);

@@ -54,6 +54,8 @@ impl Stage {
 pub(crate) enum Problem {
     /// Nothing else depends on it.
     Skip(String),
+    /// It may be what keeps requests out: without it the API is served only when the configuration allows that.
+    Unprotected(String),
     /// The API cannot be served as it was meant.
     Refuse(String),
 }
@@ -130,7 +132,7 @@ fn work(
     one: &PolicyUse,
     cx: &mut Compiler<'_>,
 ) -> Result<Option<Work>, Problem> {
-    match resolve(one, gateway.config.error_style).map_err(Problem::Skip)? {
+    match resolve(one, gateway.config.error_style).map_err(Problem::Unprotected)? {
         Resolved::Action(call) => action::compile(gateway, site, stage, &call),
         Resolved::Synapse(sequence) => synapse::compile(gateway, site, one, &sequence, cx),
     }
@@ -142,6 +144,10 @@ fn report(cx: &mut Compiler<'_>, one: &PolicyUse, problem: Problem) {
         Problem::Skip(why) => {
             let message = format!("the policy `{}` is left out: {why}", one.name);
             if cx.options.strict { cx.error(at, message) } else { cx.warn(at, message) }
+        }
+        Problem::Unprotected(why) => {
+            let message = format!("the policy `{}` cannot be enforced: {why}", one.name);
+            cx.unprotected(at, message);
         }
         Problem::Refuse(why) => cx.error(at, format!("the policy `{}` cannot be used: {why}", one.name)),
     }

@@ -11,7 +11,7 @@ struct BasicAuth;
 pub(super) fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     for property in el.elements("property") {
         property.accept_all();
-        cx.warn(property.place(), "properties of the handler for basic authentication are not used");
+        cx.unprotected(property.place(), "properties of the handler for basic authentication are not supported");
     }
     Some(Box::new(BasicAuth))
 }

@@ -9,7 +9,7 @@ use penstock_gateway::GatewayConfig;
 use penstock_gateway::security::{BackendJwt, Encoding, RevokedSource, Secret, SecurityConfig, Signer};
 use penstock_transports::http::tls::Identity;
 
-use super::keys::{FLAG, Key, NUMBER, TEXT, TIME};
+use super::keys::{FLAG, Key, LIST, NUMBER, TEXT, TIME};
 use super::settings::{Keystore, Settings};
 
 /// What of it lies in files or belongs to the catalog.
@@ -25,10 +25,22 @@ pub struct SecuritySettings {
     pub applications: Vec<Application>,
     /// Who did.
     pub subscriptions: Vec<Subscription>,
+    /// Artifacts that are served although their protection cannot be enforced.
+    pub serve_unprotected: Vec<Arc<str>>,
 }
 
 /// The keys.
 pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "security.serve_unprotected",
+        kind: LIST,
+        set: |settings, value| {
+            let names = value.list();
+            Arc::make_mut(&mut settings.gateway).serve_unprotected.clone_from(&names);
+            settings.security.serve_unprotected = names;
+            Ok(())
+        },
+    },
     Key {
         name: "gateway.own_issuer",
         kind: TEXT,

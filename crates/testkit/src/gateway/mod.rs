@@ -78,6 +78,11 @@ impl Setup {
         self
     }
 
+    /// With APIs that are served although a policy of theirs cannot be enforced.
+    pub fn serving_unprotected(self, names: &[&str]) -> Setup {
+        self.configured(|config| config.serve_unprotected.extend(names.iter().map(|name| (*name).into())))
+    }
+
     /// With a backend's certificate trusted.
     pub fn trusting(mut self, backend: &Backend) -> Setup {
         self.trust.extend(backend.certificate().cloned());
@@ -283,7 +288,9 @@ struct Built {
 
 fn build(gateway: &Gateway, inputs: &[Input], apis: &[Api]) -> Built {
     let front = All { gateway, apis: apis.iter().cloned().map(Arc::new).collect() };
-    let compiled = compile_with(inputs, &penstock_mediators::REGISTRY, &CompileOptions::default(), &[&front]);
+    let options =
+        CompileOptions { serve_unprotected: gateway.config.serve_unprotected.clone(), ..CompileOptions::default() };
+    let compiled = compile_with(inputs, &penstock_mediators::REGISTRY, &options, &[&front]);
     let bad = compiled.artifacts.iter().filter(|artifact| !artifact.good).map(|artifact| artifact.name.clone());
     let errors = compiled.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
     let faulty = bad.chain(errors.map(ToString::to_string)).collect();

@@ -20,7 +20,8 @@ fn descriptor(backend: &Backend, more: &str) -> String {
 }
 
 fn started(files: &[(&str, &str)]) -> TestGateway {
-    TestGateway::start(Setup::project(files).configured(|config| config.error_style = ErrorStyle::ApiManager))
+    let setup = Setup::project(files).serving_unprotected(&["Pets:1.0"]);
+    TestGateway::start(setup.configured(|config| config.error_style = ErrorStyle::ApiManager))
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn tokens_count_of_the_key_managers_that_an_api_names() {
     };
     for (named, expected) in [("[Okta]", [204, 401, 401]), ("[Resident Key Manager, Okta]", [204, 401, 204])] {
         let text = descriptor(&backend, &format!("  keyManagers: {named}\n"));
-        let setup = Setup::project(&[("api.yaml", &text)]).configured(|config| {
+        let setup = Setup::project(&[("api.yaml", &text)]).serving_unprotected(&["Pets"]).configured(|config| {
             config.error_style = ErrorStyle::ApiManager;
             config.security.issuers = vec![issuer("Okta"), issuer("Other")];
         });

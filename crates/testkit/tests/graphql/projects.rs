@@ -33,10 +33,12 @@ fn mistakes_have_their_place() {
             .filter(|line| line.contains("complexity"))
             .collect::<Vec<_>>(),
         [
-            "project/Definitions/graphql-complexity.yaml:3:7: warning: the schema has no type `Boo` with fields; \
-             the complexity has no effect",
-            "project/Definitions/graphql-complexity.yaml:4:7: warning: the type `Book` has no field `nam`; \
-             the complexity has no effect",
+            "project/Definitions/graphql-complexity.yaml:3:7: error: the schema has no type `Boo` with fields; \
+             the complexity has no effect; `Books:1.0.0` is not served, unless `security.serve_unprotected` in \
+             penstock.toml lists it",
+            "project/Definitions/graphql-complexity.yaml:4:7: error: the type `Book` has no field `nam`; \
+             the complexity has no effect; `Books:1.0.0` is not served, unless `security.serve_unprotected` in \
+             penstock.toml lists it",
             "project/Definitions/graphql-complexity.yaml:5:7: error: a complexity needs `type`, `field` and \
              `complexityValue`",
         ]

@@ -78,7 +78,7 @@ fn actions_change_answers() {
 
 /// What cannot be used is left out with a warning, and the others apply.
 #[test]
-fn unsupported_policies_are_left_out() {
+fn unsupported_policies_are_errors_unless_the_configuration_allows_them() {
     let backend = Backend::start(show);
     let required = PolicyAttribute { name: "name".into(), required: true, ..PolicyAttribute::default() };
     let mut incomplete = action("SET_HEADER", "headerName: x-lost; headerValue: x");
@@ -92,7 +92,10 @@ fn unsupported_policies_are_left_out() {
         using("nobodyKnows", &[]),
         using("addHeader", &[("headerName", "x-three"), ("headerValue", "3")]),
     ]);
-    let gateway = TestGateway::start(Setup::of([open_api(&backend, &["GET /a"], policies)]));
+    let apis = || Setup::of([open_api(&backend, &["GET /a"], policies.clone())]);
+    let (closed, _) = TestGateway::try_start(apis());
+    assert_eq!(closed.client().get("/shop/a", &[]).status, 404);
+    let gateway = TestGateway::start(apis().serving_unprotected(&["shop"]));
     assert_eq!(gateway.client().get("/shop/a", &[]).text(), "GET /v2/a [x-one=1 x-three=3] ");
     let warnings = gateway.diagnostics.join("\n");
     for part in [

@@ -84,7 +84,7 @@ fn policies_of_a_project_run() {
     );
 }
 
-/// A policy in a flow that it is not for is left out, and the others stay.
+/// A policy in a flow that it is not for cannot be enforced; when the API is served all the same, the others run.
 #[test]
 fn policies_are_for_the_flows_that_they_name() {
     let backend = Backend::start(show);
@@ -94,15 +94,18 @@ fn policies_are_for_the_flows_that_they_name() {
     let action = "definition:\n  action: SET_HEADER\n  parameters:\n    headerName: {{ .markName }}\n    \
                   headerValue: {{ .markValue }}\n";
     let definition = "openapi: 3.0.1\ninfo: { title: Shop, version: 1.0.0 }\npaths:\n  /orders/{id}:\n    post:\n      x-auth-type: None\n      parameters: [{ name: id, in: path, required: true, schema: { type: string } }]\n      responses: { '200': { description: ok } }\n";
-    let gateway = TestGateway::start(Setup::project(&[
-        ("api.yaml", &descriptor),
+    let files = [
+        ("api.yaml", &*descriptor),
         ("Definitions/swagger.yaml", definition),
         ("Policies/mark_v1.yaml", MARK_V1),
         ("Policies/mark_v1.gotmpl", action),
-    ]));
+    ];
+    let (closed, _) = TestGateway::try_start(Setup::project(&files));
+    assert_eq!(closed.client().request("POST", "/shop/1.0.0/orders/7", &[], b"").status, 404);
+    let gateway = TestGateway::start(Setup::project(&files).serving_unprotected(&["Shop"]));
     let reply = gateway.client().request("POST", "/shop/1.0.0/orders/7", &[], b"");
     assert_eq!((reply.status, reply.header("x-mark"), reply.header("x-out")), (200, None, Some("2")));
     assert!(reply.text().contains("x-mark=one"), "{}", reply.text());
-    let told = "the policy `mark` is left out of the response flow: its `applicableFlows` are request";
+    let told = "the policy `mark` does not run in the response flow: its `applicableFlows` are request";
     assert!(gateway.diagnostics.iter().any(|text| text.contains(told)), "{:?}", gateway.diagnostics);
 }

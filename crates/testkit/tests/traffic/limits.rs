@@ -225,14 +225,20 @@ fn custom_limits_count_by_their_key() {
 #[test]
 fn plans_of_the_original_are_known_and_others_are_named() {
     let backend = Backend::echo();
-    let gateway = TestGateway::start(Setup::of([
-        tiered("/a", &backend, Some("10KPerMin"), &[("/x", None)]),
-        tiered("/b", &backend, Some("Unlimited"), &[("/x", None)]),
-        tiered("/c", &backend, Some("10KPerMinn"), &[("/x", None)]),
-    ]));
+    let apis = || {
+        Setup::of([
+            tiered("/a", &backend, Some("10KPerMin"), &[("/x", None)]),
+            tiered("/b", &backend, Some("Unlimited"), &[("/x", None)]),
+            tiered("/c", &backend, Some("10KPerMinn"), &[("/x", None)]),
+        ])
+    };
+    let (closed, faulty) = TestGateway::try_start(apis());
+    assert_eq!(faulty[0], "c");
+    assert_eq!(["/a/x", "/c/x"].map(|path| closed.client().get(path, &[]).status), [204, 404]);
+    let gateway = TestGateway::start(apis().serving_unprotected(&["c"]));
     let mut client = gateway.client();
     let mut limit = |path: &str| client.get(path, &[]).header("ratelimit-limit").map(str::to_owned);
     assert_eq!([limit("/a/x"), limit("/b/x"), limit("/c/x")], [Some("10000".into()), None, None]);
     let said = gateway.diagnostics.join("\n");
-    assert!(said.contains("no plan is called `10KPerMinn`, did you mean `10KPerMin`?"), "{said}");
+    assert!(said.contains("no plan is called `10KPerMinn` (did you mean `10KPerMin`?)"), "{said}");
 }

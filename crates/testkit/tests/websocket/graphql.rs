@@ -57,7 +57,7 @@ fn limited(amount: u64, level: PlanLevel) -> Plan {
 }
 
 fn start(setup: Setup) -> TestGateway {
-    TestGateway::start(setup.configured(|config| {
+    TestGateway::start(setup.serving_unprotected(&["lifts"]).configured(|config| {
         config.error_style = ErrorStyle::ApiManager;
         config.graphql.depth_max = Some(3);
         config.graphql.complexity_max = Some(10);
@@ -163,7 +163,7 @@ fn each_message_of_a_subscription_counts() {
 #[test]
 fn a_plan_of_the_subscription_counts_what_is_said_on_its_connections() {
     let backend = EchoBackend::start();
-    let setup = Setup::of([lifts(&backend, true)]);
+    let setup = Setup::of([lifts(&backend, true)]).serving_unprotected(&["lifts"]);
     let gateway =
         TestGateway::start(setup.configured(|config| config.limits.plans = vec![limited(2, PlanLevel::Subscription)]));
     let subscribed = json!([{ "name": "lifts", "version": "1.0.0", "context": "/lifts", "subscriptionTier": "Few" }]);

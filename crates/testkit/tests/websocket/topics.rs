@@ -214,14 +214,15 @@ fn what_means_nothing_is_told_with_its_place() {
         "servers:\n  queue: { url: 'q:1', protocol: mqtt }\n  odd: { url: 'ws://a b' }\n  none: { protocol: ws }\n";
     let topics = TOPICS.replace("x-auth-type: None\n  /noMapping", "x-wso2-colour: red\n  /empty: {}\n  /noMapping");
     let definition = topics + servers;
-    let (gateway, faulty) = TestGateway::try_start(Setup::project(&[
-        ("api.yaml", &api_yaml("/chats", &backend.url(), more)),
-        ("Definitions/asyncapi.yaml", &definition),
-    ]));
-    assert_eq!(faulty, [""; 0]);
+    let descriptor = api_yaml("/chats", &backend.url(), more);
+    let files = [("api.yaml", &*descriptor), ("Definitions/asyncapi.yaml", &*definition)];
+    let (_, faulty) = TestGateway::try_start(Setup::project(&files));
+    assert_eq!(faulty[0], "Chats:1.0.0");
+    let gateway = TestGateway::start(Setup::project(&files).serving_unprotected(&["Chats"]));
     let told = gateway.diagnostics.join("\n");
     for wanted in [
-        "project/api.yaml:15:7: warning: the policies of the API have no effect: a WebSocket API carries frames",
+        "project/api.yaml:15:7: warning: the policies of the API have no effect: policies do not run on the frames of a WebSocket API; \
+         `Chats:1.0.0` is served without it",
         "project/api.yaml:4:3: warning: `enableSchemaValidation` has no effect",
         "project/Definitions/asyncapi.yaml:7:5: warning: unknown extension `x-wso2-colour` is ignored",
         "asyncapi.yaml:17:17: warning: the server `queue` is left out: it speaks `mqtt`",

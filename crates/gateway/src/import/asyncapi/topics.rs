@@ -68,8 +68,9 @@ pub(in crate::import) fn finish(import: &mut Import<'_>, api: &mut Api) {
             _ => {}
         }
     }
-    let mut idle =
-        |at: &At, what: &str| import.warn(at, format!("{what}: a WebSocket API carries frames, which nothing changes"));
+    let mut idle = |at: &At, what: &str| {
+        import.unprotected(at, format!("{what}: policies do not run on the frames of a WebSocket API"))
+    };
     if let Some(at) = any_policy(&api.policies) {
         idle(at, "the policies of the API have no effect");
     }
@@ -83,7 +84,7 @@ pub(in crate::import) fn finish(import: &mut Import<'_>, api: &mut Api) {
         api.schema_validation = false;
     }
     if api.response_cache.take().is_some() {
-        idle(&api.at, "`responseCachingEnabled` has no effect");
+        import.warn(&api.at, "`responseCachingEnabled` has no effect: a WebSocket API has no responses to keep");
     }
     if api.implementation == Implementation::Mock {
         import.error(&api.at, "a WebSocket API cannot be answered from examples");

@@ -245,7 +245,11 @@ fn tell_without_effect(import: &mut Import<'_>, data: &Item<'_>) {
             (_, "") => "it is for APIs of another type",
             (_, why) => why,
         };
-        import.warn(&item.at(), format!("`{name}{value}` has no effect; {why}"));
+        let message = format!("`{name}{value}` has no effect; {why}");
+        match name {
+            "threatProtectionPolicies" => import.unprotected(&item.at(), message),
+            _ => import.warn(&item.at(), message),
+        }
     }
 }
 
@@ -361,8 +365,7 @@ fn schemes(import: &mut Import<'_>, data: &Item<'_>) -> Option<Schemes> {
         "oauth_basic_auth_api_key_optional",
     ];
     for name in names.iter().filter(|name| !NAMES.contains(&&***name)) {
-        import
-            .warn(&item.at(), format!("unknown security scheme `{name}` is ignored{}", hint(name, NAMES.into_iter())));
+        import.unprotected(&item.at(), format!("unknown security scheme `{name}`{}", hint(name, NAMES.into_iter())));
     }
     let has = |name: &str| names.iter().any(|known| &**known == name);
     if !NAMES.iter().any(|name| has(name)) {

@@ -49,7 +49,7 @@ impl Import<'_> {
                 let message = format!(
                     "the mediation policy `{name}` has no effect: `{folder}/{file_name}` is not in the project"
                 );
-                self.warn(&at, message);
+                self.unprotected(&at, message);
                 continue;
             };
             let begin = At { file: file.file.clone(), line: 1, column: 1 };

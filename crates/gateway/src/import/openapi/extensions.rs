@@ -1,7 +1,9 @@
 //! The extensions there are, the levels they are read at, and what becomes of those that are not read.
 
+use penstock_compile::suggestion;
+
+use crate::import::Import;
 use crate::import::document::Item;
-use crate::import::{Import, hint};
 
 /// Where in a definition an extension stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,9 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("x-scopes", Use::Idle("it belongs to WebSocket APIs")),
 ];
 
+/// Extensions that keep requests out.
+const PROTECTING: [&str; 3] = ["x-wso2-application-security", "x-wso2-mutual-ssl", "x-wso2-schema-validation"];
+
 /// Says what becomes of the extensions of a mapping that are not read.
 pub(super) fn check(import: &mut Import<'_>, item: &Item<'_>, level: Level) {
     for (key, at, _) in item.entries().filter(|(key, _, _)| key.starts_with("x-")) {
@@ -79,14 +84,24 @@ pub(super) fn check(import: &mut Import<'_>, item: &Item<'_>, level: Level) {
             Some(Use::At(levels)) if !levels.contains(&level) => {
                 let levels: Vec<&str> = levels.iter().map(|level| level.name()).collect();
                 let (levels, level) = (levels.join(" and "), level.name());
-                import.warn(&at, format!("`{key}` is ignored at {level}; it is read at {levels}"));
+                let message = format!("`{key}` is ignored at {level}; it is read at {levels}");
+                match PROTECTING.contains(&&**key) {
+                    true => import.unprotected(&at, message),
+                    false => import.warn(&at, message),
+                }
             }
             Some(Use::Idle(reason)) => import.warn(&at, format!("`{key}` has no effect: {reason}")),
             Some(_) => {}
             // Other vendors' extensions are nobody's business here.
             None if key.starts_with("x-wso2") => {
                 let names = EXTENSIONS.iter().map(|(name, _)| *name);
-                import.warn(&at, format!("unknown extension `{key}` is ignored{}", hint(key, names)));
+                let meant = suggestion(key, names);
+                let hint = meant.as_ref().map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+                let message = format!("unknown extension `{key}` is ignored{hint}");
+                match meant.is_some_and(|meant| PROTECTING.contains(&&*meant)) {
+                    true => import.unprotected(&at, message),
+                    false => import.warn(&at, message),
+                }
             }
             None => {}
         }

@@ -18,7 +18,7 @@ pub(in crate::import) fn read_api(import: &mut Import<'_>, root: &Item<'_>, api:
     let names = import.texts(&types, "security-types");
     for name in &names {
         if !matches!(&**name, "oauth2" | "api_key" | "basic_auth") {
-            import.warn(&types.at(), format!("unknown security type `{name}` is ignored"));
+            import.unprotected(&types.at(), format!("unknown security type `{name}`"));
         }
     }
     let has = |wanted: &str| names.iter().any(|name| &**name == wanted);
@@ -62,8 +62,10 @@ pub(in crate::import) fn requirements(
             continue;
         };
         if names.next().is_some() {
-            let message = format!("only alternatives are supported; of this combination only `{name}` is asked for");
-            import.warn(&alternative.at(), message);
+            let message = format!(
+                "security schemes are supported as alternatives only; of this combination `{name}` would be required alone"
+            );
+            import.unprotected(&alternative.at(), message);
         }
         let scopes = import.texts(&scopes, name);
         match scheme(import, root, name) {
@@ -110,23 +112,25 @@ fn scheme(import: &mut Import<'_>, root: Item<'_>, name: &Arc<str>) -> Option<Sc
                 _ if is("in", "header") => Scheme::Is(Requirement::ApiKeyHeader(field)),
                 _ if is("in", "query") => Scheme::Is(Requirement::ApiKeyQuery(field)),
                 _ => {
-                    import.warn(
-                        &item.at(),
-                        format!("the API key `{name}` is left out: it must be in a header or in the query"),
-                    );
+                    let message = format!("the API key `{name}` must be `in` a header or the query");
+                    import.unprotected(&item.at(), message);
                     Scheme::Unknown
                 }
             }
         }
         "mutualtls" => {
-            import.warn(
-                &item.at(),
-                format!("the security scheme `{name}` is left out; `x-wso2-mutual-ssl` asks for certificates"),
-            );
+            if !root.has("x-wso2-mutual-ssl") {
+                let message =
+                    format!("the security scheme `{name}` needs `x-wso2-mutual-ssl`, which requires certificates");
+                import.unprotected(&item.at(), message);
+            }
             Scheme::Unknown
         }
         other => {
-            import.warn(&item.at(), format!("the security scheme `{name}` of the type `{other}` is left out"));
+            import.unprotected(
+                &item.at(),
+                format!("the security scheme `{name}` has the type `{other}`, which is not supported"),
+            );
             Scheme::Unknown
         }
     })

@@ -84,8 +84,13 @@ impl Call {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
+    /// Why the action cannot run: a rewrite is left out, everything else may be what keeps requests out.
+    fn problem(&self, message: String) -> Problem {
+        if REWRITES.contains(&&*self.action) { Problem::Skip(message) } else { Problem::Unprotected(message) }
+    }
+
     pub(crate) fn required(&self, name: &str) -> Result<&str, Problem> {
-        let missing = || Problem::Skip(format!("the action `{}` needs the parameter `{name}`", self.action));
+        let missing = || self.problem(format!("the action `{}` needs the parameter `{name}`", self.action));
         self.get(name).ok_or_else(missing)
     }
 
@@ -99,11 +104,22 @@ impl Call {
     }
 }
 
+/// Actions that change a request or a response and keep none out.
+const REWRITES: [&str; 7] = [
+    "SET_HEADER",
+    "REMOVE_HEADER",
+    "RENAME_HEADER",
+    "ADD_QUERY",
+    "REMOVE_QUERY",
+    "REWRITE_RESOURCE_METHOD",
+    "REWRITE_RESOURCE_PATH",
+];
+
 /// Compiles an action. `None` when it is no step of its own: interceptor services are asked at their own place.
 pub(super) fn compile(gateway: &Gateway, site: &Arc<Site>, stage: Stage, call: &Call) -> Result<Option<Work>, Problem> {
     let of_requests = |work: Work| match stage {
         Stage::Request => Ok(Some(work)),
-        _ => Err(Problem::Skip(format!(
+        _ => Err(call.problem(format!(
             "the action `{}` is for requests, not for the {} flow",
             call.action,
             stage.name()
@@ -150,7 +166,7 @@ pub(super) fn compile(gateway: &Gateway, site: &Arc<Site>, stage: Stage, call: &
         },
         "VALIDATE_CLAIM" => of_requests(Work::action("VALIDATE_CLAIM", Box::new(claim::Validate::compile(call)?))),
         "OPA" => of_requests(Work::action("OPA", opa::compile(gateway, site, call)?)),
-        other => Err(Problem::Skip(format!("the action `{other}` is not supported"))),
+        other => Err(Problem::Unprotected(format!("the action `{other}` is not supported"))),
     }
 }
 
@@ -161,13 +177,19 @@ pub(super) fn interceptor(call: &Call) -> Result<Option<Interceptor>, Problem> {
     }
     let service_url = call.required("interceptorServiceURL")?;
     if super::ask::origin(service_url).is_none() {
-        return Err(Problem::Skip(format!("`interceptorServiceURL` is `{service_url}`, not an http or https URL")));
+        return Err(Problem::Unprotected(format!(
+            "`interceptorServiceURL` is `{service_url}`, not an http or https URL"
+        )));
     }
     let mut includes = Vec::new();
     for name in call.required("includes")?.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         match interceptor_part(name) {
             Some(part) => includes.push(part),
-            None => return Err(Problem::Skip(format!("`includes` names `{name}`, which is no part of an exchange"))),
+            None => {
+                return Err(Problem::Unprotected(format!(
+                    "`includes` names `{name}`, which is no part of an exchange"
+                )));
+            }
         }
     }
     Ok(Some(Interceptor {

@@ -108,7 +108,7 @@ impl PolicyClasses {
         match action::compile(&self.gateway, &self.site, Stage::Request, call) {
             Ok(Some(work)) => Ok(work.mediator),
             Ok(None) => Err(format!("`{}` is no step of its own", call.action)),
-            Err(Problem::Skip(why) | Problem::Refuse(why)) => Err(why),
+            Err(Problem::Skip(why) | Problem::Unprotected(why) | Problem::Refuse(why)) => Err(why),
         }
     }
 }

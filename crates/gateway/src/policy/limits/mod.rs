@@ -124,9 +124,9 @@ impl Own {
             }
         };
         if let Err(like) = plans.check(PlanLevel::Api, name) {
-            let hint = like.map_or_else(|| ".".to_owned(), |like| format!(", did you mean `{like}`?"));
+            let hint = like.map_or_else(String::new, |like| format!(" (did you mean `{like}`?)"));
             let at = if api.tier.is_some() { &api.at } else { &operation.at };
-            cx.warn(place(at), format!("no plan is called `{name}`{hint} Nothing is limited by it"));
+            cx.unprotected(place(at), format!("no plan is called `{name}`{hint}"));
         }
         let plan = plans.get(PlanLevel::Api, name)?;
         let counters = &gateway.state.counters;

@@ -58,7 +58,8 @@ fn definition_of(gateway: &Gateway, site: &Site, cx: &mut Compiler<'_>) -> Optio
     let bytes = site.api.definition.as_ref();
     let found = bytes.and_then(|bytes| gateway.state.definition_of(bytes));
     if found.is_none() {
-        cx.warn(place(&site.api.at), "nothing is validated: the API has no definition (`enableSchemaValidation`)");
+        let message = "the API has no definition to validate messages against (`enableSchemaValidation`)";
+        cx.unprotected(place(&site.api.at), message);
     }
     found
 }
@@ -93,7 +94,7 @@ fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) 
 
 fn tell(site: &Site, problems: Vec<String>, cx: &mut Compiler<'_>) {
     for problem in problems {
-        cx.warn(place(&site.operation.at), format!("{problem}; it is not validated"));
+        cx.unprotected(place(&site.operation.at), format!("{problem}: it cannot be validated"));
     }
 }
 
