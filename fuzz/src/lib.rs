@@ -9,6 +9,7 @@ pub mod body;
 pub mod freemarker;
 pub mod graphql;
 pub mod http1;
+pub mod http2_frames;
 pub mod interceptor;
 pub mod json_mapping;
 pub mod json_schema;
@@ -45,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "freemarker", check: freemarker::template, dictionary: freemarker::DICTIONARY },
     Target { name: "graphql", check: graphql::graphql, dictionary: graphql::DICTIONARY },
     Target { name: "http1", check: http1::http1, dictionary: http1::DICTIONARY },
+    Target { name: "http2_frames", check: http2_frames::frames, dictionary: http2_frames::DICTIONARY },
     Target { name: "interceptor", check: interceptor::reply, dictionary: interceptor::DICTIONARY },
     Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },
     Target { name: "json_schema", check: json_schema::schema, dictionary: json_schema::DICTIONARY },

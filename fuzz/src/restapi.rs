@@ -72,8 +72,7 @@ fn check(bytes: Vec<u8>) {
     let gateway = Gateway { config: Arc::default(), state: Arc::default() };
     let kind = InputKind::Api { project: "a.yaml".into(), path: String::new() };
     let input = Input { file: "a.yaml".into(), bytes: bytes.into(), kind };
-    let compiled =
-        compile_with(&[input], &penstock_mediators::REGISTRY, &CompileOptions::default(), &[&gateway]);
+    let compiled = compile_with(&[input], &penstock_mediators::REGISTRY, &CompileOptions::default(), &[&gateway]);
     let errors: Vec<_> = compiled.diagnostics.iter().filter(|note| note.severity == Severity::Error).collect();
     assert!(errors.iter().all(|error| error.at.line > 0 && error.at.column > 0), "{errors:?}");
     let is_good = compiled.artifacts.iter().all(|artifact| artifact.good);

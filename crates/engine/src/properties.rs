@@ -6,7 +6,7 @@ use penstock_message::{Form, MediaType, Scope, SoapVersion, Value};
 use penstock_xml::NodeId;
 
 use crate::ports::Level;
-use crate::route::Entry;
+use crate::route::{Entry, Pattern};
 use crate::{Direction, Exchange};
 
 /// Where a header that names its namespace is looked for: the namespaces stand at the beginning.
@@ -219,6 +219,17 @@ impl Exchange {
             _ => return None,
         };
         Some(Value::String(value))
+    }
+
+    /// Whether the property `uri.var.NAME` still has the value that the client's path gave it.
+    pub fn is_path_variable(&self, name: &str, value: &str) -> bool {
+        let Entry::Resource(api, index) = &self.entry else { return false };
+        let Some(Pattern::Template(template)) = api.resources.get(*index).map(|resource| &resource.pattern) else {
+            return false;
+        };
+        let sub_path = api.sub_path(self.client.line.target());
+        let variables = template.matches(sub_path).unwrap_or_default();
+        variables.iter().any(|(known, original)| **known == *name && original == value)
     }
 
     /// A parameter of the client's query as `query.param.NAME` has it: decoded as forms are, so that a `+` is a space; the

@@ -21,6 +21,9 @@ enum Piece {
     },
     /// Put in as it is.
     Expression(Expression),
+    /// The same for an expression that is `uri.var.NAME` alone, inside the address: what the client's path
+    /// gave is escaped, what the flow has set since is not.
+    PathVariable(Expression, String),
     /// A property of the message, put in as it is; what is not there stays as it was written.
     Property(String),
 }
@@ -88,12 +91,17 @@ impl UrlTemplate {
                 pieces.push(variables(body, false));
                 continue;
             }
-            pieces.push(if is_expression {
-                Piece::Expression(Expression::compile(cx, el, &format!("${{{body}}}"), at.clone())?)
+            let expression = if is_expression {
+                Expression::compile(cx, el, &format!("${{{body}}}"), at.clone())?
             } else if body.starts_with('$') || body.contains('(') {
-                Piece::Expression(Expression::compile(cx, el, body, at.clone())?)
+                Expression::compile(cx, el, body, at.clone())?
             } else {
-                variables(body, first)
+                pieces.push(variables(body, first));
+                continue;
+            };
+            pieces.push(match path_variable(body) {
+                Some(name) => Piece::PathVariable(expression, name.to_owned()),
+                None => Piece::Expression(expression),
             });
         }
         if !rest.is_empty() {
@@ -109,8 +117,22 @@ impl UrlTemplate {
             match piece {
                 Piece::Text(text) => url.push_str(text),
                 Piece::Expression(expression) => url.push_str(&expression.text(exchange)?),
+                Piece::PathVariable(expression, name) => {
+                    let value = expression.text(exchange)?;
+                    match exchange.is_path_variable(name, &value) {
+                        true => encode(&mut url, &value, false),
+                        false => url.push_str(&value),
+                    }
+                }
                 Piece::Property(name) => match exchange.property(Scope::Default, name) {
-                    Some(value) => url.push_str(&value.to_text()),
+                    Some(value) => {
+                        let value = value.to_text().into_owned();
+                        match name.strip_prefix("uri.var.").is_some_and(|name| exchange.is_path_variable(name, &value))
+                        {
+                            true => encode(&mut url, &value, false),
+                            false => url.push_str(&value),
+                        }
+                    }
                     None => url.push_str(&format!("${{{name}}}")),
                 },
                 Piece::Variables { operator, names } => {
@@ -132,6 +154,23 @@ impl UrlTemplate {
 
 /// What expressions begin with.
 const ROOTS: [&str; 9] = ["payload", "vars", "var", "headers", "configs", "params", "props", "properties", "null"];
+
+/// The variable that an expression reads, when it does nothing else.
+fn path_variable(body: &str) -> Option<&str> {
+    const PREFIXES: [&str; 7] = [
+        "$ctx:uri.var.",
+        "get-property('uri.var.",
+        "get-property(\"uri.var.",
+        "params.pathParams.",
+        "params.uriParams.",
+        "props.synapse.uri.var.",
+        "properties.synapse.uri.var.",
+    ];
+    let name = PREFIXES.iter().find_map(|prefix| body.trim().strip_prefix(prefix))?;
+    let name = name.strip_suffix("')").or_else(|| name.strip_suffix("\")")).unwrap_or(name);
+    let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-');
+    name.chars().all(is_name).then_some(name)
+}
 
 /// One word that no expression begins with: a placeholder of a build tool, or a variable with a dollar sign too much.
 fn is_placeholder(body: &str) -> bool {
@@ -201,20 +240,31 @@ fn expand(url: &mut String, operator: Operator, values: &[(&str, Option<String>)
 }
 
 /// RFC 6570 §3.2.1: unreserved characters stay; reserved ones and escapes stay too when allowed.
+///
+/// A segment `.` or `..` in a value is escaped, because a backend would take it for a step to another path.
 pub(super) fn encode(url: &mut String, value: &str, reserved: bool) {
-    let bytes = value.as_bytes();
-    for (index, byte) in bytes.iter().enumerate() {
-        let keep = byte.is_ascii_alphanumeric()
-            || b"-._~".contains(byte)
-            || reserved && b":/?#[]@!$&'()*+,;=".contains(byte)
-            || reserved
-                && *byte == b'%'
-                && bytes.get(index + 1..index + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
-        if keep {
-            url.push(char::from(*byte));
-        } else {
-            url.push_str(&format!("%{byte:02X}"));
+    let mut rest = value.as_bytes();
+    loop {
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+        let is_dots = matches!(&rest[..end], b"." | b"..");
+        for (index, byte) in rest[..end].iter().enumerate() {
+            let is_escape = || rest.get(index + 1..index + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+            let keep = byte.is_ascii_alphanumeric()
+                || b"-._~".contains(byte) && !is_dots
+                || reserved && (b":[]@!$&'()*+,;=".contains(byte) || *byte == b'%' && is_escape());
+            push(url, *byte, keep);
         }
+        let Some((separator, after)) = rest[end..].split_first() else { return };
+        push(url, *separator, reserved);
+        rest = after;
+    }
+}
+
+fn push(url: &mut String, byte: u8, keep: bool) {
+    if keep {
+        url.push(char::from(byte));
+    } else {
+        url.push_str(&format!("%{byte:02X}"));
     }
 }
 
@@ -264,5 +314,34 @@ mod tests {
         check("&query.param.page,query.param.size", false, "2", "&page=2&size=2");
         check("/uri.var.a,uri.var.b", false, "x", "/x/x");
         check("#uri.var.a", false, "x y", "#x%20y");
+    }
+
+    #[test]
+    fn expressions_that_read_a_path_variable_are_known() {
+        for (body, expected) in [
+            ("$ctx:uri.var.id", Some("id")),
+            ("get-property('uri.var.id')", Some("id")),
+            ("get-property(\"uri.var.a-b\")", Some("a-b")),
+            ("params.pathParams.id", Some("id")),
+            ("props.synapse.uri.var.id", Some("id")),
+            ("params.pathParams.id + 'x'", None),
+            ("get-property('id')", None),
+        ] {
+            assert_eq!(path_variable(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_value_does_not_change_the_path_around_it() {
+        check("uri.var.x", false, "..", "%2E%2E");
+        check("uri.var.x", false, ".", "%2E");
+        check("uri.var.x", false, "a.b..c", "a.b..c");
+        check("uri.var.x", false, "../x?y#z", "%2E%2E%2Fx%3Fy%23z");
+        check("uri.var.x", false, "a\r\nHost: b", "a%0D%0AHost%3A%20b");
+        check("+uri.var.x", false, "a/../b/./..", "a/%2E%2E/b/%2E/%2E%2E");
+        check("+uri.var.x", false, "a\r\n", "a%0D%0A");
+        check("/uri.var.x", false, "..", "/%2E%2E");
+        check("uri.var.url", true, "http://h/a?b=../c", "http://h/a?b=../c");
+        check("uri.var.url", true, "http://h/../c", "http://h/%2E%2E/c");
     }
 }

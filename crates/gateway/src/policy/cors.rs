@@ -151,6 +151,8 @@ impl Mediator for Cors {
             && headers.get("Access-Control-Request-Method").is_some_and(|method| !method.is_empty());
         let fields = &mut exchange.reply_headers;
         fields.set("access-control-allow-origin", origin);
+        // A cache must not give this answer to another origin (Fetch §3.2.5).
+        fields.append("vary", "Origin");
         fields.set_all(self.answer.clone());
         if !is_preflight {
             return Ok(Flow::Next);

@@ -86,6 +86,10 @@ impl Mediator for OfResource {
         let fields = &mut exchange.reply_headers;
         if let Some(origin) = origin {
             fields.set(ORIGIN, origin);
+            if !self.every {
+                // A cache must not give this answer to another origin (Fetch §3.2.5).
+                fields.append("Vary", "Origin");
+            }
             // Browsers refuse both together.
             if self.credentials && !self.every {
                 fields.set(CREDENTIALS, "true");

@@ -207,6 +207,20 @@ pub(crate) fn percent_encode(out: &mut String, text: &str) {
     }
 }
 
+/// Puts a part of the client's path, escaped as it was sent, into another target. There is no `/`, `?` or `#` in it; what
+/// means nothing in a path would end a value of a query.
+pub(crate) fn push_path_value(out: &mut String, value: &str, in_query: bool) {
+    for letter in value.chars() {
+        match letter {
+            '&' if in_query => out.push_str("%26"),
+            ';' if in_query => out.push_str("%3B"),
+            '=' if in_query => out.push_str("%3D"),
+            '+' if in_query => out.push_str("%2B"),
+            other => out.push(other),
+        }
+    }
+}
+
 /// Whether a text can be the name of a field (RFC 9110 §5.1).
 pub(crate) fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))

@@ -227,16 +227,7 @@ impl Mapping {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Value { index, in_query } => {
-                    for letter in values.get(*index).map_or("", String::as_str).chars() {
-                        match letter {
-                            // In a path they mean nothing; in a query they would end the value.
-                            '&' if *in_query => filled.push_str("%26"),
-                            ';' if *in_query => filled.push_str("%3B"),
-                            '=' if *in_query => filled.push_str("%3D"),
-                            '+' if *in_query => filled.push_str("%2B"),
-                            other => filled.push(other),
-                        }
-                    }
+                    facts::push_path_value(&mut filled, values.get(*index).map_or("", String::as_str), *in_query);
                 }
             }
         }

@@ -157,6 +157,9 @@ impl Verifier {
             Found::Need(ring) => return Err(unknown_key(&ring)),
         };
         let now = unix_now();
+        if token::is_malformed_time(&jws.claims, "nbf") {
+            return Err(Refusal::invalid("the claim `nbf` of the token is not a number"));
+        }
         if token::seconds(&jws.claims, "nbf").is_some_and(|from| from > now + self.skew) {
             return Err(Refusal::invalid("the token is not good yet"));
         }

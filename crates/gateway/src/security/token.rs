@@ -261,6 +261,11 @@ pub(crate) fn seconds(claims: &Map<String, Value>, name: &str) -> Option<u64> {
     Some(seconds as u64)
 }
 
+/// Whether a claim about time is there and no number (RFC 7519 §2, NumericDate): nothing can be said about it.
+pub(crate) fn is_malformed_time(claims: &Map<String, Value>, name: &str) -> bool {
+    claims.get(name).is_some_and(|time| !time.as_f64().is_some_and(f64::is_finite))
+}
+
 /// A list of texts, or one text; blanks separate several in one text when `split`.
 fn texts(value: Option<&Value>, split: bool) -> Vec<Arc<str>> {
     match value {

@@ -39,8 +39,10 @@ fn every_answer_says_which_origin_may_see_it() {
     let mut client = gateway.client();
     assert_eq!(cors_fields(&client.get("/every/x", &[])), ["access-control-allow-origin: *"], "errors, too");
     let origin = |origin| [("Origin", origin)];
+    assert_eq!(client.get("/every/x", &[]).header("vary"), None);
     let listed = ["access-control-allow-credentials: true", "access-control-allow-origin: http://a.com"];
-    assert_eq!(cors_fields(&client.get("/some/x", &origin("http://a.com"))), listed);
+    let reply = client.get("/some/x", &origin("http://a.com"));
+    assert_eq!((cors_fields(&reply), reply.header("vary")), (listed.map(str::to_owned).to_vec(), Some("Origin")));
     for fields in [&origin("http://evil.com")[..], &origin("http://b.com.evil")[..], &[][..]] {
         let reply = client.get("/some/x", fields);
         assert_eq!((reply.status, cors_fields(&reply)), (200, vec![]), "{fields:?}");

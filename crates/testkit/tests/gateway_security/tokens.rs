@@ -63,6 +63,9 @@ fn bad_tokens_are_refused_and_leave_no_trace_in_the_log() {
     for (what, token) in [
         ("expired", signed(&known, &with("exp", json!(now() - 60)))),
         ("not yet valid", signed(&known, &with("nbf", json!(now() + 60)))),
+        ("valid from a text", signed(&known, &with("nbf", json!("0")))),
+        ("valid from nothing", signed(&known, &with("nbf", Value::Null))),
+        ("valid from a list", signed(&known, &with("nbf", json!([1])))),
         ("without an end", signed(&known, &with("exp", json!("soon")))),
         ("of an unknown issuer", signed(&known, &with("iss", json!("https://elsewhere")))),
         ("without an issuer", signed(&known, &with("iss", Value::Null))),

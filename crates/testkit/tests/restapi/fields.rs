@@ -60,7 +60,8 @@ fn an_answer_of_a_policy_ends_everything() {
 
 #[test]
 fn pages_of_other_sites() {
-    let backend = Backend::start(|_| Answer::status(204).with("Access-Control-Allow-Origin", "*"));
+    let backend =
+        Backend::start(|_| Answer::status(204).with("Access-Control-Allow-Origin", "*").with("Vary", "Accept"));
     let policy = "- {name: cors, version: v1, params: {allowedOrigins: ['https://shop.example.com'], allowedMethods: [GET, POST], \
                   allowedHeaders: [X-A, X-B], exposedHeaders: [X-C], maxAge: 60, allowCredentials: true}}";
     let text = api(&backend, policy).replace("  policies:", "  - {method: OPTIONS, path: /list}\n  policies:");
@@ -81,6 +82,7 @@ fn pages_of_other_sites() {
         ("access-control-allow-headers", "X-A,X-B"),
         ("access-control-max-age", "60"),
         ("access-control-allow-credentials", "true"),
+        ("vary", "Origin"),
     ];
     assert_eq!(good.status, 204);
     for (name, value) in expected {
@@ -102,6 +104,8 @@ fn pages_of_other_sites() {
     let reply = gateway.client().get("/books/list", &[("Origin", "https://shop.example.com")]);
     assert_eq!(reply.header("access-control-allow-origin"), Some("https://shop.example.com"));
     assert_eq!(reply.header("access-control-expose-headers"), Some("X-C"));
+    let vary = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("vary")).map(|(_, value)| &**value);
+    assert_eq!(vary.collect::<Vec<_>>(), ["Accept", "Origin"]);
     // What the backend says does not let others in.
     let reply = gateway.client().get("/books/list", &[("Origin", "https://evil.example.com")]);
     assert_eq!(reply.header("access-control-allow-origin"), None);
@@ -131,6 +135,22 @@ fn requests_are_written_anew() {
         let received = backend.last();
         assert_eq!(format!("{} {}", received.method, received.target), expected, "{params}");
     }
+}
+
+/// Parts of the client's path that are put together anew never become a step to another path.
+#[test]
+fn a_rewritten_path_does_not_climb() {
+    let params =
+        "pathRewrite: {type: ReplaceRegexMatch, replaceRegexMatch: {pattern: '^/li(.*)st$', substitution: '/\\1/x'}}";
+    let backend = Backend::echo();
+    let policy = format!("- {{name: request-rewrite, version: v1, params: {{{params}}}}}");
+    let gateway = start(&api(&backend, &policy).replace("path: /list", "path: '/{name}'"));
+    assert_eq!(gateway.client().get("/books/li-a-st", &[]).status, 204);
+    assert_eq!(backend.last().target, "/b/-a-/x");
+    for climbing in ["/books/li..st", "/books/li%2e%2est", "/books/li%2e.st"] {
+        assert_eq!(gateway.client().get(climbing, &[]).status, 404, "{climbing}");
+    }
+    assert_eq!(backend.received().len(), 1);
 }
 
 #[test]

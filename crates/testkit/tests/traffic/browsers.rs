@@ -76,6 +76,7 @@ fn answers_name_the_origin_that_may_see_them() {
             "access-control-expose-headers: X-Total"
         ]
     );
+    assert_eq!(reply.header("vary"), Some("Origin"));
     let silent = Backend::start(|_| Answer::new(200, "text/plain", "pet"));
     let gateway = self::gateway(Some(rules(&["http://test1.com"])), Cors::default(), &silent);
     for fields in [vec![("Origin", "http://evil.com")], vec![]] {

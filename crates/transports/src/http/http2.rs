@@ -49,12 +49,19 @@ fn field_of((name, value): (&[u8], &[u8])) -> Option<(http::HeaderName, http::He
     Some((http::HeaderName::from_bytes(name).ok()?, http::HeaderValue::from_bytes(value).ok()?))
 }
 
-/// Sends as the window of the other side allows; `last` ends the stream.
+/// Whether a value begins or ends with white space, which HTTP/2 forbids (RFC 9113 §8.2.1) and HTTP/1 strips.
+pub(super) fn has_outer_blank(value: &http::HeaderValue) -> bool {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    is_blank(value.as_bytes().first()) || is_blank(value.as_bytes().last())
+}
+
+/// Sends as the window of the peer allows; `last` ends the stream. `on_sent` hears how many bytes the window took each time.
 pub(super) async fn send_piece(
     sink: &mut SendStream<Bytes>,
     mut piece: Bytes,
     last: bool,
     timeout: Duration,
+    on_sent: impl Fn(usize),
 ) -> Result<(), h2::Error> {
     while !piece.is_empty() {
         sink.reserve_capacity(piece.len());
@@ -63,6 +70,7 @@ pub(super) async fn send_piece(
             Ok(None) | Err(_) => return Err(h2::Reason::CANCEL.into()),
         };
         let now = piece.split_to(room.min(piece.len()));
+        on_sent(now.len());
         sink.send_data(now, last && piece.is_empty())?;
     }
     Ok(())

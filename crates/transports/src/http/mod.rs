@@ -28,6 +28,8 @@ pub mod websocket;
 
 pub use config::{HttpLimits, HttpTimeouts, ListenerConfig, SenderConfig};
 pub use counters::{Counters, CountersSnapshot};
-pub use listener::{AccessEntry, AccessLog, HttpListener, ListenError, Shutdown, ShutdownTrigger, shutdown};
+pub use listener::{
+    AccessEntry, AccessLog, HttpListener, ListenError, Shutdown, ShutdownTrigger, malformed_trailers, shutdown,
+};
 pub use per_core::PerCore;
 pub use sender::HttpSender;

@@ -44,6 +44,12 @@ fn what_http_1_refuses_is_refused() {
         (get(&long, &[]), 414),
         (get("http://user:word@h/a", &[]), 400),
         (get("http://h/a", &[("host", "h"), ("host", "other")]), 400),
+        (get("http://real:81/a", &[("host", "other")]), 400),
+        (get("http://h/a", &[("host", "h:81")]), 400),
+        (get("https://h/a", &[("host", "h:80")]), 400),
+        (get("http://h/a", &[("x", " a")]), 400),
+        (get("http://h/a", &[("x", "a\t")]), 400),
+        (get("http://h:99999/a", &[]), 400),
         (get("http://h/a", &[("content-length", "11")]), 413),
         (connect, 400),
         (get("http://h/status/101", &[]), 502),
@@ -61,11 +67,18 @@ fn what_http_1_refuses_is_refused() {
 }
 
 #[test]
-fn the_authority_is_the_host_whatever_else_is_said() {
+fn the_authority_is_the_host() {
     run(async {
         let server = serve(Rc::new(Obedient), ListenerConfig::default());
-        let answer = ask(server.address, get("http://real:81/a", &[("host", "other")])).await;
-        assert_eq!(answer, (200, "GET /a real:81 []".to_owned()));
+        for (uri, host, expected) in [
+            ("http://real:81/a", "real:81", "real:81"),
+            ("http://real/a", "REAL", "real"),
+            ("http://real/a", "real:80", "real"),
+            ("https://real:443/a", "real", "real:443"),
+        ] {
+            let answer = ask(server.address, get(uri, &[("host", host)])).await;
+            assert_eq!(answer, (200, format!("GET /a {expected} []")));
+        }
     });
 }
 

@@ -4,6 +4,7 @@
 
 mod common;
 mod http2_backend;
+mod http2_frames;
 mod http2_requests;
 mod listener;
 mod proxied;

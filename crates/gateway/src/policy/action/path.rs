@@ -5,8 +5,10 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use crate::CallContext;
+use crate::error::{GatewayError, codes};
 use crate::policy::facts;
 use crate::policy::operation::Problem;
+use crate::router::has_dot_segment;
 
 /// Gives a request another path below its API.
 #[derive(Debug)]
@@ -55,10 +57,13 @@ impl Rewrite {
     fn fill(&self, values: &[String], query: Option<&str>) -> String {
         let mut path = String::new();
         for part in &self.parts {
-            path.push_str(match part {
-                Part::Text(text) => text,
-                Part::Parameter(index) => values.get(*index).map_or("", String::as_str),
-            });
+            match part {
+                Part::Text(text) => path.push_str(text),
+                Part::Parameter(index) => {
+                    let in_query = path.contains('?');
+                    facts::push_path_value(&mut path, values.get(*index).map_or("", String::as_str), in_query);
+                }
+            }
         }
         if let Some(query) = query.filter(|query| self.keeps_query && !query.is_empty()) {
             path.push(if path.contains('?') { '&' } else { '?' });
@@ -74,6 +79,9 @@ impl Mediator for Rewrite {
         let query = target.split_once('?').map(|(_, query)| query);
         let context = CallContext::of(exchange)?;
         let path = self.fill(&context.path_values, query);
+        if has_dot_segment(path.split('?').next().unwrap_or_default()) {
+            return Err(GatewayError::new(codes::NOT_FOUND).into());
+        }
         put(exchange, path);
         Ok(Flow::Next)
     }
@@ -103,11 +111,14 @@ mod tests {
             ("/new", false, Some("a=1"), "/new"),
             ("new/{y}.z/{uri.var.x}", true, None, "/new/b.z/1%20"),
             ("/new?k=v", true, Some("a=1"), "/new?k=v&a=1"),
+            ("/new?k={y}", true, Some("a=1"), "/new?k=b&a=1"),
         ] {
             let expected = expected.replace("1%20", "1%202");
             let rewrite = Rewrite::parse(template, keeps, &known).ok().expect(template);
             assert_eq!(rewrite.fill(&values, query), expected, "{template}");
         }
+        let query = Rewrite::parse("/{x}?k={x}&l=1", false, &known).ok().expect("a template");
+        assert_eq!(query.fill(&["1&l=2;m+n".into()], None), "/1&l=2;m+n?k=1%26l%3D2%3Bm%2Bn&l=1");
         for template in ["/a/{z}", "/a/{x", "/a b"] {
             assert!(matches!(Rewrite::parse(template, true, &known), Err(Problem::Refuse(_))), "{template}");
         }

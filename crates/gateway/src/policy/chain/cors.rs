@@ -94,6 +94,9 @@ impl Rules {
     fn preflight(&self, sent: &Headers) -> Option<Headers> {
         let mut headers = Headers::new();
         headers.append("Access-Control-Allow-Origin", self.origin(sent.get("Origin"))?);
+        if self.origins.is_some() {
+            headers.append("Vary", "Origin");
+        }
         match &self.methods {
             None => headers.append("Access-Control-Allow-Methods", "*"),
             Some(methods) => {
@@ -133,9 +136,6 @@ impl Rules {
         let Some(allowed) = self.origin(origin) else { return origin.map(|_| Decided::Nothing) };
         let mut headers = Headers::new();
         headers.append("Access-Control-Allow-Origin", allowed);
-        if self.origins.is_some() {
-            headers.append("Vary", "Origin");
-        }
         if !self.exposed.is_empty() {
             headers.append("Access-Control-Expose-Headers", self.exposed.join(","));
         }
@@ -166,7 +166,13 @@ impl Mediator for CorsAnswer {
         let decided = CallContext::of(exchange)?.chain.borrow_mut().take::<Decided>(self.0.index);
         let headers = &mut exchange.message.headers;
         match decided {
-            Some(Decided::Fields(fields)) => headers.set_all(fields),
+            Some(Decided::Fields(fields)) => {
+                headers.set_all(fields);
+                if self.0.origins.is_some() {
+                    // Beside what the backend's answer varies by.
+                    headers.append("Vary", "Origin");
+                }
+            }
             Some(Decided::Nothing) => {
                 for name in LETS_IN {
                     headers.remove(name);

@@ -9,7 +9,9 @@ use regex::Regex;
 use super::params::{Param, Params};
 use super::{ChainPolicy, Made, Making, Phase};
 use crate::CallContext;
+use crate::error::{GatewayError, codes};
 use crate::policy::facts;
+use crate::router::has_dot_segment;
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "request-rewrite", make };
@@ -318,7 +320,12 @@ impl Mediator for Rewrite {
             return Ok(Flow::Next);
         }
         if self.path.is_some() || !self.rules.is_empty() {
-            exchange.message.url_postfix = Some(self.target(&target).into());
+            let target = self.target(&target);
+            // Parts of the client's path, put together anew, must not climb out of the backend's path.
+            if has_dot_segment(target.split('?').next().unwrap_or_default()) {
+                return Err(GatewayError::new(codes::NOT_FOUND).into());
+            }
+            exchange.message.url_postfix = Some(target.into());
         }
         if let Some(method) = &self.method {
             exchange.message.method = method.clone();

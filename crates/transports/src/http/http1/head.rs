@@ -212,7 +212,8 @@ fn split_target(
     target: Range<usize>,
 ) -> Result<(Range<usize>, Option<Range<usize>>), HeadError> {
     let text = bytes.get(target.clone()).and_then(|text| std::str::from_utf8(text).ok()).ok_or(HeadError::Target)?;
-    if text.contains('#') {
+    // A tunnel is asked for by authority (RFC 9112 §3.2.3), and none is made here.
+    if text.contains('#') || bytes.get(method.clone()) == Some(b"CONNECT") {
         return Err(HeadError::Target);
     }
     if text.starts_with('/') || (text == "*" && bytes.get(method.clone()) == Some(b"OPTIONS")) {

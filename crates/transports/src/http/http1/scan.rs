@@ -13,25 +13,59 @@ const TOKEN: [bool; 256] = {
     table
 };
 
-/// What may stand in `Host`: RFC 3986 §3.2 without user information.
-const AUTHORITY: [bool; 256] = {
+/// What a name of a host is made of: RFC 3986 §3.2.2 without escapes, which are checked by themselves.
+const HOST_NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
         let c = byte as u8;
         table[byte] = c.is_ascii_alphanumeric()
-            || matches!(
-                c,
-                b'-' | b'.' | b':' | b'[' | b']' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&'..=b'+' | b';' | b'='
-            );
+            || matches!(c, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&'..=b'+' | b';' | b'=');
         byte += 1;
     }
     table
 };
 
-/// Whether a value can be the authority of a request.
+/// Whether a value can be the authority of a request: a host without user information, perhaps a port (RFC 3986 §3.2).
+/// Empty, as `Host` may be for a target that has none.
 pub(crate) fn is_authority(value: &[u8]) -> bool {
-    value.iter().all(|&byte| AUTHORITY[byte as usize])
+    let (host_is_good, port) = match value.strip_prefix(b"[") {
+        Some(rest) => {
+            let Some(end) = memchr::memchr(b']', rest) else { return false };
+            let address = std::str::from_utf8(&rest[..end]).ok();
+            (address.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok()), &rest[end + 1..])
+        }
+        None => {
+            let (host, port) = value.split_at(memchr::memchr(b':', value).unwrap_or(value.len()));
+            ((!host.is_empty() || port.is_empty()) && is_host_name(host), port)
+        }
+    };
+    host_is_good
+        && match port {
+            [] => true,
+            [b':', digits @ ..] => is_port(digits),
+            _ => false,
+        }
+}
+
+fn is_host_name(mut host: &[u8]) -> bool {
+    loop {
+        let plain = host.iter().position(|&byte| !HOST_NAME[byte as usize]).unwrap_or(host.len());
+        match &host[plain..] {
+            [] => return true,
+            [b'%', high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => host = rest,
+            _ => return false,
+        }
+    }
+}
+
+/// The grammar allows an empty port, which is the default one.
+fn is_port(digits: &[u8]) -> bool {
+    let number = digits.iter().try_fold(0_u32, |number, digit| {
+        let number = number * 10 + u32::from(digit.is_ascii_digit().then(|| digit - b'0')?);
+        (number <= u32::from(u16::MAX)).then_some(number)
+    });
+    number.is_some()
 }
 
 /// How many bytes of a token `bytes` starts with.
@@ -144,6 +178,47 @@ pub(crate) fn may_end_head(bytes: &[u8], from: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_authority_is_a_host_and_perhaps_a_port() {
+        for good in
+            ["", "h", "h:", "h:80", "h:65535", "a-b.c_d~:1", "127.0.0.1:1", "[::1]", "[::1]:8080", "a%2Db", "x;y=(1)"]
+        {
+            assert!(is_authority(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            ":80",
+            ":",
+            "h:65536",
+            "h:-1",
+            "h:80a",
+            "h:1:2",
+            "h:+1",
+            "h: 1",
+            "u@h",
+            "a b",
+            "a,b",
+            "a/b",
+            "a?b",
+            "a#b",
+            "a\\b",
+            "[::1",
+            "::1",
+            "[]",
+            "[h]",
+            "[::1]x",
+            "[::1]:x",
+            "[v1.a]",
+            "[fe80::1%25eth0]",
+            "%zz",
+            "%2",
+            "h\u{e4}",
+            "<h>",
+            "h\0",
+        ] {
+            assert!(!is_authority(bad.as_bytes()), "{bad}");
+        }
+    }
 
     #[test]
     fn a_value_ends_at_the_first_control_character() {

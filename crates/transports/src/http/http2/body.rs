@@ -10,7 +10,7 @@ use bytes::Bytes;
 use h2::RecvStream;
 use penstock_message::{BodyError, BodyStream, Headers, SizeHint};
 
-use super::headers_of;
+use super::{has_outer_blank, headers_of};
 use crate::http::per_core::{PerCore, Timer};
 
 /// The status with which to refuse a request, once its body failed.
@@ -28,6 +28,8 @@ pub(in crate::http) struct StreamBody {
     timer: Rc<Timer>,
     timeout: Duration,
     refusal: Option<Refusal>,
+    /// Whether trailers may be read, for what only the frames show.
+    trailers_allowed: Option<Box<dyn Fn() -> bool>>,
     /// What lasts as long as it.
     _held: Option<Box<dyn Any>>,
 }
@@ -50,6 +52,7 @@ impl StreamBody {
             timer: core.timer(),
             timeout,
             refusal: None,
+            trailers_allowed: None,
             _held: None,
         }
     }
@@ -57,6 +60,11 @@ impl StreamBody {
     /// The same of a request: of so many bytes at the most, and with the place for why it failed.
     pub(in crate::http) fn of_request(self, limit: u64, refusal: &Refusal) -> StreamBody {
         StreamBody { limit, refusal: Some(refusal.clone()), ..self }
+    }
+
+    /// The same; trailers are malformed unless `allowed` returns true once they have arrived.
+    pub(in crate::http) fn with_trailers_if(self, allowed: impl Fn() -> bool + 'static) -> StreamBody {
+        StreamBody { trailers_allowed: Some(Box::new(allowed)), ..self }
     }
 
     /// The same, keeping something until it is over.
@@ -102,7 +110,14 @@ impl BodyStream for StreamBody {
                     return self.fail(400, BodyError::Incomplete("its announced length was not reached".into()));
                 }
                 match ready!(self.stream.poll_trailers(cx)) {
-                    Ok(trailers) => self.trailers = trailers.as_ref().map(headers_of),
+                    Ok(Some(trailers)) => {
+                        let allowed = self.trailers_allowed.as_ref().is_none_or(|allowed| allowed());
+                        if !allowed || trailers.values().any(has_outer_blank) {
+                            return self.fail(400, BodyError::Incomplete("its trailers are malformed".into()));
+                        }
+                        self.trailers = Some(headers_of(&trailers));
+                    }
+                    Ok(None) => {}
                     Err(error) => return self.fail(400, BodyError::Incomplete(error.to_string())),
                 }
                 if self.trailers.is_none() {

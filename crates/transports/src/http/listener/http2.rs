@@ -1,6 +1,9 @@
 //! HTTP/2 for clients that negotiate it: framing by the `h2` crate, one local task per stream, the same service.
 
-mod prefixed;
+mod frames;
+mod hpack;
+mod socket;
+mod watch;
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -21,9 +24,11 @@ use super::reply::make_final;
 use super::{AccessEntry, OnDrop, Shared};
 use crate::http::HttpLimits;
 use crate::http::http1::{Framing, Socket, is_authority};
-use crate::http::http2::{StreamBody, end, fields_of, headers_of, send_piece};
+use crate::http::http2::{StreamBody, end, fields_of, has_outer_blank, headers_of, send_piece};
 use crate::http::per_core::Timer;
-use prefixed::Prefixed;
+pub use frames::malformed_trailers;
+use socket::{LingerLimits, WatchedSocket};
+use watch::FrameWatch;
 
 /// Requests at once on one connection, the number browsers expect.
 const STREAMS_MAX: u32 = 128;
@@ -48,7 +53,9 @@ pub(super) async fn serve(socket: Socket, read: BytesMut, peer: SocketAddr, loca
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_send_buffer_size(SEND_BUFFER_BYTES)
         .max_header_list_size(u32::try_from(shared.limits.head_bytes_max).unwrap_or(u32::MAX));
-    let handshake = builder.handshake(Prefixed { read, socket });
+    let linger = LingerLimits { time: shared.config.timeouts.linger, bytes: shared.limits.drain_bytes_max };
+    let watch = Rc::new(FrameWatch::new());
+    let handshake = builder.handshake(WatchedSocket::new(read, socket, &watch, linger));
     let Ok(Ok(mut connection)) = tokio::time::timeout(shared.config.timeouts.handshake, handshake).await else {
         return;
     };
@@ -56,9 +63,11 @@ pub(super) async fn serve(socket: Socket, read: BytesMut, peer: SocketAddr, loca
     let timer = shared.core.timer();
     let mut waiting = Waiting { draining: false, idle: false };
     while let Some((request, respond)) =
-        poll_fn(|cx| poll_accept(&mut connection, &mut waiting, &timer, &running, shared, cx)).await
+        poll_fn(|cx| poll_accept(&mut connection, &mut waiting, &timer, &running, &watch, shared, cx)).await
     {
-        let stream = Stream { shared: shared.clone(), peer, local, secure, certificate: certificate.clone() };
+        watch.request_accepted();
+        let (shared, watch, certificate) = (shared.clone(), watch.clone(), certificate.clone());
+        let stream = Stream { shared, peer, local, secure, certificate, watch };
         let counted = running.clone();
         running.set(running.get() + 1);
         let timer = timer.clone();
@@ -68,8 +77,16 @@ pub(super) async fn serve(socket: Socket, read: BytesMut, peer: SocketAddr, loca
                 counted.set(counted.get() - 1);
                 timer.wake();
             });
+            let id = request.body().stream_id().as_u32();
             stream.answer(request, respond).await;
+            stream.watch.forget(id);
         });
+    }
+    if watch.is_exceeded() {
+        shared.core.counters.refused.add(1);
+        connection.abrupt_shutdown(h2::Reason::ENHANCE_YOUR_CALM);
+        // The client may not read what would tell it.
+        let _ = tokio::time::timeout(2 * linger.time, poll_fn(|cx| connection.poll_closed(cx))).await;
     }
 }
 
@@ -103,23 +120,43 @@ fn refusal(request: &http::Request<RecvStream>, limits: &HttpLimits) -> Option<(
     if hosts.next().is_some() || !authority.is_some_and(is_authority) {
         return Some((400, "the authority is missing, repeated or malformed"));
     }
+    // RFC 9113 §8.3.1: a `Host` that names another server is malformed.
+    let scheme = uri.scheme_str().unwrap_or_default();
+    if host.is_some_and(|host| authority.is_some_and(|authority| !is_same_authority(host, authority, scheme))) {
+        return Some((400, "`host` and `:authority` differ"));
+    }
+    if headers.values().any(has_outer_blank) {
+        return Some((400, "a field value begins or ends with white space"));
+    }
     let length = headers.get(http::header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     length.filter(|length: &u64| *length > limits.body_bytes_max).map(|_| (413, "the body is too large"))
+}
+
+/// Whether two authorities name the same server; the default port of the scheme counts as none.
+fn is_same_authority(left: &[u8], right: &[u8], scheme: &str) -> bool {
+    let default: &[u8] = if scheme == "https" { b":443" } else { b":80" };
+    let plain = |authority: &'_ [u8]| authority.len() - if authority.ends_with(default) { default.len() } else { 0 };
+    left[..plain(left)].eq_ignore_ascii_case(&right[..plain(right)])
 }
 
 type Incoming = (http::Request<RecvStream>, SendResponse<Bytes>);
 
 /// The next stream; `None` when the connection is over.
 fn poll_accept(
-    connection: &mut Connection<Prefixed, Bytes>,
+    connection: &mut Connection<WatchedSocket, Bytes>,
     waiting: &mut Waiting,
     timer: &Rc<Timer>,
     running: &Cell<usize>,
+    watch: &FrameWatch,
     shared: &Shared,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Incoming>> {
     loop {
-        match connection.poll_accept(cx) {
+        let accepted = connection.poll_accept(cx);
+        if watch.is_exceeded() {
+            return Poll::Ready(None);
+        }
+        match accepted {
             Poll::Ready(Some(Ok(stream))) => {
                 waiting.idle = false;
                 return Poll::Ready(Some(stream));
@@ -130,15 +167,21 @@ fn poll_accept(
         let fired = timer.poll_fired(cx);
         if !waiting.draining && (shared.draining.get() || fired) {
             // GOAWAY; what runs goes on, the next poll ends the connection when nothing does.
-            waiting.draining = true;
+            (waiting.draining, waiting.idle) = (true, false);
             timer.disarm();
             connection.graceful_shutdown();
             continue;
         }
-        let idle = running.get() == 0 && !waiting.draining;
+        if waiting.draining && fired {
+            return Poll::Ready(None);
+        }
+        let idle = running.get() == 0;
         if idle != waiting.idle {
             waiting.idle = idle;
-            if idle { timer.arm(&shared.core, shared.config.timeouts.idle) } else { timer.disarm() }
+            let timeouts = &shared.config.timeouts;
+            // A client that reads nothing never gets the GOAWAY, and must not keep the connection by that.
+            let time = if waiting.draining { 2 * timeouts.linger } else { timeouts.idle };
+            if idle { timer.arm(&shared.core, time) } else { timer.disarm() }
         }
         return Poll::Pending;
     }
@@ -150,6 +193,7 @@ struct Stream {
     local: SocketAddr,
     secure: bool,
     certificate: Option<Arc<[u8]>>,
+    watch: Rc<FrameWatch>,
 }
 
 impl Stream {
@@ -220,7 +264,10 @@ impl Stream {
         } else {
             let (core, timeout) = (&self.shared.core, self.shared.config.timeouts.body);
             let limit = self.shared.limits.body_bytes_max;
-            Body::stream(Box::new(StreamBody::new(stream, length, core, timeout).of_request(limit, failure)))
+            let (watch, id) = (self.watch.clone(), stream.stream_id().as_u32());
+            let well_formed = move || !watch.has_malformed_trailers(id);
+            let body = StreamBody::new(stream, length, core, timeout).of_request(limit, failure);
+            Body::stream(Box::new(body.with_trailers_if(well_formed)))
         };
         Request {
             client: Rc::new(Client {
@@ -258,17 +305,21 @@ impl Stream {
         let ends = is_head || bodiless || (length == Some(0) && !matches!(form, Form::Stream { .. }));
         let mut sink = match respond.send_response(response, ends) {
             Ok(sink) if !ends => sink,
-            other => return (length, other.map(drop)),
+            Ok(_) => {
+                self.watch.piece_sent();
+                return (length, Ok(()));
+            }
+            Err(error) => return (length, Err(error)),
         };
-        let timeout = self.shared.config.timeouts.write;
         let outcome = match form {
-            Form::Bytes(bytes) => send_piece(&mut sink, bytes, true, timeout).await,
-            Form::Text(text) => send_piece(&mut sink, Bytes::copy_from_slice(text.as_bytes()), true, timeout).await,
+            Form::Bytes(bytes) => self.send_piece(&mut sink, bytes, true).await,
+            Form::Text(text) => self.send_piece(&mut sink, Bytes::copy_from_slice(text.as_bytes()), true).await,
             Form::Stream { head, rest } => self.send_stream(&mut sink, head, rest).await,
             Form::Empty | Form::Xml(_) | Form::Json(_) => Ok(()),
         };
-        if outcome.is_err() {
-            sink.send_reset(h2::Reason::INTERNAL_ERROR);
+        match outcome {
+            Ok(()) => self.watch.piece_sent(),
+            Err(_) => sink.send_reset(h2::Reason::INTERNAL_ERROR),
         }
         (length, outcome)
     }
@@ -299,14 +350,20 @@ impl Stream {
         head: Bytes,
         mut rest: Box<dyn BodyStream>,
     ) -> Result<(), h2::Error> {
-        let timeout = self.shared.config.timeouts.write;
         if !head.is_empty() {
-            send_piece(sink, head, false, timeout).await?;
+            self.send_piece(sink, head, false).await?;
         }
         while let Some(chunk) = poll_fn(|cx| rest.poll_chunk(cx)).await {
             let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::INTERNAL_ERROR))?;
-            send_piece(sink, chunk, false, timeout).await?;
+            self.send_piece(sink, chunk, false).await?;
         }
         end(sink, rest.trailers().as_ref())
+    }
+
+    async fn send_piece(&self, sink: &mut SendStream<Bytes>, piece: Bytes, last: bool) -> Result<(), h2::Error> {
+        let on_sent = |count| self.watch.bytes_sent(count);
+        send_piece(sink, piece, last, self.shared.config.timeouts.write, on_sent).await?;
+        self.watch.piece_sent();
+        Ok(())
     }
 }

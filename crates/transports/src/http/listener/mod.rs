@@ -21,6 +21,7 @@ use super::http1::Socket;
 use super::{HttpLimits, ListenerConfig, PerCore};
 pub use access::{AccessEntry, AccessLog};
 use connection::Connection;
+pub use http2::malformed_trailers;
 pub use shutdown::{Shutdown, ShutdownTrigger, shutdown};
 
 /// Connections the kernel may hold for us while we are busy.

@@ -152,12 +152,12 @@ fn upload(mut sink: SendStream<Bytes>, payload: Payload, timeout: Duration) {
     };
     tokio::task::spawn_local(async move {
         let sent = async {
-            send_piece(&mut sink, first, false, timeout).await?;
+            send_piece(&mut sink, first, false, timeout, |_| ()).await?;
             while let Some(body) = &mut rest
                 && let Some(chunk) = poll_fn(|cx| body.poll_chunk(cx)).await
             {
                 let chunk = chunk.map_err(|_| h2::Error::from(h2::Reason::CANCEL))?;
-                send_piece(&mut sink, chunk, false, timeout).await?;
+                send_piece(&mut sink, chunk, false, timeout, |_| ()).await?;
             }
             end(&mut sink, rest.as_mut().and_then(|body| body.trailers()).as_ref())
         };
