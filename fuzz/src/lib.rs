@@ -26,6 +26,7 @@ pub mod websocket;
 pub mod websub;
 pub mod xml;
 pub mod xpath_parser;
+pub mod xpath_regex;
 pub mod xpath_stream;
 pub mod xsd;
 
@@ -63,6 +64,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "websub", check: websub::hub, dictionary: websub::DICTIONARY },
     Target { name: "xml", check: xml::reader, dictionary: xml::DICTIONARY },
     Target { name: "xpath_parser", check: xpath_parser::parser, dictionary: xpath_parser::DICTIONARY },
+    Target { name: "xpath_regex", check: xpath_regex::regex, dictionary: xpath_regex::DICTIONARY },
     Target { name: "xpath_stream", check: xpath_stream::stream, dictionary: xml::DICTIONARY },
     Target { name: "xsd", check: xsd::schema, dictionary: xsd::DICTIONARY },
 ];

@@ -208,10 +208,14 @@ pub enum KindTest {
     ProcessingInstruction(Option<Arc<str>>),
     /// `document-node()`
     Document,
+    /// `document-node(element(name))`
+    DocumentOf(Box<KindTest>),
     /// `element(name)`
     Element(Option<Name>),
     /// `attribute(name)`
     Attribute(Option<Name>),
+    /// A test on a type that no node has without a schema.
+    Nothing,
 }
 
 /// The six comparisons, shared by general and value comparisons.

@@ -52,6 +52,8 @@ pub(crate) enum Op {
     Quantified(Quantifier, u32, Box<(Code, Code)>),
     InstanceOf(Box<(Code, SequenceType)>),
     Treat(Box<(Code, SequenceType)>),
+    /// An argument, converted to the type of the parameter.
+    Argument(Box<(Code, SequenceType)>),
     Cast(Box<Code>, AtomicType, bool),
     Castable(Box<Code>, AtomicType, bool),
     Call(&'static Builtin, Box<[Code]>, Option<Box<Prepared>>),
@@ -121,6 +123,8 @@ pub(crate) enum Test {
     Comment,
     ProcessingInstruction(Option<Arc<str>>),
     Document,
+    DocumentOf(Box<Test>),
+    Nothing,
 }
 
 /// An expanded name with its number in the pool.
@@ -146,6 +150,8 @@ pub(crate) enum Predicate {
     Condition(Code, NeedsSize),
     /// A number means a position, anything else a condition; only the value tells.
     Either(Code, NeedsSize),
+    /// The same for a value that no item has a part in, as in `$items[$index]`: computed once.
+    Independent(Code),
 }
 
 /// Whether `last()` is used.

@@ -85,4 +85,4 @@ pub use static_context::{
     FUNCTION_NAMESPACE, FunctionRef, Resolver, ResultKind, SCHEMA_NAMESPACE, StaticContext, VariablePolicy,
     VariableRef, Version, XML_NAMESPACE,
 };
-pub use value::{Atomic, AtomicType, Item, ItemRef, Node, Sequence};
+pub use value::{Atomic, AtomicKey, AtomicType, Item, ItemRef, Node, Sequence};

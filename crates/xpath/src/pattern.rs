@@ -83,7 +83,7 @@ struct PatternStep {
 impl Pattern {
     /// Compiles a pattern.
     pub fn compile(text: &str, context: &StaticContext<'_>) -> Result<Pattern> {
-        let ast = parser::parse(text, context)?;
+        let ast = parser::parse_pattern(text, context)?;
         let mut compiler = Compiler::new(context);
         let mut alternatives = Vec::new();
         match &ast.kind {
@@ -155,6 +155,8 @@ impl Alternative {
                         | crate::code::Test::AttributeInNamespace(_)
                         | crate::code::Test::ElementLocal(_)
                         | crate::code::Test::AttributeLocal(_)
+                        | crate::code::Test::DocumentOf(_)
+                        | crate::code::Test::Nothing
                 );
                 matches!(self.root, Root::None) && only.step.predicates.is_empty() && exact
             }
@@ -223,7 +225,8 @@ impl PatternStep {
         let document = ev.session.document_of(node);
         let on_axis = match document.kind(node.id) {
             NodeKind::Attribute => self.step.axis == Axis::Attribute,
-            NodeKind::Document => self.step.test == crate::code::Test::Document,
+            // A document node is nobody's child: `child::document-node()` matches nothing.
+            NodeKind::Document => self.step.axis == Axis::Myself,
             NodeKind::Namespace => false,
             _ => self.step.axis == Axis::Child,
         };

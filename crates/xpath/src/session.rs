@@ -1,12 +1,14 @@
 //! What outlives one evaluation: the documents that nodes point into, the names found in them, and the budget.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_xml::{Document, NameId, NodeId};
 
 use crate::error::{Result, XPathError};
 use crate::names::NamePool;
+use crate::regex::Regex;
 use crate::value::Node;
 
 /// Steps of work an evaluation may take unless the host says otherwise: a few seconds, which no expression over a
@@ -38,7 +40,18 @@ pub struct Session {
     /// The pool whose numbers the entries' names are indexed by: that of the first expression evaluated.
     pool: Cell<u64>,
     fuel: Cell<u64>,
+    /// Regular expressions whose patterns were computed, the latest last.
+    regexes: RefCell<Vec<CachedRegex>>,
 }
+
+struct CachedRegex {
+    pattern: Box<str>,
+    flags: Box<str>,
+    regex: Rc<Regex>,
+}
+
+/// Computed patterns that are kept; expressions in a loop use few different ones.
+const CACHED_REGEXES: usize = 32;
 
 type Bucket = OnceCell<Box<[OnceCell<Entry>]>>;
 
@@ -69,6 +82,7 @@ impl Session {
             len: Cell::new(0),
             pool: Cell::new(0),
             fuel: Cell::new(DEFAULT_FUEL),
+            regexes: RefCell::default(),
         }
     }
 
@@ -144,6 +158,23 @@ impl Session {
     #[inline]
     pub fn sibling(node: Node, id: NodeId) -> Node {
         Node { document: node.document, id }
+    }
+
+    /// A regular expression, compiled unless the session compiled it before.
+    pub fn regex(&self, pattern: &str, flags: &str) -> Result<Rc<Regex>> {
+        let same = |known: &CachedRegex| *known.pattern == *pattern && *known.flags == *flags;
+        if let Some(known) = self.regexes.borrow().iter().rev().find(|known| same(known)) {
+            return Ok(Rc::clone(&known.regex));
+        }
+        // Compiling costs far more than matching.
+        self.charge(100 + pattern.len() as u64 * 10)?;
+        let regex = Rc::new(Regex::new(pattern, flags)?);
+        let mut regexes = self.regexes.borrow_mut();
+        if regexes.len() >= CACHED_REGEXES {
+            regexes.remove(0);
+        }
+        regexes.push(CachedRegex { pattern: pattern.into(), flags: flags.into(), regex: Rc::clone(&regex) });
+        Ok(regex)
     }
 
     /// How much work may still be done.

@@ -56,7 +56,7 @@ fn deep_and_long_inputs() {
         ("for $a in //*, $b in //*, $c in //*, $d in //*, $e in //* return 1".to_string(), "PENS0001"),
         ("some $i in 1 to 9223372036854775807 satisfies $i < 0".to_string(), "PENS0001"),
         ("replace('a', '((a{1000}){1000}){1000}', 'b')".to_string(), "FORX0002"),
-        ("distinct-values(1 to 100000)".to_string(), "PENS0001"),
+        ("distinct-values(1 to 100000)".to_string(), "100000 items"),
         ("let $x := 1 to 100000 return for $i in $x return count(reverse($x))".to_string(), "PENS0001"),
         ("let $x := //* return for $i in 1 to 1000000 return count($x | $x)".to_string(), "PENS0001"),
     ] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Compiler;
-use crate::ast::{Expr, ExprKind, Name};
+use crate::ast::{Expr, ExprKind, ItemType, KindTest, Name, Occurrence};
 use crate::code::{Code, HostCallCode, Op, Prepared};
 use crate::error::{Result, Span, XPathError};
 use crate::functions::{self, Builtin, Run, format_number};
@@ -26,7 +26,9 @@ impl Compiler<'_> {
                 }
             }
             Some(SCHEMA_NAMESPACE) => {
-                if let Some(wanted) = AtomicType::from_local_name(&name.local) {
+                if let Some(wanted) =
+                    AtomicType::from_local_name(&name.local).filter(|wanted| wanted.is_constructible())
+                {
                     let [argument] = arguments else { return Err(wrong_count(&name.lexical(), arguments.len(), span)) };
                     if let Some(name) = self.constant_qname(wanted, argument)? {
                         return Ok((Op::Constant(Sequence::from(name)), ResultKind::Any));
@@ -62,7 +64,12 @@ impl Compiler<'_> {
         if !builtin.accepts(arguments.len()) {
             return Err(wrong_count(builtin.name, arguments.len(), span));
         }
-        let codes = self.all(arguments)?;
+        let mut codes = Vec::with_capacity(arguments.len());
+        for (index, argument) in arguments.iter().enumerate() {
+            let code = self.compile(argument)?;
+            codes.push(if self.compat() { code } else { as_parameter(builtin, index, code) });
+        }
+        let codes: Box<[Code]> = codes.into();
         let prepared = self.prepare(builtin, &codes)?;
         let result = match &builtin.run {
             Run::Boolean(_) => ResultKind::Boolean,
@@ -139,6 +146,42 @@ impl Compiler<'_> {
             None => Ok((Op::Sequence(codes), ResultKind::Any)),
         }
     }
+}
+
+/// An argument with the check of its type, unless what is known of it makes the check superfluous or the function
+/// makes it itself.
+fn as_parameter(builtin: &Builtin, index: usize, code: Code) -> Code {
+    use AtomicType as T;
+    use ResultKind as R;
+    let Some(wanted) = functions::signature::parameter(builtin.name, index) else { return code };
+    let optional = wanted.occurrence == Occurrence::ZeroOrOne;
+    let fits = match (&wanted.item, code.result) {
+        (Some(ItemType::Atomic(T::String)), R::String) => true,
+        (Some(ItemType::Atomic(T::String)), R::Nodes | R::Any) => optional && index == 0,
+        (Some(ItemType::Atomic(T::AnyAtomic)), R::String | R::Number | R::Boolean) => true,
+        (Some(ItemType::Atomic(T::AnyAtomic)), _) => wanted.occurrence == Occurrence::ZeroOrMore,
+        (Some(ItemType::Atomic(T::Numeric | T::Double)), R::Number) => true,
+        (Some(ItemType::Node(KindTest::Any)), R::Nodes) => optional,
+        (Some(ItemType::Any), R::String | R::Number | R::Boolean | R::Nodes) => true,
+        _ => false,
+    };
+    if fits {
+        return code;
+    }
+    let result = match (&wanted.item, wanted.occurrence) {
+        (Some(ItemType::Atomic(T::String)), Occurrence::One) => R::String,
+        (Some(ItemType::Atomic(T::Double | T::Numeric)), Occurrence::One) => R::Number,
+        (Some(ItemType::Node(_)), _) => R::Nodes,
+        _ => R::Any,
+    };
+    if code.constant().is_some() && wanted.item == Some(ItemType::Atomic(T::Integer)) && code.result == R::Number {
+        // A constant of the right type needs no check, one of another type fails when the call is reached.
+        if matches!(code.constant(), Some(Sequence::One(Item::Atomic(atomic))) if atomic.as_integer().is_some()) {
+            return code;
+        }
+    }
+    let span = code.span;
+    Code { op: Op::Argument(Box::new((code, wanted))), span, result }
 }
 
 fn constant_text(code: &Code) -> Option<String> {

@@ -8,6 +8,7 @@ use super::steps::{finish, push_step};
 use crate::ast::{Axis, AxisStep, Comparison, Expr, ExprKind, KindTest, Name, NodeTest, Path, PathStart, Step};
 use crate::code::{Code, Op, Predicate, StartCode, StepCode, Test, TestName};
 use crate::error::{Result, Span};
+use crate::functions;
 use crate::static_context::{FUNCTION_NAMESPACE, ResultKind};
 use crate::value::{Item, Sequence};
 
@@ -80,7 +81,14 @@ impl Compiler<'_> {
     pub(super) fn filter(&mut self, base: &Expr, predicates: &[Expr]) -> Result<(Op, ResultKind)> {
         let base = self.compile(base)?;
         let result = if base.result == ResultKind::Nodes { ResultKind::Nodes } else { ResultKind::Any };
-        let predicates = self.predicates(predicates)?;
+        let mut compiled = Vec::with_capacity(predicates.len());
+        for predicate in predicates {
+            compiled.push(match self.predicate(predicate)? {
+                Predicate::Either(code, _) if is_independent(predicate) => Predicate::Independent(code),
+                other => other,
+            });
+        }
+        let predicates = compiled.into();
         Ok((Op::Filter(Box::new((base, predicates))), result))
     }
 
@@ -155,11 +163,28 @@ impl Compiler<'_> {
             KindTest::Comment => Test::Comment,
             KindTest::ProcessingInstruction(target) => Test::ProcessingInstruction(target.clone()),
             KindTest::Document => Test::Document,
+            KindTest::DocumentOf(inner) => Test::DocumentOf(Box::new(self.kind_test(inner))),
+            KindTest::Nothing => Test::Nothing,
             KindTest::Element(None) => Test::AnyElement,
             KindTest::Element(Some(name)) => Test::Element(self.test_name(name)),
             KindTest::Attribute(None) => Test::AnyAttribute,
             KindTest::Attribute(Some(name)) => Test::Attribute(self.test_name(name)),
         }
+    }
+}
+
+/// Whether an expression has the same value for every item it filters.
+fn is_independent(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Variable(_) => true,
+        ExprKind::Arithmetic(_, left, right) => is_independent(left) && is_independent(right),
+        ExprKind::Sign(_, operand) => is_independent(operand),
+        ExprKind::Call(name, arguments) if name.namespace.as_deref() == Some(FUNCTION_NAMESPACE) => {
+            let of_context = matches!(&*name.local, "position" | "last" | "current");
+            let known = functions::find(&name.local).is_some_and(|found| !found.reads_context(arguments.len()));
+            known && !of_context && arguments.iter().all(is_independent)
+        }
+        _ => false,
     }
 }
 
@@ -218,6 +243,7 @@ pub(super) fn needs_size(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::Last => true,
         Predicate::Position(_) | Predicate::SiblingPosition(_) | Predicate::SiblingLast => false,
+        Predicate::Independent(_) => false,
         Predicate::Condition(_, needs_size) | Predicate::Either(_, needs_size) => *needs_size,
     }
 }
@@ -225,7 +251,7 @@ pub(super) fn needs_size(predicate: &Predicate) -> bool {
 /// Whether a predicate's outcome depends on where the candidate stands among the others.
 pub(crate) fn is_positional(predicate: &Predicate) -> bool {
     match predicate {
-        Predicate::Position(_) | Predicate::Last | Predicate::Either(..) => true,
+        Predicate::Position(_) | Predicate::Last | Predicate::Either(..) | Predicate::Independent(_) => true,
         Predicate::SiblingPosition(_) | Predicate::SiblingLast => false,
         Predicate::Condition(code, needs_size) => *needs_size || mentions_position(code),
     }

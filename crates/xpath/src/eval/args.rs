@@ -102,7 +102,11 @@ impl<'a> Args<'_, 'a> {
     pub(crate) fn node_or_context(&self) -> Result<Option<Node>> {
         let Some(code) = self.codes.first() else { return super::context_node(self.focus).map(Some) };
         if gives_nodes(code) {
-            return self.ev.first_node(code, self.focus);
+            return if self.compat() {
+                self.ev.first_node(code, self.focus)
+            } else {
+                self.ev.only_node(code, self.focus).map_err(|error| error.at(code.span))
+            };
         }
         match self.ev.eval(code, self.focus)?.first() {
             None => Ok(None),

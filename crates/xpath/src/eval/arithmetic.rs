@@ -1,5 +1,6 @@
 //! `+`, `-`, `*`, `div`, `idiv`, `mod`: on doubles in XPath 1.0, on types in 2.0.
 
+use super::compare::to_single;
 use super::{Evaluator, Focus};
 use crate::ast::Arithmetic;
 use crate::code::{Code, Op};
@@ -50,7 +51,9 @@ impl<'a> Evaluator<'a> {
             return Ok(Sequence::from(value));
         }
         Ok(Sequence::from(match value {
-            Atomic::Integer(integer) => Atomic::Integer(integer.checked_neg().ok_or_else(overflow)?),
+            Atomic::Integer(_) | Atomic::WideInteger(_) => {
+                on_integers(Arithmetic::Subtract, &Atomic::Integer(0), &value)?
+            }
             Atomic::Decimal(decimal) => Atomic::Decimal(decimal.negate().ok_or_else(overflow)?),
             Atomic::Float(float) => Atomic::Float(-float),
             other => Atomic::Double(-other.to_number(false)),
@@ -81,6 +84,7 @@ fn numeric(atomic: &Atomic) -> Result<Atomic> {
         Atomic::Untyped(text) => number::parse_double(number::trim(text))
             .map(Atomic::Double)
             .ok_or_else(|| XPathError::new("FORG0001", format!("`{text}` is not a number"))),
+        Atomic::DerivedInteger(_, integer) => Ok(Atomic::Integer(*integer)),
         _ if atomic.is_numeric() => Ok(atomic.clone()),
         _ => Err(type_error(format!("cannot calculate with a value of type {}", atomic.atomic_type().name()))),
     }
@@ -110,42 +114,57 @@ pub(crate) fn on_atomics(operator: Arithmetic, left: &Atomic, right: &Atomic) ->
         return on_dates(operator, left, right);
     }
     let (left, right) = (numeric(left)?, numeric(right)?);
-    match (&left, &right) {
-        (Atomic::Integer(a), Atomic::Integer(b)) => on_integers(operator, *a, *b),
-        (Atomic::Integer(_) | Atomic::Decimal(_), Atomic::Integer(_) | Atomic::Decimal(_)) => {
-            on_decimals(operator, to_decimal(&left)?, to_decimal(&right)?)
-        }
-        _ => {
-            let result = on_doubles(operator, left.to_number(false), right.to_number(false))?;
-            if operator == Arithmetic::IntegerDivide {
-                return super::convert::exact_integer(result).map(Atomic::Integer).ok_or_else(overflow);
-            }
-            let single = !matches!(left, Atomic::Double(_)) && !matches!(right, Atomic::Double(_));
-            Ok(if single { Atomic::Float(result as f32) } else { Atomic::Double(result) })
-        }
+    if left.as_integer().is_some() && right.as_integer().is_some() {
+        return on_integers(operator, &left, &right);
     }
+    let exact = |value: &Atomic| matches!(value, Atomic::Decimal(_)) || value.as_integer().is_some();
+    if exact(&left) && exact(&right) {
+        return on_decimals(operator, to_decimal(&left)?, to_decimal(&right)?);
+    }
+    let single = !matches!(left, Atomic::Double(_)) && !matches!(right, Atomic::Double(_));
+    // The sum, product and quotient of two floats are the same when rounded by way of a double.
+    let operand = |value: &Atomic| if single { f64::from(to_single(value)) } else { value.to_number(false) };
+    let (left, right) = (operand(&left), operand(&right));
+    if operator == Arithmetic::IntegerDivide && (left.is_nan() || right.is_nan() || left.is_infinite()) {
+        return Err(overflow());
+    }
+    let result = on_doubles(operator, left, right)?;
+    if operator == Arithmetic::IntegerDivide {
+        let result = if single { f64::from((left / right) as f32).trunc() } else { result };
+        // The largest power of ten whose doubles convert without loss of size.
+        return if result.abs() < 1e38 { Ok(Atomic::from(result as i128)) } else { Err(overflow()) };
+    }
+    Ok(if single { Atomic::Float(result as f32) } else { Atomic::Double(result) })
 }
 
 fn to_decimal(atomic: &Atomic) -> Result<Decimal> {
     match atomic {
-        Atomic::Integer(integer) => Ok(Decimal::from(*integer)),
         Atomic::Decimal(decimal) => Ok(*decimal),
-        _ => Err(type_error("expected a decimal")),
+        _ => match atomic.as_integer() {
+            Some(integer) => Decimal::from_i128(integer).ok_or_else(overflow),
+            None => Err(type_error("expected a decimal")),
+        },
     }
 }
 
-fn on_integers(operator: Arithmetic, left: i64, right: i64) -> Result<Atomic> {
+fn on_integers(operator: Arithmetic, left: &Atomic, right: &Atomic) -> Result<Atomic> {
+    let divides = matches!(operator, Arithmetic::IntegerDivide | Arithmetic::Modulo);
+    if operator == Arithmetic::Divide {
+        return on_decimals(operator, to_decimal(left)?, to_decimal(right)?);
+    }
+    let (Some(a), Some(b)) = (left.as_integer(), right.as_integer()) else { return Err(overflow()) };
+    if divides && b == 0 {
+        return Err(division_by_zero());
+    }
     let result = match operator {
-        Arithmetic::Add => left.checked_add(right),
-        Arithmetic::Subtract => left.checked_sub(right),
-        Arithmetic::Multiply => left.checked_mul(right),
-        Arithmetic::Divide => return on_decimals(operator, Decimal::from(left), Decimal::from(right)),
-        Arithmetic::IntegerDivide | Arithmetic::Modulo if right == 0 => return Err(division_by_zero()),
-        Arithmetic::IntegerDivide => left.checked_div(right),
+        Arithmetic::Add => a.checked_add(b),
+        Arithmetic::Subtract => a.checked_sub(b),
+        Arithmetic::Multiply => a.checked_mul(b),
+        Arithmetic::IntegerDivide | Arithmetic::Divide => a.checked_div(b),
         // The one case `checked_rem` refuses is exact.
-        Arithmetic::Modulo => Some(left.checked_rem(right).unwrap_or(0)),
+        Arithmetic::Modulo => Some(a.checked_rem(b).unwrap_or(0)),
     };
-    result.map(Atomic::Integer).ok_or_else(overflow)
+    result.map(Atomic::from).ok_or_else(overflow)
 }
 
 fn on_decimals(operator: Arithmetic, left: Decimal, right: Decimal) -> Result<Atomic> {
@@ -160,8 +179,7 @@ fn on_decimals(operator: Arithmetic, left: Decimal, right: Decimal) -> Result<At
         Arithmetic::Divide => left.divide(right),
         Arithmetic::Modulo => left.remainder(right),
         Arithmetic::IntegerDivide => {
-            let quotient = left.divide(right).and_then(Decimal::to_integer);
-            return quotient.map(Atomic::Integer).ok_or_else(overflow);
+            return left.whole_quotient(right).map(Atomic::from).ok_or_else(overflow);
         }
     };
     result.map(Atomic::Decimal).ok_or_else(overflow)
@@ -207,15 +225,18 @@ fn on_dates(operator: Arithmetic, left: &Atomic, right: &Atomic) -> Result<Atomi
             if b.total_nanos() == 0 {
                 return Err(division_by_zero());
             }
-            let quotient = a.total_nanos() as f64 / b.total_nanos() as f64;
-            Decimal::from_f64(quotient).map(A::Decimal).ok_or_else(overflow)
+            let (a, b) = (Decimal::from_i128(a.total_nanos()), Decimal::from_i128(b.total_nanos()));
+            a.zip(b).and_then(|(a, b)| a.divide(b)).map(A::Decimal).ok_or_else(overflow)
         }
         (Op::Multiply | Op::Divide, A::YearMonthDuration(a) | A::DayTimeDuration(a), factor)
             if numeric(factor).is_ok() =>
         {
             let factor = numeric(factor)?.to_number(false);
-            let factor = if operator == Op::Divide { 1.0 / factor } else { factor };
-            let scaled = a.scale(factor).ok_or_else(|| XPathError::new("FODT0002", "duration out of range"))?;
+            if factor.is_nan() {
+                return Err(XPathError::new("FOCA0005", "a duration times or divided by NaN"));
+            }
+            let scaled = if operator == Op::Divide { a.divide(factor) } else { a.scale(factor) };
+            let scaled = scaled.ok_or_else(|| XPathError::new("FODT0002", "duration out of range"))?;
             Ok(if matches!(left, A::YearMonthDuration(_)) {
                 A::YearMonthDuration(scaled)
             } else {

@@ -1,6 +1,5 @@
 //! Comparisons: of any pair of items (`=`), of single values (`eq`), of nodes (`is`).
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -10,10 +9,19 @@ use crate::code::Code;
 use crate::error::{Result, XPathError, type_error};
 use crate::session::BYTES_PER_FUEL;
 use crate::static_context::ResultKind;
-use crate::value::{Atomic, AtomicType, Item, ItemRef, Node, Sequence, cast, number};
+use crate::value::{Atomic, AtomicKey, AtomicType, Decimal, Item, ItemRef, Node, Sequence, cast, number};
 
-/// From this many pairs on, looking strings up is cheaper than comparing each with each.
+/// From this many pairs on, looking values up is cheaper than comparing each with each.
 const PAIRS_FOR_HASHING: usize = 256;
+
+/// How the items of a sequence can be compared by hashing.
+#[derive(Clone, Copy, PartialEq)]
+enum HashKind {
+    /// Nodes and untyped values: text, or numbers beside numbers.
+    Untyped,
+    Texts,
+    Numbers,
+}
 
 impl<'a> Evaluator<'a> {
     pub(super) fn general_comparison(
@@ -94,9 +102,9 @@ impl<'a> Evaluator<'a> {
         }
         if operator == Comparison::Equal
             && left.len().saturating_mul(right.len()) > PAIRS_FOR_HASHING
-            && let (Some(left), Some(right)) = (left.nodes(), right.nodes())
+            && let Some(found) = self.share_a_value(left, right)?
         {
-            return self.share_a_text(&left, &right);
+            return Ok(found);
         }
         self.charge(left.len().saturating_mul(right.len()))?;
         for a in left.iter() {
@@ -117,10 +125,53 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn share_a_text(&self, left: &[Node], right: &[Node]) -> Result<bool> {
+    /// Whether two sequences have a value in common, found by hashing; `None` when their types need each pair compared.
+    fn share_a_value(&self, left: &Sequence, right: &Sequence) -> Result<Option<bool>> {
+        let (Some(left_kind), Some(right_kind)) = (self.hash_kind(left), self.hash_kind(right)) else {
+            return Ok(None);
+        };
+        let numbers = left_kind == HashKind::Numbers || right_kind == HashKind::Numbers;
+        if numbers && (left_kind == HashKind::Texts || right_kind == HashKind::Texts) {
+            return Ok(None);
+        }
         self.charge(left.len() + right.len())?;
-        let texts: HashSet<Cow<'_, str>> = left.iter().map(|node| self.session.string_value(*node)).collect();
-        Ok(right.iter().any(|node| texts.contains(&self.session.string_value(*node))))
+        let known: HashSet<AtomicKey> = left.iter().map(|item| self.hash_key(item, numbers)).collect::<Result<_>>()?;
+        for item in right.iter() {
+            let key = self.hash_key(item, numbers)?;
+            if known.contains(&key) && key != AtomicKey::new(&Atomic::Double(f64::NAN)) {
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
+    }
+
+    /// What all items of a sequence are.
+    fn hash_kind(&self, sequence: &Sequence) -> Option<HashKind> {
+        let mut kind = HashKind::Untyped;
+        for item in sequence.iter() {
+            let found = match item {
+                ItemRef::Node(_) | ItemRef::Atomic(Atomic::Untyped(_)) => continue,
+                ItemRef::Atomic(atomic) if atomic.as_text().is_some() => HashKind::Texts,
+                // A float equals doubles that differ from each other.
+                ItemRef::Atomic(Atomic::Float(_)) => return None,
+                ItemRef::Atomic(atomic) if atomic.is_numeric() => HashKind::Numbers,
+                ItemRef::Atomic(_) => return None,
+            };
+            if kind != HashKind::Untyped && kind != found {
+                return None;
+            }
+            kind = found;
+        }
+        Some(kind)
+    }
+
+    /// An item by the rules of general comparison: beside numbers, text is a number.
+    fn hash_key(&self, item: ItemRef<'_>, numbers: bool) -> Result<AtomicKey> {
+        match item {
+            ItemRef::Atomic(atomic) if !numbers || atomic.is_numeric() => Ok(AtomicKey::new(atomic)),
+            _ if numbers => Ok(AtomicKey::new(&Atomic::Double(self.untyped_number(&self.item_text(item))?))),
+            _ => Ok(AtomicKey::Text(self.item_text(item).into())),
+        }
     }
 
     fn items_compare(&self, operator: Comparison, a: ItemRef<'_>, b: ItemRef<'_>) -> Result<bool> {
@@ -216,8 +267,9 @@ fn is_typed(atomic: &Atomic) -> bool {
 
 fn untyped_as(untyped: &Atomic, other: &Atomic) -> Result<Atomic> {
     let wanted = match other.atomic_type() {
-        AtomicType::Integer | AtomicType::Decimal | AtomicType::Float => AtomicType::Double,
-        wanted => wanted,
+        AtomicType::QName => return Err(incomparable(untyped, other)),
+        wanted if wanted.derives_from(AtomicType::Numeric) => AtomicType::Double,
+        wanted => wanted.primitive(),
     };
     cast::cast(untyped, wanted, false)
 }
@@ -255,8 +307,8 @@ fn compare_numbers(operator: Comparison, left: f64, right: f64) -> bool {
 fn compare_with(operator: Comparison, left: &Atomic, right: &Atomic) -> Result<bool> {
     match compare_atomic(left, right)? {
         Some(ordering) => {
-            let unordered = matches!(left, Atomic::QName(_) | Atomic::Duration(_));
-            if unordered && !matches!(operator, Comparison::Equal | Comparison::NotEqual) {
+            let equality = matches!(operator, Comparison::Equal | Comparison::NotEqual);
+            if !equality && !is_ordered(left, right) {
                 return Err(type_error(format!("values of type {} have no order", left.atomic_type().name())));
             }
             Ok(holds(operator, ordering))
@@ -265,23 +317,78 @@ fn compare_with(operator: Comparison, left: &Atomic, right: &Atomic) -> Result<b
     }
 }
 
+/// Whether one of two comparable values can be less than the other; some types have equality only.
+fn is_ordered(left: &Atomic, right: &Atomic) -> bool {
+    use Atomic as A;
+    match left {
+        A::QName(_) | A::Duration(_) | A::Gregorian(..) | A::HexBinary(_) | A::Base64Binary(_) => false,
+        A::YearMonthDuration(_) => matches!(right, A::YearMonthDuration(_)),
+        A::DayTimeDuration(_) => matches!(right, A::DayTimeDuration(_)),
+        _ => true,
+    }
+}
+
+fn incomparable(left: &Atomic, right: &Atomic) -> XPathError {
+    let (left, right) = (left.atomic_type().name(), right.atomic_type().name());
+    type_error(format!("cannot compare values of types {left} and {right}"))
+}
+
+/// The order of two numbers after promotion to a common type; `None` when one is NaN.
+fn compare_numeric(left: &Atomic, right: &Atomic) -> Option<Ordering> {
+    use Atomic as A;
+    let double = |value: &Atomic| matches!(value, A::Double(_));
+    let float = |value: &Atomic| matches!(value, A::Float(_));
+    if double(left) || double(right) {
+        return left.to_number(false).partial_cmp(&right.to_number(false));
+    }
+    if float(left) || float(right) {
+        return to_single(left).partial_cmp(&to_single(right));
+    }
+    if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
+        return Some(left.cmp(&right));
+    }
+    let decimal = |value: &Atomic| match value {
+        A::Decimal(decimal) => Some(*decimal),
+        other => other.as_integer().and_then(Decimal::from_i128),
+    };
+    match (decimal(left), decimal(right)) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        // An integer too large to be a decimal differs in size.
+        _ => left.to_number(false).partial_cmp(&right.to_number(false)),
+    }
+}
+
+/// A number as `xs:float`, rounded once.
+pub(super) fn to_single(value: &Atomic) -> f32 {
+    match value {
+        Atomic::Float(float) => *float,
+        Atomic::Decimal(decimal) => decimal.to_string().parse().unwrap_or(f32::NAN),
+        other => match other.as_integer() {
+            Some(integer) => integer as f32,
+            None => other.to_number(false) as f32,
+        },
+    }
+}
+
 /// The order of two values of comparable types; `None` when one is NaN.
 pub(crate) fn compare_atomic(left: &Atomic, right: &Atomic) -> Result<Option<Ordering>> {
     use Atomic as A;
+    if let (A::Integer(left), A::Integer(right)) = (left, right) {
+        return Ok(Some(left.cmp(right)));
+    }
     if let (Some(left), Some(right)) = (left.as_text(), right.as_text()) {
         return Ok(Some(left.cmp(right)));
     }
+    if left.is_numeric() && right.is_numeric() {
+        return Ok(compare_numeric(left, right));
+    }
     let equal_or = |equal: bool| if equal { Ordering::Equal } else { Ordering::Less };
     Ok(match (left, right) {
-        (A::Integer(a), A::Integer(b)) => Some(a.cmp(b)),
-        (A::Decimal(a), A::Decimal(b)) => Some(a.cmp(b)),
-        (A::Integer(a), A::Decimal(b)) => Some(crate::value::Decimal::from(*a).cmp(b)),
-        (A::Decimal(a), A::Integer(b)) => Some(a.cmp(&crate::value::Decimal::from(*b))),
-        _ if left.is_numeric() && right.is_numeric() => left.to_number(false).partial_cmp(&right.to_number(false)),
         (A::Boolean(a), A::Boolean(b)) => Some(a.cmp(b)),
         (A::DateTime(a), A::DateTime(b)) | (A::Date(a), A::Date(b)) | (A::Time(a), A::Time(b)) => {
             Some(a.compare(*b, 0))
         }
+        (A::Gregorian(kind, a), A::Gregorian(other, b)) if kind == other => Some(a.compare(*b, 0)),
         (A::YearMonthDuration(a), A::YearMonthDuration(b)) => Some(a.months.cmp(&b.months)),
         (A::DayTimeDuration(a), A::DayTimeDuration(b)) => Some(a.total_nanos().cmp(&b.total_nanos())),
         (
@@ -289,10 +396,8 @@ pub(crate) fn compare_atomic(left: &Atomic, right: &Atomic) -> Result<Option<Ord
             A::Duration(b) | A::YearMonthDuration(b) | A::DayTimeDuration(b),
         ) => Some(equal_or(a == b)),
         (A::QName(a), A::QName(b)) => Some(equal_or(a == b)),
-        _ => {
-            let (left, right) = (left.atomic_type().name(), right.atomic_type().name());
-            return Err(type_error(format!("cannot compare values of types {left} and {right}")));
-        }
+        (A::HexBinary(a), A::HexBinary(b)) | (A::Base64Binary(a), A::Base64Binary(b)) => Some(a.cmp(b)),
+        _ => return Err(incomparable(left, right)),
     })
 }
 

@@ -63,7 +63,9 @@ impl<'a> Evaluator<'a> {
         }
         match atomic {
             Atomic::Boolean(value) => Ok(*value),
-            Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) => Ok(!text.is_empty()),
+            Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) | Atomic::DerivedString(_, text) => {
+                Ok(!text.is_empty())
+            }
             _ if atomic.is_numeric() => {
                 let number = atomic.to_number(true);
                 Ok(number != 0.0 && !number.is_nan())
@@ -136,7 +138,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The node of an expression that may give at most one.
-    fn only_node(&self, code: &'a Code, focus: &Focus<'_>) -> Result<Option<Node>> {
+    pub(super) fn only_node(&self, code: &'a Code, focus: &Focus<'_>) -> Result<Option<Node>> {
         let mut found = None;
         let mut many = false;
         self.each_node(code, focus, &mut |node| {
@@ -196,7 +198,7 @@ impl<'a> Evaluator<'a> {
         let value = self.eval(code, focus)?;
         let Some(atomic) = self.single_atomic(&value).map_err(|error| error.at(code.span))? else { return Ok(None) };
         let integer = match &atomic {
-            Atomic::Integer(integer) => Some(*integer),
+            Atomic::Integer(integer) | Atomic::DerivedInteger(_, integer) => Some(*integer),
             Atomic::Double(number) if self.compat() && number.fract() == 0.0 => exact_integer(*number),
             Atomic::Untyped(_) => return self.cast_integer(&atomic).map(Some),
             Atomic::String(_) if self.compat() => return self.cast_integer(&atomic).map(Some),
@@ -209,7 +211,7 @@ impl<'a> Evaluator<'a> {
     fn cast_integer(&self, atomic: &Atomic) -> Result<i64> {
         match cast::cast(atomic, AtomicType::Integer, self.compat())? {
             Atomic::Integer(integer) => Ok(integer),
-            _ => Err(type_error("expected an integer")),
+            _ => Err(XPathError::new("FOAR0002", "integer out of range")),
         }
     }
 

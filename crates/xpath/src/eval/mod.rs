@@ -133,6 +133,10 @@ impl<'a> Evaluator<'a> {
                 return self.eval(&pair.1, focus);
             }
             Op::Treat(parts) => return self.treat(parts, focus),
+            Op::Argument(parts) => {
+                let value = self.eval(&parts.0, focus)?;
+                return parts.1.convert(&value, self.session, false).map_err(|error| error.at(code.span));
+            }
             Op::Cast(operand, wanted, optional) => return self.cast(operand, *wanted, *optional, focus),
             Op::Castable(operand, wanted, optional) => {
                 let value = self.eval(operand, focus)?;

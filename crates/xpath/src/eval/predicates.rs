@@ -115,8 +115,22 @@ impl<'a> Evaluator<'a> {
             Predicate::Last => Ok(position == size),
             Predicate::SiblingPosition(_) | Predicate::SiblingLast => Ok(false),
             Predicate::Condition(code, _) => self.boolean(code, &focus),
-            Predicate::Either(code, _) => self.position_or_condition(code, &focus),
+            Predicate::Either(code, _) | Predicate::Independent(code) => self.position_or_condition(code, &focus),
         }
+    }
+
+    /// The item at a position, or all of the items or none by a condition, that does not depend on the items.
+    fn at_index(&self, sequence: Sequence, code: &'a Code) -> Result<Sequence> {
+        let value = self.eval(code, &Focus { item: sequence.first(), position: 1, size: sequence.len() })?;
+        if let Sequence::One(Item::Atomic(atomic)) = &value
+            && atomic.is_numeric()
+        {
+            let position = atomic.to_number(self.compat());
+            let exact = position >= 1.0 && position.fract() == 0.0 && position <= sequence.len() as f64;
+            return Ok(if exact { nth_item(&sequence, position as usize) } else { Sequence::Empty });
+        }
+        let holds = self.effective_boolean(&value).map_err(|error| error.at(code.span))?;
+        Ok(if holds { sequence } else { Sequence::Empty })
     }
 
     fn position_or_condition(&self, code: &'a Code, focus: &Focus<'_>) -> Result<bool> {
@@ -161,6 +175,7 @@ impl<'a> Evaluator<'a> {
             sequence = match predicate {
                 Predicate::Position(wanted) => nth_item(&sequence, *wanted),
                 Predicate::Last => nth_item(&sequence, size),
+                Predicate::Independent(code) if size > 0 => self.at_index(sequence, code)?,
                 _ => {
                     let mut kept = Vec::new();
                     for (index, item) in sequence.iter().enumerate() {
@@ -227,5 +242,10 @@ pub(crate) fn matches_test(document: &Document, test: &Test, id: NodeId) -> bool
             kind == NodeKind::ProcessingInstruction && document.local_name(id) == &**target
         }
         Test::Document => kind == NodeKind::Document,
+        Test::DocumentOf(inner) => {
+            kind == NodeKind::Document
+                && document.root_element().is_some_and(|root| matches_test(document, inner, root))
+        }
+        Test::Nothing => false,
     }
 }

@@ -56,6 +56,11 @@ fn matches_kind(node: Node, kind: &KindTest, session: &Session) -> bool {
         KindTest::Text => found == K::Text,
         KindTest::Comment => found == K::Comment,
         KindTest::Document => found == K::Document,
+        KindTest::DocumentOf(inner) => {
+            found == K::Document
+                && document.root_element().is_some_and(|id| matches_kind(Node { id, ..node }, inner, session))
+        }
+        KindTest::Nothing => false,
         KindTest::ProcessingInstruction(target) => {
             found == K::ProcessingInstruction
                 && target.as_ref().is_none_or(|target| document.local_name(node.id) == &**target)
@@ -114,7 +119,8 @@ fn convert_atomic(atomic: Atomic, wanted: AtomicType, compat: bool) -> Result<At
     let promotes = match (found, wanted) {
         (T::Untyped, T::Numeric) => return cast::cast(&atomic, T::Double, false),
         (T::Untyped, _) => true,
-        (T::Integer | T::Decimal | T::Float, T::Double) | (T::Integer | T::Decimal, T::Float) => true,
+        (_, T::Double) if found == T::Float || found.derives_from(T::Decimal) => true,
+        (_, T::Float) if found.derives_from(T::Decimal) => true,
         (T::Uri, T::String) => true,
         _ => compat && matches!(wanted, T::String | T::Double),
     };

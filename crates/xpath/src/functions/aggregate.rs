@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::ast::Arithmetic;
-use crate::error::{Result, type_error};
+use crate::error::{Result, XPathError};
 use crate::eval::{Args, Flow, compare_atomic, on_atomics};
 use crate::static_context::ResultKind;
 use crate::value::{Atomic, AtomicType, Sequence, cast, number};
@@ -42,8 +42,8 @@ fn total(values: Vec<Atomic>) -> Result<Option<Atomic>> {
         let value = untyped_as_double(value)?;
         total = Some(match total {
             None if value.is_numeric() || is_duration(&value) => value,
-            None => return Err(type_error(format!("cannot add values of type {}", value.atomic_type().name()))),
-            Some(sum) => on_atomics(Arithmetic::Add, &sum, &value)?,
+            None => return Err(not_alike(format!("cannot add values of type {}", value.atomic_type().name()))),
+            Some(sum) => on_atomics(Arithmetic::Add, &sum, &value).map_err(as_argument_error)?,
         });
     }
     Ok(total)
@@ -80,22 +80,64 @@ pub(super) fn max(args: &Args<'_, '_>) -> Result<Sequence> {
 fn extreme(args: &Args<'_, '_>, wanted: Ordering) -> Result<Sequence> {
     super::strings::refuse_collation(args, 1)?;
     let mut best: Option<Atomic> = None;
+    let mut widest = AtomicType::Integer;
+    let mut not_a_number = None;
     for value in args.atomized(0)? {
         // Where an untyped value is no number, 1.0 has NaN for it.
         let value = match &value {
             Atomic::Untyped(text) if args.compat() => Atomic::Double(number::parse(text, true)),
+            Atomic::Uri(text) => Atomic::String(text.clone()),
             _ => untyped_as_double(value)?,
         };
-        if value.is_numeric() && value.to_number(false).is_nan() {
-            return Ok(Sequence::from(f64::NAN));
+        let has_order = !matches!(
+            value,
+            Atomic::QName(_)
+                | Atomic::Duration(_)
+                | Atomic::Gregorian(..)
+                | Atomic::HexBinary(_)
+                | Atomic::Base64Binary(_)
+        );
+        if !has_order {
+            return Err(not_alike(format!("values of type {} have no order", value.atomic_type().name())));
+        }
+        if value.is_numeric() {
+            widest = wider(widest, value.atomic_type());
+            if value.to_number(false).is_nan() {
+                not_a_number = Some(value);
+                continue;
+            }
         }
         best = match best {
             None => Some(value),
             Some(known) => {
-                let better = compare_atomic(&value, &known)? == Some(wanted);
+                let better = compare_atomic(&value, &known).map_err(as_argument_error)? == Some(wanted);
                 Some(if better { value } else { known })
             }
         };
     }
-    Ok(best.map_or(Sequence::Empty, Sequence::from))
+    match not_a_number.or(best) {
+        None => Ok(Sequence::Empty),
+        // The result has the type that all numbers can be promoted to.
+        Some(value) if value.is_numeric() && matches!(widest, AtomicType::Float | AtomicType::Double) => {
+            cast::cast(&value, widest, false).map(Sequence::from)
+        }
+        Some(value) => Ok(Sequence::from(value)),
+    }
+}
+
+fn wider(known: AtomicType, found: AtomicType) -> AtomicType {
+    match (known, found) {
+        (AtomicType::Double, _) | (_, AtomicType::Double) => AtomicType::Double,
+        (AtomicType::Float, _) | (_, AtomicType::Float) => AtomicType::Float,
+        _ => known,
+    }
+}
+
+fn not_alike(message: String) -> XPathError {
+    XPathError::new("FORG0006", message)
+}
+
+/// Values of types that do not go together are an error of the argument, not of a comparison.
+fn as_argument_error(error: XPathError) -> XPathError {
+    if error.code() == "XPTY0004" { not_alike(error.message().to_string()) } else { error }
 }

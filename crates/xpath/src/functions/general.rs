@@ -56,6 +56,15 @@ pub(super) fn doc(args: &Args<'_, '_>) -> Result<Sequence> {
     args.ev.cx.host.document(&uri, base, args.ev.session).map(Sequence::from)
 }
 
+/// No host has collections, so there is neither a default one nor any other.
+pub(super) fn collection(args: &Args<'_, '_>) -> Result<Sequence> {
+    let what = match args.codes.first() {
+        None => "the default collection".to_string(),
+        Some(_) => format!("the collection `{}`", args.string(0)?),
+    };
+    Err(XPathError::new("FODC0002", format!("{what} is not available here")))
+}
+
 pub(super) fn doc_available(args: &Args<'_, '_>) -> Result<bool> {
     let Some(uri) = args.optional_string(0)? else { return Ok(false) };
     let base = args.ev.program.base_uri.as_deref();

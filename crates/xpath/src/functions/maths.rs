@@ -39,7 +39,8 @@ pub(super) fn abs_of_number(args: &Args<'_, '_>) -> Result<f64> {
 /// Rounded to a number of digits, by way of the decimal it is written as, so that 2.675 is what it looks like.
 fn rounded(value: f64, digits: i64, half_to_even: bool) -> f64 {
     let decimal = Decimal::from_f64(value).and_then(|decimal| decimal.round(digits, half_to_even));
-    decimal.map_or(value, Decimal::to_f64)
+    // The sign of a zero stays.
+    decimal.map_or(value, |decimal| decimal.to_f64().copysign(value))
 }
 
 pub(super) fn floor(args: &Args<'_, '_>) -> Result<Sequence> {
@@ -74,9 +75,9 @@ fn typed(
     let overflow = || XPathError::new("FOAR0002", "number out of range");
     let Some(value) = args.atomic(0)? else { return Ok(Sequence::Empty) };
     Ok(Sequence::from(match value {
-        Atomic::Integer(integer) => {
-            let result = on_decimal(Decimal::from(integer)).and_then(Decimal::to_integer);
-            Atomic::Integer(result.ok_or_else(overflow)?)
+        Atomic::Integer(_) | Atomic::WideInteger(_) | Atomic::DerivedInteger(..) => {
+            let decimal = value.as_integer().and_then(Decimal::from_i128);
+            Atomic::from(decimal.and_then(on_decimal).map(Decimal::whole_part).ok_or_else(overflow)?)
         }
         Atomic::Decimal(decimal) => Atomic::Decimal(on_decimal(decimal).ok_or_else(overflow)?),
         Atomic::Float(float) => Atomic::Float(on_double(f64::from(float)) as f32),

@@ -13,6 +13,7 @@ mod nodes;
 mod qnames;
 mod regexes;
 mod sequences;
+pub(crate) mod signature;
 mod strings;
 mod uris;
 
@@ -165,6 +166,7 @@ static TABLE: &[Builtin] = &[
     f("codepoint-equal", 2, 2, PURE, Run::Any(strings::codepoint_equal)),
     f("codepoints-to-string", 1, 1, 0, Run::Text(strings::codepoints_to_string)),
     f("string-to-codepoints", 1, 1, 0, Run::Any(strings::string_to_codepoints)),
+    f("normalize-unicode", 1, 2, PURE, Run::Text(strings::normalize_unicode)),
     f("encode-for-uri", 1, 1, PURE, Run::Text(uris::encode_for_uri)),
     f("iri-to-uri", 1, 1, PURE, Run::Text(uris::iri_to_uri)),
     f("escape-html-uri", 1, 1, PURE, Run::Text(uris::escape_html_uri)),
@@ -204,6 +206,8 @@ static TABLE: &[Builtin] = &[
     f("nilled", 0, 1, CONTEXT, Run::Any(nodes::nilled)),
     f("doc", 1, 1, 0, Run::Nodes(general::doc)),
     f("doc-available", 1, 1, 0, Run::Boolean(general::doc_available)),
+    f("collection", 0, 1, 0, Run::Nodes(general::collection)),
+    f("idref", 1, 2, CONTEXT_ALWAYS, Run::Nodes(nodes::idref)),
     f("static-base-uri", 0, 0, 0, Run::Any(general::static_base_uri)),
     f("default-collation", 0, 0, 0, Run::Text(general::default_collation)),
     f("QName", 2, 2, 0, Run::Any(qnames::qname)),

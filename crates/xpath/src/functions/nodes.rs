@@ -111,6 +111,15 @@ pub(super) fn id(args: &Args<'_, '_>) -> Result<Sequence> {
     Ok(Sequence::from_nodes(&found))
 }
 
+/// Which attributes refer to elements only a schema or a DTD tells, and neither is kept with the tree.
+pub(super) fn idref(args: &Args<'_, '_>) -> Result<Sequence> {
+    match args.codes.get(1) {
+        None => crate::eval::context_node(args.focus)?,
+        Some(_) => super::general::required_node(args, 1)?,
+    };
+    Ok(Sequence::Empty)
+}
+
 pub(super) fn lang(args: &Args<'_, '_>) -> Result<bool> {
     let wanted = args.string(0)?;
     let node = match args.codes.get(1) {

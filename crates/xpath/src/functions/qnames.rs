@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::general::required_node;
 use crate::error::{Result, XPathError, type_error};
 use crate::eval::Args;
-use crate::value::{Atomic, QName, Sequence};
+use crate::value::{Atomic, AtomicType, QName, Sequence};
 
 fn invalid(lexical: &str) -> XPathError {
     XPathError::new("FOCA0002", format!("`{lexical}` is not a qualified name"))
@@ -54,13 +54,17 @@ fn qname_argument(args: &Args<'_, '_>) -> Result<Option<Arc<QName>>> {
     }
 }
 
+fn ncname(name: &Arc<str>) -> Sequence {
+    Sequence::from(Atomic::DerivedString(AtomicType::NcName, Arc::clone(name)))
+}
+
 pub(super) fn local_name_from(args: &Args<'_, '_>) -> Result<Sequence> {
-    Ok(qname_argument(args)?.map_or(Sequence::Empty, |name| Sequence::from(Atomic::String(name.local.clone()))))
+    Ok(qname_argument(args)?.map_or(Sequence::Empty, |name| ncname(&name.local)))
 }
 
 pub(super) fn prefix_from(args: &Args<'_, '_>) -> Result<Sequence> {
     let prefix = qname_argument(args)?.and_then(|name| name.prefix.clone());
-    Ok(prefix.map_or(Sequence::Empty, |prefix| Sequence::from(Atomic::String(prefix))))
+    Ok(prefix.map_or(Sequence::Empty, |prefix| ncname(&prefix)))
 }
 
 pub(super) fn namespace_uri_from(args: &Args<'_, '_>) -> Result<Sequence> {

@@ -9,7 +9,7 @@ use crate::error::{Result, XPathError};
 use crate::eval::{Args, atomic_equal};
 use crate::session::Session;
 use crate::static_context::ResultKind;
-use crate::value::{Atomic, Item, ItemRef, Node, Sequence, number};
+use crate::value::{Atomic, AtomicKey, Item, ItemRef, Node, Sequence, number};
 
 pub(super) fn empty(args: &Args<'_, '_>) -> Result<bool> {
     exists(args).map(|exists| !exists)
@@ -85,24 +85,10 @@ pub(super) fn data(args: &Args<'_, '_>) -> Result<Sequence> {
 
 pub(super) fn distinct_values(args: &Args<'_, '_>) -> Result<Sequence> {
     refuse_collation(args, 1)?;
-    let mut texts: HashSet<std::sync::Arc<str>> = HashSet::new();
-    let mut others: Vec<Atomic> = Vec::new();
+    let mut known: HashSet<AtomicKey> = HashSet::new();
     let mut distinct = Vec::new();
     for value in args.atomized(0)? {
-        // Text, which is nearly always what there is, is looked up; the rest is compared one by one.
-        let is_new = match value.as_text() {
-            Some(text) => texts.insert(text.clone()),
-            None => {
-                args.ev.charge(others.len())?;
-                let is_new = !others.iter().any(|known| atomic_equal(known, &value));
-                if is_new {
-                    others.push(value.clone());
-                }
-                is_new
-            }
-        };
-        if is_new {
-            // Distinct values of nodes are untyped; in 2.0 as in 1.0 they behave like strings.
+        if known.insert(AtomicKey::new(&value)) {
             distinct.push(Item::Atomic(value));
         }
     }

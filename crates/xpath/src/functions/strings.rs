@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::error::{Result, XPathError};
 use crate::eval::Args;
 use crate::session::BYTES_PER_FUEL;
@@ -179,6 +181,20 @@ pub(super) fn lower_case<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
     let text = args.string(0)?;
     charge_text(args, text.len())?;
     Ok(Cow::Owned(text.to_lowercase()))
+}
+
+pub(super) fn normalize_unicode<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
+    let text = args.string(0)?;
+    let form = if args.len() > 1 { args.string(1)? } else { Cow::Borrowed("NFC") };
+    charge_text(args, text.len())?;
+    Ok(match &*form.trim().to_ascii_uppercase() {
+        "" => text,
+        "NFC" => Cow::Owned(text.nfc().collect()),
+        "NFD" => Cow::Owned(text.nfd().collect()),
+        "NFKC" => Cow::Owned(text.nfkc().collect()),
+        "NFKD" => Cow::Owned(text.nfkd().collect()),
+        _ => return Err(XPathError::new("FOCH0003", format!("unknown normalization form `{form}`"))),
+    })
 }
 
 pub(super) fn compare(args: &Args<'_, '_>) -> Result<Sequence> {

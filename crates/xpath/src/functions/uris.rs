@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::Result;
+use crate::error::{Result, XPathError};
 use crate::eval::Args;
 use crate::value::{Atomic, Sequence};
 
@@ -51,7 +51,13 @@ pub(super) fn escape_html_uri<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
 pub(super) fn resolve_uri(args: &Args<'_, '_>) -> Result<Sequence> {
     let Some(reference) = args.optional_string(0)? else { return Ok(Sequence::Empty) };
     let base = match args.codes.get(1) {
-        Some(_) => args.string(1)?,
+        Some(_) => {
+            let base = args.string(1)?;
+            if parts(&base).scheme.is_none() && parts(&reference).scheme.is_none() && !args.compat() {
+                return Err(XPathError::new("FORG0002", format!("`{base}` is not an absolute URI")));
+            }
+            base
+        }
         None => Cow::Borrowed(args.ev.program.base_uri.as_deref().unwrap_or("")),
     };
     Ok(Sequence::from(Atomic::Uri(resolve(&reference, &base).into())))

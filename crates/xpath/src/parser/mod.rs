@@ -26,6 +26,15 @@ pub(crate) fn parse(text: &str, context: &StaticContext<'_>) -> Result<Expr> {
     Ok(expr)
 }
 
+/// Parses a pattern: the same grammar, but `document-node()` alone is a test on the node itself (XSLT 2.0 §5.5.3).
+pub(crate) fn parse_pattern(text: &str, context: &StaticContext<'_>) -> Result<Expr> {
+    let mut parser = Parser::new(text, context)?;
+    parser.pattern = true;
+    let expr = parser.expr()?;
+    parser.expect_end()?;
+    Ok(expr)
+}
+
 pub(crate) struct Parser<'t, 'c> {
     pub(crate) text: &'t str,
     pub(crate) context: &'c StaticContext<'c>,
@@ -34,11 +43,12 @@ pub(crate) struct Parser<'t, 'c> {
     nesting: u32,
     /// Aliases being replaced, to stop one that names itself.
     alias_depth: u32,
+    pattern: bool,
 }
 
 impl<'t, 'c> Parser<'t, 'c> {
     pub(crate) fn new(text: &'t str, context: &'c StaticContext<'c>) -> Result<Parser<'t, 'c>> {
-        Ok(Parser { text, context, lexemes: tokenize(text)?, at: 0, nesting: 0, alias_depth: 0 })
+        Ok(Parser { text, context, lexemes: tokenize(text)?, at: 0, nesting: 0, alias_depth: 0, pattern: false })
     }
 
     pub(crate) fn token(&self) -> Token<'t> {

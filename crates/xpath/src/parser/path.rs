@@ -2,12 +2,22 @@
 
 use super::{Parser, syntax_error, undeclared_prefix};
 use crate::ast::{Axis, AxisStep, Expr, ExprKind, KindTest, Name, NodeTest, Path, PathStart, Step};
-use crate::error::{Result, Span};
+use crate::error::{Result, Span, XPathError};
 use crate::lexer::Token;
+use crate::value::AtomicType;
 
 /// Names that are kind tests when a `(` follows.
-const KIND_TESTS: &[&str] =
-    &["node", "text", "comment", "processing-instruction", "document-node", "element", "attribute"];
+const KIND_TESTS: &[&str] = &[
+    "node",
+    "text",
+    "comment",
+    "processing-instruction",
+    "document-node",
+    "element",
+    "attribute",
+    "schema-element",
+    "schema-attribute",
+];
 
 const AXES: &[(&str, Axis)] = &[
     ("child", Axis::Child),
@@ -148,7 +158,13 @@ impl<'t> Parser<'t, '_> {
             }
             // `attribute(x)` without an axis looks on the attribute axis.
             let attribute = self.is_word("attribute") && self.peek(1) == Token::Symbol("(");
-            return Ok(if attribute { Axis::Attribute } else { Axis::Child });
+            let attribute = attribute || (self.is_word("schema-attribute") && self.peek(1) == Token::Symbol("("));
+            let document = self.pattern && self.is_word("document-node") && self.peek(1) == Token::Symbol("(");
+            return Ok(match (attribute, document) {
+                (true, _) => Axis::Attribute,
+                (_, true) => Axis::Myself,
+                _ => Axis::Child,
+            });
         };
         let Some((_, axis)) = AXES.iter().find(|(known, _)| *known == name) else {
             return Err(syntax_error(format!("unknown axis `{name}`"), self.span()));
@@ -218,14 +234,23 @@ impl<'t> Parser<'t, '_> {
             "text" => KindTest::Text,
             "comment" => KindTest::Comment,
             "processing-instruction" => KindTest::ProcessingInstruction(self.target()?),
-            "document-node" => {
-                if self.is_word("element") {
-                    self.kind_test()?;
-                }
-                KindTest::Document
+            "document-node" if self.is_word("element") || self.is_word("schema-element") => {
+                KindTest::DocumentOf(Box::new(self.kind_test()?))
             }
-            "element" => KindTest::Element(self.kind_test_name(Axis::Child)?),
-            "attribute" => KindTest::Attribute(self.kind_test_name(Axis::Attribute)?),
+            "document-node" => KindTest::Document,
+            "element" => {
+                let name = self.kind_test_name(Axis::Child)?;
+                let untyped = self.type_admits(&["untyped", "anyType"])?;
+                if untyped { KindTest::Element(name) } else { KindTest::Nothing }
+            }
+            "attribute" => {
+                let name = self.kind_test_name(Axis::Attribute)?;
+                let untyped = self.type_admits(&["untypedAtomic", "anyAtomicType", "anySimpleType", "anyType"])?;
+                if untyped { KindTest::Attribute(name) } else { KindTest::Nothing }
+            }
+            "schema-element" | "schema-attribute" => {
+                return Err(XPathError::new("XPST0008", format!("no schema declares what `{name}()` names")).at(span));
+            }
             _ => return Err(syntax_error(format!("`{name}()` is not a node test"), span)),
         };
         self.expect(")")?;
@@ -242,7 +267,24 @@ impl<'t> Parser<'t, '_> {
         Ok(Some(target.into()))
     }
 
-    /// The name inside `element(…)`; a type after it is accepted and means nothing without a schema.
+    /// Whether the type after the name in `element(name, type)` is one that nodes have without a schema.
+    fn type_admits(&mut self, untyped: &[&str]) -> Result<bool> {
+        if !self.eat(",") {
+            return Ok(true);
+        }
+        let span = self.span();
+        let Token::Name(prefix, local) = self.token() else { return Err(self.unexpected("the name of a type")) };
+        let schema = self.is_schema_prefix(prefix);
+        self.advance();
+        self.eat("?");
+        let known = untyped.contains(&local) || AtomicType::from_local_name(local).is_some();
+        if !schema || !(known || matches!(local, "untyped" | "untypedAtomic" | "anyType" | "anySimpleType")) {
+            return Err(XPathError::new("XPST0008", format!("unknown type `{local}`")).at(span));
+        }
+        Ok(untyped.contains(&local))
+    }
+
+    /// The name inside `element(…)`.
     fn kind_test_name(&mut self, axis: Axis) -> Result<Option<Name>> {
         let span = self.span();
         let name = match self.token() {
@@ -257,10 +299,6 @@ impl<'t> Parser<'t, '_> {
             _ => return Ok(None),
         };
         self.advance();
-        if self.eat(",") {
-            self.advance();
-            self.eat("?");
-        }
         Ok(name)
     }
 }

@@ -26,7 +26,12 @@ impl SequenceType {
 
 impl Parser<'_, '_> {
     pub(super) fn single_type(&mut self) -> Result<AtomicName> {
+        let span = self.span();
         let atomic = self.atomic_type()?;
+        if !atomic.is_constructible() {
+            let message = format!("nothing can be cast to {}", atomic.name());
+            return Err(crate::XPathError::new("XPST0080", message).at(span));
+        }
         Ok(AtomicName { atomic, optional: self.eat("?") })
     }
 
@@ -60,18 +65,23 @@ impl Parser<'_, '_> {
         Ok(SequenceType { item: Some(item), occurrence })
     }
 
-    fn atomic_type(&mut self) -> Result<AtomicType> {
-        let span: Span = self.span();
-        let Token::Name(prefix, local) = self.token() else { return Err(self.unexpected("the name of a type")) };
-        self.advance();
-        let schema = match prefix {
+    /// Whether the prefix of a type's name means XML Schema; `xs` does without a declaration.
+    pub(super) fn is_schema_prefix(&self, prefix: Option<&str>) -> bool {
+        match prefix {
             // `xdt` is where drafts had the types that later moved to `xs`.
             Some(prefix) => match self.context.lookup_namespace(prefix) {
                 Some(uri) => *uri == *SCHEMA_NAMESPACE || prefix == "xdt",
                 None => matches!(prefix, "xs" | "xsd" | "xdt"),
             },
             None => self.context.default_element_namespace.as_deref() == Some(SCHEMA_NAMESPACE),
-        };
+        }
+    }
+
+    fn atomic_type(&mut self) -> Result<AtomicType> {
+        let span: Span = self.span();
+        let Token::Name(prefix, local) = self.token() else { return Err(self.unexpected("the name of a type")) };
+        self.advance();
+        let schema = self.is_schema_prefix(prefix);
         let found = if schema { AtomicType::from_local_name(local) } else { None };
         found.ok_or_else(|| {
             let name = prefix.map_or(local.to_string(), |prefix| format!("{prefix}:{local}"));

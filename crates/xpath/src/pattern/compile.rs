@@ -34,7 +34,13 @@ pub(super) fn alternative(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<Al
             below = true;
             continue;
         }
-        if !matches!(axis.axis, Axis::Child | Axis::Attribute) {
+        let document = matches!(axis.test, NodeTest::Kind(KindTest::Document | KindTest::DocumentOf(_)));
+        let on_axis = match axis.axis {
+            Axis::Child | Axis::Attribute => true,
+            Axis::Myself => document,
+            _ => false,
+        };
+        if !on_axis {
             return Err(not_a_pattern(axis.span, "only the child and attribute axes are allowed"));
         }
         let mut code = compiler.step(axis)?;
@@ -81,6 +87,7 @@ fn test_priority(test: &NodeTest) -> f64 {
         NodeTest::Kind(
             KindTest::ProcessingInstruction(Some(_)) | KindTest::Element(Some(_)) | KindTest::Attribute(Some(_)),
         ) => 0.0,
+        NodeTest::Kind(KindTest::DocumentOf(inner)) => test_priority(&NodeTest::Kind((**inner).clone())),
         NodeTest::Kind(_) => -0.5,
     }
 }
@@ -95,7 +102,7 @@ fn key_of(axis: Axis, test: &NodeTest) -> Key {
         NodeTest::Kind(KindTest::Text) => Key::Text,
         NodeTest::Kind(KindTest::Comment) => Key::Comment,
         NodeTest::Kind(KindTest::ProcessingInstruction(_)) => Key::ProcessingInstruction,
-        NodeTest::Kind(KindTest::Document) => Key::Document,
+        NodeTest::Kind(KindTest::Document | KindTest::DocumentOf(_)) if axis == Axis::Myself => Key::Document,
         NodeTest::Kind(KindTest::Element(None)) => Key::AnyElement,
         NodeTest::Kind(KindTest::Attribute(None)) => Key::AnyAttribute,
         _ if attribute => Key::AnyAttribute,

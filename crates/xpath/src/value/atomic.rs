@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{DateTime, Decimal, Duration, number};
+use super::{AtomicType, DateTime, Decimal, Duration, WideInteger, binary, number};
 
 /// An expanded name that remembers its prefix.
 #[derive(Debug, Clone)]
@@ -47,6 +47,12 @@ pub enum Atomic {
     Boolean(bool),
     /// `xs:integer`, within 64 bits.
     Integer(i64),
+    /// `xs:integer` beyond 64 bits.
+    WideInteger(WideInteger),
+    /// A type derived from `xs:integer`, such as `xs:byte`.
+    DerivedInteger(AtomicType, i64),
+    /// A type derived from `xs:string`, such as `xs:token`.
+    DerivedString(AtomicType, Arc<str>),
     /// `xs:decimal`
     Decimal(Decimal),
     /// `xs:float`
@@ -61,119 +67,19 @@ pub enum Atomic {
     Date(DateTime),
     /// `xs:time`; the date part is the reference date of the specification.
     Time(DateTime),
+    /// `xs:gYear`, `xs:gYearMonth`, `xs:gMonth`, `xs:gMonthDay` or `xs:gDay`; parts it does not have are those of the
+    /// reference date.
+    Gregorian(AtomicType, DateTime),
+    /// `xs:hexBinary`
+    HexBinary(Arc<[u8]>),
+    /// `xs:base64Binary`
+    Base64Binary(Arc<[u8]>),
     /// `xs:duration`
     Duration(Duration),
     /// `xs:yearMonthDuration`
     YearMonthDuration(Duration),
     /// `xs:dayTimeDuration`
     DayTimeDuration(Duration),
-}
-
-/// The type of an atomic value, or one a cast or a type test names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AtomicType {
-    /// `xs:anyAtomicType`, which every atomic value is.
-    AnyAtomic,
-    /// `xs:string` and the types derived from it.
-    String,
-    /// `xs:untypedAtomic`
-    Untyped,
-    /// `xs:anyURI`
-    Uri,
-    /// `xs:boolean`
-    Boolean,
-    /// `xs:integer` and the types derived from it.
-    Integer,
-    /// `xs:decimal`
-    Decimal,
-    /// `xs:float`
-    Float,
-    /// `xs:double`
-    Double,
-    /// `xs:numeric`: any number.
-    Numeric,
-    /// `xs:QName`
-    QName,
-    /// `xs:dateTime`
-    DateTime,
-    /// `xs:date`
-    Date,
-    /// `xs:time`
-    Time,
-    /// `xs:duration`
-    Duration,
-    /// `xs:yearMonthDuration`
-    YearMonthDuration,
-    /// `xs:dayTimeDuration`
-    DayTimeDuration,
-}
-
-/// Names in the XML Schema namespace. Derived types stand for the type they derive from.
-const TYPE_NAMES: &[(&str, AtomicType)] = &[
-    ("anyAtomicType", AtomicType::AnyAtomic),
-    ("string", AtomicType::String),
-    ("untypedAtomic", AtomicType::Untyped),
-    ("anyURI", AtomicType::Uri),
-    ("boolean", AtomicType::Boolean),
-    ("integer", AtomicType::Integer),
-    ("decimal", AtomicType::Decimal),
-    ("float", AtomicType::Float),
-    ("double", AtomicType::Double),
-    ("numeric", AtomicType::Numeric),
-    ("QName", AtomicType::QName),
-    ("dateTime", AtomicType::DateTime),
-    ("date", AtomicType::Date),
-    ("time", AtomicType::Time),
-    ("duration", AtomicType::Duration),
-    ("yearMonthDuration", AtomicType::YearMonthDuration),
-    ("dayTimeDuration", AtomicType::DayTimeDuration),
-    ("normalizedString", AtomicType::String),
-    ("token", AtomicType::String),
-    ("language", AtomicType::String),
-    ("Name", AtomicType::String),
-    ("NCName", AtomicType::String),
-    ("NMTOKEN", AtomicType::String),
-    ("ID", AtomicType::String),
-    ("IDREF", AtomicType::String),
-    ("ENTITY", AtomicType::String),
-    ("long", AtomicType::Integer),
-    ("int", AtomicType::Integer),
-    ("short", AtomicType::Integer),
-    ("byte", AtomicType::Integer),
-    ("nonNegativeInteger", AtomicType::Integer),
-    ("positiveInteger", AtomicType::Integer),
-    ("nonPositiveInteger", AtomicType::Integer),
-    ("negativeInteger", AtomicType::Integer),
-    ("unsignedLong", AtomicType::Integer),
-    ("unsignedInt", AtomicType::Integer),
-    ("unsignedShort", AtomicType::Integer),
-    ("unsignedByte", AtomicType::Integer),
-];
-
-impl AtomicType {
-    /// The type with this local name in the XML Schema namespace.
-    pub fn from_local_name(local: &str) -> Option<AtomicType> {
-        TYPE_NAMES.iter().find(|(name, _)| *name == local).map(|(_, found)| *found)
-    }
-
-    /// `xs:…`, for messages.
-    pub fn name(self) -> String {
-        let local = TYPE_NAMES.iter().find(|(_, found)| *found == self).map_or("anyAtomicType", |(name, _)| name);
-        format!("xs:{local}")
-    }
-
-    /// Whether a value of type `self` is also a value of type `other`.
-    pub fn derives_from(self, other: AtomicType) -> bool {
-        use AtomicType as T;
-        self == other
-            || match other {
-                T::AnyAtomic => true,
-                T::Numeric => matches!(self, T::Integer | T::Decimal | T::Float | T::Double),
-                T::Decimal => self == T::Integer,
-                T::Duration => matches!(self, T::YearMonthDuration | T::DayTimeDuration),
-                _ => false,
-            }
-    }
 }
 
 impl Atomic {
@@ -189,7 +95,12 @@ impl Atomic {
             Atomic::Untyped(_) => AtomicType::Untyped,
             Atomic::Uri(_) => AtomicType::Uri,
             Atomic::Boolean(_) => AtomicType::Boolean,
-            Atomic::Integer(_) => AtomicType::Integer,
+            Atomic::Integer(_) | Atomic::WideInteger(_) => AtomicType::Integer,
+            Atomic::DerivedInteger(derived, _) | Atomic::DerivedString(derived, _) | Atomic::Gregorian(derived, _) => {
+                *derived
+            }
+            Atomic::HexBinary(_) => AtomicType::HexBinary,
+            Atomic::Base64Binary(_) => AtomicType::Base64Binary,
             Atomic::Decimal(_) => AtomicType::Decimal,
             Atomic::Float(_) => AtomicType::Float,
             Atomic::Double(_) => AtomicType::Double,
@@ -205,13 +116,40 @@ impl Atomic {
 
     /// Whether this is a number.
     pub fn is_numeric(&self) -> bool {
-        matches!(self, Atomic::Integer(_) | Atomic::Decimal(_) | Atomic::Float(_) | Atomic::Double(_))
+        matches!(
+            self,
+            Atomic::Integer(_)
+                | Atomic::WideInteger(_)
+                | Atomic::DerivedInteger(..)
+                | Atomic::Decimal(_)
+                | Atomic::Float(_)
+                | Atomic::Double(_)
+        )
+    }
+
+    /// The number, when the value is an integer of any type.
+    pub fn as_integer(&self) -> Option<i128> {
+        match self {
+            Atomic::Integer(value) | Atomic::DerivedInteger(_, value) => Some(i128::from(*value)),
+            Atomic::WideInteger(value) => Some(value.value()),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a binary value.
+    pub fn as_binary(&self) -> Option<&[u8]> {
+        match self {
+            Atomic::HexBinary(bytes) | Atomic::Base64Binary(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 
     /// The text of a string, URI or untyped value.
     pub fn as_text(&self) -> Option<&Arc<str>> {
         match self {
-            Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) => Some(text),
+            Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) | Atomic::DerivedString(_, text) => {
+                Some(text)
+            }
             _ => None,
         }
     }
@@ -219,9 +157,15 @@ impl Atomic {
     /// The value as text. `compat` chooses how a double is written: as in XPath 1.0, or as `xs:double` is.
     pub fn to_text(&self, compat: bool) -> Cow<'_, str> {
         match self {
-            Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) => Cow::Borrowed(text),
+            Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) | Atomic::DerivedString(_, text) => {
+                Cow::Borrowed(text)
+            }
             Atomic::Boolean(value) => Cow::Borrowed(if *value { "true" } else { "false" }),
-            Atomic::Integer(value) => Cow::Owned(value.to_string()),
+            Atomic::Integer(value) | Atomic::DerivedInteger(_, value) => Cow::Owned(value.to_string()),
+            Atomic::WideInteger(value) => Cow::Owned(value.value().to_string()),
+            Atomic::Gregorian(kind, value) => Cow::Owned(value.format_gregorian(*kind)),
+            Atomic::HexBinary(bytes) => Cow::Owned(binary::format_hex(bytes)),
+            Atomic::Base64Binary(bytes) => Cow::Owned(binary::format_base64(bytes)),
             Atomic::Decimal(value) => Cow::Owned(value.to_string()),
             Atomic::Float(value) => Cow::Owned(number::format_float(*value, compat)),
             Atomic::Double(value) => number::format_double(*value, compat),
@@ -238,9 +182,13 @@ impl Atomic {
     /// `number()`: NaN where there is none.
     pub fn to_number(&self, compat: bool) -> f64 {
         match self {
-            Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) => number::parse(text, compat),
+            Atomic::String(text) | Atomic::Untyped(text) | Atomic::DerivedString(_, text) => {
+                number::parse(text, compat)
+            }
+            Atomic::Uri(text) if compat => number::parse(text, compat),
             Atomic::Boolean(value) => f64::from(u8::from(*value)),
-            Atomic::Integer(value) => *value as f64,
+            Atomic::Integer(value) | Atomic::DerivedInteger(_, value) => *value as f64,
+            Atomic::WideInteger(value) => value.value() as f64,
             Atomic::Decimal(value) => value.to_f64(),
             Atomic::Float(value) => f64::from(*value),
             Atomic::Double(value) => *value,
@@ -263,6 +211,12 @@ impl From<bool> for Atomic {
 impl From<i64> for Atomic {
     fn from(value: i64) -> Atomic {
         Atomic::Integer(value)
+    }
+}
+
+impl From<i128> for Atomic {
+    fn from(value: i128) -> Atomic {
+        i64::try_from(value).map_or_else(|_| Atomic::WideInteger(WideInteger::new(value)), Atomic::Integer)
     }
 }
 

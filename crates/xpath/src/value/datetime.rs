@@ -1,6 +1,7 @@
 //! Dates and times on the proleptic Gregorian calendar, with or without a time zone.
 
 mod calendar;
+mod gregorian;
 mod lexical;
 
 use std::cmp::Ordering;

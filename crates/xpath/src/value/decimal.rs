@@ -68,6 +68,16 @@ impl Decimal {
         i64::try_from(self.units() / SCALE).ok()
     }
 
+    /// The whole part, cut towards zero.
+    pub fn whole_part(self) -> i128 {
+        self.units() / SCALE
+    }
+
+    /// A whole number, if it fits.
+    pub fn from_i128(value: i128) -> Option<Decimal> {
+        value.checked_mul(SCALE).map(Decimal::from_units)
+    }
+
     /// Whether there is nothing after the point.
     pub fn is_integer(self) -> bool {
         self.units() % SCALE == 0
@@ -118,7 +128,16 @@ impl Decimal {
             quotient = quotient.checked_mul(10)?.checked_add(rest / b)?;
             rest %= b;
         }
+        // The last digit is rounded, halves away from zero.
+        if rest.unsigned_abs() >= b.unsigned_abs().div_ceil(2) {
+            quotient = quotient.checked_add(if (a < 0) == (b < 0) { 1 } else { -1 })?;
+        }
         Some(Decimal::from_units(quotient))
+    }
+
+    /// Quotient cut towards zero, if the divisor is not zero.
+    pub fn whole_quotient(self, other: Decimal) -> Option<i128> {
+        self.units().checked_div(other.units())
     }
 
     /// Remainder with the sign of the dividend.

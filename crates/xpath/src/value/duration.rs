@@ -121,17 +121,24 @@ impl Duration {
 
     /// Multiplied by a number, rounded to the nearest month or nanosecond; `None` when it does not fit.
     pub fn scale(self, factor: f64) -> Option<Duration> {
-        if !factor.is_finite() {
-            return None;
-        }
         let months = super::number::round(f64::from(self.months) * factor);
         let nanos = self.total_nanos() as f64 * factor;
-        if months.abs() > f64::from(i32::MAX) || nanos.abs() > 1e27 {
-            return None;
-        }
-        let mut scaled = Duration::from_nanos(nanos.round() as i128)?;
-        scaled.months = months as i32;
-        Some(scaled)
+        Duration::from_rounded(months, nanos)
+    }
+
+    /// Divided by a number, rounded as [`Duration::scale`] does; `None` when it does not fit.
+    pub fn divide(self, divisor: f64) -> Option<Duration> {
+        let months = super::number::round(f64::from(self.months) / divisor);
+        let nanos = self.total_nanos() as f64 / divisor;
+        Duration::from_rounded(months, nanos)
+    }
+
+    /// Whole months and nanoseconds, if they fit.
+    fn from_rounded(months: f64, nanos: f64) -> Option<Duration> {
+        let fits = months.abs() <= f64::from(i32::MAX) && nanos.abs() <= 1e27;
+        let mut duration = Duration::from_nanos(nanos.round() as i128).filter(|_| fits)?;
+        duration.months = months as i32;
+        Some(duration)
     }
 
     /// The sum; `None` when it does not fit or the parts would differ in sign.

@@ -4,16 +4,24 @@
 //! owns memory does so behind an `Arc`: cloning a sequence never copies text, and values may travel between threads.
 
 pub mod atomic;
+mod binary;
 pub mod cast;
 pub mod datetime;
 pub mod decimal;
+mod derived;
 pub mod duration;
+mod integer;
+pub mod key;
 pub mod number;
+mod types;
 
-pub use atomic::{Atomic, AtomicType, QName};
+pub use atomic::{Atomic, QName};
 pub use datetime::DateTime;
 pub use decimal::Decimal;
 pub use duration::Duration;
+pub use integer::WideInteger;
+pub use key::AtomicKey;
+pub use types::AtomicType;
 
 use std::sync::Arc;
 

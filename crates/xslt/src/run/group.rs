@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use penstock_xpath::regex::Regex;
+use penstock_xpath::regex::Captures;
 use penstock_xpath::{Item, ItemRef, Sequence};
 
 use super::Outcome;
@@ -234,14 +234,18 @@ impl<'a> Machine<'a, '_> {
             None => String::new(),
         };
         let (regex, flags) = (self.avt(&analysis.regex)?, self.avt(&analysis.flags)?);
-        let regex = match Regex::new(&regex, &flags) {
-            Ok(regex) => regex,
+        let pieces = match self.session.regex(&regex, &flags) {
+            Ok(regex) if regex.is_match("").unwrap_or(false) => {
+                return self.failure("XTDE1150", "the regular expression matches the empty string");
+            }
+            Ok(regex) => regex.find_all(&input),
+            Err(error) if error.code() == "FORX0001" => return self.failure("XTDE1145", error.message()),
             Err(error) => return self.failure("XTDE1140", error.message()),
         };
-        if regex.is_match("") {
-            return self.failure("XTDE1150", "the regular expression matches the empty string");
-        }
-        let pieces = split(&input, &regex);
+        let pieces = match pieces {
+            Ok(found) => split(&input, &found),
+            Err(error) => return self.failure(error.code().to_owned(), error.message()),
+        };
         let frame = Pieces {
             size: pieces.len(),
             pieces: pieces.into_iter(),
@@ -296,17 +300,17 @@ fn plain_group(items: Vec<Item>) -> Group {
 }
 
 /// The matching and the other pieces of a string, in order.
-fn split(input: &str, regex: &Regex) -> Vec<(String, Option<Rc<[String]>>)> {
+fn split(input: &str, found: &[Captures]) -> Vec<(String, Option<Rc<[String]>>)> {
     let mut pieces = Vec::new();
     let mut end = 0;
-    for captures in regex.as_inner().captures_iter(input) {
-        let Some(whole) = captures.get(0) else { continue };
-        if whole.start() > end {
-            pieces.push((input[end..whole.start()].to_owned(), None));
+    for groups in found {
+        let Some(Some((start, after))) = groups.first().copied() else { continue };
+        if start > end {
+            pieces.push((input[end..start].to_owned(), None));
         }
-        let groups = captures.iter().map(|group| group.map_or("", |group| group.as_str()).to_owned()).collect();
-        pieces.push((whole.as_str().to_owned(), Some(groups)));
-        end = whole.end();
+        let text = |group: &Option<(usize, usize)>| group.map_or("", |(start, end)| &input[start..end]).to_owned();
+        pieces.push((input[start..after].to_owned(), Some(groups.iter().map(text).collect())));
+        end = after;
     }
     if end < input.len() {
         pieces.push((input[end..].to_owned(), None));

@@ -65,7 +65,7 @@ impl DateTime {
         format!("{}{}", self.time_digits(), self.format_zone())
     }
 
-    fn date_digits(self) -> String {
+    pub(super) fn date_digits(self) -> String {
         let sign = if self.year < 0 { "-" } else { "" };
         format!("{sign}{:04}-{:02}-{:02}", self.year.unsigned_abs(), self.month, self.day)
     }
@@ -101,7 +101,7 @@ fn two_digits(text: &str) -> Option<u8> {
 }
 
 /// `[-]YYYY-MM-DD` and what follows.
-fn parse_date_part(text: &str) -> Option<(DateTime, &str)> {
+pub(super) fn parse_date_part(text: &str) -> Option<(DateTime, &str)> {
     let negative = text.starts_with('-');
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let digits = unsigned.find('-')?;
@@ -124,7 +124,7 @@ fn parse_date_part(text: &str) -> Option<(DateTime, &str)> {
 
 /// A time zone or nothing; the outer `None` means that the text is neither.
 #[expect(clippy::option_option, reason = "absent and malformed are different answers here")]
-fn parse_zone(text: &str) -> Option<Option<i16>> {
+pub(super) fn parse_zone(text: &str) -> Option<Option<i16>> {
     match text {
         "" => return Some(None),
         "Z" => return Some(Some(0)),
