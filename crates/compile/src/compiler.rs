@@ -21,6 +21,8 @@ pub struct CompileOptions {
     pub strict: bool,
     /// Values for `$SYSTEM:NAME` and `$FILE:NAME` in attributes of endpoints and for `${configs.NAME}`.
     pub configurables: HashMap<String, String>,
+    /// No user is configured, so that whatever checks the password of a user refuses every request.
+    pub without_users: bool,
     /// WebAssembly modules that stand for classes, by the names of the classes.
     pub modules: HashMap<String, bytes::Bytes>,
     /// Artifacts that are served although their protection cannot be enforced.

@@ -8,6 +8,7 @@
 //! Start reading at [`Mediator`] and [`Flow`], then `run.rs` (the loop) and `serve.rs` (from a
 //! request to its answer).
 
+mod addressing;
 mod admit;
 mod alone;
 pub mod background;

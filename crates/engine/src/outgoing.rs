@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use penstock_message::{Message, Method, Shape};
+use penstock_message::{MediaType, Message, Method, Shape};
 
+use crate::addressing;
 use crate::endpoint::{Format, Target};
 use crate::ports::{Outgoing, SendOptions};
 use crate::{Exchange, Fault};
@@ -43,8 +44,16 @@ pub(crate) fn travels(name: &[u8], connection: &[u8]) -> bool {
 /// Builds the request. The exchange's message keeps its headers and, unless it streams, its body.
 pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOptions) -> Result<Outgoing, Fault> {
     let method = method_of(exchange, &target);
-    let url = url_of(exchange, &target)?;
-    let bodiless = matches!(method, Method::Get | Method::Head) || target.format == Format::Get;
+    let mut url = url_of(exchange, &target)?;
+    let fields_in_query = has_fields_in_query(exchange, &target);
+    if fields_in_query {
+        url = with_fields(exchange, url)?;
+    }
+    let bodiless = matches!(method, Method::Get | Method::Head) || fields_in_query;
+    let mut addressed = match bodiless {
+        true => None,
+        false => addressing::addressed(exchange, &url, &target)?,
+    };
     let loaded = exchange.loaded.clone();
     let message = &mut exchange.message;
 
@@ -63,7 +72,8 @@ pub(crate) fn prepare(exchange: &mut Exchange, target: Target, options: SendOpti
     if bodiless || no_entity {
         headers.remove("Content-Type");
     } else {
-        let output = message.output(&loaded.program.conversion, shape_of(target.format))?;
+        let sent = addressed.as_mut().unwrap_or(message);
+        let output = sent.output(&loaded.program.conversion, shape_of(target.format))?;
         if let Some(content_type) = &output.content_type {
             headers.set("Content-Type", content_type);
         }
@@ -93,6 +103,26 @@ pub(crate) fn is_absolute(url: &str) -> bool {
     })
 }
 
+/// Whether the fields of the body go into the query: with `format="get"`, and for a GET or DELETE whose message type was
+/// set to that of forms.
+pub(crate) fn has_fields_in_query(exchange: &Exchange, target: &Target) -> bool {
+    let is_form = || {
+        let message_type = exchange.message.axis2.get("messageType");
+        message_type.is_some_and(|text| MediaType::of(&text.to_text()) == MediaType::Form)
+    };
+    target.format == Format::Get || matches!(method_of(exchange, target), Method::Get | Method::Delete) && is_form()
+}
+
+/// The address with the fields of the body in its query.
+fn with_fields(exchange: &mut Exchange, url: Arc<str>) -> Result<Arc<str>, Fault> {
+    if exchange.message.body.is_empty() {
+        return Ok(url);
+    }
+    let loaded = exchange.loaded.clone();
+    let fields = exchange.message.query_fields(&loaded.program.conversion)?;
+    Ok(if fields.is_empty() { url } else { join(&url, &format!("?{fields}")).into() })
+}
+
 /// The shape an endpoint's format asks for.
 pub(crate) fn shape_of(format: Format) -> Shape {
     match format {
@@ -106,7 +136,7 @@ pub(crate) fn shape_of(format: Format) -> Shape {
 fn method_of(exchange: &Exchange, target: &Target) -> Method {
     match (&target.method, target.format) {
         (Some(method), _) => method.clone(),
-        (None, Format::Soap11 | Format::Soap12 | Format::Pox) => Method::Post,
+        (None, Format::Soap11 | Format::Soap12) => Method::Post,
         (None, Format::Get) => Method::Get,
         (None, _) => exchange.message.method.clone(),
     }

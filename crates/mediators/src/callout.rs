@@ -95,7 +95,15 @@ struct Service(Arc<str>);
 impl Leaf for Service {
     fn target(&self, _exchange: &mut Exchange) -> Result<Address, Fault> {
         let url = self.0.clone();
-        Ok(Address { url, method: None, format: Format::Same, append_postfix: false, headers: Vec::new(), tls: None })
+        Ok(Address {
+            url,
+            method: None,
+            format: Format::Same,
+            append_postfix: false,
+            headers: Vec::new(),
+            tls: None,
+            addressing: None,
+        })
     }
 }
 

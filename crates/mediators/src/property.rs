@@ -34,8 +34,12 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 
 fn property(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Property> {
     let name = el.required(cx, "name")?;
-    let name = Text::compile(cx, el, name, el.attribute_place("name"))?;
     let scope = scope(el, cx)?;
+    let optimizes = matches!(name, "enableMTOM" | "enableSwA") && scope == Scope::Axis2;
+    if optimizes && el.attribute("value").is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
+        cx.warn(el.place(), format!("`{name}` is not supported; attachments stay inside the XML"));
+    }
+    let name = Text::compile(cx, el, name, el.attribute_place("name"))?;
     if el.attribute("action") == Some("remove") {
         // What was to be set is often left in place when an action becomes `remove`.
         for unused in ["value", "expression", "type"] {

@@ -73,6 +73,7 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
     let compile_options = CompileOptions {
         strict: options.strict,
         configurables: options.configurables.clone(),
+        without_users: settings.users.is_empty(),
         modules: modules(settings, &mut unreadable),
         serve_unprotected: settings.security.serve_unprotected.clone(),
     };

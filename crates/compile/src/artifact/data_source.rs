@@ -36,7 +36,15 @@ fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     };
     let url = cx.configured(&url, &settings.place());
     let user = settings.child_text("username").map(|text| cx.configured(&text, &settings.place()));
-    let password = settings.child_text("password").map(|text| cx.configured(&text, &settings.place()));
+    let password = settings.child("password").and_then(|password| {
+        if has_secret_alias(&password) {
+            let message =
+                format!("the password of the data source `{name}` is kept by the secure vault, which is not read");
+            cx.warn(password.place(), message);
+            return None;
+        }
+        Some(cx.configured(&password.text(), &settings.place()))
+    });
     let source = Arc::new(DataSource {
         location: Location::Url(url.into()),
         definition: None,
@@ -51,4 +59,10 @@ fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         let other = name.strip_prefix("jdbc/").map_or_else(|| format!("jdbc/{name}"), str::to_owned);
         definitions.entry(other.into()).or_insert_with(|| source.clone());
     }
+}
+
+/// Whether the secure vault of Micro Integrator keeps the text of an element: `svns:secretAlias`.
+fn has_secret_alias(el: &Element<'_>) -> bool {
+    let document = &el.source.document;
+    document.attributes(el.node).any(|attribute| document.local_name(attribute) == "secretAlias")
 }

@@ -27,25 +27,27 @@ fn declare(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) {
 /// Adds the entry to the program's resources.
 fn read(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) {
     let inline = el.children().find(|child| child.name() != "description");
+    let mut at = inline.map_or_else(|| el.place(), |child| child.place());
     let (bytes, is_xml) = match (&inline, el.attribute("src")) {
         (Some(child), _) => (child.to_xml(), true),
         (None, Some(source)) => {
             // What `src` names is a resource of the configuration; nothing is fetched.
             let name = source.trim_start_matches("file:");
             match cx.program.resources.get(name).or_else(|| cx.program.resources.get(source)) {
-                Some(found) => (found.bytes.to_vec(), found.is_xml),
+                Some(found) => {
+                    at = found.at.clone();
+                    (found.bytes.to_vec(), found.is_xml)
+                }
                 None => {
-                    cx.warn(
-                        el.attribute_place("src"),
-                        format!("`{source}` is not part of the configuration; the entry is empty"),
-                    );
-                    (Vec::new(), false)
+                    // Without the entry, what uses it is reported as missing it, and not as broken content.
+                    let message = format!("`{source}` is not among the files; there is no local entry `{key}`");
+                    cx.warn(el.attribute_place("src"), message);
+                    return el.finish(cx);
                 }
             }
         }
         (None, None) => (el.text().into_bytes(), false),
     };
-    let at = inline.map_or_else(|| el.place(), |child| child.place());
     let resource = Resource { bytes: Bytes::from(bytes), media_type: None, is_xml, at, properties: Vec::new() };
     cx.program.resources.insert(Arc::<str>::from(key), resource);
     el.finish(cx);

@@ -115,6 +115,9 @@ impl Compilation {
 /// Elements of a configuration that have no meaning here.
 const IGNORED: [&str; 3] = ["registry", "taskManager", "description"];
 
+/// The root of a file in `conf/datasources` of Micro Integrator, which lists data sources.
+const DATA_SOURCES: &str = "datasources-configuration";
+
 struct Artifact<'s> {
     kind: &'static ArtifactKind,
     name: String,
@@ -127,7 +130,7 @@ struct Artifact<'s> {
 pub fn is_root_element(name: &str, registry: &Registry) -> bool {
     registry.artifact(name).is_some()
         || unsupported::find(name).is_some()
-        || name == "import"
+        || matches!(name, "import" | DATA_SOURCES)
         || IGNORED.contains(&name)
 }
 
@@ -243,6 +246,13 @@ fn is_xml(media_type: Option<&str>, key: &str) -> bool {
 fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Artifact<'s>>) {
     if root.name() == "import" {
         // It enables a connector; every connector that is present is enabled.
+        return;
+    }
+    if root.name() == DATA_SOURCES {
+        root.accept_all();
+        for source in root.elements("datasources").flat_map(|list| list.elements("datasource")).collect::<Vec<_>>() {
+            collect(cx, source, artifacts);
+        }
         return;
     }
     let Some(kind) = cx.registry.artifact(root.name()) else {

@@ -69,7 +69,12 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         parameter.accept_all();
     }
     security(cx, el, &mut proxy);
-    el.child("enableAddressing");
+    if let Some(addressing) = el.child("enableAddressing") {
+        addressing.accept_all();
+        let message =
+            "<enableAddressing> of a proxy service is not supported; its responses have no header of WS-Addressing";
+        cx.warn(addressing.place(), message);
+    }
     el.finish(cx);
     if cx.errors_so_far() == errors {
         cx.program.routes.add_proxy(proxy);

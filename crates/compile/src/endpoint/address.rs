@@ -24,9 +24,8 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
     let uri = el.required(cx, "uri")?;
     let uri = super::policy::configured(cx, uri, &el.attribute_place("uri"));
     let format = format(cx, el);
-    for known in ["optimize", "encoding", "statistics"] {
-        el.attribute(known);
-    }
+    el.attribute("statistics");
+    unsupported_form(cx, el);
     let uri = if uri.contains('{') {
         Uri::Computed(UrlTemplate::compile_address(cx, el, &uri, el.attribute_place("uri"))?)
     } else {
@@ -39,6 +38,7 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
 pub(super) fn compile_wsdl(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Leaf>> {
     let (uri, service, port) = (el.attribute("uri"), el.attribute("service"), el.attribute("port"));
     let format = format(cx, el);
+    unsupported_form(cx, el);
     let inline = el.children().find(|child| child.name() == "definitions");
     if let Some(definitions) = inline {
         definitions.accept_all();
@@ -76,6 +76,20 @@ fn address_of(definitions: &Element<'_>, service: Option<&str>, port: Option<&st
         .map(Arc::from)
 }
 
+/// `optimize` and `encoding` of an address or default endpoint.
+pub(super) fn unsupported_form(cx: &mut Compiler<'_>, el: &Element<'_>) {
+    if let Some(optimize) = el.attribute("optimize").filter(|optimize| !optimize.is_empty()) {
+        let message = format!("`optimize=\"{optimize}\"` is not supported; attachments stay inside the XML");
+        cx.warn(el.attribute_place("optimize"), message);
+    }
+    if let Some(encoding) = el.attribute("encoding").filter(|encoding| !encoding.is_empty())
+        && !encoding.eq_ignore_ascii_case("UTF-8")
+    {
+        let message = format!("the encoding `{encoding}` is not supported; what is written here is UTF-8");
+        cx.warn(el.attribute_place("encoding"), message);
+    }
+}
+
 /// `format` of an address or default endpoint.
 pub(super) fn format(cx: &mut Compiler<'_>, el: &Element<'_>) -> Format {
     match el.attribute("format") {
@@ -101,6 +115,14 @@ impl Leaf for Address {
             Uri::Constant(url) => url.clone(),
             Uri::Computed(template) => template.expand(exchange)?.into(),
         };
-        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new(), tls: None })
+        Ok(Target {
+            url,
+            method: None,
+            format: self.format,
+            append_postfix: true,
+            headers: Vec::new(),
+            tls: None,
+            addressing: None,
+        })
     }
 }

@@ -106,7 +106,15 @@ impl Leaf for Connection {
             headers.push(("Authorization".into(), format!("Basic {}", BASE64.encode(pair)).into()));
         }
         let url: Arc<str> = url.to_text().into();
-        Ok(Target { url, method: None, format: Format::Rest, append_postfix: false, headers, tls: self.tls.clone() })
+        Ok(Target {
+            url,
+            method: None,
+            format: Format::Rest,
+            append_postfix: false,
+            headers,
+            tls: self.tls.clone(),
+            addressing: None,
+        })
     }
 }
 

@@ -175,6 +175,14 @@ impl Leaf for Host {
             None => exchange.client.line.target(),
         };
         let url = format!("{scheme}://{}:{port}{path}", self.name).into();
-        Ok(Target { url, method: None, format: Format::Same, append_postfix: false, headers: Vec::new(), tls: None })
+        Ok(Target {
+            url,
+            method: None,
+            format: Format::Same,
+            append_postfix: false,
+            headers: Vec::new(),
+            tls: None,
+            addressing: None,
+        })
     }
 }

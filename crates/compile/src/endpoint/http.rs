@@ -70,6 +70,7 @@ impl Leaf for Http {
             append_postfix: self.method.is_none(),
             headers,
             tls: None,
+            addressing: None,
         })
     }
 }

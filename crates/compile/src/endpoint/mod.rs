@@ -224,6 +224,7 @@ struct ImplicitLeaf {
 
 impl ImplicitLeaf {
     fn read(el: &Element<'_>, cx: &mut Compiler<'_>) -> ImplicitLeaf {
+        address::unsupported_form(cx, el);
         ImplicitLeaf { format: address::format(cx, el) }
     }
 }
@@ -232,6 +233,14 @@ impl Leaf for ImplicitLeaf {
     fn target(&self, exchange: &mut Exchange) -> Result<Target, Fault> {
         let to = exchange.message.addressing.as_ref().and_then(|addressing| addressing.to.clone());
         let url = to.ok_or_else(|| Fault::new("a <default> endpoint sends to the message's `To`, which is not set"))?;
-        Ok(Target { url, method: None, format: self.format, append_postfix: true, headers: Vec::new(), tls: None })
+        Ok(Target {
+            url,
+            method: None,
+            format: self.format,
+            append_postfix: true,
+            headers: Vec::new(),
+            tls: None,
+            addressing: None,
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use penstock_engine::endpoint::{EndpointPolicy, TimeoutAction, TimeoutDuration};
+use penstock_engine::endpoint::{AddressingVersion, EndpointPolicy, TimeoutAction, TimeoutDuration};
 use penstock_engine::{Exchange, Place};
 
 use crate::{Compiler, Element, Expression};
@@ -45,12 +45,33 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> EndpointPolicy {
         reliable.accept_all();
         cx.warn(reliable.place(), "WS-ReliableMessaging is not supported; ignored");
     }
-    for tolerated in ["enableAddressing", "property", "authentication"] {
+    if let Some(addressing) = el.child("enableAddressing") {
+        policy.addressing = Some(read_addressing(cx, &addressing));
+    }
+    for tolerated in ["property", "authentication"] {
         for child in el.elements(tolerated) {
             child.accept_all();
         }
     }
     policy
+}
+
+fn read_addressing(cx: &mut Compiler<'_>, el: &Element<'_>) -> AddressingVersion {
+    if el.flag("separateListener", false) {
+        let at = el.attribute_place("separateListener");
+        cx.warn(at, "`separateListener` is not supported; the response comes back on the connection of the request");
+    }
+    let version = match el.attribute("version") {
+        None | Some("" | "final") => AddressingVersion::Final,
+        Some("submission") => AddressingVersion::Submission,
+        Some(other) => {
+            let message = format!("the version `{other}` of WS-Addressing is none of final, submission");
+            cx.warn(el.attribute_place("version"), message);
+            AddressingVersion::Final
+        }
+    };
+    el.finish(cx);
+    version
 }
 
 /// The same from the children of a connection entry.

@@ -219,7 +219,15 @@ fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
 
 /// To an address that was computed: an endpoint's, or the message's own `To`, which is the whole address.
 async fn to_address(exchange: &mut Exchange, url: Arc<str>, append_postfix: bool) -> Result<Box<Message>, Fault> {
-    let target = Target { url, method: None, format: Format::Same, append_postfix, headers: Vec::new(), tls: None };
+    let target = Target {
+        url,
+        method: None,
+        format: Format::Same,
+        append_postfix,
+        headers: Vec::new(),
+        tls: None,
+        addressing: None,
+    };
     let timeout = exchange.program().limits.endpoint_timeout;
     transmit(exchange, target, timeout).await
 }
@@ -252,7 +260,7 @@ async fn deliver_leaf(
     if let Some(prepare) = &endpoint.policy.prepare {
         prepare(exchange)?;
     }
-    let target = leaf.target(exchange)?;
+    let target = Target { addressing: endpoint.policy.addressing, ..leaf.target(exchange)? };
     let timeout = match &endpoint.policy.timeout {
         None => exchange.program().limits.endpoint_timeout,
         Some(TimeoutDuration::Fixed(timeout)) => *timeout,
@@ -321,7 +329,10 @@ async fn transmit(
     target: Target,
     timeout: std::time::Duration,
 ) -> Result<Box<Message>, Fault> {
-    if exchange.message.must_be_read_for(outgoing::shape_of(target.format)) {
+    if exchange.message.must_be_read_for(outgoing::shape_of(target.format))
+        || target.addressing.is_some()
+        || outgoing::has_fields_in_query(exchange, &target)
+    {
         wait::buffer_body(exchange).await?;
     }
     let remaining = exchange.deadline.saturating_duration_since(std::time::Instant::now());

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use penstock_message::{Message, Method};
 
+pub use crate::addressing::AddressingVersion;
 use crate::mediator::Destination;
 use crate::ports::{LocalFuture, TlsProfile};
 use crate::{EndpointId, Exchange, Fault, Place};
@@ -99,6 +100,8 @@ pub struct Target {
     pub headers: Vec<(Arc<str>, Arc<str>)>,
     /// Which certificates to trust, when the endpoint names some of its own.
     pub tls: Option<Arc<TlsProfile>>,
+    /// `enableAddressing`: the header blocks of WS-Addressing that a request gets.
+    pub addressing: Option<AddressingVersion>,
 }
 
 /// How the body is shaped for a backend.
@@ -132,6 +135,8 @@ pub struct EndpointPolicy {
     pub retry_disabled_codes: Vec<u32>,
     /// `retryConfig/enabledErrorCodes`: when not empty, only these do.
     pub retry_enabled_codes: Vec<u32>,
+    /// `enableAddressing`.
+    pub addressing: Option<AddressingVersion>,
     /// Sets the endpoint's own properties on a message before it is sent.
     pub prepare: Option<Computed<()>>,
     /// Where the token comes from that goes with every request.

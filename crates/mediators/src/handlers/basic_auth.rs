@@ -13,6 +13,11 @@ pub(super) fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn
         property.accept_all();
         cx.unprotected(property.place(), "properties of the handler for basic authentication are not supported");
     }
+    if cx.options.without_users {
+        let message = "basic authentication refuses every request: no user is configured (`[users]` of penstock.toml, \
+                       `[super_admin]` or the file user store of deployment.toml)";
+        cx.warn(el.place(), message);
+    }
     Some(Box::new(BasicAuth))
 }
 

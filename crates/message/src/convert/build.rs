@@ -94,6 +94,14 @@ impl Message {
         }
     }
 
+    /// The child elements of the payload as the fields of a query.
+    pub fn query_fields(&mut self, conversion: &Conversion) -> Result<String, BodyError> {
+        let envelope = self.xml(conversion)?;
+        let fields = envelope.payload().map(|payload| form::format(&envelope.document, payload)).unwrap_or_default();
+        // A form writes a blank as `+`, and a plus sign as an escape.
+        Ok(fields.replace('+', "%20"))
+    }
+
     /// Sets what the body is to be sent as (`messageType`). The Content-Type follows, as it does in
     /// the original; what the bytes that are here were sent as is remembered.
     pub fn set_message_type(&mut self, content_type: &str) {

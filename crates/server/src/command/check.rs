@@ -24,7 +24,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let strict = matches.get_flag("strict");
     let paths = super::paths(matches);
     let surroundings = config::surroundings(&paths);
-    let settings = super::run::file_settings(matches.get_one::<PathBuf>("config").cloned(), &surroundings)?;
+    let settings = super::run::file_settings(matches.get_one::<PathBuf>("config").cloned(), &paths, &surroundings)?;
     let options = BuildOptions { strict, configurables: surroundings.configurables() };
     let built = build::build(&paths, &options, &settings)?;
     super::print(&report(&built));

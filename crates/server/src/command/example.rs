@@ -40,7 +40,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let mut surroundings =
         Surroundings { file: properties::parse(PROPERTIES).into_iter().collect(), ..config::surroundings(&[]) };
-    let settings = super::run::settings(matches, &surroundings)?;
+    let settings = super::run::settings(matches, &[], &surroundings)?;
     // A port that is free, so that the example starts whatever else is running.
     let spec = EchoSpec { address: Some([127, 0, 0, 1].into()), port: 0, threads: 1, ..EchoSpec::default() };
     let backend = EchoServer::start(&spec)

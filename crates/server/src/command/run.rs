@@ -11,6 +11,7 @@ use penstock_engine::ports::Level;
 use super::Failure;
 use crate::build::{self, BuildOptions};
 use crate::config::{self, LogFormat, Settings};
+use crate::load;
 use crate::serve::{self, Plan};
 
 const AFTER: &str = "\
@@ -73,7 +74,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let paths = super::paths(matches);
     let surroundings = config::surroundings(&paths);
-    let settings = settings(matches, &surroundings)?;
+    let settings = settings(matches, &paths, &surroundings)?;
     let options = BuildOptions { strict: matches.get_flag("strict"), configurables: surroundings.configurables() };
     let built = build::build(&paths, &options, &settings)?;
     serve::serve(Plan { paths, settings, surroundings, build: options, started, built, epilogue: None })?;
@@ -90,8 +91,12 @@ pub(super) fn config_argument() -> Arg {
 }
 
 /// The settings: defaults, then the file, then the command line.
-pub(super) fn settings(matches: &ArgMatches, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
-    let mut settings = file_settings(matches.get_one::<PathBuf>("config").cloned(), surroundings)?;
+pub(super) fn settings(
+    matches: &ArgMatches,
+    paths: &[PathBuf],
+    surroundings: &config::Surroundings,
+) -> Result<Settings, Failure> {
+    let mut settings = file_settings(matches.get_one::<PathBuf>("config").cloned(), paths, surroundings)?;
     if let Some(offset) = matches.get_one::<u16>("offset") {
         settings.offset = *offset;
     }
@@ -116,22 +121,48 @@ pub(super) fn settings(matches: &ArgMatches, surroundings: &config::Surroundings
     Ok(settings)
 }
 
-/// The settings of a file: the one that is given, or `penstock.toml` where it is there.
-pub(super) fn file_settings(given: Option<PathBuf>, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
+/// The settings of a file: the one that is given, `penstock.toml` in the working directory, or the `deployment.toml` of
+/// the first path that is the home of a Micro Integrator.
+pub(super) fn file_settings(
+    given: Option<PathBuf>,
+    paths: &[PathBuf],
+    surroundings: &config::Surroundings,
+) -> Result<Settings, Failure> {
     let usual = PathBuf::from("penstock.toml");
-    let mut settings = match given.or_else(|| usual.is_file().then_some(usual)) {
-        Some(file) => read_file(&file, surroundings)?,
-        None => Settings::default(),
+    let of_home = paths.iter().filter(|path| load::is_home(path)).map(|home| home.join("conf/deployment.toml"));
+    let of_home = of_home.into_iter().find(|file| file.is_file());
+    let mut settings = match (given.or_else(|| usual.is_file().then_some(usual)), of_home) {
+        (Some(file), of_home) => {
+            if let Some(unread) = of_home.filter(|unread| !is_same_file(unread, &file)) {
+                let at = unread.display();
+                serve::say(&format!("{at}:1:1: warning: not read: `{}` is the configuration\n", file.display()));
+            }
+            read_file(&file, surroundings)?
+        }
+        (None, Some(file)) => read_as(&file, surroundings, |name, text, lookup| config::read_home(name, text, lookup))?,
+        (None, None) => Settings::default(),
     };
     config::take_aws(&mut settings, &surroundings.variables);
     Ok(settings)
 }
 
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
 pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
-    let cannot = |cause| Failure::from(crate::load::LoadError { path: file.to_owned(), cause });
+    read_as(file, surroundings, |name, text, lookup| config::read(name, text, config::dialect_of(file, text), lookup))
+}
+
+fn read_as(
+    file: &Path,
+    surroundings: &config::Surroundings,
+    read: impl FnOnce(&str, &str, &dyn Fn(&str) -> Option<String>) -> config::Configuration,
+) -> Result<Settings, Failure> {
+    let cannot = |cause| Failure::from(load::LoadError { path: file.to_owned(), cause });
     let text = std::fs::read_to_string(file).map_err(cannot)?;
     let lookup = |name: &str| surroundings.variables.get(name).cloned();
-    let found = config::read(&file.display().to_string(), &text, config::dialect_of(file, &text), &lookup);
+    let found = read(&file.display().to_string(), &text, &lookup);
     for diagnostic in &found.diagnostics {
         serve::say(&format!("{diagnostic}\n"));
     }

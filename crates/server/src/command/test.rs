@@ -60,7 +60,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
     }
     let surroundings = config::surroundings(&above(&suites));
-    let settings = super::run::file_settings(matches.get_one::<PathBuf>("config").cloned(), &surroundings)?;
+    let settings = super::run::file_settings(matches.get_one::<PathBuf>("config").cloned(), &[], &surroundings)?;
     let options = SuiteOptions {
         folders: paths("artifacts"),
         mocks: paths("mock"),

@@ -11,6 +11,7 @@ mod choreo_connect;
 mod databases;
 mod environment;
 mod gateway;
+mod home;
 mod keys;
 pub mod properties;
 mod secrets;
@@ -67,11 +68,36 @@ pub fn dialect_of(path: &Path, text: &str) -> Dialect {
 
 /// Reads a configuration. `lookup` gives the value of an environment variable.
 pub fn read(file: &str, text: &str, dialect: Dialect, lookup: &dyn Fn(&str) -> Option<String>) -> Configuration {
+    read_with(file, text, dialect, lookup, Severity::Error)
+}
+
+/// Reads the `deployment.toml` of a home that was given to be served. A home may have been moved without its keystores,
+/// so a keystore that is not there is a warning: the server has its own certificate, and trusts the common ones.
+pub fn read_home(file: &str, text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Configuration {
+    read_with(file, text, Dialect::MicroIntegrator, lookup, Severity::Warning)
+}
+
+fn read_with(
+    file: &str,
+    text: &str,
+    dialect: Dialect,
+    lookup: &dyn Fn(&str) -> Option<String>,
+    missing_keystore: Severity,
+) -> Configuration {
+    let home = home::home_of(Path::new(file)).filter(|_| dialect == Dialect::MicroIntegrator);
+    // What the start scripts of Micro Integrator set.
+    let lookup = &|name: &str| match (lookup(name), &home) {
+        (None, Some(home)) if matches!(name, "carbon.home" | "CARBON_HOME") => Some(home.display().to_string()),
+        (found, _) => found,
+    };
     let mut reader = Reader {
         file: Arc::from(file),
         text,
         dialect,
         lookup,
+        home: home.as_deref(),
+        missing_keystore,
+        encrypted: Vec::new(),
         configuration: Configuration::default(),
         ignored: Vec::new(),
         switches: Default::default(),
@@ -87,6 +113,10 @@ pub fn read(file: &str, text: &str, dialect: Dialect, lookup: &dyn Fn(&str) -> O
             }
             reader.secrets(table.get_ref(), dialect);
             reader.table("", table.get_ref(), dialect);
+            if dialect == Dialect::MicroIntegrator {
+                reader.users_of_micro_integrator(table.get_ref());
+                reader.drop_missing_keystore();
+            }
             if dialect == Dialect::ChoreoConnect {
                 reader.surroundings_of_choreo_connect();
             }
@@ -113,6 +143,12 @@ struct Reader<'t> {
     text: &'t str,
     dialect: Dialect,
     lookup: &'t dyn Fn(&str) -> Option<String>,
+    /// The home of the Micro Integrator that the file belongs to.
+    home: Option<&'t Path>,
+    /// How a keystore that is not there is reported.
+    missing_keystore: Severity,
+    /// Secrets that only the cipher tool can read.
+    encrypted: Vec<String>,
     configuration: Configuration,
     /// Keys of the original that mean nothing here, with the offset of the first.
     ignored: Vec<(usize, String)>,
@@ -154,6 +190,7 @@ impl Reader<'_> {
                 Ok(secret) => self.configuration.settings.secrets.set(alias.get_ref().as_ref(), secret),
                 // An artifact may never ask for it, so the original starts too.
                 Err(why) if dialect == Dialect::MicroIntegrator => {
+                    self.encrypted.push(alias.get_ref().to_string());
                     self.note(Severity::Warning, value.span().start, format!("`secrets.{}` {why}", alias.get_ref()));
                 }
                 Err(why) => self.error(value.span().start, format!("`secrets.{}`: {why}", alias.get_ref())),
@@ -167,13 +204,18 @@ impl Reader<'_> {
             Dialect::ApiPlatform => return self.entry_of_platform(path, offset, value),
             Dialect::Penstock | Dialect::MicroIntegrator => {}
         }
-        if path == "secrets" {
+        if path == "secrets" || dialect == Dialect::MicroIntegrator && home::is_read_elsewhere(path) {
             return;
         }
         if let Some(key) = keys::find(path, dialect) {
             let found = if key.kind == keys::LIST { self.list(value) } else { self.value(value) };
             match found {
                 Some(text) => {
+                    let text = match home::NAMES_A_KEYSTORE.contains(&path) && dialect == Dialect::MicroIntegrator {
+                        true => self.keystore_file(path, value.span().start, text),
+                        false => Some(text),
+                    };
+                    let Some(text) = text else { return };
                     if let Err(message) = (key.set)(&mut self.configuration.settings, &text) {
                         self.error(value.span().start, format!("`{path}` {message}"));
                     }
@@ -350,6 +392,13 @@ impl Reader<'_> {
                 Some(Value(String::new()))
             }
             Err(message) => {
+                let alias = self.encrypted.iter().find(|alias| text.contains(&format!("$secret{{{alias}}}")));
+                let message = match alias {
+                    Some(alias) => {
+                        format!("the secret `{alias}` is encrypted by the cipher tool, see `secrets.{alias}`")
+                    }
+                    None => message,
+                };
                 self.error(value.span().start, message);
                 Some(Value(text))
             }

@@ -26,6 +26,7 @@ use penstock_engine::Place;
 
 use crate::adapter::store::Kept;
 pub use sniff::{is_clutter_folder, is_editors, root_element};
+pub use tree::is_home;
 
 /// A single artifact or resource larger than this is a mistake: configuration is text that people write.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -87,6 +88,7 @@ pub fn load_with(paths: &[PathBuf], kept: &[Kept]) -> Result<Loaded, LoadError> 
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if metadata.is_dir() {
             std::fs::read_dir(path).map_err(failed)?;
+            loader.roots.push(path.clone());
             loader.folder(path, 0);
         } else {
             std::fs::File::open(path).map_err(failed)?;
@@ -121,6 +123,8 @@ struct Loader {
     loaded: Loaded,
     total_bytes: u64,
     full: bool,
+    /// Homes and given folders: what `file:` of a local entry is relative to.
+    roots: Vec<PathBuf>,
     /// Files already read, so that a folder given twice, or a descriptor that names a file of its own folder, counts once.
     seen: HashSet<PathBuf>,
     /// What was left out, by the reason.
@@ -145,14 +149,18 @@ impl Loader {
         self.loaded
     }
 
-    /// Files that local entries name by `src="file:…"`: beside the artifact or in the working directory.
+    /// Files that local entries name by `src="file:…"`: in the home or the given folder, beside the artifact, or in the
+    /// working directory.
     fn named_sources(&mut self) {
         let mut named = Vec::new();
         for input in self.loaded.inputs.iter().filter(|input| input.kind == InputKind::Artifact) {
             let folder = Path::new(&*input.file).parent().unwrap_or(Path::new("")).to_owned();
             for name in sniff::file_sources(&input.bytes) {
-                let candidates = [folder.join(&name), PathBuf::from(&name)];
-                if let Some(path) = candidates.into_iter().find(|path| path.is_file()) {
+                let relative = name.trim_start_matches("./");
+                let candidates = self.roots.iter().map(|root| root.join(relative));
+                let candidates = candidates.chain([folder.join(relative), PathBuf::from(&name)]);
+                let found: Option<PathBuf> = candidates.into_iter().find(|path| path.is_file());
+                if let Some(path) = found {
                     named.push((name, path));
                 }
             }

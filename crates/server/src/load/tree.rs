@@ -13,6 +13,24 @@ const FILES_MAX: usize = 50_000;
 /// Where the editor for VS Code keeps a project's sources.
 const PROJECT: &str = "src/main/wso2mi";
 
+/// Where the server of Micro Integrator keeps its artifacts, below its home.
+const DEPLOYMENT: &str = "repository/deployment/server";
+
+/// Parts of a home that have no meaning here, and what has in place of them.
+const NOT_USED: [(&str, &str, &str); 6] = [
+    ("conf", "log4j2.properties", "log lines are set by `--log-level` and `--log-format`"),
+    ("conf", "synapse.properties", "its flags belong into `[mediation]` of `conf/deployment.toml`"),
+    ("lib", "jar", JAVA),
+    ("dropins", "jar", JAVA),
+    ("repository/components/dropins", "jar", JAVA),
+    ("repository/deployment/server/axis2services", "aar", JAVA),
+];
+
+/// Whether a folder is the home of a Micro Integrator.
+pub fn is_home(folder: &Path) -> bool {
+    folder.join(DEPLOYMENT).is_dir()
+}
+
 const FOREIGN_XML: &str =
     "XML that is no artifact; resources belong into a folder `registry` or `resources` of a project";
 const FOREIGN_RESOURCE: &str = "not an artifact; resources belong into a folder `registry` or `resources` of a project";
@@ -75,9 +93,8 @@ impl Loader {
             self.named_connectors(folder);
             return self.project(&project);
         }
-        let server = folder.join("repository/deployment/server");
-        if server.is_dir() {
-            return self.server_home(folder, &server);
+        if is_home(folder) {
+            return self.server_home(folder, &folder.join(DEPLOYMENT));
         }
         self.described_resources(folder);
         for path in self.sorted(folder) {
@@ -147,8 +164,18 @@ impl Loader {
         }
     }
 
-    /// The home of the original server.
+    /// The home of a Micro Integrator; its `conf/deployment.toml` and `conf/file.properties` are read by `config`.
     fn server_home(&mut self, home: &Path, server: &Path) {
+        self.roots.push(home.to_owned());
+        let data_sources = home.join("conf/datasources");
+        if data_sources.is_dir() {
+            for path in self.sorted(&data_sources) {
+                if extension(&path) == "xml" {
+                    self.artifact_file(&path, true);
+                }
+            }
+        }
+        self.not_used(home);
         for part in ["synapse-configs", "carbonapps", "dataservices", "synapse-libs"] {
             let inside = server.join(part);
             if inside.is_dir() {
@@ -158,6 +185,27 @@ impl Loader {
         let registry = home.join("registry");
         if registry.is_dir() {
             self.registry_root(&registry);
+        }
+    }
+
+    /// Reports the parts of a home that have no meaning here, all at once.
+    fn not_used(&mut self, home: &Path) {
+        let mut parts = Vec::new();
+        for (folder, name, reason) in NOT_USED {
+            let inside = home.join(folder);
+            let count = match std::fs::read_dir(&inside) {
+                Ok(entries) => entries.flatten().map(|entry| entry.path()).filter(|path| is_called(path, name)).count(),
+                Err(_) => 0,
+            };
+            match count {
+                0 => {}
+                _ if name.contains('.') => parts.push(format!("`{folder}/{name}` ({reason})")),
+                _ => parts.push(format!("`{folder}/*.{name}` ({count}; {reason})")),
+            }
+        }
+        if !parts.is_empty() {
+            let message = format!("these parts of the home have no meaning here: {}", parts.join(", "));
+            self.warning(&home.display().to_string(), message);
         }
     }
 
@@ -177,6 +225,11 @@ impl Loader {
             }
         }
     }
+}
+
+/// Whether a file has that name, or that ending.
+fn is_called(path: &Path, name: &str) -> bool {
+    path.file_name().is_some_and(|own| own == name) || extension(path) == name
 }
 
 fn extension(path: &Path) -> String {

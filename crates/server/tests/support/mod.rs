@@ -72,15 +72,20 @@ impl Server {
     /// Starts with this configuration.
     pub fn start_with(folder: &Folder, arguments: &[&str], toml: &str) -> Server {
         let config = folder.write("penstock.toml", toml);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_penstock"))
-            .args(arguments)
-            .arg("--config")
-            .arg(config)
-            .current_dir(&folder.0)
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
+        command.args(arguments).arg("--config").arg(config);
+        Server::spawn(folder, command)
+    }
+
+    /// Starts `penstock ARGUMENTS`, with the configuration that the paths bring.
+    pub fn start_plain(folder: &Folder, arguments: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
+        command.args(arguments);
+        Server::spawn(folder, command)
+    }
+
+    fn spawn(folder: &Folder, mut command: Command) -> Server {
+        let mut child = command.current_dir(&folder.0).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let lines = log.clone();
