@@ -10,7 +10,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use crate::mediator::{Branch, BranchEnd, Fork, Kinship, Resume};
 use crate::ports::Level;
 use crate::run::{self, End};
-use crate::{Exchange, Family, Fault, Flow, SequenceId, wait};
+use crate::{Exchange, Family, Fault, Flow, SequenceId, slices, wait};
 
 /// What the parent does after a fork.
 pub(crate) enum After {
@@ -70,7 +70,7 @@ async fn joined(
     }
     let ends =
         children.into_iter().zip(faults).map(|(child, fault)| BranchEnd { message: child.message, fault }).collect();
-    join.run(exchange, ends).map(After::Continue)
+    slices::run(exchange, |exchange| join.run(exchange, ends)).await.map(After::Continue)
 }
 
 /// Runs a branch and reads what became of it, for whoever joins it.

@@ -41,6 +41,7 @@ mod run;
 mod secrets;
 mod serve;
 mod shared;
+mod slices;
 pub mod store;
 mod trace;
 mod wait;

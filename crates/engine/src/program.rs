@@ -81,6 +81,8 @@ pub struct Limits {
     pub endpoint_timeout: std::time::Duration,
     /// Branches of one `iterate`, `clone` or `foreach`.
     pub branches_max: usize,
+    /// What one message may hold in memory with all its branches, results and temporary values.
+    pub memory_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -95,6 +97,8 @@ impl Default for Limits {
             deadline: std::time::Duration::from_secs(180),
             endpoint_timeout: std::time::Duration::from_secs(120),
             branches_max: 100_000,
+            // Eight times the largest body: enough for each conversion between XML and JSON.
+            memory_bytes_max: 512 << 20,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::exchange::Frame;
 use crate::mediator::{Branch, Destination, Fork, FunctionScope, Needs, Resume, Sequence};
 use crate::ports::{Level, LocalFuture};
 use crate::wait::{buffer, buffer_body, pull_more, within_deadline};
-use crate::{Direction, Exchange, Fault, FaultCode, Flow, SequenceId, Side, codes, fork, incoming};
+use crate::{Direction, Exchange, Fault, FaultCode, Flow, SequenceId, Side, codes, fork, incoming, slices};
 
 /// How a message's way ended.
 #[derive(Debug, Clone)]
@@ -53,8 +53,10 @@ async fn drive(exchange: &mut Exchange) -> End {
             && let Err(fault) = buffer_body(exchange).await
         {
             Err(fault)
+        } else if step.mediator.needs() == Needs::Nothing && penstock_budget::held() <= MUCH_BYTES {
+            slices::run_at_once(exchange, |exchange| step.mediator.run(exchange))
         } else {
-            step.mediator.run(exchange)
+            slices::run(exchange, |exchange| step.mediator.run(exchange)).await
         };
         let outcome = match outcome {
             Ok(Flow::Next) => Ok(None),
@@ -123,7 +125,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 {
                     reply = Err(Fault { side: Side::Backend, ..Fault::from(error) });
                 }
-                then.run(exchange, reply.map(|reply| *reply))?
+                slices::run(exchange, |exchange| then.run(exchange, reply.map(|reply| *reply))).await?
             }
             Flow::Respond => return respond(exchange).await.map(Some),
             Flow::Loopback => {
@@ -140,9 +142,12 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
             Flow::Stop => return Ok(Some(End::Stopped)),
             Flow::Wait(future) => {
                 let then: Resume<()> = within_deadline(exchange, future).await?;
-                then.run(exchange, ())?
+                slices::run(exchange, |exchange| then.run(exchange, ())).await?
             }
-            Flow::WaitBounded(future) => future.await.run(exchange, ())?,
+            Flow::WaitBounded(future) => {
+                let then = future.await;
+                slices::run(exchange, |exchange| then.run(exchange, ())).await?
+            }
             // Boxed like everything that is rare: each request carries the size of this future.
             Flow::Fork(work) => match Box::pin(fork::run(exchange, *work)).await? {
                 fork::After::Continue(flow) => flow,
@@ -151,6 +156,10 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
         }
     }
 }
+
+/// A mediator that does not read the body may read what earlier ones kept. What takes long holds more than this: 64 KiB are
+/// parsed or copied within a tenth of a slice.
+const MUCH_BYTES: usize = 64 << 10;
 
 /// Makes the current mediator run once more.
 fn again(exchange: &mut Exchange) {
@@ -344,7 +353,7 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
     if exchange.message.must_be_read_for(Shape::Reply) {
         buffer_body(exchange).await?;
     }
-    let reply = incoming::prepare(exchange)?;
+    let reply = slices::run(exchange, incoming::prepare).await?;
     exchange.reply.put(reply);
     Ok(End::Stopped)
 }

@@ -12,7 +12,7 @@ use crate::metrics::InFlight;
 use crate::ports::{Level, LocalFuture, Request, Service};
 use crate::route::{Entry, Finished};
 use crate::run::{self, End};
-use crate::{Exchange, Fault, Side, fallback, incoming};
+use crate::{Exchange, Fault, Side, fallback, incoming, slices};
 
 /// The engine as a listener sees it. One per core.
 pub struct Dispatcher {
@@ -62,7 +62,10 @@ async fn answer(core: &Core, _in_flight: InFlight, exchange: Box<Exchange>, ente
 /// body, a port) is bounded by its deadline where it waits.
 async fn flow(exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Message>, bool) {
     let reply = exchange.reply.clone();
-    let mut whole: LocalFuture<'static, (Box<Message>, bool)> = Box::pin(complete(exchange, entered));
+    let mut whole: LocalFuture<'static, (Box<Message>, bool)> = {
+        let limit = exchange.loaded.program.limits.memory_bytes_max;
+        Box::pin(slices::on_account(limit, complete(exchange, entered)))
+    };
     let outcome = poll_fn(|cx| {
         if let Poll::Ready((message, failed)) = whole.as_mut().poll(cx) {
             return Poll::Ready(Outcome::Done(message, failed));

@@ -50,13 +50,16 @@ impl<'d> Run<'d> {
 
     /// The value of an expression; missing when a name leads nowhere, an error when the way there does.
     pub(super) fn evaluate(&mut self, expr: &'d Expr) -> Outcome<'d, Data<'d>> {
+        penstock_budget::step();
         Ok(match &*expr.kind {
             Kind::Text(text) => Data::text(text.as_str()),
             Kind::Joined(parts) => {
                 let mut joined = String::new();
                 for part in parts {
                     let value = self.evaluate(part)?;
-                    joined.push_str(&self.output(&value, part)?);
+                    let text = self.output(&value, part)?;
+                    penstock_budget::make_room_for_text(&mut joined, text.len());
+                    joined.push_str(&text);
                 }
                 Data::text(joined)
             }

@@ -72,6 +72,7 @@ impl<'d> Run<'d> {
         if left.len() + right.len() > OUTPUT_BYTES_MAX {
             return fail(expr.at, "the text is too long");
         }
+        penstock_budget::reserve(left.len() + right.len());
         Ok(Data::text(format!("{left}{right}")))
     }
 }

@@ -73,11 +73,13 @@ impl<'d> Run<'d> {
         if self.out.len() + text.len() > OUTPUT_BYTES_MAX {
             return fail(at, format!("the template writes more than {OUTPUT_BYTES_MAX} bytes"));
         }
+        penstock_budget::make_room_for_text(&mut self.out, text.len());
         self.out.push_str(text);
         Ok(())
     }
 
     pub(super) fn count(&mut self, at: Place) -> Outcome<'d, ()> {
+        penstock_budget::step();
         self.steps += 1;
         if self.steps > STEPS_MAX { fail(at, "the template never comes to an end") } else { Ok(()) }
     }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use penstock_budget as budget;
 use serde_json::{Map, Number, Value};
 
 /// Lists and objects nest this deep at most: the parser recurses, and so does everybody after it.
@@ -31,7 +32,15 @@ impl std::error::Error for TextError {}
 
 /// The value a text is. Of members with the same name the last counts.
 pub fn parse(text: &str) -> Result<Value, TextError> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
+    parse_within(text, usize::MAX)
+}
+
+/// What is wrong with a text of more values than asked for.
+pub const TOO_MANY_VALUES: &str = "the text has too many values";
+
+/// As [`parse`]; a text of more values than `values_max` is an error, [`TOO_MANY_VALUES`].
+pub fn parse_within(text: &str, values_max: usize) -> Result<Value, TextError> {
+    let mut parser = Parser::new(text, values_max);
     let value = parser.whole();
     value.map_err(|message| {
         let end = (0..=parser.at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -41,21 +50,139 @@ pub fn parse(text: &str) -> Result<Value, TextError> {
     })
 }
 
+/// A value as text, without white space.
+pub fn write(value: &Value) -> String {
+    let mut out = Writing(Vec::with_capacity(128));
+    serde_json::to_writer(&mut out, value).expect("writing a value into memory cannot fail");
+    String::from_utf8(out.0).expect("JSON is written as UTF-8")
+}
+
+/// Memory that is asked for as it grows.
+struct Writing(Vec<u8>);
+
+impl std::io::Write for Writing {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        budget::step();
+        budget::make_room(&mut self.0, bytes.len());
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.write(bytes).map(|_| ())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 type Outcome<T> = Result<T, &'static str>;
 
-struct Parser<'t> {
+/// Reads a text from its beginning to its end: into a value, or token by token.
+pub(crate) struct Parser<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
+    values_left: usize,
+    /// Whether the next member or element is the first of its object or list. Token by token only.
+    is_first: bool,
+}
+
+/// A scalar, or the beginning of something that holds values.
+pub(crate) enum Token {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(String),
+    Object,
+    Array,
+}
+
+/// Token by token: after [`Token::Object`] come members, each followed by its value, after [`Token::Array`] elements, until
+/// there is none.
+impl<'t> Parser<'t> {
+    pub(crate) fn new(text: &'t str, values_max: usize) -> Parser<'t> {
+        Parser { text, at: 0, depth: 0, values_left: values_max, is_first: false }
+    }
+
+    /// The byte the next token begins with.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        self.next_byte()
+    }
+
+    pub(crate) fn token(&mut self) -> Outcome<Token> {
+        Ok(match self.next_byte() {
+            Some(b'{') => self.open(Token::Object)?,
+            Some(b'[') => self.open(Token::Array)?,
+            _ => match self.value()? {
+                Value::Null => Token::Null,
+                Value::Bool(truth) => Token::Bool(truth),
+                Value::Number(number) => Token::Number(number),
+                Value::String(text) => Token::String(text),
+                // Those were seen by their first bytes.
+                Value::Array(_) | Value::Object(_) => return Err("a value is expected here"),
+            },
+        })
+    }
+
+    fn open(&mut self, token: Token) -> Outcome<Token> {
+        self.count()?;
+        self.enter()?;
+        self.is_first = true;
+        Ok(token)
+    }
+
+    /// The name of the next member, at the end of an object `None`.
+    pub(crate) fn member(&mut self) -> Outcome<Option<String>> {
+        if !self.follows(b'}')? {
+            return Ok(None);
+        }
+        self.member_name().map(Some)
+    }
+
+    /// The next element, at the end of a list `None`.
+    pub(crate) fn element(&mut self) -> Outcome<Option<Token>> {
+        if !self.follows(b']')? {
+            return Ok(None);
+        }
+        self.token().map(Some)
+    }
+
+    /// Whether something follows before the end of the object or list.
+    fn follows(&mut self, end: u8) -> Outcome<bool> {
+        let is_first = std::mem::take(&mut self.is_first);
+        match self.next_byte() {
+            Some(byte) if byte == end => {
+                self.at += 1;
+                self.depth -= 1;
+                Ok(false)
+            }
+            Some(_) if is_first => Ok(true),
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            _ => Err("`,` or the end is expected here"),
+        }
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn end(&mut self) -> Outcome<()> {
+        match self.next_byte() {
+            None => Ok(()),
+            Some(_) => Err("nothing may follow the value"),
+        }
+    }
 }
 
 impl<'t> Parser<'t> {
     fn whole(&mut self) -> Outcome<Value> {
         let value = self.value()?;
-        match self.next_byte() {
-            None => Ok(value),
-            Some(_) => Err("nothing may follow the value"),
-        }
+        self.end()?;
+        Ok(value)
     }
 
     /// The next byte that is not white space, which stays there.
@@ -70,7 +197,15 @@ impl<'t> Parser<'t> {
         None
     }
 
+    #[inline]
+    fn count(&mut self) -> Outcome<()> {
+        budget::step();
+        self.values_left = self.values_left.checked_sub(1).ok_or(TOO_MANY_VALUES)?;
+        Ok(())
+    }
+
     fn value(&mut self) -> Outcome<Value> {
+        self.count()?;
         match self.next_byte() {
             Some(b'{') => self.nested(Parser::object),
             Some(b'[') => self.nested(Parser::array),
@@ -85,14 +220,36 @@ impl<'t> Parser<'t> {
     }
 
     fn nested(&mut self, parse: fn(&mut Self) -> Outcome<Value>) -> Outcome<Value> {
+        self.enter()?;
+        let value = parse(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    /// Goes over the bracket here.
+    fn enter(&mut self) -> Outcome<()> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err("lists and objects nest too deep");
         }
         self.at += 1;
-        let value = parse(self)?;
-        self.depth -= 1;
-        Ok(value)
+        Ok(())
+    }
+
+    /// The name here and the colon behind it.
+    fn member_name(&mut self) -> Outcome<String> {
+        match self.next_byte() {
+            Some(b'"') => {}
+            None => return Err("the text ends inside an object"),
+            Some(_) => return Err("a member name in double quotes is expected here"),
+        }
+        let name = self.string()?;
+        match self.next_byte() {
+            Some(b':') => self.at += 1,
+            None => return Err("the text ends inside an object"),
+            Some(_) => return Err("`:` is expected here"),
+        }
+        Ok(name)
     }
 
     fn object(&mut self) -> Outcome<Value> {
@@ -102,17 +259,7 @@ impl<'t> Parser<'t> {
             return Ok(Value::Object(members));
         }
         loop {
-            match self.next_byte() {
-                Some(b'"') => {}
-                None => return Err("the text ends inside an object"),
-                Some(_) => return Err("a member name in double quotes is expected here"),
-            }
-            let name = self.string()?;
-            match self.next_byte() {
-                Some(b':') => self.at += 1,
-                None => return Err("the text ends inside an object"),
-                Some(_) => return Err("`:` is expected here"),
-            }
+            let name = self.member_name()?;
             let value = self.value()?;
             members.insert(name, value);
             match self.next_byte() {
@@ -134,7 +281,9 @@ impl<'t> Parser<'t> {
             return Ok(Value::Array(elements));
         }
         loop {
-            elements.push(self.value()?);
+            let element = self.value()?;
+            budget::make_room(&mut elements, 1);
+            elements.push(element);
             match self.next_byte() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
@@ -174,6 +323,7 @@ impl<'t> Parser<'t> {
                 return Err("the string is never closed");
             };
             let piece = &rest[..length];
+            budget::reserve(piece.len() + text.len());
             self.at += length + 1;
             if rest.as_bytes()[length] == b'"' {
                 if text.is_empty() {

@@ -17,6 +17,11 @@ pub enum BodyError {
         /// The limit that was hit, in bytes.
         limit_bytes: usize,
     },
+    /// More nodes of XML, or values of JSON, than the limit allows.
+    TooManyNodes {
+        /// The limit that was hit.
+        limit: usize,
+    },
     /// The peer closed or broke the framing before the body was complete.
     Incomplete(String),
     /// The peer did not send in time.
@@ -36,6 +41,9 @@ impl fmt::Display for BodyError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BodyError::TooLarge { limit_bytes } => write!(out, "the body is larger than {limit_bytes} bytes"),
+            BodyError::TooManyNodes { limit } => {
+                write!(out, "the body has more than {limit} nodes or values (`limits.nodes`)")
+            }
             BodyError::Incomplete(why) => write!(out, "the body ended early: {why}"),
             BodyError::Timeout => write!(out, "the body did not arrive in time"),
             BodyError::Malformed(why) => write!(out, "{why}"),

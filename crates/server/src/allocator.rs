@@ -7,6 +7,8 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 
+use penstock_budget::memory;
+
 use libmimalloc_sys::{
     mi_free, mi_malloc, mi_malloc_aligned, mi_realloc, mi_realloc_aligned, mi_zalloc, mi_zalloc_aligned,
 };
@@ -22,6 +24,7 @@ const ALIGNED_ANYHOW: usize = 8;
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        memory::allocated(layout.size());
         // SAFETY: see above; neither call asks for more.
         unsafe {
             if layout.align() <= ALIGNED_ANYHOW {
@@ -34,6 +37,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        memory::allocated(layout.size());
         // SAFETY: as in `alloc`.
         unsafe {
             if layout.align() <= ALIGNED_ANYHOW {
@@ -45,13 +49,16 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     #[inline]
-    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        memory::freed(layout.size());
         // SAFETY: the caller gives back a block of this allocator.
         unsafe { mi_free(block.cast()) }
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        memory::freed(layout.size());
+        memory::allocated(size);
         // SAFETY: the caller gives a block of this allocator and the layout it was asked with.
         unsafe {
             if layout.align() <= ALIGNED_ANYHOW {

@@ -8,7 +8,8 @@ use std::path::Path;
 
 /// Crate, and what it may depend on. `*` means every crate.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("xml", &[]),
+    ("budget", &[]),
+    ("xml", &["budget"]),
     ("xpath", &["xml"]),
     ("xslt", &["xml", "xpath"]),
     ("xsd", &["xml", "xpath"]),

@@ -54,6 +54,7 @@ impl TreeBuilder {
         strings.owned.reserve(128);
         let names = lexicon::names();
         let xml = strings.push(XML_NAMESPACE);
+        penstock_budget::reserve(nodes.saturating_mul(size_of::<Node>()));
         let mut list = Vec::with_capacity(nodes.max(2));
         list.push(Node::new(NodeKind::Document, NAME_EMPTY, 0, NO_OFFSET, 0));
         list.push(Node::new(NodeKind::Namespace, NAME_XML, 0, xml.start, xml.len));
@@ -118,7 +119,7 @@ impl TreeBuilder {
     pub(crate) fn open_element(&mut self, name: u32, offset: u32) {
         let node = self.document.nodes.len() as u32;
         let parent = self.current();
-        self.document.nodes.push(Node::new(NodeKind::Element, name, parent, offset, 0));
+        self.document.push_node(Node::new(NodeKind::Element, name, parent, offset, 0));
         self.open.push(Open { node, undo: self.undo.len() as u32 });
     }
 
@@ -199,12 +200,14 @@ impl TreeBuilder {
         let node = Node::new(NodeKind::Attribute, name, parent, value.start, value.len);
         let canonical = self.document.names.qnames[name as usize].canonical;
         let Document { nodes, names, .. } = &mut self.document;
+        // Each attribute is compared with those before it.
+        penstock_budget::steps(1 + nodes.len() - parent as usize);
         let earlier = nodes[parent as usize + 1..].iter_mut().find(|node| {
             node.kind() == NodeKind::Attribute && names.qnames[node.name() as usize].canonical == canonical
         });
         match earlier {
             Some(earlier) => *earlier = node,
-            None => nodes.push(node),
+            None => self.document.push_node(node),
         }
     }
 
@@ -252,8 +255,10 @@ impl TreeBuilder {
             let joined =
                 last.start & OWNED != 0 && (last.start & !OWNED) as usize + last.end as usize == strings.owned.len();
             if joined {
+                penstock_budget::make_room_for_text(&mut strings.owned, text.len());
                 strings.owned.push_str(text);
             } else {
+                penstock_budget::reserve(last.value().len as usize + text.len());
                 let both = [strings.get(last.value()), text].concat();
                 let joined = strings.push(&both);
                 if joined.len == 0 {
@@ -265,14 +270,14 @@ impl TreeBuilder {
             return;
         }
         let value = strings.push(text);
-        nodes.push(Node::new(NodeKind::Text, NAME_EMPTY, parent, value.start, value.len));
+        self.document.push_node(Node::new(NodeKind::Text, NAME_EMPTY, parent, value.start, value.len));
     }
 
     /// Adds a comment.
     pub fn comment(&mut self, text: &str) {
         let parent = self.current();
         let value = self.document.strings.push(text);
-        self.document.nodes.push(Node::new(NodeKind::Comment, NAME_EMPTY, parent, value.start, value.len));
+        self.document.push_node(Node::new(NodeKind::Comment, NAME_EMPTY, parent, value.start, value.len));
     }
 
     /// Adds a processing instruction.
@@ -280,7 +285,7 @@ impl TreeBuilder {
         let parent = self.current();
         let name = self.qname_id(PREFIX_NONE, NAMESPACE_NONE, target);
         let value = self.document.strings.push(data);
-        self.document.nodes.push(Node::new(NodeKind::ProcessingInstruction, name, parent, value.start, value.len));
+        self.document.push_node(Node::new(NodeKind::ProcessingInstruction, name, parent, value.start, value.len));
     }
 
     /// Closes the innermost open element. Ignored when none is open.

@@ -63,6 +63,11 @@ pub enum XmlErrorKind {
     DoctypeRefused,
     /// A limit of [`Limits`](crate::Limits) was reached.
     Limit,
+    /// The tree would have more nodes than [`Limits::nodes_max`](crate::Limits::nodes_max).
+    TooManyNodes {
+        /// The limit.
+        limit: usize,
+    },
 }
 
 /// A document that cannot be read.

@@ -4,6 +4,7 @@ mod attributes;
 mod entities;
 mod space;
 
+use penstock_budget as budget;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -140,6 +141,7 @@ impl<'p> Parse<'p> {
         let strips = self.options.strip_space.is_some();
         loop {
             let token = reader.advance()?;
+            budget::step();
             if strips && !matches!(token, Token::Verbatim | Token::Text | Token::CData | Token::Reference) {
                 self.strip_last();
             }
@@ -197,9 +199,10 @@ impl<'p> Parse<'p> {
     }
 
     fn check_size(&self, reader: &Reader<'_>) -> Result<(), Box<XmlError>> {
-        if self.builder.document.nodes.len() > self.options.limits.nodes_max {
+        let limit = self.options.limits.nodes_max;
+        if self.builder.document.nodes.len() > limit {
             return Err(Box::new(reader.error(
-                XmlErrorKind::Limit,
+                XmlErrorKind::TooManyNodes { limit },
                 reader.offset(),
                 "the document has too many nodes",
             )));
@@ -254,7 +257,7 @@ impl<'p> Parse<'p> {
         if follows_text {
             self.builder.text(reader.piece(start, end));
         } else if end > start {
-            document.nodes.push(Node::new(NodeKind::Text, NAME_EMPTY, parent, base + start, end - start));
+            document.push_node(Node::new(NodeKind::Text, NAME_EMPTY, parent, base + start, end - start));
         }
     }
 
@@ -286,7 +289,7 @@ impl<'p> Parse<'p> {
             value = document.strings.push(&decoded);
             document.places.push((document.nodes.len() as u32, reader.offset() as u32));
         }
-        document.nodes.push(Node::new(kind, name, parent, value.start, value.len));
+        document.push_node(Node::new(kind, name, parent, value.start, value.len));
     }
 
     fn doctype(&mut self, reader: &Reader<'_>) {

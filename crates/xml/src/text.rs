@@ -80,6 +80,7 @@ impl Strings {
             return StrRef::EMPTY;
         }
         let start = self.owned.len() as u32 | OWNED;
+        penstock_budget::make_room_for_text(&mut self.owned, text.len());
         self.owned.push_str(text);
         StrRef { start, len: text.len() as u32 }
     }

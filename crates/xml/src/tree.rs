@@ -193,6 +193,13 @@ impl Document {
         (first, node.end)
     }
 
+    /// Adds a node at the end.
+    #[inline]
+    pub(crate) fn push_node(&mut self, node: Node) {
+        penstock_budget::make_room(&mut self.nodes, 1);
+        self.nodes.push(node);
+    }
+
     /// The first child.
     #[inline]
     pub fn first_child(&self, id: NodeId) -> Option<NodeId> {

@@ -1,5 +1,7 @@
 //! From a tree to XML text.
 
+use penstock_budget as budget;
+
 use crate::names::PREFIX_NONE;
 use crate::scan::{find_attribute_escape, find_text_escape};
 use crate::tree::{Document, Node, NodeId, NodeKind};
@@ -17,6 +19,7 @@ const BYTES_PER_NODE: usize = 16;
 /// Writes a node and everything in it as UTF-8. A document node is written as its content, an attribute as its escaped
 /// value.
 pub fn to_vec(document: &Document, id: NodeId, options: &WriteOptions) -> Vec<u8> {
+    budget::reserve(document.subtree(id).len().saturating_mul(BYTES_PER_NODE));
     let mut out = Vec::with_capacity(64 + document.subtree(id).len() * BYTES_PER_NODE);
     write_to(&mut out, document, id, options);
     out
@@ -32,10 +35,15 @@ pub fn write_to(out: &mut Vec<u8>, document: &Document, id: NodeId, options: &Wr
     let range = document.subtree(id);
     for index in range.clone() {
         writer.close_before(index);
+        budget::step();
         let node = &document.nodes[index];
         match node.kind() {
             NodeKind::Element => writer.element(node, index, index == range.start),
-            NodeKind::Text => escape_text(writer.out, document.strings.get(node.value())),
+            NodeKind::Text => {
+                let text = document.strings.get(node.value());
+                budget::make_room(writer.out, text.len());
+                escape_text(writer.out, text);
+            }
             NodeKind::Attribute if index == range.start => {
                 escape_attribute(writer.out, document.strings.get(node.value()));
             }

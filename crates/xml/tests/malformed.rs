@@ -110,7 +110,7 @@ fn limits_hold() {
     assert_eq!(limited(|limits| limits.depth_max = 2, "<a><b><c/></b></a>"), limit);
     assert_eq!(limited(|limits| limits.attributes_max = 1, "<a b='' c=''/>"), limit);
     assert_eq!(limited(|limits| limits.name_bytes_max = 3, "<abcd/>"), limit);
-    assert_eq!(limited(|limits| limits.nodes_max = 5, "<a>1<b/>2<b/>3</a>"), limit);
+    assert_eq!(limited(|limits| limits.nodes_max = 5, "<a>1<b/>2<b/>3</a>"), XmlErrorKind::TooManyNodes { limit: 5 });
     assert_eq!(limited(|limits| limits.source_bytes_max = 3, "<a/>"), limit);
 }
 

@@ -21,6 +21,9 @@ pub(crate) const MAX_ITEMS: usize = 10_000_000;
 /// Bytes of text that cost a unit of fuel: text is kept, so it has to cost more than the time copying takes.
 pub(crate) const BYTES_PER_FUEL: usize = 8;
 
+/// Fuel between two looks at the memory and the clock, as a power of two.
+const CHECKED_AFTER_BITS: u32 = 9;
+
 /// Documents in the first bucket; each further bucket is twice as large.
 const FIRST_BUCKET: usize = 8;
 
@@ -195,6 +198,9 @@ impl Session {
             return Err(out_of_fuel());
         }
         self.fuel.set(left - work);
+        if (left ^ (left - work)) >> CHECKED_AFTER_BITS != 0 {
+            penstock_budget::pause();
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use penstock_message::{Form, Message, SoapVersion};
 use super::{Endpoint, EndpointKind, Format, Leaf, Sessions, Target, TimeoutAction, TimeoutDuration, TokenSource};
 use crate::mediator::Destination;
 use crate::ports::{HttpOptions, LocalFuture, SendOptions};
-use crate::{Direction, Exchange, Fault, Side, codes, outgoing, wait};
+use crate::{Direction, Exchange, Fault, Side, codes, outgoing, slices, wait};
 
 /// Groups inside groups inside groups are a configuration that refers to itself.
 const MAX_NESTING: usize = 16;
@@ -348,7 +348,7 @@ async fn transmit(
             ..HttpOptions::default()
         },
     };
-    let outgoing = outgoing::prepare(exchange, target, options)?;
+    let outgoing = slices::run(exchange, |exchange| outgoing::prepare(exchange, target, options)).await?;
     let outbound = exchange.core.outbound.clone();
     exchange.sent = true;
     let mut reply = Box::new(outbound.send(outgoing).await?);

@@ -1,5 +1,6 @@
 //! Built-ins of texts.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use regex::Regex;
@@ -9,6 +10,9 @@ use super::super::OUTPUT_BYTES_MAX;
 use super::super::render::{Outcome, fail};
 use super::super::value::Data;
 use super::Call;
+
+/// JSON inside of JSON; the values of a longer text would take hundreds of megabytes.
+const JSON_BYTES_MAX: usize = 4 << 20;
 
 /// A pattern that compiles to more is a mistake or an attack.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -52,6 +56,9 @@ impl<'d> Call<'_, 'd> {
                 let whole = Regex::new(&format!("^(?:{})$", self.pattern(&by)?.as_str()));
                 Data::Boolean(whole.is_ok_and(|whole| whole.is_match(&text)))
             }
+            "eval_json" | "eval" if text.len() > JSON_BYTES_MAX => {
+                return fail(self.expr.at, format!("the JSON is longer than {JSON_BYTES_MAX} bytes"));
+            }
             "eval_json" | "eval" => match serde_json::from_str::<Json>(&text) {
                 Ok(json) => owned(&json),
                 Err(error) => return fail(self.expr.at, format!("not JSON: {error}")),
@@ -77,22 +84,27 @@ impl<'d> Call<'_, 'd> {
         Ok(Some(match self.name {
             "replace" => {
                 let (from, to) = (self.text_argument(0)?, self.text_argument(1)?);
+                let times = if self.has_flag(2, 'f')? { 1 } else { usize::MAX };
                 let replaced = if self.has_flag(2, 'r')? {
                     let regex = self.pattern(&from)?;
-                    if self.has_flag(2, 'f')? {
-                        regex.replace(text, &*to).into_owned()
-                    } else {
-                        regex.replace_all(text, &*to).into_owned()
-                    }
-                } else if self.has_flag(2, 'f')? {
-                    text.replacen(&*from, &to, 1)
+                    replaced(
+                        text,
+                        times,
+                        regex.captures_iter(text).filter_map(|found| {
+                            let whole = found.get(0)?;
+                            let mut with = String::new();
+                            found.expand(&to, &mut with);
+                            Some((whole.range(), with))
+                        }),
+                    )
                 } else {
-                    text.replace(&*from, &to)
+                    let found = text.match_indices(&*from);
+                    replaced(text, times, found.map(|(at, found)| (at..at + found.len(), &*to)))
                 };
-                if replaced.len() > OUTPUT_BYTES_MAX {
-                    return fail(self.expr.at, "the text is too long");
+                match replaced {
+                    Some(replaced) => replaced,
+                    None => return fail(self.expr.at, "the text is too long"),
                 }
-                replaced
             }
             "substring" => {
                 let from = self.count_argument(0)?;
@@ -248,4 +260,21 @@ fn owned<'d>(json: &Json) -> Data<'d> {
             Data::Hash(Rc::new(members.collect()))
         }
     }
+}
+
+/// The text with other text in the place of the first `times` pieces found; `None` when that is too long.
+fn replaced<T: AsRef<str>>(text: &str, times: usize, found: impl Iterator<Item = (Range<usize>, T)>) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = 0;
+    for (place, with) in found.take(times) {
+        penstock_budget::step();
+        if out.len() + with.as_ref().len() > OUTPUT_BYTES_MAX {
+            return None;
+        }
+        out.push_str(&text[rest..place.start]);
+        out.push_str(with.as_ref());
+        rest = place.end;
+    }
+    out.push_str(&text[rest..]);
+    (out.len() <= OUTPUT_BYTES_MAX).then_some(out)
 }

@@ -9,6 +9,7 @@
 mod names;
 mod options;
 mod primitive;
+mod text_to_xml;
 mod to_json;
 mod to_xml;
 
@@ -16,6 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use options::Options;
+pub use text_to_xml::{Unwritten, text_to_xml};
 pub use to_json::{to_json, write_json};
 pub use to_xml::to_xml;
 

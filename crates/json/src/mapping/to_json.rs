@@ -71,6 +71,7 @@ struct Content<'d> {
 
 impl<'d> Writer<'_, 'd> {
     fn value(&mut self, element: NodeId) -> Result<(), MappingError> {
+        penstock_budget::step();
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(MappingError::too_deep());
@@ -158,6 +159,7 @@ impl<'d> Writer<'_, 'd> {
         let mut groups = Groups::default();
         let mut text = Cow::Borrowed("");
         for child in document.children(element) {
+            penstock_budget::step();
             match document.kind(child) {
                 NodeKind::Element => groups.add(self.element_name(child), child, self.options.auto_array),
                 NodeKind::Text if text.is_empty() => text = Cow::Borrowed(document.text(child)),
@@ -241,6 +243,8 @@ impl<'d> Writer<'_, 'd> {
     }
 
     fn string(&mut self, text: &str) {
+        // Room for what is written around it as well; escapes make it longer, at most six times.
+        penstock_budget::make_room(self.out, text.len() + 16);
         serde_json::to_writer(&mut *self.out, text).expect("writing a string into memory cannot fail");
     }
 }

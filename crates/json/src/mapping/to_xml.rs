@@ -11,7 +11,10 @@ use super::{DEPTH_MAX, MappingError, Options, names};
 pub(super) const LIST_INSTRUCTION: &str = "xml-multiple";
 
 /// The element for what has no name: an element of a list.
-const UNNAMED: &str = "jsonElement";
+pub(super) const UNNAMED: &str = "jsonElement";
+
+/// As many as XML that is read may have: each is compared with those before it.
+const ATTRIBUTES_MAX: usize = 10_000;
 
 /// Adds the element a value becomes: `jsonObject`, `jsonArray`, or `jsonValue` for anything else.
 pub fn to_xml(value: &Value, builder: &mut TreeBuilder, options: &Options) -> Result<(), MappingError> {
@@ -39,6 +42,7 @@ struct Writer<'b> {
 impl Writer<'_> {
     /// What stands inside the open element of a value.
     fn content(&mut self, value: &Value) -> Result<(), MappingError> {
+        penstock_budget::step();
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(MappingError::too_deep());
@@ -62,8 +66,13 @@ impl Writer<'_> {
 
     /// Members: attributes first, wherever they stand, because XML has them there.
     fn members(&mut self, members: &Map<String, Value>) -> Result<(), MappingError> {
+        let mut attributes = 0;
         for (name, value) in members {
             if let Some(text) = attribute_text(name, value) {
+                attributes += 1;
+                if attributes > ATTRIBUTES_MAX {
+                    return Err(MappingError::new(format!("an object has more than {ATTRIBUTES_MAX} attributes")));
+                }
                 self.attribute(&name[1..], &characters(&text));
             }
         }
@@ -101,10 +110,7 @@ impl Writer<'_> {
     fn elements(&mut self, member: &str, elements: &[Value]) -> Result<(), MappingError> {
         let name = names::to_element(member, self.options.valid_names);
         if self.options.write_array_instructions || (elements.is_empty() && member != UNNAMED) {
-            // The instruction names the member, not the element, unless an instruction cannot hold that.
-            let held = member == member.trim() && !member.contains("?>") && member.chars().all(is_carried);
-            let named = if held { member } else { &*name };
-            self.builder.processing_instruction(LIST_INSTRUCTION, named);
+            array_instruction(self.builder, member, &name);
         }
         for value in elements {
             self.builder.start_element("", &name, "");
@@ -113,6 +119,12 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// Marks a list. The instruction names the member, not the element, unless an instruction cannot hold that.
+pub(super) fn array_instruction(builder: &mut TreeBuilder, member: &str, element: &str) {
+    let held = member == member.trim() && !member.contains("?>") && member.chars().all(is_carried);
+    builder.processing_instruction(LIST_INSTRUCTION, if held { member } else { element });
 }
 
 /// The value of a member that becomes an attribute: `@name` with anything but an object or a list.
@@ -134,7 +146,7 @@ fn is_carried(character: char) -> bool {
 }
 
 /// Text in which characters that XML cannot carry are written as JSON escapes them.
-fn characters(text: &str) -> Cow<'_, str> {
+pub(super) fn characters(text: &str) -> Cow<'_, str> {
     let carried = |character: char| !matches!(character, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
     if text.chars().all(carried) {
         return Cow::Borrowed(text);

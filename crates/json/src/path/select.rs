@@ -25,6 +25,7 @@ pub(super) fn select<'d, T: Trail>(segments: &[Segment], start: Node<'d, T>, sco
     for segment in segments {
         let mut next = Vec::new();
         for node in &nodes {
+            penstock_budget::step();
             match segment {
                 Segment::Child(selectors) => children(selectors, node, scope, &mut next),
                 Segment::Descendant(selectors) => descendants(selectors, node, scope, &mut next),
@@ -61,6 +62,7 @@ fn descendants<'d, T: Trail>(
     // An explicit stack: documents may be built deeper than any parser lets them in.
     let mut pending = vec![node.clone()];
     while let Some(node) = pending.pop() {
+        penstock_budget::step();
         children(selectors, &node, scope, found);
         let first = pending.len();
         match node.0 {
@@ -108,6 +110,7 @@ fn every_child<'d, T: Trail>(
     match node.0 {
         Value::Array(elements) => {
             for (index, value) in elements.iter().enumerate() {
+                penstock_budget::step();
                 if wanted(value) {
                     found.push((value, node.1.element(index)));
                 }
@@ -115,6 +118,7 @@ fn every_child<'d, T: Trail>(
         }
         Value::Object(members) => {
             for (name, value) in members {
+                penstock_budget::step();
                 if wanted(value) {
                     found.push((value, node.1.member(name)));
                 }

@@ -205,6 +205,10 @@ impl Mediator for Aggregate {
         }
         let part = self.part(exchange)?;
         let (min, max) = (self.min.of(exchange)?, self.max.of(exchange)?);
+        // Reading a large part pauses, and another branch may have completed the group meanwhile.
+        if group.borrow().complete {
+            return Ok(Flow::Stop);
+        }
         let count = {
             let mut group = group.borrow_mut();
             group.parts.push(part);

@@ -91,13 +91,13 @@ impl Schema {
             }
             Schema::Computed(key, last) => (key.text(exchange)?, last),
         };
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        let shape = match last.take().filter(|(known, _)| *known == key) {
+        let known = last.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|(known, _)| *known == key);
+        // Not under the lock: reading a large schema pauses.
+        let shape = match known {
             Some((_, shape)) => shape,
             None => Arc::new(shape_of(&exchange.program().resources, &key).map_err(Fault::new)?),
         };
-        *last = Some((key, shape.clone()));
-        drop(last);
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some((key, shape.clone()));
         shape.apply(json).map_err(Fault::new)
     }
 }

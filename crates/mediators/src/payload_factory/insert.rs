@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use penstock_budget::{self as budget, append, make_room_for_text};
 use penstock_engine::Fault;
 use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
@@ -55,10 +56,10 @@ pub fn quoted_argument(out: &mut String, given: &Given) {
 pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, attribute: bool) {
     match (&given.value, media) {
         // Nothing at all would make the whole body no JSON any more. Texts that are empty leave nothing all the same.
-        (GivenValue::Nothing, Media::Json) if !quoted => out.push_str("null"),
+        (GivenValue::Nothing, Media::Json) if !quoted => append(out, "null"),
         (GivenValue::Nothing, _) => {}
-        (GivenValue::Text(text), Media::Text) => out.push_str(text),
-        (GivenValue::Json(json, raw), Media::Text) => out.push_str(&json_text(json, raw.as_deref())),
+        (GivenValue::Text(text), Media::Text) => append(out, text),
+        (GivenValue::Json(json, raw), Media::Text) => append(out, &json_text(json, raw.as_deref())),
         (GivenValue::Text(text), Media::Xml) => xml(out, text, given.literal, attribute),
         (GivenValue::Json(json, raw), Media::Xml) => {
             match payload::json_elements(json).filter(|_| !given.literal && !attribute) {
@@ -70,7 +71,7 @@ pub fn argument(out: &mut String, given: &Given, media: Media, quoted: bool, att
         (GivenValue::Json(json, raw), Media::Json) => {
             let composed = json.is_object() || json.is_array();
             let text = json_text(json, raw.as_deref());
-            if composed && !quoted && !given.literal { out.push_str(&text) } else { escape_json(out, &text) }
+            if composed && !quoted && !given.literal { append(out, &text) } else { escape_json(out, &text) }
         }
     }
 }
@@ -96,10 +97,10 @@ fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
         && let Ok(json) = typed::xml_to_json(&document, &[root])
     {
         let json = json.to_string();
-        return if quoted { escape_json(out, &json) } else { out.push_str(&json) };
+        return if quoted { escape_json(out, &json) } else { append(out, &json) };
     }
     if !quoted && trimmed.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(trimmed).is_ok() {
-        return out.push_str(trimmed);
+        return append(out, trimmed);
     }
     escape_json(out, text);
 }
@@ -111,7 +112,7 @@ fn xml(out: &mut String, text: &str, literal: bool, attribute: bool) {
         let content = without_declaration(trimmed);
         // Several nodes of a path stand one after another: inside an element they are a document.
         if payload::parse(format!("<r>{content}</r>").into_bytes()).is_ok() {
-            out.push_str(content);
+            append(out, content);
             return;
         }
     }
@@ -126,13 +127,14 @@ fn without_declaration(xml: &str) -> &str {
 }
 
 fn escape_xml(out: &mut String, text: &str, attribute: bool) {
+    budget::reserve(text.len());
     let mut escaped = Vec::with_capacity(text.len() + 16);
     if attribute {
         penstock_xml::escape_attribute(&mut escaped, text)
     } else {
         penstock_xml::escape_text(&mut escaped, text)
     }
-    out.push_str(&String::from_utf8_lossy(&escaped));
+    append(out, &String::from_utf8_lossy(&escaped));
 }
 
 /// Everything inside the root: `<jsonObject>` itself is only a hull.
@@ -147,12 +149,14 @@ fn inside(out: &mut String, document: &Document, nodes: &[NodeId]) {
 fn write(out: &mut String, document: &Document, node: NodeId) {
     let mut bytes = Vec::new();
     penstock_message::write_fragment(&mut bytes, document, node);
-    out.push_str(&String::from_utf8_lossy(&bytes));
+    append(out, &String::from_utf8_lossy(&bytes));
 }
 
 /// Text as the inside of a JSON string.
 pub fn escape_json(out: &mut String, text: &str) {
+    make_room_for_text(out, text.len());
     for letter in text.chars() {
+        budget::step();
         match letter {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
@@ -181,7 +185,7 @@ pub fn expression(
     let (media, quoted, attribute) = place;
     let Some(value) = value else {
         if media == Media::Json && !quoted {
-            out.push_str("null");
+            append(out, "null");
         }
         return Ok(());
     };
@@ -193,17 +197,17 @@ pub fn expression(
             Media::Xml => escape_xml(out, &text, attribute),
             Media::Json if quoted => escape_json(out, &text),
             Media::Json => string_in_json(out, &text),
-            Media::Text => out.push_str(&text),
+            Media::Text => append(out, &text),
         }
         return Ok(());
     }
     match (media, value) {
-        (Media::Text, _) => out.push_str(&value.to_text()),
+        (Media::Text, _) => append(out, &value.to_text()),
         (Media::Json, _) if quoted => escape_json(out, &value.to_text()),
-        (Media::Json, Value::Xml(document, nodes)) => out.push_str(&typed::xml_to_json(document, nodes)?.to_string()),
+        (Media::Json, Value::Xml(document, nodes)) => append(out, &typed::xml_to_json(document, nodes)?.to_string()),
         (Media::Json, Value::String(text)) => string_in_json(out, text),
-        (Media::Json, Value::Json(json)) => out.push_str(&json.to_string()),
-        (Media::Json, other) => out.push_str(&other.to_text()),
+        (Media::Json, Value::Json(json)) => append(out, &json.to_string()),
+        (Media::Json, other) => append(out, &other.to_text()),
         (Media::Xml, _) if attribute => escape_xml(out, &value.to_text(), true),
         (Media::Xml, Value::Xml(document, nodes)) => {
             for node in nodes {
@@ -241,7 +245,7 @@ fn only_text(document: &Document, nodes: &[NodeId]) -> Option<String> {
 fn string_in_json(out: &mut String, text: &str) {
     let trimmed = text.trim();
     if trimmed.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(trimmed).is_ok() {
-        out.push_str(trimmed);
+        append(out, trimmed);
         return;
     }
     out.push('"');

@@ -10,7 +10,7 @@ use penstock_message::{Scope, Value};
 use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
 use rquickjs::{Ctx, Exception, Object};
 
-use super::sandbox::{self, host_function};
+use super::sandbox::{Times, host_function};
 use crate::payload;
 use crate::tree::lean_copy;
 
@@ -38,7 +38,7 @@ impl Slot {
 }
 
 /// The object the prelude builds `mc` from.
-pub(super) fn object<'js>(ctx: &Ctx<'js>, slot: &Slot) -> rquickjs::Result<Object<'js>> {
+pub(super) fn object<'js>(ctx: &Ctx<'js>, slot: &Slot, times: &Times) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     payload_functions(ctx, &object, slot)?;
     property_functions(ctx, &object, slot)?;
@@ -57,7 +57,8 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, slot: &Slot) -> rquickjs::Result<Objec
         })
     })?;
     host_function(ctx, &object, "uuid", penstock_engine::clock::uuid)?;
-    host_function(ctx, &object, "sleep", sandbox::sleep)?;
+    let times = times.clone();
+    host_function(ctx, &object, "sleep", move |milliseconds: f64| times.sleep(milliseconds))?;
     let own = slot.clone();
     host_function(ctx, &object, "isResponse", move |ctx: Ctx<'js>| {
         own.with(&ctx, |exchange| Ok(exchange.is_response()))

@@ -1,4 +1,4 @@
-//! One JavaScript runtime per core, one context per script, with limits.
+//! JavaScript runtimes, one for each script that runs on a core at the same time; in each, one context per script.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -11,34 +11,69 @@ use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Function, Object, Pers
 
 use super::{Entry, Script, host};
 
-/// A script that takes longer is one that never ends: it holds up its core.
+/// Of running, pauses excepted. A script that takes longer is one that never ends.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-/// All scripts of a core together.
+/// All scripts of a runtime together, of which one runs at a time.
 const MEMORY_LIMIT_BYTES: usize = 64 << 20;
 /// Recursion deeper than this would reach the end of the thread's own stack.
 const STACK_LIMIT_BYTES: usize = 512 << 10;
-/// Loaded scripts a core keeps. A reload loads new ones; the old ones go when this is reached.
+/// Runtimes a core keeps. More run side by side only when scripts take so long that they pause.
+const KEPT_MAX: usize = 4;
+/// Loaded scripts a runtime keeps. A reload loads new ones; the old ones go when this is reached.
 const LOADED_MAX: usize = 256;
 
 const PRELUDE: &str = include_str!("prelude.js");
 const XML: &str = include_str!("xml.js");
 
 thread_local! {
-    static SANDBOX: RefCell<Option<Sandbox>> = const { RefCell::new(None) };
-    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// How long the script that runs wants to sleep.
-    static PAUSE: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    static IDLE: RefCell<Vec<Sandbox>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a script sleeps is slept by the message when the script is through: the core has others to serve.
-pub(super) fn sleep(milliseconds: f64) {
-    // No number, or less than nothing, is no sleep; what is too long ends at the deadline of the message.
-    let pause = Duration::try_from_secs_f64(milliseconds.max(0.0) / 1000.0).unwrap_or(Duration::MAX);
-    PAUSE.set(PAUSE.get().saturating_add(pause));
+/// The times of the script that runs in a runtime.
+#[derive(Clone, Default)]
+pub(super) struct Times(Rc<TimesOfRun>);
+
+#[derive(Default)]
+struct TimesOfRun {
+    began: Cell<Option<Began>>,
+    /// How long the script wants to sleep.
+    sleeps: Cell<Duration>,
+}
+
+#[derive(Clone, Copy)]
+struct Began {
+    at: Instant,
+    /// What the mediator had run before, pauses excepted.
+    spent: Option<Duration>,
+}
+
+impl Times {
+    fn begin(&self) {
+        self.0.began.set(Some(Began { at: Instant::now(), spent: penstock_budget::spent() }));
+        self.0.sleeps.set(Duration::ZERO);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.began.get().is_some_and(|began| {
+            let spent = match (began.spent, penstock_budget::spent()) {
+                (Some(before), Some(now)) => now.saturating_sub(before),
+                _ => began.at.elapsed(),
+            };
+            spent > TIME_LIMIT
+        })
+    }
+
+    /// The message sleeps when the script has ended: the core has others to serve.
+    pub(super) fn sleep(&self, milliseconds: f64) {
+        // No number, or less than nothing, is no sleep; what is too long ends at the deadline of the message.
+        let pause = Duration::try_from_secs_f64(milliseconds.max(0.0) / 1000.0).unwrap_or(Duration::MAX);
+        self.0.sleeps.set(self.0.sleeps.get().saturating_add(pause));
+    }
 }
 
 struct Sandbox {
     loaded: HashMap<u64, Rc<Loaded>>,
+    times: Times,
     runtime: Runtime,
 }
 
@@ -53,28 +88,30 @@ struct Loaded {
 
 /// Runs a script on the exchange's message. The time is what it slept, which is still to be waited.
 pub(super) fn run(script: &Script, exchange: &mut Exchange) -> Result<Duration, String> {
-    let loaded = SANDBOX.with_borrow_mut(|sandbox| {
-        if sandbox.is_none() {
-            *sandbox = Some(Sandbox::new()?);
+    // A script that pauses keeps its runtime; others take another.
+    let idle = IDLE.with_borrow_mut(Vec::pop);
+    let mut sandbox = idle.map_or_else(Sandbox::new, Ok)?;
+    let outcome = sandbox.run(script, exchange);
+    IDLE.with_borrow_mut(|idle| {
+        if idle.len() < KEPT_MAX {
+            idle.push(sandbox);
         }
-        sandbox.as_mut().ok_or_else(|| "no JavaScript runtime".to_owned())?.loaded(script)
-    })?;
-    loaded.slot.replace(Some(exchange.detach()));
-    DEADLINE.set(Some(Instant::now() + TIME_LIMIT));
-    PAUSE.set(Duration::ZERO);
-    let outcome = loaded.context.with(|ctx| {
-        let call = || {
-            loaded.reset.clone().restore(&ctx)?.call::<_, ()>(())?;
-            let mc = loaded.mc.clone().restore(&ctx)?;
-            loaded.entry.clone().restore(&ctx)?.call::<_, rquickjs::Value<'_>>((mc,)).map(|_| ())
-        };
-        call().catch(&ctx).map_err(|error| explain(&error))
     });
-    DEADLINE.set(None);
-    if let Some(detached) = loaded.slot.take() {
-        exchange.attach(detached);
+    outcome
+}
+
+/// The message while a script has it; it comes back also when the script is stopped by a limit.
+struct Lent<'e> {
+    exchange: &'e mut Exchange,
+    slot: host::Slot,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(detached) = self.slot.take() {
+            self.exchange.attach(detached);
+        }
     }
-    outcome.map(|()| PAUSE.take())
 }
 
 /// Whether a text is JavaScript. Nothing of it runs.
@@ -107,9 +144,30 @@ fn limited() -> Result<Runtime, String> {
 impl Sandbox {
     fn new() -> Result<Sandbox, String> {
         let runtime = limited()?;
-        runtime
-            .set_interrupt_handler(Some(Box::new(|| DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline))));
-        Ok(Sandbox { loaded: HashMap::new(), runtime })
+        let times = Times::default();
+        let watched = times.clone();
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            penstock_budget::pause();
+            watched.is_over()
+        })));
+        Ok(Sandbox { loaded: HashMap::new(), times, runtime })
+    }
+
+    fn run(&mut self, script: &Script, exchange: &mut Exchange) -> Result<Duration, String> {
+        let loaded = self.loaded(script)?;
+        loaded.slot.replace(Some(exchange.detach()));
+        let lent = Lent { exchange, slot: loaded.slot.clone() };
+        self.times.begin();
+        let outcome = loaded.context.with(|ctx| {
+            let call = || {
+                loaded.reset.clone().restore(&ctx)?.call::<_, ()>(())?;
+                let mc = loaded.mc.clone().restore(&ctx)?;
+                loaded.entry.clone().restore(&ctx)?.call::<_, rquickjs::Value<'_>>((mc,)).map(|_| ())
+            };
+            call().catch(&ctx).map_err(|error| explain(&error))
+        });
+        drop(lent);
+        outcome.map(|()| self.times.0.sleeps.take())
     }
 
     fn loaded(&mut self, script: &Script) -> Result<Rc<Loaded>, String> {
@@ -119,22 +177,22 @@ impl Sandbox {
         if self.loaded.len() >= LOADED_MAX {
             self.loaded.clear();
         }
-        let loaded = Rc::new(Loaded::new(&self.runtime, script)?);
+        let loaded = Rc::new(Loaded::new(&self.runtime, &self.times, script)?);
         self.loaded.insert(script.number, loaded.clone());
         Ok(loaded)
     }
 }
 
 impl Loaded {
-    fn new(runtime: &Runtime, script: &Script) -> Result<Loaded, String> {
+    fn new(runtime: &Runtime, times: &Times, script: &Script) -> Result<Loaded, String> {
         let context = Context::full(runtime).map_err(|error| error.to_string())?;
         let slot = host::Slot::default();
-        DEADLINE.set(Some(Instant::now() + TIME_LIMIT));
+        times.begin();
         let (entry, mc, reset) = context.with(|ctx| {
             let load = || {
                 let prelude: Function<'_> = ctx.eval(PRELUDE)?;
                 let xml: Function<'_> = ctx.eval(XML)?;
-                let host = host::object(&ctx, &slot)?;
+                let host = host::object(&ctx, &slot, times)?;
                 let made: Object<'_> =
                     prelude.call((host.clone(), xml.call::<_, Object<'_>>((host, script.reads_as_text))?))?;
                 for text in &script.library {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use penstock_json::mapping;
-use penstock_xml::{DoctypePolicy, Document, Encoding, ParseOptions, TreeBuilder};
+use penstock_json::mapping::{self, Unwritten};
+use penstock_json::text::TOO_MANY_VALUES;
+use penstock_xml::{DoctypePolicy, Document, Encoding, ParseOptions, TreeBuilder, XmlErrorKind};
 use serde_json::Value;
 
 use super::{Conversion, PAYLOAD_NAMESPACE, charset, encoding, form, multipart};
@@ -42,6 +43,9 @@ impl Message {
             return Ok(value.clone());
         }
         self.strict_json(conversion).or_else(|strict| {
+            if matches!(strict, BodyError::TooManyNodes { .. }) {
+                return Err(strict);
+            }
             let value = Arc::new(self.forgiven_json().ok_or(strict)?);
             self.body.cache_forgiven(value.clone());
             Ok(value)
@@ -57,7 +61,7 @@ impl Message {
             Form::Empty => return Err(BodyError::Unsupported { from: "empty", wanted: "JSON" }),
             Form::Stream { .. } => return Err(BodyError::Unsupported { from: "a stream", wanted: "JSON" }),
             Form::Bytes(_) if self.source_media() == MediaType::Json => self.bytes_as_json(conversion)?,
-            Form::Text(text) if self.media_type() == MediaType::Json => parse_json(text)?,
+            Form::Text(text) if self.media_type() == MediaType::Json => parse_json(text, conversion)?,
             _ => {
                 let envelope = self.xml(conversion)?;
                 let payload = envelope.payload().ok_or(BodyError::Unsupported { from: "empty", wanted: "JSON" })?;
@@ -84,7 +88,7 @@ impl Message {
         match self.body.form() {
             Form::Empty => Ok("".into()),
             Form::Text(text) => Ok(text.clone()),
-            Form::Json(value) => Ok(value.to_string().into()),
+            Form::Json(value) => Ok(penstock_json::text::write(value).into()),
             Form::Xml(envelope) => Ok(super::format::payload_text(envelope).into()),
             Form::Bytes(_) => {
                 let bytes = self.decoded_bytes(conversion)?;
@@ -162,7 +166,7 @@ impl Message {
 
     fn bytes_as_json(&self, conversion: &Conversion) -> Result<Value, BodyError> {
         let bytes = self.decoded_bytes(conversion)?;
-        parse_json(&charset::decode(&bytes, self.source_charset())?)
+        parse_json(&charset::decode(&bytes, self.source_charset())?, conversion)
     }
 
     fn bytes_as_xml(&self, conversion: &Conversion) -> Result<Envelope, BodyError> {
@@ -176,9 +180,10 @@ impl Message {
             MediaType::TextXml | MediaType::SoapXml => parse_xml(bytes, content_type, true, conversion),
             MediaType::Xml => parse_xml(bytes, content_type, false, conversion),
             MediaType::Json => {
-                let value = self.body.view_json().cloned();
-                let value = value.map_or_else(|| self.bytes_as_json(conversion).map(Arc::new), Ok)?;
-                json_as_xml(&value, conversion)
+                if let Some(value) = self.body.view_json() {
+                    return json_as_xml(value, conversion);
+                }
+                json_text_as_xml(&charset::decode(&bytes, self.source_charset())?, conversion)
             }
             MediaType::Form => {
                 let text = charset::decode(&bytes, self.source_charset())?;
@@ -214,6 +219,22 @@ fn sniffed(bytes: &[u8], content_type: &str) -> MediaType {
 
 fn json_as_xml(value: &Value, conversion: &Conversion) -> Result<Envelope, BodyError> {
     wrapped(TreeBuilder::new(), |builder| mapping::to_xml(value, builder, &conversion.mapping).map_err(unmapped))
+}
+
+/// As [`json_as_xml`], from the text.
+fn json_text_as_xml(text: &str, conversion: &Conversion) -> Result<Envelope, BodyError> {
+    let limit = conversion.json_values_max;
+    let mut unwritten = None;
+    let envelope = wrapped(TreeBuilder::new(), |builder| {
+        unwritten = mapping::text_to_xml(text, limit, builder, &conversion.mapping).err();
+        Ok(())
+    })?;
+    match unwritten {
+        None => Ok(envelope),
+        Some(Unwritten::NeedsValue) => json_as_xml(&parse_json(text, conversion)?, conversion),
+        Some(Unwritten::TooManyValues) => Err(BodyError::TooManyNodes { limit }),
+        Some(Unwritten::Mapping(error)) => Err(unmapped(error)),
+    }
 }
 
 fn text_as_xml(text: &str) -> Result<Envelope, BodyError> {
@@ -285,14 +306,19 @@ pub(super) fn root_name(bytes: &[u8]) -> Option<&str> {
     }
 }
 
-fn parse_json(text: &str) -> Result<Value, BodyError> {
-    penstock_json::text::parse(text).map_err(|error| {
-        BodyError::Malformed(format!("{}:{}: the body is not JSON: {}", error.line, error.column, error.message))
+fn parse_json(text: &str, conversion: &Conversion) -> Result<Value, BodyError> {
+    let limit = conversion.json_values_max;
+    penstock_json::text::parse_within(text, limit).map_err(|error| match error.message {
+        TOO_MANY_VALUES => BodyError::TooManyNodes { limit },
+        _ => BodyError::Malformed(format!("{}:{}: the body is not JSON: {}", error.line, error.column, error.message)),
     })
 }
 
 fn malformed(error: penstock_xml::XmlError) -> BodyError {
-    BodyError::Malformed(format!("{}: the body is not XML: {}", error.position, error.message))
+    match error.kind {
+        XmlErrorKind::TooManyNodes { limit } => BodyError::TooManyNodes { limit },
+        _ => BodyError::Malformed(format!("{}: the body is not XML: {}", error.position, error.message)),
+    }
 }
 
 pub(super) fn unmapped(error: mapping::MappingError) -> BodyError {

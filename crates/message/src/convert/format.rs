@@ -182,7 +182,7 @@ impl Message {
     fn write(&mut self, media: MediaType, enveloped: bool, conversion: &Conversion) -> Result<Output, BodyError> {
         match (self.body.form(), media) {
             (Form::Json(value), MediaType::Json | MediaType::Binary | MediaType::Text) => {
-                return Ok(Output::bytes(value.to_string()));
+                return Ok(Output::bytes(penstock_json::text::write(value)));
             }
             (Form::Text(text), MediaType::Text | MediaType::Binary | MediaType::Json | MediaType::Form) => {
                 return Ok(Output::bytes(text.to_string()));
@@ -194,7 +194,7 @@ impl Message {
                 return self.text(conversion).map(|text| Output::bytes(text.to_string()));
             }
             (Form::Bytes(_), MediaType::Json) if self.source_media() == MediaType::Json => {
-                return self.json(conversion).map(|value| Output::bytes(value.to_string()));
+                return self.json(conversion).map(|value| Output::bytes(penstock_json::text::write(&value)));
             }
             _ => {}
         }

@@ -27,6 +27,10 @@ const PAYLOAD_NAMESPACE: &str = "http://ws.apache.org/commons/ns/payload";
 /// What an encoded body may unfold to. As much as a transport buffers at most, so that an encoding is no way around it.
 const DECODED_BYTES_MAX: usize = 64 << 20;
 
+/// Nodes of a tree, or values of JSON. A body of 64 MiB has fewer unless nearly all of it is markup; ten million take some
+/// hundreds of megabytes and a second or two.
+const NODES_MAX: usize = 10_000_000;
+
 /// How bodies are converted: limits and the flags of the configuration.
 #[derive(Debug, Clone)]
 pub struct Conversion {
@@ -34,6 +38,8 @@ pub struct Conversion {
     pub mapping: mapping::Options,
     /// What an XML body may cost.
     pub xml_limits: Limits,
+    /// Values a JSON body may have. Those of an XML body are among `xml_limits`.
+    pub json_values_max: usize,
     /// Bytes a body with a Content-Encoding may unfold to.
     pub decoded_bytes_max: usize,
 }
@@ -42,7 +48,8 @@ impl Default for Conversion {
     fn default() -> Conversion {
         Conversion {
             mapping: mapping::Options::default(),
-            xml_limits: Limits::DEFAULT,
+            xml_limits: Limits { nodes_max: NODES_MAX, ..Limits::DEFAULT },
+            json_values_max: NODES_MAX,
             decoded_bytes_max: DECODED_BYTES_MAX,
         }
     }

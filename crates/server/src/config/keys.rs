@@ -132,6 +132,32 @@ const PENSTOCK: &[Key] = &[
         },
     },
     Key { name: "limits.branches", kind: NUMBER, set: assign!(flow.branches_max = positive()) },
+    Key {
+        name: "limits.memory",
+        kind: SIZE,
+        set: |settings, value| {
+            settings.flow.memory_bytes_max = value.bytes()? as usize;
+            Ok(())
+        },
+    },
+    Key {
+        name: "limits.total_memory",
+        kind: SIZE,
+        set: |settings, value| {
+            settings.total_memory = Some(value.bytes()? as usize);
+            Ok(())
+        },
+    },
+    Key {
+        name: "limits.nodes",
+        kind: NUMBER,
+        set: |settings, value| {
+            let nodes = value.positive()?;
+            settings.conversion.xml_limits.nodes_max = nodes;
+            settings.conversion.json_values_max = nodes;
+            Ok(())
+        },
+    },
     Key { name: "timeouts.idle", kind: TIME, set: assign!(timeouts.idle = duration("s")) },
     Key { name: "timeouts.head", kind: TIME, set: assign!(timeouts.head = duration("s")) },
     Key { name: "timeouts.body", kind: TIME, set: assign!(timeouts.body = duration("s")) },

@@ -68,6 +68,8 @@ pub struct Settings {
     pub timeouts: HttpTimeouts,
     /// What one message may use up.
     pub flow: Limits,
+    /// What the process may use; as the machine has when it is not given.
+    pub total_memory: Option<usize>,
     /// How bodies are converted.
     pub conversion: Conversion,
     /// The quietest lines that are written.
@@ -162,6 +164,7 @@ impl Default for Settings {
             limits: HttpLimits::default(),
             timeouts: HttpTimeouts::default(),
             flow: Limits::default(),
+            total_memory: None,
             conversion: Conversion::default(),
             log_level: Level::Info,
             log_format: LogFormat::Text,

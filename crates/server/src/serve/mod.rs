@@ -12,6 +12,7 @@ mod banner;
 mod end;
 mod facilities;
 mod management;
+mod memory;
 mod metrics;
 mod ports;
 mod process;
@@ -82,6 +83,7 @@ pub struct Served {
 /// Serves until a signal ends it.
 pub fn serve(plan: Plan) -> Result<(), Failure> {
     let Plan { paths, settings, surroundings, build, started, built, epilogue } = plan;
+    penstock_budget::set_process_limit(settings.total_memory.unwrap_or_else(memory::default_limit));
     let cannot_log = |(path, cause): (PathBuf, std::io::Error)| {
         Failure::environment(format!("the log `{}` cannot be written: {cause}", path.display()))
     };

@@ -71,8 +71,19 @@ impl Server {
 
     /// Starts with this configuration.
     pub fn start_with(folder: &Folder, arguments: &[&str], toml: &str) -> Server {
+        Server::start_by(folder, Command::new(env!("CARGO_BIN_EXE_penstock")), arguments, toml)
+    }
+
+    /// Starts the binary by another program, which gets it and its arguments as its last arguments.
+    pub fn start_under(folder: &Folder, starter: &[&str], arguments: &[&str], toml: &str) -> Server {
+        let text = format!("listener.http_port = 0\nlistener.https_port = 0\nadmin.port = 0\nworkers = 2\n{toml}\n");
+        let mut command = Command::new(starter[0]);
+        command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_penstock"));
+        Server::start_by(folder, command, arguments, &text)
+    }
+
+    fn start_by(folder: &Folder, mut command: Command, arguments: &[&str], toml: &str) -> Server {
         let config = folder.write("penstock.toml", toml);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
         command.args(arguments).arg("--config").arg(config);
         Server::spawn(folder, command)
     }
@@ -101,6 +112,14 @@ impl Server {
         server.http = server.port_after("HTTP     http://localhost:");
         server.admin = server.port_after("health   http://localhost:");
         server
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn log(&self) -> String {

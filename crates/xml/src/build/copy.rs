@@ -65,6 +65,7 @@ impl<'c> Copy<'c> {
                 self.to.end_element();
             }
             let node = self.from.nodes[index];
+            penstock_budget::step();
             match node.kind() {
                 NodeKind::Element => {
                     ends.push(node.end as usize);
@@ -119,7 +120,7 @@ impl<'c> Copy<'c> {
     fn push(&mut self, kind: NodeKind, name: u32, node: &Node) {
         let value = self.value(node.value());
         let parent = self.to.current();
-        self.to.document.nodes.push(Node::new(kind, name, parent, value.start, value.len));
+        self.to.document.push_node(Node::new(kind, name, parent, value.start, value.len));
     }
 
     fn value(&mut self, value: StrRef) -> StrRef {

@@ -168,7 +168,9 @@ impl<'a> Evaluator<'a> {
     fn concatenate(&self, parts: &'a [Code], focus: &Focus<'_>) -> Result<Sequence> {
         let mut items = Vec::new();
         for part in parts {
-            self.eval(part, focus)?.append_to(&mut items);
+            let part = self.eval(part, focus)?;
+            penstock_budget::make_room(&mut items, part.len());
+            part.append_to(&mut items);
             check_items(items.len())?;
         }
         self.charge(items.len())?;
@@ -196,6 +198,7 @@ impl<'a> Evaluator<'a> {
         self.each_binding(slot, &pair.0, focus, &mut || {
             let value = self.eval(&pair.1, focus)?;
             self.charge(value.len())?;
+            penstock_budget::make_room(&mut items, value.len());
             value.append_to(&mut items);
             check_items(items.len())?;
             Ok(Flow::Continue)
@@ -251,6 +254,7 @@ impl<'a> Evaluator<'a> {
             let inner = Focus { item: Some(item), position: index + 1, size: base.len() };
             let value = self.eval(&pair.1, &inner)?;
             self.charge(1 + value.len())?;
+            penstock_budget::make_room(&mut items, value.len());
             value.append_to(&mut items);
             check_items(items.len())?;
         }

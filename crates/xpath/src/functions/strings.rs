@@ -31,7 +31,9 @@ pub(super) fn string<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
 pub(super) fn concat<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
     let mut all = String::new();
     for code in args.codes {
-        all.push_str(&args.ev.string(code, args.focus)?);
+        let text = args.ev.string(code, args.focus)?;
+        penstock_budget::make_room_for_text(&mut all, text.len());
+        all.push_str(&text);
     }
     charge_text(args, all.len())?;
     Ok(Cow::Owned(all))
@@ -47,6 +49,7 @@ pub(super) fn string_join<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
         }
         let text = args.ev.item_text(item);
         charge_text(args, text.len() + separator.len() + BYTES_PER_FUEL)?;
+        penstock_budget::make_room_for_text(&mut all, text.len() + separator.len());
         all.push_str(&text);
     }
     Ok(Cow::Owned(all))
@@ -156,6 +159,7 @@ pub(super) fn translate<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
     let text = args.string(0)?;
     let (from, to) = (args.string(1)?, args.string(2)?);
     charge_text(args, text.len().saturating_mul(from.len().min(64)))?;
+    penstock_budget::reserve(text.len() + (from.len() + to.len()) * size_of::<char>());
     let replacements: Vec<char> = to.chars().collect();
     let map: Vec<char> = from.chars().collect();
     if !text.contains(&*map) {
@@ -163,6 +167,7 @@ pub(super) fn translate<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
     }
     let mut result = String::with_capacity(text.len());
     for c in text.chars() {
+        penstock_budget::step();
         match map.iter().position(|known| *known == c) {
             None => result.push(c),
             Some(index) => result.extend(replacements.get(index)),
@@ -174,12 +179,14 @@ pub(super) fn translate<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
 pub(super) fn upper_case<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
     let text = args.string(0)?;
     charge_text(args, text.len())?;
+    penstock_budget::reserve(text.len());
     Ok(Cow::Owned(text.to_uppercase()))
 }
 
 pub(super) fn lower_case<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
     let text = args.string(0)?;
     charge_text(args, text.len())?;
+    penstock_budget::reserve(text.len());
     Ok(Cow::Owned(text.to_lowercase()))
 }
 

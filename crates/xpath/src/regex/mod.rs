@@ -7,6 +7,8 @@ mod blocks;
 mod class;
 mod parse;
 
+use penstock_budget as budget;
+
 use crate::error::{Result, XPathError};
 
 pub use parse::Dialect;
@@ -87,12 +89,14 @@ impl Regex {
         match &self.engine {
             Engine::Linear(engine) => {
                 for captures in engine.captures_iter(text) {
+                    self.room_for_match(&mut found);
                     found.push(captures.iter().map(|group| group.map(|g| (g.start(), g.end()))).collect());
                 }
             }
             Engine::Backtracking(engine) => {
                 for captures in engine.captures_iter(text) {
                     let captures = captures.map_err(too_costly)?;
+                    self.room_for_match(&mut found);
                     found.push(captures.iter().map(|group| group.map(|g| (g.start(), g.end()))).collect());
                 }
             }
@@ -113,6 +117,11 @@ impl Regex {
         Ok(parts)
     }
 
+    fn room_for_match(&self, found: &mut Vec<Captures>) {
+        budget::step();
+        budget::make_room(found, 1);
+    }
+
     fn group_count(&self) -> usize {
         match &self.engine {
             Engine::Linear(engine) => engine.captures_len() - 1,
@@ -131,14 +140,14 @@ impl Regex {
         let mut end = 0;
         for groups in self.find_all(text)? {
             let Some(Some((start, after))) = groups.first() else { continue };
-            result.push_str(&text[end..*start]);
+            budget::append(&mut result, &text[end..*start]);
             end = *after;
             for part in &parts {
                 match part {
-                    Part::Text(text) => result.push_str(text),
+                    Part::Text(text) => budget::append(&mut result, text),
                     Part::Group(group) => {
                         if let Some(Some((start, end))) = groups.get(*group) {
-                            result.push_str(&text[*start..*end]);
+                            budget::append(&mut result, &text[*start..*end]);
                         }
                     }
                 }

@@ -192,6 +192,14 @@ impl<I: Into<Item>> From<I> for Sequence {
 
 impl FromIterator<Item> for Sequence {
     fn from_iter<T: IntoIterator<Item = Item>>(items: T) -> Sequence {
-        Sequence::from_items(items.into_iter().collect())
+        let items = items.into_iter();
+        let mut list = Vec::new();
+        penstock_budget::make_room(&mut list, items.size_hint().0);
+        for item in items {
+            penstock_budget::step();
+            penstock_budget::make_room(&mut list, 1);
+            list.push(item);
+        }
+        Sequence::from_items(list)
     }
 }

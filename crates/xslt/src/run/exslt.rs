@@ -42,6 +42,7 @@ pub(super) fn string_concat(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequen
 fn tokens<'s>(run: &Run<'_>, parts: impl Iterator<Item = &'s str>) -> Sequence {
     let mut tree = penstock_xml::TreeBuilder::new();
     for part in parts {
+        penstock_budget::step();
         tree.start_element("", "token", "");
         tree.text(part);
         tree.end_element();
@@ -53,12 +54,15 @@ fn tokens<'s>(run: &Run<'_>, parts: impl Iterator<Item = &'s str>) -> Sequence {
     Sequence::from_nodes(&nodes)
 }
 
+fn characters(text: &str) -> impl Iterator<Item = &str> {
+    text.char_indices().map(|(at, character)| &text[at..at + character.len_utf8()])
+}
+
 pub(super) fn string_tokenize(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
     let input = call.string(0);
     let delimiters = if call.arguments.len() > 1 { call.string(1) } else { "\t\r\n ".to_owned() };
     if delimiters.is_empty() {
-        let characters: Vec<String> = input.chars().map(String::from).collect();
-        return Ok(tokens(run, characters.iter().map(String::as_str)));
+        return Ok(tokens(run, characters(&input)));
     }
     Ok(tokens(run, input.split(|c| delimiters.contains(c)).filter(|part| !part.is_empty())))
 }
@@ -67,15 +71,19 @@ pub(super) fn string_split(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequenc
     let input = call.string(0);
     let separator = if call.arguments.len() > 1 { call.string(1) } else { " ".to_owned() };
     if separator.is_empty() {
-        let characters: Vec<String> = input.chars().map(String::from).collect();
-        return Ok(tokens(run, characters.iter().map(String::as_str)));
+        return Ok(tokens(run, characters(&input)));
     }
     Ok(tokens(run, input.split(&separator)))
 }
 
 pub(super) fn string_replace(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
     let (input, from, to) = (call.string(0), call.string(1), call.string(2));
-    Ok(text(if from.is_empty() { input } else { input.replace(&from, &to) }))
+    if from.is_empty() {
+        return Ok(text(input));
+    }
+    let inserted = input.matches(&from).count().saturating_mul(to.len());
+    penstock_budget::reserve(input.len().saturating_add(inserted));
+    Ok(text(input.replace(&from, &to)))
 }
 
 /// Padding longer than this is an attack, not a layout.

@@ -167,7 +167,10 @@ impl Sink<'_> {
         match self {
             Sink::Bytes(writer) => writer.text(text),
             Sink::Tree(tree) => tree.count(text).text(text),
-            Sink::Text(sink) => sink.text.push_str(text),
+            Sink::Text(sink) => {
+                penstock_budget::make_room_for_text(&mut sink.text, text.len());
+                sink.text.push_str(text);
+            }
             Sink::Sequence(sequence) => {
                 if !text.is_empty() {
                     sequence.single(session, |tree| tree.text(text));
@@ -283,6 +286,7 @@ impl Sink<'_> {
     fn copy_element(&mut self, document: &Document, root: NodeId, namespaces: bool, session: &Session) {
         let mut open: Vec<usize> = Vec::new();
         for id in std::iter::once(root).chain(document.descendants(root)) {
+            penstock_budget::step();
             while open.last().is_some_and(|end| *end <= id.index()) {
                 open.pop();
                 self.end_element(session);

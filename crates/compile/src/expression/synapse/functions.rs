@@ -159,7 +159,12 @@ impl<'i> Arguments<'i> {
             Function::StartsWith => Item::Boolean(text.starts_with(&*self.string(1)?)),
             Function::EndsWith => Item::Boolean(text.ends_with(&*self.string(1)?)),
             Function::Contains => Item::Boolean(text.contains(&*self.string(1)?)),
-            Function::Replace => Item::text_of(text.replace(&*self.string(1)?, &self.string(2)?)),
+            Function::Replace => {
+                let (from, to) = (self.string(1)?, self.string(2)?);
+                let inserted = text.matches(&*from).count().saturating_mul(to.len());
+                penstock_budget::reserve(text.len().saturating_add(inserted));
+                Item::text_of(text.replace(&*from, &to))
+            }
             _ => {
                 let pattern = self.string(1)?;
                 let pattern = Regex::new(&pattern).map_err(|_| self.wrong("a regular expression"))?;

@@ -101,7 +101,7 @@ impl Template {
                 Part::Expression { expression, quoted } => match expression.node.evaluate(scope) {
                     Err(error) => scope.failed(&expression.text, &error),
                     Ok(item) => match escape {
-                        Escape::None => out.push_str(&item.text()),
+                        Escape::None => penstock_budget::append(&mut out, &item.text()),
                         Escape::Json if *quoted => push_quoted(&mut out, &item),
                         Escape::Json => push_json(&mut out, &item, options),
                         Escape::Xml => push_xml(&mut out, &item, options),
@@ -181,13 +181,13 @@ fn push_quoted(out: &mut String, item: &Item) {
 /// A value that is JSON itself.
 fn push_json(out: &mut String, item: &Item, options: &mapping::Options) {
     match item {
-        Item::Xml(document, nodes) => out.push_str(&xml_as_json(document, nodes, options)),
+        Item::Xml(document, nodes) => penstock_budget::append(out, &xml_as_json(document, nodes, options)),
         Item::Json(value) => match &**value {
             Json::String(text) => out.push_str(text),
-            other => out.push_str(&other.to_string()),
+            other => penstock_budget::append(out, &other.to_string()),
         },
         Item::Null => out.push_str("null"),
-        other => out.push_str(&other.text()),
+        other => penstock_budget::append(out, &other.text()),
     }
 }
 
@@ -223,13 +223,15 @@ fn xml_as_json(document: &Document, nodes: &[NodeId], options: &mapping::Options
 fn push_xml(out: &mut String, item: &Item, options: &mapping::Options) {
     match item {
         Item::Xml(document, nodes) if nodes.iter().any(|node| is_tree(document, *node)) => {
-            out.push_str(&fragments(document, nodes));
+            penstock_budget::append(out, &fragments(document, nodes));
         }
-        Item::Json(value) if value.is_object() || value.is_array() => out.push_str(&json_as_xml(value, options)),
+        Item::Json(value) if value.is_object() || value.is_array() => {
+            penstock_budget::append(out, &json_as_xml(value, options))
+        }
         Item::Json(value) if value.is_string() => push_escaped(out, &doubled(&item.text())),
         other => {
             let text = other.text();
-            if is_xml(&text) { out.push_str(&text) } else { push_escaped(out, &text) }
+            if is_xml(&text) { penstock_budget::append(out, &text) } else { push_escaped(out, &text) }
         }
     }
 }
@@ -268,5 +270,5 @@ fn is_xml(text: &str) -> bool {
 fn push_escaped(out: &mut String, text: &str) {
     let mut escaped = Vec::with_capacity(text.len() + 16);
     penstock_xml::escape_text(&mut escaped, text);
-    out.push_str(&String::from_utf8_lossy(&escaped));
+    penstock_budget::append(out, &String::from_utf8_lossy(&escaped));
 }
