@@ -29,6 +29,8 @@ impl Slot {
 
     /// Works on the exchange; a fault becomes an exception of the script.
     fn with<T>(&self, ctx: &Ctx<'_>, work: impl FnOnce(&mut Exchange) -> Result<T, Fault>) -> rquickjs::Result<T> {
+        // A script that does little itself may still have much done.
+        penstock_budget::pause();
         let mut slot = self.0.borrow_mut();
         let Some(exchange) = slot.as_mut() else {
             return Err(Exception::throw_message(ctx, "there is no message here"));
