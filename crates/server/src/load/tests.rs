@@ -223,13 +223,17 @@ fn a_project_of_the_editor() {
 }
 
 #[test]
-fn the_home_of_the_original() {
+fn the_home_of_a_micro_integrator() {
     let folder = Folder::new("home");
     folder.write("conf/deployment.toml", "");
     folder.write("lib/a.jar", "");
     folder.write("repository/deployment/server/synapse-configs/default/api/a.xml", "<api/>");
     folder.write("repository/deployment/server/synapse-configs/default/synapse.xml", "<definitions/>");
     folder.write("registry/config/b.txt", "b");
+    let not_used = format!(
+        "{}:1:1: warning: these parts of the home have no meaning here: `lib/*.jar` (1; Java code and libraries cannot be run)",
+        folder.0.display()
+    );
     check(
         &folder,
         "",
@@ -237,6 +241,7 @@ fn the_home_of_the_original() {
             "repository/deployment/server/synapse-configs/default/api/a.xml",
             "repository/deployment/server/synapse-configs/default/synapse.xml",
             "registry/config/b.txt = conf:b.txt -",
+            &not_used,
         ],
     );
 }
