@@ -220,6 +220,8 @@ pub struct Operation {
     pub id: Option<Arc<str>>,
     /// Whether credentials are asked for.
     pub secured: bool,
+    /// Whether the client's credentials reach the backend, when the definition says so.
+    pub forwards_credentials: Option<bool>,
     /// The credentials it takes, any one of them, when the definition says so itself.
     pub requirements: Vec<Requirement>,
     /// Scopes of which a token must have one; empty means none is asked for.
@@ -249,7 +251,7 @@ pub struct Operation {
 }
 
 /// One entry of `security` in a definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Requirement {
     /// A token, with scopes of which it must have one.
     OAuth2(Vec<Arc<str>>),

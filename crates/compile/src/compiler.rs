@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::endpoint::Endpoint;
-use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequence, SequenceId, Step};
+use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequence, SequenceId, Step, Unit};
 
 use crate::diagnostic::{Diagnostic, Severity, suggestion};
 use crate::element::Element;
@@ -73,7 +73,10 @@ pub struct Compiler<'r> {
     pub(crate) unusable_connectors: HashMap<String, String>,
     /// Operations that artifacts call and no connector can run, by connector.
     pub(crate) unavailable_operations: BTreeMap<String, Unavailable>,
+    /// What is compiled at present, when it can outlive the program.
+    unit: Option<(u32, Unit)>,
     diagnostics: Vec<Diagnostic>,
+    errors: usize,
     declared: BTreeMap<(NameKind, Arc<str>), Place>,
     depth: usize,
     artifact: String,
@@ -110,7 +113,9 @@ impl<'r> Compiler<'r> {
             connections: HashMap::new(),
             unusable_connectors: HashMap::new(),
             unavailable_operations: BTreeMap::new(),
+            unit: None,
             diagnostics: Vec::new(),
+            errors: 0,
             declared: BTreeMap::new(),
             depth: 0,
             artifact: String::new(),
@@ -119,6 +124,7 @@ impl<'r> Compiler<'r> {
 
     /// Says that something cannot work.
     pub fn error(&mut self, at: Place, message: impl Into<String>) {
+        self.errors += 1;
         self.diagnostics.push(Diagnostic { severity: Severity::Error, at, message: message.into() });
     }
 
@@ -141,7 +147,7 @@ impl<'r> Compiler<'r> {
 
     /// How many errors were said.
     pub fn errors_so_far(&self) -> usize {
-        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+        self.errors
     }
 
     pub(crate) fn into_parts(self) -> (Program, Vec<Diagnostic>) {
@@ -175,16 +181,57 @@ impl<'r> Compiler<'r> {
 
     /// A place for a sequence that is filled later.
     pub fn reserve_sequence(&mut self, name: Option<Arc<str>>) -> SequenceId {
-        let id = SequenceId(self.program.sequences.len() as u32);
-        self.program.sequences.push(Sequence { name, ..Sequence::default() });
-        id
+        let (unit, sequences) = match &mut self.unit {
+            Some((number, unit)) => (*number, &mut unit.sequences),
+            None => (0, &mut self.program.sequences),
+        };
+        sequences.push(Sequence { name, ..Sequence::default() });
+        SequenceId { unit, index: sequences.len() as u32 - 1 }
+    }
+
+    /// A sequence that was reserved.
+    pub fn sequence_mut(&mut self, id: SequenceId) -> &mut Sequence {
+        match &mut self.unit {
+            Some((number, unit)) if *number == id.unit => &mut unit.sequences[id.index as usize],
+            _ => &mut self.program.sequences[id.index as usize],
+        }
     }
 
     /// Adds an endpoint.
     pub fn add_endpoint(&mut self, endpoint: Endpoint) -> EndpointId {
-        let id = EndpointId(self.program.endpoints.len() as u32);
-        self.program.endpoints.push(Arc::new(endpoint));
-        id
+        let (unit, endpoints) = match &mut self.unit {
+            Some((number, unit)) => (*number, &mut unit.endpoints),
+            None => (0, &mut self.program.endpoints),
+        };
+        endpoints.push(Arc::new(endpoint));
+        EndpointId { unit, index: endpoints.len() as u32 - 1 }
+    }
+
+    /// Puts what is compiled from now on into a unit of its own. It must not refer to names that artifacts define, since
+    /// it is kept when they change.
+    pub fn begin_unit(&mut self, number: u32) {
+        self.unit = Some((number, Unit::default()));
+    }
+
+    /// Ends a unit.
+    pub fn end_unit(&mut self) -> Unit {
+        self.unit.take().map(|(_, unit)| unit).unwrap_or_default()
+    }
+
+    /// Everything reported since so many diagnostics were there.
+    pub fn diagnostics_since(&self, count: usize) -> &[Diagnostic] {
+        self.diagnostics.get(count..).unwrap_or_default()
+    }
+
+    /// How many diagnostics there are.
+    pub fn diagnostics_so_far(&self) -> usize {
+        self.diagnostics.len()
+    }
+
+    /// Reports what was found out before.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.errors += usize::from(diagnostic.severity == Severity::Error);
+        self.diagnostics.push(diagnostic);
     }
 
     /// Compiles the mediators inside an element to a sequence of their own.
@@ -216,7 +263,7 @@ impl<'r> Compiler<'r> {
                     steps.push(step);
                 }
             }
-            self.program.sequences[id.0 as usize].steps = steps;
+            self.sequence_mut(id).steps = steps;
         }
         self.depth -= 1;
     }
@@ -286,7 +333,7 @@ impl<'r> Compiler<'r> {
             }
         };
         let id = self.reserve_sequence(Some(key.into()));
-        self.program.sequences[id.0 as usize].steps.push(Step { mediator, kind: "sequence", at });
+        self.sequence_mut(id).steps.push(Step { mediator, kind: "sequence", at });
         self.program.sequence_names.insert(key.into(), id);
         id
     }
@@ -341,7 +388,7 @@ impl<'r> Compiler<'r> {
     /// A sequence of steps that a mediator made itself.
     pub fn add_sequence(&mut self, steps: Vec<Step>) -> SequenceId {
         let id = self.reserve_sequence(None);
-        self.program.sequences[id.0 as usize].steps = steps;
+        self.sequence_mut(id).steps = steps;
         id
     }
 

@@ -20,8 +20,8 @@ mod parameter;
 mod registry;
 
 pub use artifact::{
-    ArtifactKind, ArtifactName, ArtifactStatus, Compilation, Input, InputKind, compile, compile_with, declare_nothing,
-    is_root_element, withdraw_nothing,
+    ApiFiles, ArtifactKind, ArtifactName, ArtifactStatus, Compilation, FileSource, Input, InputKind, compile,
+    compile_with, declare_nothing, is_root_element, withdraw_nothing,
 };
 pub use compiler::{CompileOptions, Compiler, NameKind, is_served_unprotected, unprotected};
 pub use diagnostic::{Diagnostic, Severity, suggestion};

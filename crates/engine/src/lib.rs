@@ -58,7 +58,7 @@ pub use mediator::{
     Sequence, SequenceId, Step,
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
-pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter};
+pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter, Unit};
 pub use registry::{Registry, RegistryKeeper, RegistryPath};
 pub use secrets::Secrets;
 pub use serve::Dispatcher;

@@ -35,11 +35,21 @@ pub enum Needs {
 
 /// Where a sequence lies in its [`crate::Program`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SequenceId(pub u32);
+pub struct SequenceId {
+    /// The number of its [`crate::Unit`]; 0 for the program's own.
+    pub unit: u32,
+    /// Its place there.
+    pub index: u32,
+}
 
 /// Where an endpoint lies in its [`crate::Program`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EndpointId(pub u32);
+pub struct EndpointId {
+    /// The number of its [`crate::Unit`]; 0 for the program's own.
+    pub unit: u32,
+    /// Its place there.
+    pub index: u32,
+}
 
 /// What the loop does after a mediator.
 pub enum Flow {

@@ -18,6 +18,8 @@ pub struct Program {
     pub sequences: Vec<Sequence>,
     /// Named and inline endpoints.
     pub endpoints: Vec<Arc<Endpoint>>,
+    /// Parts that other programs may hold too. Number 1 stands first.
+    pub units: Vec<Option<Arc<Unit>>>,
     /// Sequences by name, for keys that are only known at run time.
     pub sequence_names: HashMap<Arc<str>, SequenceId>,
     /// Endpoints by name.
@@ -44,6 +46,16 @@ pub struct Program {
     pub services: Vec<crate::background::BackgroundService>,
     /// What elements share by an `id`: counters, caches.
     pub shared: crate::Shared,
+}
+
+/// Sequences and endpoints that refer only to each other, so that a program made after a change can take them from the one
+/// before.
+#[derive(Default)]
+pub struct Unit {
+    /// Sequences.
+    pub sequences: Vec<Sequence>,
+    /// Endpoints.
+    pub endpoints: Vec<Arc<Endpoint>>,
 }
 
 /// A sequence template.
@@ -166,11 +178,22 @@ impl Resources {
 impl Program {
     /// The sequence behind an id. Ids are made by the compiler for this program.
     pub fn sequence(&self, id: SequenceId) -> &Sequence {
-        &self.sequences[id.0 as usize]
+        match self.unit(id.unit) {
+            None => &self.sequences[id.index as usize],
+            Some(unit) => &unit.sequences[id.index as usize],
+        }
     }
 
     /// The endpoint behind an id.
     pub fn endpoint(&self, id: EndpointId) -> &Arc<Endpoint> {
-        &self.endpoints[id.0 as usize]
+        match self.unit(id.unit) {
+            None => &self.endpoints[id.index as usize],
+            Some(unit) => &unit.endpoints[id.index as usize],
+        }
+    }
+
+    fn unit(&self, number: u32) -> Option<&Unit> {
+        // What is compiled to no unit has the number 0.
+        self.units.get((number as usize).wrapping_sub(1))?.as_deref()
     }
 }

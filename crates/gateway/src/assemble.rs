@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use penstock_catalog::{Api, Operation as Described};
+use penstock_catalog::{Api, ApiKind, Implementation, Operation as Described, Policies, Requirement};
 use penstock_compile::Compiler;
 use penstock_engine::route::Operation;
 use penstock_engine::{Mediator, Step};
@@ -12,7 +12,7 @@ use crate::observe::OperationObserver;
 use crate::policy::{
     AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, graphql, is_websocket, operation,
 };
-use crate::router::{Base, PathPattern, Routes, Target};
+use crate::router::{Base, PathPattern, Served, Target};
 use crate::{Gateway, mcp, place, websub};
 
 /// The policies that requests for OPTIONS pass on paths that have no such operation: such a request comes from a
@@ -47,14 +47,14 @@ const FOR_CREDENTIALS: [&str; 2] = ["authenticate", "subscription"];
 /// The policies that read queries, also those that come over a connection.
 const FOR_QUERIES: [&str; 2] = ["graphql", "graphql-rights"];
 
-/// Compiles every operation of an API and adds its routes; whether nothing was wrong. `known` are all APIs there are.
+/// Compiles every operation of an API, at each of its base paths; `None` when there is an error, since an API is not
+/// served in parts. `known` are all APIs there are.
 pub(crate) fn api(
     gateway: &Gateway,
     api: &Arc<Api>,
     known: &[Arc<Api>],
     cx: &mut Compiler<'_>,
-    routes: &mut Routes,
-) -> bool {
+) -> Option<Vec<Arc<Served>>> {
     let errors = cx.errors_so_far();
     cx.begin_artifact(&format!("{}:{}", api.name, api.version));
     let mut bases = Vec::new();
@@ -69,27 +69,25 @@ pub(crate) fn api(
         let options = assembly.options();
         let offered = |name: &str| api.transports.is_empty() || api.transports.iter().any(|known| &**known == name);
         let path: Arc<str> = path.trim_end_matches('/').into();
-        bases.push(Base {
-            path,
-            hosts: api.vhosts.clone(),
-            transports: (offered("http"), offered("https")),
-            targets,
-            options,
-        });
+        let transports = (offered("http"), offered("https"));
+        bases.push(Arc::new(Served::new(Base { path, hosts: api.vhosts.clone(), transports, targets, options })));
     }
-    for base in &bases {
-        if let Some(other) = routes.taken(base).map(|site| &site.api) {
-            let path = if base.path.is_empty() { "/" } else { &base.path };
-            let message = format!("`{path}` is served already, by {}:{} ({})", other.name, other.version, other.at);
-            cx.error(place(&api.at), message);
-        }
-    }
-    // An API with a mistake is not served in parts.
-    let good = cx.errors_so_far() == errors;
-    if good {
-        bases.into_iter().for_each(|base| routes.add(base));
-    }
-    good
+    (cx.errors_so_far() == errors).then_some(bases)
+}
+
+/// What decides which policies an operation runs, when nothing in them is the operation's own: operations with the same
+/// key share their sequences.
+#[derive(PartialEq, Eq, Hash)]
+enum Alike {
+    Operation {
+        secured: bool,
+        forwards_credentials: Option<bool>,
+        requirements: Vec<Requirement>,
+        scopes: Vec<Arc<str>>,
+        is_options: bool,
+    },
+    /// What answers OPTIONS on paths with these methods.
+    Options(Arc<str>),
 }
 
 /// One API at one base path while it is put together.
@@ -105,6 +103,8 @@ pub(crate) struct Assembly<'a, 'c, 'r> {
     methods: HashMap<Arc<str>, Arc<str>>,
     /// The template of each path, compiled.
     patterns: HashMap<Arc<str>, Arc<PathPattern>>,
+    /// What operations share that are alike.
+    shared: HashMap<Alike, Arc<Operation>>,
     /// Shared by all operations.
     pub(crate) frame: Operation,
 }
@@ -122,6 +122,8 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             name: format!("{}:{}", api.name, api.version).into(),
             label: format!("{{api:{}}}", api.name).into(),
             fault_sequence: Some(cx.add_sequence(fault)),
+            observer: Some(OperationObserver::shared(gateway)),
+            at: place(&api.at),
             ..Operation::default()
         };
         let graphql = graphql::Definition::of(api, cx);
@@ -135,8 +137,8 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             all.push_str(&operation.method);
         }
         let methods = methods.into_iter().map(|(path, all)| (path, all.into())).collect();
-        let patterns = HashMap::new();
-        Assembly { gateway, api, base_path: base.clone(), operations, graphql, cx, methods, patterns, frame }
+        let (patterns, shared) = (HashMap::new(), HashMap::new());
+        Assembly { gateway, api, base_path: base.clone(), operations, graphql, cx, methods, patterns, shared, frame }
     }
 
     /// For the policies of one operation, whose path has these methods. It has no routes and no faults of its own.
@@ -155,6 +157,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             cx,
             methods: HashMap::from([(path.clone(), methods.into())]),
             patterns: HashMap::new(),
+            shared: HashMap::new(),
             frame: Operation::default(),
         }
     }
@@ -169,11 +172,50 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             pattern,
             methods: self.methods.get(&operation.path).cloned().unwrap_or_default(),
             graphql: self.graphql.clone(),
+            counted_at: self.gateway.state.metrics.index_of(self.api, operation),
         })
     }
 
     fn operation(&mut self, operation: &Arc<Described>) -> Target {
         let site = self.site(operation);
+        let alike = self.alike(&site);
+        if let Some(shared) = alike.as_ref().and_then(|alike| self.shared.get(alike)) {
+            return Target { site, operation: shared.clone() };
+        }
+        let target = self.own_operation(site);
+        if let Some(alike) = alike {
+            self.shared.insert(alike, target.operation.clone());
+        }
+        target
+    }
+
+    /// What an operation shares with others; `None` when something in its policies is its own.
+    fn alike(&self, site: &Site) -> Option<Alike> {
+        let (api, operation) = (self.api, &site.operation);
+        let of_api = matches!(api.kind, ApiKind::Http | ApiKind::Soap)
+            && api.implementation == Implementation::Endpoint
+            && api.platform.is_none()
+            && !api.schema_validation
+            && api.response_cache.is_none()
+            && is_empty(&api.policies)
+            && self.gateway.config.limits.custom.is_empty();
+        let has_own = operation.endpoints.is_some()
+            || operation.lambda.is_some()
+            || operation.request_interceptor.is_some()
+            || operation.response_interceptor.is_some()
+            || !is_empty(&operation.policies)
+            || (operation.tier.is_some() && api.tier.is_none());
+        (of_api && !has_own).then(|| Alike::Operation {
+            secured: operation.secured,
+            forwards_credentials: operation.forwards_credentials,
+            requirements: operation.requirements.clone(),
+            scopes: operation.scopes.clone(),
+            is_options: &*operation.method == "OPTIONS",
+        })
+    }
+
+    fn own_operation(&mut self, site: Arc<Site>) -> Target {
+        let operation = site.operation.clone();
         let request_flow = self.steps(&site, POLICIES.iter(), |kind| kind.request);
         let mut response_flow = self.steps(&site, POLICIES.iter().rev(), |kind| kind.response);
         response_flow.push(Step { mediator: Box::new(Respond), kind: "respond", at: place(&operation.at) });
@@ -202,12 +244,18 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
 
     fn answering_options(&mut self, operation: &Arc<Described>) -> Target {
         let site = self.site(operation);
+        let alike = Alike::Options(site.methods.clone());
+        if let Some(shared) = self.shared.get(&alike) {
+            return Target { site, operation: shared.clone() };
+        }
         let kinds = || POLICIES.iter().filter(|kind| ON_OPTIONS.contains(&kind.name));
         let mut request_flow = self.steps(&site, kinds(), |kind| kind.request);
         let allow = site.methods.replace(' ', ", ");
         let answer = AnswerOptions { allow: format!("OPTIONS, {allow}").into() };
         request_flow.push(Step { mediator: Box::new(answer), kind: "options", at: place(&operation.at) });
-        self.target(site, request_flow, Vec::new())
+        let target = self.target(site, request_flow, Vec::new());
+        self.shared.insert(alike, target.operation.clone());
+        target
     }
 
     pub(crate) fn target(&mut self, site: Arc<Site>, request_flow: Vec<Step>, response_flow: Vec<Step>) -> Target {
@@ -220,7 +268,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             in_sequence: Some(self.cx.add_sequence(request_flow)),
             out_sequence: Some(self.cx.add_sequence(response_flow)),
             fault_sequence: own_faults.or(self.frame.fault_sequence),
-            observer: Some(OperationObserver::of(self.gateway, &site)),
+            observer: self.frame.observer.clone(),
             at: place(&site.operation.at),
         };
         Target { site, operation: Arc::new(operation) }
@@ -252,4 +300,8 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         }
         steps
     }
+}
+
+fn is_empty(policies: &Policies) -> bool {
+    policies.request.is_empty() && policies.response.is_empty() && policies.fault.is_empty()
 }

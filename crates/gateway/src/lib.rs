@@ -10,6 +10,7 @@
 
 mod assemble;
 mod cel;
+mod compiled;
 mod config;
 mod context;
 mod error;
@@ -61,24 +62,22 @@ impl Front for Gateway {
 impl Gateway {
     /// Compiles the projects among the inputs, and APIs that come from elsewhere.
     pub fn compile_with(&self, inputs: &[Input], apis: &[Arc<Api>], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus> {
-        if apis.is_empty() && !inputs.iter().any(|input| matches!(input.kind, InputKind::Api { .. })) {
+        let is_api = |input: &Input| matches!(input.kind, InputKind::Api { .. } | InputKind::ApiFiles(_));
+        if apis.is_empty() && !inputs.iter().any(is_api) {
             return Vec::new();
         }
         self.state.spans.configure(&self.config.tracing);
         let mut statuses = Vec::new();
         let mut routes = router::Routes::default();
-        let imported = import::projects(inputs, &self.config, cx);
-        let known: Vec<Arc<Api>> =
-            imported.iter().filter_map(|imported| imported.api.as_ref()).chain(apis).cloned().collect();
-        for imported in imported {
-            let good = match &imported.api {
-                Some(api) => assemble::api(self, api, &known, cx, &mut routes),
+        let mut compiled = self.state.compiled.lock();
+        compiled.import(self, inputs, cx);
+        let known: Vec<Arc<Api>> = compiled.apis().chain(apis).cloned().collect();
+        statuses.extend(compiled.assemble(self, &known, cx, &mut routes));
+        for api in apis {
+            let good = match assemble::api(self, api, &known, cx) {
+                Some(served) => routes.add_all(api, served, cx),
                 None => false,
             };
-            statuses.push(ArtifactStatus { kind: "managed-api", name: imported.name, at: imported.at, good });
-        }
-        for api in apis {
-            let good = assemble::api(self, api, &known, cx, &mut routes);
             statuses.push(ArtifactStatus { kind: "managed-api", name: api.name.to_string(), at: place(&api.at), good });
         }
         cx.program.routes.router =

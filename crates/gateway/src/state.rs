@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use penstock_catalog::Plan;
 use penstock_engine::ports::Outbound;
 
+use crate::compiled::CompiledApis;
 use crate::mcp::Sessions;
 use crate::observe::{OperationMetrics, Spans};
 use crate::policy::chain::Buckets;
@@ -46,6 +47,8 @@ pub struct GatewayState {
     pub(crate) hub: Hub,
     /// Sessions of clients of MCP servers.
     pub(crate) sessions: Sessions,
+    /// APIs as they were compiled last.
+    pub(crate) compiled: CompiledApis,
     /// The definition that was read last: the operations of an API are compiled one after the other.
     definition: Mutex<Option<ReadDefinition>>,
     plans: Mutex<Option<(Vec<Plan>, Arc<Plans>)>>,

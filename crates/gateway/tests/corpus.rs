@@ -65,7 +65,7 @@ fn the_corpus_loads() {
         let file =
             ProjectFile { file: name.as_str().into(), path: String::new(), bytes: std::fs::read(path).unwrap().into() };
         let mut import = Import::new(&config, &variables);
-        let imported = import.project(&Project { name: name.as_str().into(), files: vec![file] });
+        let imported = import.project(&Project { name: name.as_str().into(), files: vec![file], more: None });
         let errors: Vec<String> =
             import.notes.iter().filter(|note| note.severity == Severity::Error).map(|note| note.to_string()).collect();
         let outcome = match imported.as_ref().map(|imported| &imported.api) {
@@ -123,7 +123,7 @@ fn pairs_of_the_corpus_load() {
         let files =
             vec![file("api-yaml", descriptor, "api.yaml"), file("openapi", definition, "Definitions/swagger.yaml")];
         let mut import = Import::new(&config, &variables);
-        let imported = import.project(&Project { name: descriptor.into(), files });
+        let imported = import.project(&Project { name: descriptor.into(), files, more: None });
         let Some(api) = imported.and_then(|imported| imported.api) else { panic!("{descriptor}: {:?}", import.notes) };
         assert_eq!(&*api.base_path, base_path, "{descriptor}");
         assert_eq!(api.default_path.as_deref(), default_path, "{descriptor}");

@@ -26,7 +26,7 @@ fn import_into(environment: &str, files: &[(&str, &str)]) -> (Option<Arc<Api>>, 
         path: (*path).to_owned(),
         bytes: text.as_bytes().to_vec().into(),
     });
-    let project = Project { name: "project".into(), files: files.collect() };
+    let project = Project { name: "project".into(), files: files.collect(), more: None };
     let api = import.project(&project).and_then(|imported| imported.api);
     (api, import.notes.iter().map(ToString::to_string).collect())
 }
@@ -644,5 +644,51 @@ fn operations_that_no_request_can_reach_are_reported() {
         ),
     ] {
         says(&with(paths), &expected);
+    }
+}
+
+#[test]
+fn references_lead_to_other_files_of_the_project() {
+    let definition = format!(
+        "{HEAD}paths:\n  /a: {{get: {{$ref: 'ops/a.yaml'}}}}\n  /b: {{$ref: 'ops/b.yaml'}}\n  \
+         /c: {{$ref: './ops/all.yaml#/c~1d'}}\n"
+    );
+    let files = [
+        ("", definition.as_str()),
+        ("ops/a.yaml", "x-wso2-disable-security: true\n"),
+        ("ops/b.yaml", "get: {$ref: '#/shared'}\npost: {$ref: '../ops/a.yaml'}\nshared: {operationId: b}\n"),
+        ("ops/all.yaml", "c/d: {put: {operationId: c}}\n"),
+    ];
+    let (api, notes) = import(&files);
+    assert_eq!(notes, ["api:6:7: warning: `shared` is no method; it is left out"]);
+    let api = api.unwrap();
+    let operations: Vec<_> = api
+        .operations
+        .iter()
+        .map(|operation| {
+            (&*operation.method, &*operation.path, operation.secured, operation.id.as_deref().unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(
+        operations,
+        [("GET", "/a", false, ""), ("GET", "/b", true, "b"), ("POST", "/b", false, ""), ("PUT", "/c", true, "c")]
+    );
+}
+
+#[test]
+fn references_stay_inside_the_project() {
+    for (reference, expected) in [
+        ("../other.yaml", "error: `../other.yaml` leads out of the folder of the project"),
+        ("/etc/passwd", "error: `/etc/passwd` leads out of the folder of the project"),
+        ("ops/none.yaml", "error: `ops/none.yaml` leads nowhere: the project has no file `ops/none.yaml`"),
+        ("ops/a.yaml#/x", "error: `ops/a.yaml#/x` leads nowhere"),
+        ("ops/circle.yaml", "error: references lead to each other more than 16 times"),
+    ] {
+        let definition = format!("{HEAD}paths:\n  /a: {{$ref: '{reference}'}}\n");
+        let files =
+            [("", definition.as_str()), ("ops/a.yaml", "get: {}\n"), ("ops/circle.yaml", "$ref: circle.yaml\n")];
+        let (api, notes) = import(&files);
+        assert!(api.is_none());
+        assert!(notes.iter().any(|note| note.ends_with(expected)), "{reference}: {notes:?}");
     }
 }

@@ -18,7 +18,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         let id = cx.sequence_of(el);
         if let Some(handler) = el.attribute("onError") {
             let handler = cx.sequence_ref(handler, el.attribute_place("onError"));
-            cx.program.sequences[id.0 as usize].on_error = Some(handler);
+            cx.sequence_mut(id).on_error = Some(handler);
         }
         el.attribute("name");
         return Some(Box::new(Sequence { key: SequenceKey::Static(id) }));

@@ -11,7 +11,7 @@ use penstock_gateway::Gateway;
 
 use crate::adapter::store::{self, Kept};
 use crate::config::Settings;
-use crate::load::{self, LoadError, Loaded};
+use crate::load::{self, KnownFiles, LoadError, Loaded};
 
 /// What is needed besides the files.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,8 @@ pub struct BuildOptions {
     pub strict: bool,
     /// Values for `$SYSTEM:NAME`, `$FILE:NAME` and `${configs.NAME}`.
     pub configurables: HashMap<String, String>,
+    /// What files are, which later builds need not look up again.
+    pub known_files: KnownFiles,
 }
 
 /// A compiled configuration.
@@ -64,7 +66,7 @@ pub fn build_with(
     settings: &Settings,
 ) -> Result<Built, LoadError> {
     let started = Instant::now();
-    Ok(compile(load::load_with(paths, kept)?, options, settings, started))
+    Ok(compile(load::load_with(paths, kept, &options.known_files)?, options, settings, started))
 }
 
 /// Compiles what was loaded.

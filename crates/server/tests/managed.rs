@@ -128,6 +128,21 @@ fn ports_open_with_the_first_api_and_a_broken_change_keeps_the_old_one() {
 }
 
 #[test]
+fn a_file_that_a_definition_refers_to_is_served_and_watched() {
+    let (folder, backend) = (Folder::new("managed-references"), backend());
+    let text = definition("Parts", "/parts", backend);
+    folder.write("all/api.yaml", text.replace("{'/items/{id}': {get: {}}}", "{'/items': {$ref: 'ops/items.yaml'}}"));
+    folder.write("all/ops/items.yaml", "get: {}\n");
+    let mut server = Server::start(&folder, &["run", "all"], PORTS);
+    let mut client = Connection::open(port_after(&server, "APIs     http://localhost:"));
+    assert_eq!(client.request("GET", "/parts/items", &[], b"").status, 200);
+    assert_eq!(client.request("PUT", "/parts/items", &[], b"").status, 405);
+    folder.write("all/ops/items.yaml", "get: {}\nput: {}\n");
+    server.wait_for_log("items.yaml is changed: 1 artifacts are served now");
+    assert_eq!(client.request("PUT", "/parts/items", &[], b"").status, 200);
+}
+
+#[test]
 fn one_port_may_serve_both_and_a_taken_one_is_told_by_name() {
     let (folder, backend) = (Folder::new("managed-ports"), backend());
     folder.write("all/api.xml", api("one"));

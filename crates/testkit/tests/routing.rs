@@ -68,3 +68,17 @@ fn an_api_whose_open_operation_hides_a_protected_one_is_not_served() {
     );
     assert_eq!(gateway.client().get("/tasks/y/1", &[]).status, 404);
 }
+
+#[test]
+fn open_operations_pass_on_what_the_client_sends() {
+    let backend = backend();
+    let paths = "  /open: {get: {x-wso2-disable-security: true}}\n  \
+         /closed: {get: {x-wso2-disable-security: true, x-wso2-forward-credentials: false}}\n";
+    let gateway = start(paths, &backend);
+    assert_eq!(gateway.diagnostics, Vec::<String>::new());
+    let mut client = gateway.client();
+    for (path, expected) in [("/tasks/open", Some("Basic Ym9iOng=")), ("/tasks/closed", None)] {
+        assert_eq!(client.get(path, &[("Authorization", "Basic Ym9iOng=")]).status, 200);
+        assert_eq!(backend.last().header("authorization"), expected, "{path}");
+    }
+}

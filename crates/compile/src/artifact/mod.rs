@@ -80,7 +80,40 @@ pub enum InputKind {
         /// The path inside the project with forward slashes; empty when it stands alone.
         path: String,
     },
+    /// The files of an API project, or an API definition by itself, which are read when the project is compiled. The
+    /// input has no bytes.
+    ApiFiles(ApiFiles),
 }
+
+/// Files of an API project that are read one project at a time: a gateway may have gigabytes of them.
+#[derive(Clone)]
+pub struct ApiFiles(pub Arc<dyn FileSource>);
+
+/// Reads the files of one project.
+pub trait FileSource: Send + Sync {
+    /// The paths inside the project of all files that belong to it; an empty one for a definition that stands alone.
+    fn paths(&self) -> Vec<String>;
+
+    /// The name of a file in messages and its bytes; `None` when there is no such file, or it is not inside the project.
+    fn read(&self, path: &str) -> Option<Result<(Arc<str>, Bytes), String>>;
+
+    /// What changes when a file changes: its time, size and number on the disk. `None` when there is no such file.
+    fn stamp(&self, path: &str) -> Option<u64>;
+}
+
+impl std::fmt::Debug for ApiFiles {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("ApiFiles").field(&self.0.paths()).finish()
+    }
+}
+
+impl PartialEq for ApiFiles {
+    fn eq(&self, other: &ApiFiles) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ApiFiles {}
 
 /// What became of one artifact.
 #[derive(Debug, Clone)]
@@ -183,7 +216,11 @@ pub fn compile_with(
     cx.program.main = cx.program.sequence_names.get("main").copied();
     cx.program.fault = cx.program.sequence_names.get("fault").copied();
     let (program, mut diagnostics) = cx.into_parts();
-    let order = |file: &str| inputs.iter().position(|input| *input.file == *file).unwrap_or(usize::MAX);
+    let mut order = std::collections::HashMap::new();
+    for (place, input) in inputs.iter().enumerate() {
+        order.entry(&*input.file).or_insert(place);
+    }
+    let order = |file: &str| order.get(file).copied().unwrap_or(usize::MAX);
     diagnostics.sort_by_cached_key(|diagnostic| (order(&diagnostic.at.file), diagnostic.at.line, diagnostic.at.column));
     diagnostics.dedup();
     Compilation { program, diagnostics, artifacts: statuses }
@@ -210,7 +247,7 @@ fn parse<'i>(cx: &mut Compiler<'_>, inputs: &'i [Input]) -> Vec<(Source, Option<
                     cx.program.resources.insert(key.as_str(), resource);
                 }
             }
-            InputKind::Api { .. } => {}
+            InputKind::Api { .. } | InputKind::ApiFiles(_) => {}
             InputKind::UnusableConnector { connector, reason } => {
                 cx.unusable_connectors.insert(connector.clone(), reason.clone());
             }

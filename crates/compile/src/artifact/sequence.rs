@@ -36,7 +36,7 @@ pub(super) fn withdraw(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 /// Makes a sequence respond with a fault that names it.
 pub(super) fn replace_by_fault(cx: &mut Compiler<'_>, id: SequenceId, name: &str, el: &Element<'_>) {
     let mediator = Box::new(crate::missing::Missing::new("working sequence", name));
-    cx.program.sequences[id.0 as usize].steps = vec![Step { mediator, kind: "sequence", at: el.place() }];
+    cx.sequence_mut(id).steps = vec![Step { mediator, kind: "sequence", at: el.place() }];
 }
 
 /// Fills a reserved sequence from its element.
@@ -45,7 +45,7 @@ pub(crate) fn fill(cx: &mut Compiler<'_>, el: &Element<'_>, id: SequenceId) {
     el.attribute("key");
     if let Some(key) = el.attribute("onError") {
         let handler = cx.sequence_ref(key, el.attribute_place("onError"));
-        cx.program.sequences[id.0 as usize].on_error = Some(handler);
+        cx.sequence_mut(id).on_error = Some(handler);
     }
     let children: Vec<Element<'_>> = el.children().collect();
     cx.fill_sequence(id, &children);

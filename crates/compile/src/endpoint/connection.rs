@@ -49,7 +49,7 @@ pub fn connection(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) -> Endpoin
     let leaf = Connection { basic, tls: certificate(cx, el) };
     if cx.errors_so_far() == errors {
         let at: Place = el.place();
-        cx.program.endpoints[id.0 as usize] = Arc::new(Endpoint {
+        cx.program.endpoints[id.index as usize] = Arc::new(Endpoint {
             name: Some(name.into()),
             at,
             kind: EndpointKind::Leaf(Box::new(leaf)),

@@ -44,7 +44,7 @@ pub(crate) fn fill(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     if let Some(endpoint) = compile(cx, el)
         && cx.errors_so_far() == errors
     {
-        cx.program.endpoints[id.0 as usize] = Arc::new(endpoint);
+        cx.program.endpoints[id.index as usize] = Arc::new(endpoint);
     }
 }
 

@@ -159,4 +159,4 @@ impl Endpoint {
 }
 
 /// Marks where an endpoint will be once it is compiled.
-pub const UNRESOLVED: EndpointId = EndpointId(u32::MAX);
+pub const UNRESOLVED: EndpointId = EndpointId { unit: u32::MAX, index: u32::MAX };

@@ -11,6 +11,11 @@ enum Act {
     Respond,
 }
 
+/// A sequence of the program itself.
+fn own(index: u32) -> SequenceId {
+    SequenceId { unit: 0, index }
+}
+
 impl Mediator for Act {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         match self {
@@ -26,7 +31,7 @@ impl Mediator for Act {
 
 fn sequence(acts: Vec<Act>, on_error: Option<u32>) -> Sequence {
     let step = |act| Step { mediator: Box::new(act), kind: "act", at: Place::default() };
-    Sequence { name: None, steps: acts.into_iter().map(step).collect(), on_error: on_error.map(SequenceId) }
+    Sequence { name: None, steps: acts.into_iter().map(step).collect(), on_error: on_error.map(own) }
 }
 
 fn program() -> Program {
@@ -39,7 +44,7 @@ fn program() -> Program {
     ];
     let mut program = Program::default();
     for (name, sequence) in sequences {
-        program.sequence_names.insert(name.into(), SequenceId(program.sequences.len() as u32));
+        program.sequence_names.insert(name.into(), own(program.sequences.len() as u32));
         program.sequences.push(sequence);
     }
     program

@@ -13,6 +13,7 @@ mod descriptor;
 pub(crate) mod document;
 mod endpoint_security;
 mod graphql;
+mod include;
 mod mcp;
 mod openapi;
 mod operation_policies;
@@ -31,9 +32,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use penstock_catalog::{Api, At};
-use penstock_compile::{
-    Compiler, Diagnostic, Input, InputKind, Severity, is_served_unprotected, suggestion, unprotected,
-};
+use penstock_compile::{Diagnostic, FileSource, Severity, is_served_unprotected, suggestion, unprotected};
 use penstock_engine::Place;
 
 use crate::{GatewayConfig, place};
@@ -52,12 +51,14 @@ pub struct Imported {
 }
 
 /// The files of a project.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Project {
     /// The folder or archive; the file itself when it stands alone.
     pub name: Arc<str>,
     /// The files.
     pub files: Vec<ProjectFile>,
+    /// Where files are that others refer to.
+    pub more: Option<Arc<dyn FileSource>>,
 }
 
 /// A file of a project.
@@ -83,17 +84,24 @@ pub struct Import<'c> {
     unenforced: Vec<(At, String)>,
     /// Whether the API that is read speaks WebSocket, so that its backends may.
     sockets: bool,
+    /// Files that definitions refer to and that were read, by their paths inside the project.
+    pub(crate) included: Vec<String>,
 }
 
 impl<'c> Import<'c> {
     /// Before anything was read.
     pub fn new(config: &'c GatewayConfig, variables: &'c HashMap<String, String>) -> Import<'c> {
-        Import { config, variables, notes: Vec::new(), unenforced: Vec::new(), sockets: false }
+        Import { config, variables, notes: Vec::new(), unenforced: Vec::new(), sockets: false, included: Vec::new() }
     }
 
     /// Says that something cannot work.
     pub(crate) fn error(&mut self, at: &At, message: impl Into<String>) {
         self.notes.push(Diagnostic { severity: Severity::Error, at: place(at), message: message.into() });
+    }
+
+    /// Reports a file that cannot be read.
+    pub(crate) fn unreadable(&mut self, file: &Arc<str>, message: String) {
+        self.error(&At { file: file.clone(), line: 1, column: 1 }, message);
     }
 
     /// Says that something may not work as meant.
@@ -125,35 +133,6 @@ impl<'c> Import<'c> {
     pub fn failed(&self) -> bool {
         self.notes.iter().any(|note| note.severity == Severity::Error)
     }
-}
-
-/// Reads all projects among the inputs.
-pub(crate) fn projects(inputs: &[Input], config: &GatewayConfig, cx: &mut Compiler<'_>) -> Vec<Imported> {
-    let mut projects: Vec<Project> = Vec::new();
-    let mut by_name: HashMap<&str, usize> = HashMap::new();
-    for input in inputs {
-        let InputKind::Api { project, path } = &input.kind else { continue };
-        let index = *by_name.entry(project).or_insert_with(|| {
-            projects.push(Project { name: project.clone(), files: Vec::new() });
-            projects.len() - 1
-        });
-        let file = ProjectFile { file: input.file.clone(), path: path.clone(), bytes: input.bytes.clone() };
-        projects[index].files.push(file);
-    }
-    let mut found = Vec::new();
-    for project in &projects {
-        let mut import = Import::new(config, &cx.options.configurables);
-        let imported = import.project(project);
-        let notes = std::mem::take(&mut import.notes);
-        for note in notes {
-            match note.severity {
-                Severity::Error => cx.error(note.at, note.message),
-                Severity::Warning => cx.warn(note.at, note.message),
-            }
-        }
-        found.extend(imported);
-    }
-    found
 }
 
 /// A definition that the import has read, as JSON.

@@ -84,7 +84,7 @@ impl Import<'_> {
                 Some((_, part)) => part.files.push(file),
                 None => {
                     let name = format!("{}/{FOLDER}{folder}", project.name);
-                    projects.push((folder, Project { name: name.into(), files: vec![file] }));
+                    projects.push((folder, Project { name: name.into(), files: vec![file], more: None }));
                 }
             }
         }

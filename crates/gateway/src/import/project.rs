@@ -6,7 +6,7 @@ use std::sync::Arc;
 use penstock_catalog::{Api, ApiKind, At, Cluster, Endpoints, Implementation, Operation, Requirement, Schemes};
 
 use super::descriptor::{self, Descriptor};
-use super::document::{Document, Item, parse};
+use super::document::{self, Document, Item, Reading};
 use super::openapi::{self, Examples, OpenApi};
 use super::{
     Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, product, restapi, sniff, substitute,
@@ -82,7 +82,7 @@ impl Import<'_> {
         let start = At { file: main.file.clone(), line: 1, column: 1 };
         let failed = |name: String| Some(Imported { name, at: place(&start), api: None });
         let file_name = main.file.rsplit(['/', '!']).next().unwrap_or_default().to_owned();
-        let mut document = match parse(&main.file, &main.bytes) {
+        let mut document = match read_definition(&main.file, &main.bytes, Examples::Skip) {
             Ok(document) => document,
             Err((at, message)) => {
                 self.error(&at, message);
@@ -94,7 +94,10 @@ impl Import<'_> {
                 self.error(&start, message);
                 return failed(file_name);
             }
-            Ok(Some(kind)) => return self.definition_alone(&document, kind, &main.bytes),
+            Ok(Some(kind)) => {
+                self.include(project, &main.path, &mut document);
+                return self.definition_alone(&document, kind, &main.bytes);
+            }
             Ok(None) => {}
         }
         if restapi::is_resource(&document.item()) {
@@ -236,13 +239,15 @@ impl Import<'_> {
         let mut http2 = false;
         let mut explicit_base = None;
         if let Some(file) = found {
-            let document = match parse(&file.file, &file.bytes) {
+            let examples = if wants_examples { Examples::Read } else { Examples::Skip };
+            let mut document = match read_definition(&file.file, &file.bytes, examples) {
                 Ok(document) => document,
                 Err((at, message)) => {
                     self.error(&at, message);
                     return None;
                 }
             };
+            self.include(project, &file.path, &mut document);
             let at = document.item().at();
             let kind = match sniff::definition(&document.item()) {
                 Ok(Some(kind)) => kind,
@@ -255,7 +260,6 @@ impl Import<'_> {
                     return None;
                 }
             };
-            let examples = if wants_examples { Examples::Read } else { Examples::Skip };
             let definition = match (kind, api.kind) {
                 (Definition::AsyncApi, kind @ (ApiKind::WebSocket | ApiKind::Sse)) => {
                     Some(asyncapi::read(self, document.item(), kind))
@@ -414,6 +418,10 @@ impl Import<'_> {
             self.error(&at, format!("a path has more than {SEGMENTS_MAX} segments"));
         }
         self.unreachable(api);
+        if !api.schema_validation {
+            // Most of what an API would need memory for.
+            api.definition = None;
+        }
         if segments(&api.base_path) > SEGMENTS_MAX {
             self.error(&api.at.clone(), format!("the base path has more than {SEGMENTS_MAX} segments"));
         }
@@ -435,6 +443,17 @@ impl Import<'_> {
             }
         }
     }
+}
+
+/// A definition, without what is about bodies unless answers are made of its examples.
+fn read_definition(file: &Arc<str>, bytes: &[u8], examples: Examples) -> Result<Document, (At, String)> {
+    if examples == Examples::Skip {
+        let document = document::read(file, bytes, Reading::Skim)?;
+        if document.item().get("x-wso2-is-mock-api").and_then(|flag| flag.flag()) != Some(true) {
+            return Ok(document);
+        }
+    }
+    document::read(file, bytes, Reading::Whole)
 }
 
 /// Credentials that a descriptor asks for, in place of those of the definition; scopes stay.

@@ -144,7 +144,7 @@ fn target(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, request: Vec<Ste
         in_sequence: Some(assembly.cx.add_sequence(request)),
         out_sequence: Some(assembly.cx.add_sequence(response)),
         fault_sequence: Some(assembly.cx.add_sequence(vec![on_fault])),
-        observer: Some(OperationObserver::of(assembly.gateway, &site)),
+        observer: Some(OperationObserver::shared(assembly.gateway)),
         at: place(&site.operation.at),
     };
     Target { site, operation: Arc::new(operation) }

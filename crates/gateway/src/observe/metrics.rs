@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::policy::Site;
+use penstock_catalog::{Api, Operation};
 
 /// Operations counted by themselves. Those beyond are counted together, for whoever stores metrics pays by the name.
 const OPERATIONS_MAX: usize = 5_000;
@@ -58,8 +58,7 @@ impl Default for OperationMetrics {
 
 impl OperationMetrics {
     /// The place of an operation; the same one after a reload.
-    pub(super) fn index_of(&self, site: &Site) -> usize {
-        let (api, operation) = (&site.api, &site.operation);
+    pub(crate) fn index_of(&self, api: &Api, operation: &Operation) -> usize {
         let labels: Arc<str> = format!(
             "api=\"{}\",version=\"{}\",method=\"{}\",path=\"{}\"",
             escaped(&api.name),

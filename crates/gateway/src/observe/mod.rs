@@ -12,7 +12,6 @@ use std::sync::Arc;
 use penstock_engine::route::{Finished, Observer};
 
 use crate::context::CallContext;
-use crate::policy::Site;
 use crate::state::GatewayState;
 use crate::{Gateway, GatewayConfig};
 
@@ -38,33 +37,31 @@ impl Default for TracingConfig {
     }
 }
 
-/// Is told of the finished requests of one operation.
+/// Counts and traces the finished requests of managed APIs.
 pub(crate) struct OperationObserver {
     state: Arc<GatewayState>,
     config: Arc<GatewayConfig>,
-    /// Its place among the counters.
-    index: usize,
 }
 
 impl OperationObserver {
-    pub(crate) fn of(gateway: &Gateway, site: &Site) -> Arc<dyn Observer> {
-        let index = gateway.state.metrics.index_of(site);
-        Arc::new(OperationObserver { state: gateway.state.clone(), config: gateway.config.clone(), index })
+    pub(crate) fn shared(gateway: &Gateway) -> Arc<dyn Observer> {
+        Arc::new(OperationObserver { state: gateway.state.clone(), config: gateway.config.clone() })
     }
 }
 
 impl std::fmt::Debug for OperationObserver {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "OperationObserver({})", self.index)
+        write!(out, "OperationObserver")
     }
 }
 
 impl Observer for OperationObserver {
     fn finished(&self, finished: &Finished<'_>) {
-        self.state.metrics.count(self.index, finished.reply.status, finished.took);
-        if self.config.tracing.endpoint.is_some()
-            && let Some(context) = finished.extension.and_then(|extension| extension.downcast_ref::<CallContext>())
-        {
+        let Some(context) = finished.extension.and_then(|extension| extension.downcast_ref::<CallContext>()) else {
+            return;
+        };
+        self.state.metrics.count(context.site.counted_at, finished.reply.status, finished.took);
+        if self.config.tracing.endpoint.is_some() {
             let inner = context.innermost();
             trace::finished(&self.state, inner.as_deref().unwrap_or(context), finished);
         }

@@ -79,6 +79,8 @@ pub struct Site {
     pub methods: Arc<str>,
     /// What a GraphQL API can be asked.
     pub graphql: Option<Arc<graphql::Definition>>,
+    /// Its place among the counters of operations.
+    pub(crate) counted_at: usize,
 }
 
 /// Compiles a policy for a site; `None` when the site does not ask for it.

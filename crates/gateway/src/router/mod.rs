@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use penstock_catalog::ApiKind;
+use penstock_catalog::{Api, ApiKind};
 use penstock_compile::Compiler;
 use penstock_engine::Step;
 use penstock_engine::ports::Client;
@@ -21,6 +21,7 @@ use penstock_message::Message;
 use crate::config::{ErrorStyle, GatewayConfig};
 use crate::context::CallContext;
 use crate::error::{GatewayError, NO_RESOURCE, codes};
+use crate::place;
 use crate::policy::{AnswerError, Refuse, Site, explain_step};
 use crate::state::GatewayState;
 use crate::system::System;
@@ -32,9 +33,7 @@ use table::Table;
 /// The routes while they are collected.
 #[derive(Default)]
 pub(crate) struct Routes {
-    bases: Vec<Base>,
-    /// Where in `bases` each base path stands.
-    by_path: HashMap<Arc<str>, Vec<usize>>,
+    bases: HashMap<Arc<str>, Vec<Arc<Served>>>,
 }
 
 /// An API at one of its base paths.
@@ -59,25 +58,38 @@ pub(crate) struct Target {
 }
 
 impl Routes {
-    /// What is there already at a base path and one of its hosts.
-    pub(crate) fn taken(&self, base: &Base) -> Option<&Arc<Site>> {
-        let same_path = self.by_path.get(&base.path).into_iter().flatten().filter_map(|index| self.bases.get(*index));
-        let taken = same_path.into_iter().find(|other| {
-            let both = base.hosts.is_empty() && other.hosts.is_empty();
-            both || base.hosts.iter().any(|host| other.hosts.contains(host))
-        });
-        taken.and_then(|other| other.targets.first()).map(|target| &target.site)
+    /// Adds an API at its base paths, unless one of them is taken by another API; whether that worked.
+    pub(crate) fn add_all(&mut self, api: &Api, all: Vec<Arc<Served>>, cx: &mut Compiler<'_>) -> bool {
+        for served in &all {
+            let base = &served.base;
+            if let Some(other) = self.taken(base).map(|site| &site.api) {
+                let path = if base.path.is_empty() { "/" } else { &base.path };
+                let message = format!("`{path}` is served already, by {}:{} ({})", other.name, other.version, other.at);
+                cx.error(place(&api.at), message);
+                return false;
+            }
+        }
+        for served in all {
+            let same_path = self.bases.entry(served.base.path.clone()).or_default();
+            same_path.push(served);
+            // Those for named hosts before the one for all others.
+            same_path.sort_by_key(|served| served.base.hosts.is_empty());
+        }
+        true
     }
 
-    /// Adds an API at a base path.
-    pub(crate) fn add(&mut self, base: Base) {
-        self.by_path.entry(base.path.clone()).or_default().push(self.bases.len());
-        self.bases.push(base);
+    /// What is there already at a base path and one of its hosts.
+    fn taken(&self, base: &Base) -> Option<&Arc<Site>> {
+        let taken = self.bases.get(&base.path).into_iter().flatten().find(|other| {
+            let both = base.hosts.is_empty() && other.base.hosts.is_empty();
+            both || base.hosts.iter().any(|host| other.base.hosts.contains(host))
+        });
+        taken.and_then(|other| other.base.targets.first()).map(|target| &target.site)
     }
 }
 
 /// An API at a base path, ready to be asked.
-struct Served {
+pub(crate) struct Served {
     base: Base,
     table: Table,
     /// What answers OPTIONS, by the path's index in the table.
@@ -89,7 +101,7 @@ pub(crate) struct ApiRouter {
     config: Arc<GatewayConfig>,
     state: Arc<GatewayState>,
     /// By base path; those for named hosts before the one for all others.
-    bases: HashMap<Arc<str>, Vec<Served>>,
+    bases: HashMap<Arc<str>, Vec<Arc<Served>>>,
     /// The segments of the longest base path.
     segments_max: usize,
     unknown: Arc<Operation>,
@@ -139,14 +151,8 @@ impl ApiRouter {
             }
             false => unknown.clone(),
         });
-        let mut bases: HashMap<Arc<str>, Vec<Served>> = HashMap::new();
-        let mut segments_max = 0;
-        for base in routes.bases {
-            segments_max = segments_max.max(base.path.matches('/').count());
-            let served = bases.entry(base.path.clone()).or_default();
-            served.push(Served::new(base));
-            served.sort_by_key(|served| served.base.hosts.is_empty());
-        }
+        let bases = routes.bases;
+        let segments_max = bases.keys().map(|path| path.matches('/').count()).max().unwrap_or_default();
         ApiRouter { config, state, bases, segments_max, unknown, no_resource, other_method, denied, system }
     }
 
@@ -205,8 +211,11 @@ impl ApiRouter {
         match without_needless_escapes(asked.path) {
             Cow::Borrowed(_) => false,
             Cow::Owned(plain) => {
-                let other = self.find(&Asked { path: &plain, ..*asked });
-                other.map(|(operation, _)| Arc::as_ptr(operation)) != found.map(|(operation, _)| Arc::as_ptr(operation))
+                let identity = |(operation, target): (&Arc<Operation>, Option<&Target>)| {
+                    // Operations that are alike share their policies.
+                    (Arc::as_ptr(operation), target.map(|target| Arc::as_ptr(&target.site)))
+                };
+                self.find(&Asked { path: &plain, ..*asked }).map(identity) != found.map(identity)
             }
         }
     }
@@ -239,7 +248,7 @@ enum Found<'r, 'p> {
 }
 
 impl Served {
-    fn new(base: Base) -> Served {
+    pub(crate) fn new(base: Base) -> Served {
         let operations = base.targets.iter().map(|target| {
             let Site { operation, pattern, .. } = &*target.site;
             (&*operation.path, &**pattern, &*operation.method)
@@ -320,7 +329,7 @@ impl Router for ApiRouter {
     }
 
     fn services(&self) -> Vec<ServiceSummary> {
-        let one = |served: &Served| {
+        let one = |served: &Arc<Served>| {
             let api = &served.base.targets.first()?.site.api;
             let kind = match api.kind {
                 ApiKind::Http => "HTTP",

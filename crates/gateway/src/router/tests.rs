@@ -14,6 +14,7 @@ fn site(name: &str, base: &str, method: &str, path: &str) -> Arc<Site> {
         pattern: Arc::new(PathPattern::parse(path)),
         methods: method.into(),
         graphql: None,
+        counted_at: 0,
     })
 }
 
@@ -22,7 +23,7 @@ type Described<'a> = (&'a str, &'a str, &'a [&'a str], &'a [(&'a str, &'a str)])
 
 /// A router without a compiler: nothing of it is run.
 fn router(apis: &[Described<'_>]) -> ApiRouter {
-    let mut bases: HashMap<Arc<str>, Vec<Served>> = HashMap::new();
+    let mut bases: HashMap<Arc<str>, Vec<Arc<Served>>> = HashMap::new();
     for (name, base, hosts, operations) in apis {
         let target =
             |(method, path): &(&str, &str)| Target { site: site(name, base, method, path), operation: Arc::default() };
@@ -35,7 +36,7 @@ fn router(apis: &[Described<'_>]) -> ApiRouter {
             options: operations.iter().map(|(_, path)| target(&("OPTIONS", path))).collect(),
         };
         let served = bases.entry(path).or_default();
-        served.push(Served::new(base));
+        served.push(Arc::new(Served::new(base)));
         served.sort_by_key(|served| served.base.hosts.is_empty());
     }
     let segments_max = bases.keys().map(|base| base.matches('/').count()).max().unwrap_or_default();

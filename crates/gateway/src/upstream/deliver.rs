@@ -75,11 +75,11 @@ impl Upstreams {
     }
 
     /// Where a request goes at a backend.
-    fn url(&self, exchange: &Exchange, to: &To<'_>) -> Arc<str> {
+    fn url(&self, exchange: &Exchange, site: &Site, to: &To<'_>) -> Arc<str> {
         if to.backends.is_addressed() {
             return request::url(to.host, "");
         }
-        request::url(to.host, &facts::for_backend(exchange, &self.site, self.config.error_style))
+        request::url(to.host, &facts::for_backend(exchange, site, self.config.error_style))
     }
 
     async fn attempts(&self, exchange: &mut Exchange) -> Result<Message, Fault> {
@@ -168,7 +168,7 @@ impl Upstreams {
         let Some(proof) = to.backends.proof.as_ref().filter(|proof| proof.answers()) else {
             return self.send(exchange, context, to, body, None).await;
         };
-        let url = self.url(exchange, to);
+        let url = self.url(exchange, &context.site, to);
         let target = match url.get(to.host.origin_bytes..) {
             None | Some("") => "/",
             Some(target) => target,
@@ -204,7 +204,7 @@ impl Upstreams {
         authorization: Option<&str>,
     ) -> Result<Message, Fault> {
         let (backends, host) = (to.backends, to.host);
-        let url = self.url(exchange, to);
+        let url = self.url(exchange, &context.site, to);
         context.upstream.sending(&url, host.origin_bytes);
         let url = backends.proof.as_ref().map_or(url.clone(), |proof| proof.address(url));
         let mut headers = request::headers(&exchange.message.headers, backends, authorization);

@@ -121,7 +121,7 @@ impl Deployer {
             InputKind::Api { path, .. } => Some(ProjectFile { file: input.file, path, bytes: input.bytes }),
             _ => None,
         });
-        let project = Project { name: name.into(), files: files.collect() };
+        let project = Project { name: name.into(), files: files.collect(), more: None };
         let mut import = Import::new(&self.settings.gateway, &self.options.configurables);
         let imported = import.project(&project);
         imported.and_then(|imported| imported.api).ok_or(Refused::Broken(import.notes))

@@ -25,7 +25,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let paths = super::paths(matches);
     let surroundings = config::surroundings(&paths);
     let settings = super::run::file_settings(matches.get_one::<PathBuf>("config").cloned(), &paths, &surroundings)?;
-    let options = BuildOptions { strict, configurables: surroundings.configurables() };
+    let options = BuildOptions { strict, configurables: surroundings.configurables(), ..BuildOptions::default() };
     let built = build::build(&paths, &options, &settings)?;
     super::print(&report(&built));
     let bad = built.count(Severity::Error) > 0 || (strict && built.count(Severity::Warning) > 0);

@@ -46,7 +46,11 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let backend = EchoServer::start(&spec)
         .map_err(|error| Failure::environment(format!("the backend of the example: {error}")))?;
     surroundings.file.insert("warehouse.url".to_owned(), format!("http://localhost:{}/warehouse", backend.port()));
-    let options = BuildOptions { strict: matches.get_flag("strict"), configurables: surroundings.configurables() };
+    let options = BuildOptions {
+        strict: matches.get_flag("strict"),
+        configurables: surroundings.configurables(),
+        ..BuildOptions::default()
+    };
     let built = build::compile(embedded(), &options, &settings, started);
     let backend_port = backend.port();
     let epilogue = move |served: &Served| requests(served, backend_port);

@@ -15,8 +15,10 @@ use crate::load;
 use crate::serve::{self, Plan};
 
 const AFTER: &str = "\
-Ports are 8280 (HTTP) and 8243 (HTTPS) plus the offset, which is 10 unless it is given; health and metrics are at
-9191 plus the offset. Without --config, ./penstock.toml is read if it is there. A deployment.toml of Micro Integrator is
+Integrations are served at 8280 (HTTP) and 8243 (HTTPS) plus the offset, which is 10 unless it is given; health and
+metrics are at 9191 plus the offset. Managed APIs are served at 8280 and 8243, and the adapter deploys them at 9843;
+--offset is added to these ports, too, and one listener serves both kinds where their ports are the same. Ports that
+the configuration names are not moved. Without --config, ./penstock.toml is read if it is there. A deployment.toml of Micro Integrator is
 read for the keys that have a meaning here.
 
 Files are watched: a change that compiles is taken over without losing a request, one that does not is reported and
@@ -36,7 +38,9 @@ pub(super) fn serving_arguments(command: Command) -> Command {
                 .value_name("N")
                 .allow_negative_numbers(true)
                 .value_parser(clap::value_parser!(u16).range(0..=50_000))
-                .help("Added to the ports 8280, 8243 and 9191 [default: 10]"),
+                .help(
+                    "Added to the ports of integrations (default 10), of managed APIs and of the adapter (default 0)",
+                ),
         )
         .arg(
             Arg::new("workers")
@@ -75,7 +79,11 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let paths = super::paths(matches);
     let surroundings = config::surroundings(&paths);
     let settings = settings(matches, &paths, &surroundings)?;
-    let options = BuildOptions { strict: matches.get_flag("strict"), configurables: surroundings.configurables() };
+    let options = BuildOptions {
+        strict: matches.get_flag("strict"),
+        configurables: surroundings.configurables(),
+        ..BuildOptions::default()
+    };
     let built = build::build(&paths, &options, &settings)?;
     serve::serve(Plan { paths, settings, surroundings, build: options, started, built, epilogue: None })?;
     Ok(ExitCode::SUCCESS)
@@ -98,7 +106,7 @@ pub(super) fn settings(
 ) -> Result<Settings, Failure> {
     let mut settings = file_settings(matches.get_one::<PathBuf>("config").cloned(), paths, surroundings)?;
     if let Some(offset) = matches.get_one::<u16>("offset") {
-        settings.offset = *offset;
+        settings.move_ports(*offset);
     }
     if let Some(workers) = matches.get_one::<u16>("workers") {
         settings.workers = Some(usize::from(*workers));

@@ -113,6 +113,12 @@ const TABLES: [&str; 6] =
 const PARAMETERS: &str = "policy_configurations.";
 const ISSUERS: &str = "jwtauth.keymanagers";
 
+/// What is different from ours before anything is read.
+pub(super) fn defaults(settings: &mut Settings) {
+    let gateway = Arc::make_mut(&mut settings.gateway);
+    (gateway.http_port, gateway.https_port) = (8080, 8443);
+}
+
 /// Whether a text is such a configuration: by the tables it has.
 pub(super) fn is_one(text: &str) -> bool {
     text.lines().any(|line| {

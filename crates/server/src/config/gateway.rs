@@ -73,6 +73,7 @@ pub(super) const KEYS: &[Key] = &[
         kind: PORT,
         set: |settings, value| {
             of(settings).http_port = value.port()?;
+            settings.named_ports.gateway_http = true;
             Ok(())
         },
     },
@@ -81,6 +82,7 @@ pub(super) const KEYS: &[Key] = &[
         kind: PORT,
         set: |settings, value| {
             of(settings).https_port = value.port()?;
+            settings.named_ports.gateway_https = true;
             Ok(())
         },
     },
@@ -242,6 +244,7 @@ pub(super) const KEYS: &[Key] = &[
         kind: PORT,
         set: |settings, value| {
             settings.adapter.port = value.port()?;
+            settings.named_ports.adapter = true;
             Ok(())
         },
     },

@@ -108,8 +108,10 @@ fn read_with(
             reader.error(at, format!("not valid TOML: {}", error.message()));
         }
         Ok(table) => {
-            if dialect == Dialect::ChoreoConnect {
-                choreo_connect::defaults(&mut reader.configuration.settings);
+            match dialect {
+                Dialect::ChoreoConnect => choreo_connect::defaults(&mut reader.configuration.settings),
+                Dialect::ApiPlatform => api_platform::defaults(&mut reader.configuration.settings),
+                _ => {}
             }
             reader.secrets(table.get_ref(), dialect);
             reader.table("", table.get_ref(), dialect);

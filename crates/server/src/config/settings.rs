@@ -21,11 +21,24 @@ const HTTP_PORT: u16 = 8280;
 const HTTPS_PORT: u16 = 8243;
 const ADMIN_PORT: u16 = 9191;
 
+/// Ports that a file names. The offset of the command line does not move them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NamedPorts {
+    /// `gateway.http_port`.
+    pub gateway_http: bool,
+    /// `gateway.https_port`.
+    pub gateway_https: bool,
+    /// `adapter.port`.
+    pub adapter: bool,
+}
+
 /// How the server behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Added to the ports that are not given.
     pub offset: u16,
+    /// Which of the other ports are given.
+    pub named_ports: NamedPorts,
     /// The address integrations are served on.
     pub host: IpAddr,
     /// The port for HTTP, when it is given.
@@ -142,6 +155,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             offset: OFFSET,
+            named_ports: NamedPorts::default(),
             host: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             http_port: None,
             https_port: None,
@@ -186,6 +200,20 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Applies the offset of the command line to every port that no file names.
+    pub fn move_ports(&mut self, offset: u16) {
+        self.offset = offset;
+        let gateway = Arc::make_mut(&mut self.gateway);
+        let ports = [
+            (self.named_ports.gateway_http, &mut gateway.http_port),
+            (self.named_ports.gateway_https, &mut gateway.https_port),
+            (self.named_ports.adapter, &mut self.adapter.port),
+        ];
+        for (_, port) in ports.into_iter().filter(|(named, _)| !named) {
+            *port = port.saturating_add(offset);
+        }
+    }
+
     /// The port for HTTP.
     pub fn http_port(&self) -> u16 {
         self.http_port.unwrap_or_else(|| self.http_port_base.unwrap_or(HTTP_PORT).saturating_add(self.offset))

@@ -19,6 +19,24 @@ fn nothing_said_is_the_ports_of_the_original() {
 }
 
 #[test]
+fn the_offset_of_the_command_line_moves_ports_that_no_file_names() {
+    for (dialect, text, expected) in [
+        (Dialect::Penstock, "", (8290, 8380, 8343, 9943)),
+        (Dialect::Penstock, "[gateway]\nhttp_port = 7\n[adapter]\nport = 8\n", (8290, 7, 8343, 8)),
+        (Dialect::ChoreoConnect, "", (8290, 9190, 9195, 9943)),
+        (Dialect::ApiPlatform, "", (8290, 8180, 8543, 9943)),
+        (Dialect::ApiPlatform, "[router]\nlistener_port = 81\n", (8290, 81, 8543, 9943)),
+    ] {
+        let mut settings = configuration(dialect, text).settings;
+        assert_eq!(settings.http_port(), expected.0, "{text}");
+        settings.move_ports(100);
+        let (http, https) = (settings.gateway.http_port, settings.gateway.https_port);
+        assert_eq!(settings.http_port(), 8380);
+        assert_eq!((http, https, settings.adapter.port), (expected.1, expected.2, expected.3), "{text}");
+    }
+}
+
+#[test]
 fn a_whole_file_of_ours() {
     let text = r#"
         workers = 3

@@ -1,12 +1,14 @@
 //! API projects: folders and zip archives of `apictl`, and API definitions that stand by themselves.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_compile::InputKind;
+use penstock_compile::{ApiFiles, InputKind};
 
 use super::archive::Archive;
-use super::{ARCHIVE_BYTES_MAX, FILE_BYTES_MAX, Loader, sniff};
+use super::files::{FolderFiles, Question};
+use super::{ARCHIVE_BYTES_MAX, Loader, sniff};
 
 /// The names the descriptor of a project may have.
 const DESCRIPTORS: [&str; 9] = [
@@ -79,26 +81,25 @@ fn root<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
         .filter(|folder| folder.matches('/').count() <= ROOT_DEPTH_MAX)
 }
 
-/// Whether a folder is a project: its descriptor describes an API.
-pub(super) fn is_project(folder: &Path) -> bool {
-    let describes = |path: &Path| small(path).is_some_and(|bytes| sniff::is_api_descriptor(&bytes));
-    DESCRIPTORS.iter().any(|name| describes(&folder.join(name)))
-}
-
-/// The bytes of a file to be looked at; whoever loads one that is too large says so.
-fn small(path: &Path) -> Option<Vec<u8>> {
-    let metadata = std::fs::metadata(path).ok()?;
-    (metadata.is_file() && metadata.len() <= FILE_BYTES_MAX).then(|| std::fs::read(path).ok()).flatten()
-}
-
 impl Loader {
-    /// Loads a project folder.
-    pub(super) fn project_folder(&mut self, folder: &Path) {
-        let project = folder.display().to_string();
-        self.project_files(folder, "", &project, 0);
+    /// Whether a folder is a project: its descriptor describes an API.
+    pub(super) fn is_project(&self, folder: &Path) -> bool {
+        DESCRIPTORS.iter().any(|name| self.known.ask(&folder.join(name), Question::IsDescriptor))
     }
 
-    fn project_files(&mut self, folder: &Path, inside: &str, project: &str, depth: usize) {
+    /// Loads a project folder.
+    pub(super) fn project_folder(&mut self, folder: &Path) {
+        let mut files = Vec::new();
+        self.project_files(folder, "", &mut files, 0);
+        let files = FolderFiles::of_project(folder, files);
+        self.api_files(&folder.display().to_string(), files);
+    }
+
+    fn api_files(&mut self, name: &str, files: FolderFiles) {
+        self.input(name, Bytes::new(), InputKind::ApiFiles(ApiFiles(Arc::new(files))));
+    }
+
+    fn project_files(&mut self, folder: &Path, inside: &str, files: &mut Vec<(String, PathBuf)>, depth: usize) {
         if depth > DEPTH_MAX {
             return self.error(&folder.display().to_string(), format!("folders are nested deeper than {DEPTH_MAX}"));
         }
@@ -107,17 +108,10 @@ impl Loader {
             let inside = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
             if path.is_dir() {
                 if depth > 0 || name == APIS || FOLDERS.contains(&name) {
-                    self.project_files(&path, &inside, project, depth + 1);
+                    self.project_files(&path, &inside, files, depth + 1);
                 }
-            } else if is_read(&inside)
-                && self.first_time(&path)
-                && let Some(bytes) = self.read(&path, FILE_BYTES_MAX)
-            {
-                self.input(
-                    &path.display().to_string(),
-                    bytes,
-                    InputKind::Api { project: project.into(), path: inside },
-                );
+            } else if is_read(&inside) && self.first_time(&path) {
+                files.push((inside, path));
             }
         }
     }
@@ -168,11 +162,11 @@ impl Loader {
 
     /// A definition or descriptor that stands by itself; `false` when the file is none.
     pub(super) fn definition_file(&mut self, path: &Path) -> bool {
-        let Some(bytes) = small(path).filter(|bytes| sniff::is_api(bytes)) else { return false };
+        if !self.known.ask(path, Question::IsApi) {
+            return false;
+        }
         if self.first_time(path) {
-            let file = path.display().to_string();
-            let kind = InputKind::Api { project: file.as_str().into(), path: String::new() };
-            self.input(&file, Bytes::from(bytes), kind);
+            self.api_files(&path.display().to_string(), FolderFiles::of_definition(path));
         }
         true
     }

@@ -10,6 +10,7 @@ mod api_project;
 mod archive;
 mod connector;
 mod descriptor;
+mod files;
 mod registry;
 mod sniff;
 mod tree;
@@ -25,6 +26,7 @@ use penstock_compile::{Diagnostic, Input, InputKind, Severity};
 use penstock_engine::Place;
 
 use crate::adapter::store::Kept;
+pub use files::KnownFiles;
 pub use sniff::{is_clutter_folder, is_editors, root_element};
 pub use tree::is_home;
 
@@ -70,7 +72,7 @@ impl std::error::Error for LoadError {}
 /// Reads everything under the paths. Fails only when a given path itself cannot be read; whatever is wrong below is a
 /// note.
 pub fn load(paths: &[PathBuf]) -> Result<Loaded, LoadError> {
-    load_with(paths, &[])
+    load_with(paths, &[], &KnownFiles::default())
 }
 
 /// Reads an archive of an API project.
@@ -80,9 +82,9 @@ pub fn archive(name: &str, bytes: Bytes) -> Loaded {
     loader.finish()
 }
 
-/// Reads everything under the paths, and deployed APIs.
-pub fn load_with(paths: &[PathBuf], kept: &[Kept]) -> Result<Loaded, LoadError> {
-    let mut loader = Loader::default();
+/// Reads everything under the paths, and deployed APIs. Files of API projects are read when they are compiled.
+pub fn load_with(paths: &[PathBuf], kept: &[Kept], known: &KnownFiles) -> Result<Loaded, LoadError> {
+    let mut loader = Loader { known: known.clone(), ..Loader::default() };
     for path in paths {
         let failed = |cause| LoadError { path: path.clone(), cause };
         let metadata = std::fs::metadata(path).map_err(failed)?;
@@ -127,6 +129,8 @@ struct Loader {
     roots: Vec<PathBuf>,
     /// Files already read, so that a folder given twice, or a descriptor that names a file of its own folder, counts once.
     seen: HashSet<PathBuf>,
+    /// What files are, from the loads before.
+    known: KnownFiles,
     /// What was left out, by the reason.
     left_out: BTreeMap<&'static str, Vec<PathBuf>>,
     /// Carbon applications, and the archive each came from. One name and version is taken once.

@@ -51,6 +51,7 @@ fn summary(loaded: &Loaded, root: &Path) -> Vec<String> {
         InputKind::Operation { connector } => format!("{} operation of {connector}", input.file.replace(&root, "")),
         InputKind::UnusableConnector { connector, reason } => format!("{connector}: {reason}"),
         InputKind::Api { project, path } => format!("{} {path}", project.replace(&root, "")),
+        InputKind::ApiFiles(files) => format!("{} {}", input.file.replace(&root, ""), files.0.paths().join(" ")),
     });
     inputs.chain(loaded.notes.iter().map(|note| note.to_string().replace(&root, ""))).collect()
 }
@@ -312,19 +313,14 @@ fn api_projects_are_folders_archives_and_single_files() {
         &folder,
         "all",
         &[
-            "all/a Definitions/swagger.yaml",
-            "all/a Endpoint-certificates/interceptors/ca.crt",
-            "all/a api.yaml",
+            "all/a Definitions/swagger.yaml Endpoint-certificates/interceptors/ca.crt api.yaml",
             "all/b.zip Policies/p_v1.j2",
             "all/b.zip Sequences/in-sequence/Custom/s.xml",
             "all/b.zip api.json",
             "all/bare.json ",
             "all/events.yaml ",
-            "all/shop APIs/A-1/Sequences/in-sequence/Custom/s.xml",
-            "all/shop APIs/A-1/api.yaml",
-            "all/shop api_product.yaml",
-            "all/tools backends.yaml",
-            "all/tools mcp_server.yaml",
+            "all/shop APIs/A-1/Sequences/in-sequence/Custom/s.xml APIs/A-1/api.yaml api_product.yaml",
+            "all/tools backends.yaml mcp_server.yaml",
             "all/other.yaml:1:1: warning: left out: not an artifact; resources belong into a folder `registry` or `resources` \
              of a project",
         ],

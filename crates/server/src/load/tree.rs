@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Loader, api_project, registry, sniff};
+use super::{Loader, registry, sniff};
 
 /// Folders inside folders inside folders: deeper is a loop of links.
 const DEPTH_MAX: usize = 32;
@@ -85,7 +85,7 @@ impl Loader {
         if registry::is_root(folder) {
             return self.registry_root(folder);
         }
-        if api_project::is_project(folder) {
+        if self.is_project(folder) {
             return self.project_folder(folder);
         }
         let project = folder.join(PROJECT);

@@ -14,6 +14,7 @@ mod facilities;
 mod management;
 mod memory;
 mod metrics;
+mod notify;
 mod ports;
 mod process;
 mod registry;

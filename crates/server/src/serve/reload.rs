@@ -1,18 +1,20 @@
 //! Hot reload: files are watched, a change is compiled whole, and only what compiles is swapped in.
 //!
-//! Files are looked at, not subscribed to: modification times tell changes on every file system, container mounts and
-//! network drives included, and a look at a few hundred files costs less than a millisecond.
+//! Modification times tell changes on every file system, container mounts and network drives included, so files are looked
+//! at from time to time, and at once when the system gives notice of a change (`notify.rs`). A look at a few hundred files
+//! costs less than a millisecond.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use penstock_compile::Severity;
 use penstock_engine::ports::Level;
 
+use super::notify;
 use super::state::State;
 use super::swap;
 use crate::build::{self, BuildOptions};
@@ -22,8 +24,8 @@ use crate::load::{is_clutter_folder, is_editors};
 /// How often files are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A change is taken over once nothing changed for this long: copying an archive takes several writes.
-const SETTLED_AFTER: Duration = Duration::from_millis(200);
+/// A change is served once nothing changed for this long: copying an archive takes several writes.
+const SETTLED_AFTER: Duration = Duration::from_millis(100);
 
 /// Looking must not cost more than a fiftieth of a core, however many files there are.
 const REST_PER_LOOK: u32 = 50;
@@ -33,7 +35,7 @@ const DEPTH_MAX: usize = 32;
 
 /// Watches as long as it is held.
 pub(super) struct Watcher {
-    _alive: SyncSender<()>,
+    _alive: Arc<()>,
 }
 
 /// Starts the thread that watches.
@@ -47,12 +49,21 @@ pub(super) fn start(
     if paths.is_empty() {
         return None;
     }
-    let (alive, gone) = sync_channel(0);
+    let alive = Arc::new(());
+    let held = Arc::downgrade(&alive);
+    let (notice, noticed) = sync_channel(1);
+    // Held here, too, so that waiting works where no notice is given.
+    notify::start(&paths, notice.clone());
     let known = Snapshot::of(&paths);
     let mut reload = Reload { paths, options, settings, state, turn, known };
     let watch = move || {
         let mut wait = LOOK_EVERY;
-        while gone.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+        loop {
+            let _ = noticed.recv_timeout(wait);
+            if held.strong_count() == 0 {
+                drop(notice);
+                return;
+            }
             wait = LOOK_EVERY.max(reload.look() * REST_PER_LOOK);
         }
     };

@@ -122,7 +122,7 @@ impl Runner<'_> {
         let file = artifact.display().to_string();
         let loaded = Loaded { inputs, notes: Vec::new() };
         let configurables = self.options.surroundings.configurables();
-        let build_options = BuildOptions { strict: false, configurables };
+        let build_options = BuildOptions { configurables, ..BuildOptions::default() };
         let built = build::compile(loaded, &build_options, &self.options.settings, Instant::now());
         let tested = self.tested(&built, &file);
         let Built { mut program, diagnostics, .. } = built;

@@ -232,14 +232,14 @@ fn what_does_not_hold_is_refused_in_the_words_of_the_original() {
 }
 
 #[test]
-fn no_credential_reaches_the_backend_also_when_nobody_asked_for_it() {
+fn credentials_reach_the_backend_of_open_operations_only() {
     let backend = Backend::echo();
     let mut apis = [pets(&backend), secured_api("/open", &backend.url(), &["GET /x"])];
     apis[0].security.api_key = true;
     apis[1].security.api_key = true;
     operation(&mut apis[1], 0).secured = false;
     for (style, forward, kept) in [
-        (ErrorStyle::ChoreoConnect, false, [false, false]),
+        (ErrorStyle::ChoreoConnect, false, [false, true]),
         (ErrorStyle::ChoreoConnect, true, [true, true]),
         (ErrorStyle::ApiManager, false, [false, true]),
     ] {
@@ -255,7 +255,7 @@ fn no_credential_reaches_the_backend_also_when_nobody_asked_for_it() {
             assert_eq!(client.get(path, &sent).status, 204);
             let got = backend.last();
             assert_eq!(got.header("authorization").is_some(), kept, "{path}");
-            let strips = style == ErrorStyle::ChoreoConnect && !forward;
+            let strips = style == ErrorStyle::ChoreoConnect && !kept;
             assert_eq!((got.header("apikey").is_none(), got.target.contains("apikey")), (strips, !strips), "{path}");
             assert!(got.header("x-other").is_some() && got.target.ends_with("a=b"), "{}", got.target);
         }

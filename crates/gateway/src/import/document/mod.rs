@@ -5,6 +5,7 @@
 mod item;
 mod json;
 mod outdent;
+mod skim;
 mod yaml;
 
 use std::sync::Arc;
@@ -12,9 +13,10 @@ use std::sync::Arc;
 use penstock_catalog::At;
 
 pub(crate) use item::Item;
+pub(crate) use skim::Reading;
 
-/// A definition or descriptor is text that people and their tools write.
-const BYTES_MAX: usize = 32 << 20;
+/// Definitions are generated, too: the largest public ones have 30 MB.
+const BYTES_MAX: usize = 64 << 20;
 
 /// Values inside values: schemas nest, and none as deep as this.
 const DEPTH_MAX: usize = 200;
@@ -90,6 +92,11 @@ impl Document {
 /// Reads a document. What begins with a brace or bracket is JSON, and YAML where JSON cannot be read: a flow mapping
 /// of YAML looks the same.
 pub(crate) fn parse(file: &Arc<str>, bytes: &[u8]) -> Result<Document, (At, String)> {
+    read(file, bytes, Reading::Whole)
+}
+
+/// Reads a document, or what of it is about routing.
+pub(crate) fn read(file: &Arc<str>, bytes: &[u8], reading: Reading) -> Result<Document, (At, String)> {
     let at = |line, column| At { file: file.clone(), line, column };
     if bytes.len() > BYTES_MAX {
         return Err((at(1, 1), format!("larger than {} MiB, the limit for one document", BYTES_MAX >> 20)));
@@ -102,7 +109,7 @@ pub(crate) fn parse(file: &Arc<str>, bytes: &[u8]) -> Result<Document, (At, Stri
         }
     };
     let found = if text.trim_start().starts_with(['{', '[']) {
-        json::parse(text).or_else(|error| yaml::parse(text).map_err(|_| error))
+        json::parse(text, reading).or_else(|error| yaml::parse(text).map_err(|_| error))
     } else {
         yaml::parse(text)
     };

@@ -43,6 +43,7 @@ const EXTENSIONS: &[(&str, Use)] = &[
     ("x-wso2-cors", Use::At(&[Api])),
     ("x-wso2-disable-security", Use::At(&[Api, Path, Operation])),
     ("x-auth-type", Use::At(&[Path, Operation])),
+    ("x-wso2-forward-credentials", Use::At(&[Api, Path, Operation])),
     ("x-wso2-auth-header", Use::At(&[Api])),
     ("x-wso2-throttling-tier", Use::At(&[Api, Operation])),
     ("x-throttling-tier", Use::At(&[Api, Operation])),

@@ -19,7 +19,7 @@ use super::{Definition, Import};
 pub(super) use endpoints::url;
 use extensions::Level;
 pub(super) use paths::METHODS;
-pub(super) use reference::resolve;
+pub(super) use reference::{follow, resolve};
 
 /// What a definition says, before it is known whether a descriptor says otherwise.
 #[derive(Default)]

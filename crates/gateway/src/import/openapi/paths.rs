@@ -20,6 +20,7 @@ const OPERATIONS_MAX: usize = 20_000;
 #[derive(Clone, Default)]
 struct Inherited {
     secured: Option<bool>,
+    forwards_credentials: Option<bool>,
     requirements: Vec<Requirement>,
     request_interceptor: Option<Interceptor>,
     response_interceptor: Option<Interceptor>,
@@ -88,6 +89,7 @@ pub(super) fn read(
 
 /// What a level says, and what it leaves as it was.
 fn inherited(import: &mut Import<'_>, item: &Item<'_>, above: &Inherited) -> Inherited {
+    let forwards_credentials = import.flag_of(item, "x-wso2-forward-credentials");
     let mut interceptor = |key: &str| item.get(key).and_then(|value| import.interceptor(&value));
     let request_interceptor = interceptor("x-wso2-request-interceptor");
     let response_interceptor = interceptor("x-wso2-response-interceptor");
@@ -95,6 +97,7 @@ fn inherited(import: &mut Import<'_>, item: &Item<'_>, above: &Inherited) -> Inh
     Inherited {
         lambda: import.lambda(item, lambda).or_else(|| above.lambda.clone()),
         secured: security::secured(import, item).or(above.secured),
+        forwards_credentials: forwards_credentials.or(above.forwards_credentials),
         request_interceptor: request_interceptor.or_else(|| above.request_interceptor.clone()),
         response_interceptor: response_interceptor.or_else(|| above.response_interceptor.clone()),
         ..above.clone()
@@ -133,6 +136,7 @@ impl<'d> Read<'d> {
         Operation {
             id: import.some_text_of(item, "operationId"),
             secured: own.secured.unwrap_or(true),
+            forwards_credentials: own.forwards_credentials,
             scopes: security::scopes(&requirements),
             requirements,
             tier: own_tier.filter(|_| !self.api_has_tier),

@@ -31,7 +31,7 @@ pub(in crate::import) fn resolve<'d>(import: &mut Import<'_>, root: Item<'d>, it
 }
 
 /// RFC 6901.
-fn follow<'d>(root: Item<'d>, pointer: &str) -> Option<Item<'d>> {
+pub(in crate::import) fn follow<'d>(root: Item<'d>, pointer: &str) -> Option<Item<'d>> {
     let mut item = root;
     for token in pointer.strip_prefix('/')?.split('/') {
         let token = token.replace("~1", "/").replace("~0", "~");

@@ -11,7 +11,7 @@ fn import(text: &str) -> (Option<Arc<Api>>, Vec<String>) {
     let variables = HashMap::from([("BACKEND".to_owned(), "backend:9000".to_owned())]);
     let mut import = Import::new(&config, &variables);
     let file = ProjectFile { file: "api".into(), path: String::new(), bytes: text.as_bytes().to_vec().into() };
-    let api = import.project(&Project { name: "project".into(), files: vec![file] });
+    let api = import.project(&Project { name: "project".into(), files: vec![file], more: None });
     (api.and_then(|imported| imported.api), import.notes.iter().map(ToString::to_string).collect())
 }
 

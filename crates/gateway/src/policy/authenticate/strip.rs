@@ -1,11 +1,12 @@
-//! What a client may prove itself with goes no further than this, as in Choreo Connect: also what was not looked at,
-//! because another credential let it in or because the operation asks for none.
+//! The credentials of callers stay at the gateway, as in Choreo Connect: also those that were not checked because another
+//! one let the caller in. What a client sends to an open operation is meant for the backend and goes there.
 
 use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::api_key::{self, KeyPlace};
+use super::is_secured;
 use crate::Gateway;
 use crate::config::ErrorStyle;
 use crate::context::CallContext;
@@ -18,10 +19,17 @@ pub(super) struct Strip {
 }
 
 impl Strip {
-    /// For an operation; `None` when what was not asked for goes on.
+    /// For an operation; `None` when credentials go on.
     pub(super) fn of(gateway: &Gateway, site: &Site) -> Option<Strip> {
         let security = &gateway.config.security;
-        if security.forward_credentials || gateway.config.error_style == ErrorStyle::ApiManager {
+        let goes_on = match site.operation.forwards_credentials {
+            Some(forwards) => forwards,
+            None => {
+                let is_api_manager = gateway.config.error_style == ErrorStyle::ApiManager;
+                security.forward_credentials || is_api_manager || !is_secured(site)
+            }
+        };
+        if goes_on {
             return None;
         }
         let own = site.api.authorization_header.clone();
