@@ -24,6 +24,7 @@ pub mod synapse;
 pub mod token;
 pub mod websocket;
 pub mod websub;
+pub mod wssecurity;
 pub mod xml;
 pub mod xpath_parser;
 pub mod xpath_regex;
@@ -66,5 +67,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "xpath_parser", check: xpath_parser::parser, dictionary: xpath_parser::DICTIONARY },
     Target { name: "xpath_regex", check: xpath_regex::regex, dictionary: xpath_regex::DICTIONARY },
     Target { name: "xpath_stream", check: xpath_stream::stream, dictionary: xml::DICTIONARY },
+    Target { name: "wssecurity", check: wssecurity::header, dictionary: wssecurity::DICTIONARY },
     Target { name: "xsd", check: xsd::schema, dictionary: xsd::DICTIONARY },
 ];

@@ -27,6 +27,24 @@ pub struct CompileOptions {
     pub modules: HashMap<String, bytes::Bytes>,
     /// Artifacts that are served although their protection cannot be enforced.
     pub serve_unprotected: Vec<Arc<str>>,
+    /// Keys for the security of messages, or why they cannot be read. `None` when no keystore is configured.
+    pub message_keys: Option<Result<Arc<MessageKeys>, String>>,
+}
+
+/// The keys that sign and decrypt messages, in DER.
+pub struct MessageKeys {
+    /// The own certificate.
+    pub certificate: Vec<u8>,
+    /// The private key, in PKCS #8 or PKCS #1.
+    pub key: Vec<u8>,
+    /// Certificates that are trusted, and those of authorities.
+    pub trusted: Vec<Vec<u8>>,
+}
+
+impl std::fmt::Debug for MessageKeys {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "MessageKeys({} trusted)", self.trusted.len())
+    }
 }
 
 /// What a name stands for. Names of different kinds do not meet. The text is the noun that diagnostics use.
@@ -371,13 +389,6 @@ impl<'r> Compiler<'r> {
         }
         self.unknown(NameKind::ENDPOINT, key, at);
         Destination::Named(key.into())
-    }
-
-    /// The sequence that checks a proxy's requests by a UsernameToken policy.
-    pub(crate) fn security_gate(&mut self, policy: &Element<'_>) -> Option<SequenceId> {
-        let at = policy.place();
-        let mediator = (self.registry.username_token)(policy, self)?;
-        Some(self.sequence_of_one(mediator, "policy", at))
     }
 
     /// A sequence of one mediator that has no element of its own.

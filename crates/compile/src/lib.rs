@@ -23,9 +23,9 @@ pub use artifact::{
     ApiFiles, ArtifactKind, ArtifactName, ArtifactStatus, Compilation, FileSource, Input, InputKind, compile,
     compile_with, declare_nothing, is_root_element, withdraw_nothing,
 };
-pub use compiler::{CompileOptions, Compiler, NameKind, is_served_unprotected, unprotected};
+pub use compiler::{CompileOptions, Compiler, MessageKeys, NameKind, is_served_unprotected, unprotected};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};
 pub use parameter::Parameter;
-pub use registry::{Classes, ConnectorKind, Effect, Front, HandlerKind, MediatorKind, Registry, Unsupported};
+pub use registry::{Classes, ConnectorKind, Effect, Front, HandlerKind, MediatorKind, Registry, Secured, Unsupported};

@@ -1,6 +1,8 @@
 //! The mediators, handlers and artifact kinds that a program is compiled with; the binary puts the list together.
 
-use penstock_engine::Mediator;
+use std::sync::Arc;
+
+use penstock_engine::{Mediator, Place, Resource};
 
 use crate::{ArtifactKind, ArtifactStatus, Compiler, Element, Input, artifact};
 
@@ -44,6 +46,16 @@ pub trait Front {
     fn compile(&self, inputs: &[Input], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus>;
 }
 
+/// What enforces the security policy of a proxy service.
+pub struct Secured {
+    /// Checks a request before the proxy's sequences run.
+    pub gate: Box<dyn Mediator>,
+    /// Secures the response before it leaves, where the policy wants that.
+    pub seal: Option<Box<dyn Mediator>>,
+    /// The service is not offered over plain HTTP.
+    pub needs_tls: bool,
+}
+
 /// All kinds, and the elements that are known and not built yet.
 pub struct Registry {
     /// The mediators, a list for each crate that has some.
@@ -54,8 +66,8 @@ pub struct Registry {
     pub handlers: &'static [HandlerKind],
     /// The connectors that run natively.
     pub connectors: &'static [ConnectorKind],
-    /// What checks the UsernameToken of a request to a secured proxy.
-    pub username_token: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
+    /// Compiles the security policy of a proxy service. `None` after a problem was reported.
+    pub security: fn(&Arc<Resource>, &Place, &mut Compiler<'_>) -> Option<Secured>,
     /// Elements that exist in the original.
     pub known: &'static [&'static str],
     /// Elements of the original that are not meant to run here.

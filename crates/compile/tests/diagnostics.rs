@@ -50,7 +50,7 @@ const REGISTRY: Registry = Registry {
     }]],
     handlers: &[],
     connectors: &[],
-    username_token: |_, _| None,
+    security: |_, _, _| None,
     known: &["store"],
     unsupported: &[],
 };

@@ -7,6 +7,7 @@ use crate::endpoint::{self, deliver};
 use crate::exchange::Frame;
 use crate::mediator::{Branch, Destination, Fork, FunctionScope, Needs, Resume, Sequence};
 use crate::ports::{Level, LocalFuture};
+use crate::route::Entry;
 use crate::wait::{buffer, buffer_body, pull_more, within_deadline};
 use crate::{Direction, Exchange, Fault, FaultCode, Flow, SequenceId, Side, codes, fork, incoming, slices};
 
@@ -352,6 +353,15 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
     }
     if exchange.message.must_be_read_for(Shape::Reply) {
         buffer_body(exchange).await?;
+    }
+    if let Entry::Proxy(proxy) = &exchange.entry
+        && proxy.seal.is_some()
+    {
+        let proxy = proxy.clone();
+        buffer_body(exchange).await?;
+        if let Some(seal) = &proxy.seal {
+            slices::run(exchange, |exchange| seal.run(exchange)).await?;
+        }
     }
     let reply = slices::run(exchange, incoming::prepare).await?;
     exchange.reply.put(reply);

@@ -127,7 +127,7 @@ pub const REGISTRY: Registry = Registry {
     artifacts: &[],
     handlers: handlers::HANDLERS,
     connectors: CONNECTORS,
-    username_token: security::username_token::compile,
+    security: security::compile,
     known: KNOWN,
     unsupported: UNSUPPORTED,
 };

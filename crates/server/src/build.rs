@@ -77,6 +77,7 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
         configurables: options.configurables.clone(),
         without_users: settings.users.is_empty(),
         modules: modules(settings, &mut unreadable),
+        message_keys: crate::config::read_message_keys(settings),
         serve_unprotected: settings.security.serve_unprotected.clone(),
     };
     let gateway = Gateway { config: settings.gateway.clone(), state: settings.gateway_state.clone() };

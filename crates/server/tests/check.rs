@@ -8,6 +8,8 @@
 
 mod support;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use support::{Folder, api, penstock};
 
 #[test]
@@ -117,13 +119,29 @@ fn shared(name: &str) -> Option<String> {
     Some(path.display().to_string())
 }
 
+/// A PEM file with the certificate and key of a service, from the vectors of `wssecurity`.
+fn service_pem() -> String {
+    let vectors = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../wssecurity/tests/vectors");
+    let block = |file: &str, label: &str| {
+        let text = STANDARD.encode(std::fs::read(vectors.join(file)).unwrap());
+        format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+    };
+    block("service.der", "CERTIFICATE") + &block("service.key.der", "PRIVATE KEY")
+}
+
 #[test]
-fn the_published_application_has_no_errors() {
+fn the_published_application_needs_a_keystore_and_nothing_else() {
     let Some(archive) = shared("scenarios/perftest.car") else { return };
-    let done = penstock(std::path::Path::new("."), &["check", &archive]);
+    let folder = Folder::new("published");
+    folder.write("service.pem", service_pem());
+    folder.write("penstock.toml", "[security]\nkeystore = 'service.pem'\n");
+    let done = penstock(&folder.0, &["check", &archive]);
     let last = done.stdout.lines().last().unwrap_or_default();
-    assert!(last.starts_with("27 artifacts, 26 good: 1 error, "), "{}", done.stdout);
-    assert!(done.stdout.contains("the security policy `security_policy` is not supported"), "{}", done.stdout);
+    assert!(last.starts_with("27 artifacts, 27 good: 0 errors, "), "{}", done.stdout);
+    let without = penstock(std::path::Path::new("."), &["check", &archive]);
+    let last = without.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("27 artifacts, 26 good: 1 error, "), "{}", without.stdout);
+    assert!(without.stdout.contains("the security policy needs a private key"), "{}", without.stdout);
 }
 
 #[test]

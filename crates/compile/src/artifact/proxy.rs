@@ -133,7 +133,7 @@ fn operations(wsdl: &penstock_engine::Resource) -> Vec<Arc<str>> {
     names
 }
 
-/// `enableSec` and `policy`: a UsernameToken is checked, other policies are said aloud.
+/// `enableSec` and `policy`. Without `enableSec` a policy has no effect, as in Micro Integrator.
 fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
     let policies: Vec<Element<'_>> = el.elements("policy").collect();
     let Some(enable) = el.child("enableSec") else {
@@ -142,27 +142,32 @@ fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
         }
         return;
     };
-    let mut understood = false;
-    for policy in policies {
-        policy.attribute("type");
-        let Some(key) = policy.attribute("key") else { continue };
-        let Some(resource) = cx.program.resources.get(key).cloned() else {
-            cx.unprotected(policy.attribute_place("key"), format!("the security policy `{key}` is not found"));
-            understood = true;
-            continue;
-        };
-        if resource.text().contains("UsernameToken") {
-            understood = true;
-            proxy.gate = cx.security_gate(&policy);
-            // A password in the clear may only travel inside TLS.
-            proxy.http = false;
-        } else {
-            let message = format!("the security policy `{key}` is not supported: it is no UsernameToken over HTTPS");
-            cx.unprotected(policy.place(), message);
-            understood = true;
+    let [policy] = policies.as_slice() else {
+        for policy in &policies {
+            policy.accept_all();
         }
+        let message = match policies.len() {
+            0 => "<enableSec> has no <policy>",
+            _ => "more than one <policy> for <enableSec> is not supported",
+        };
+        cx.unprotected(enable.place(), message);
+        return;
+    };
+    if policy.attribute("type").is_some_and(|kind| !kind.is_empty()) {
+        cx.unprotected(policy.attribute_place("type"), "a security policy for one direction is not supported");
+        return;
     }
-    if !understood {
-        cx.unprotected(enable.place(), "<enableSec> has no policy");
+    let Some(key) = policy.attribute("key") else {
+        cx.unprotected(policy.place(), "the security policy has no `key`");
+        return;
+    };
+    let Some(resource) = cx.program.resources.get(key).cloned() else {
+        cx.unprotected(policy.attribute_place("key"), format!("the security policy `{key}` is not found"));
+        return;
+    };
+    if let Some(secured) = (cx.registry.security)(&resource, &policy.place(), cx) {
+        proxy.gate = Some(cx.sequence_of_one(secured.gate, "policy", policy.place()));
+        proxy.seal = secured.seal;
+        proxy.http &= !secured.needs_tls;
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::inject::Source;
-use crate::mediator::{Destination, SequenceId};
+use crate::mediator::{Destination, Mediator, SequenceId};
 use crate::{Place, Program};
 
 pub use api::{Api, Asked, Pattern, Resource, ResourceMatch, TextTest, Version};
@@ -55,6 +55,8 @@ pub struct Proxy {
     pub operations: Vec<Arc<str>>,
     /// What must hold before a request is let in (`enableSec`).
     pub gate: Option<SequenceId>,
+    /// What secures a response before it leaves (`enableSec`).
+    pub seal: Option<Box<dyn Mediator>>,
     /// Service parameters.
     pub parameters: Vec<(Arc<str>, Arc<str>)>,
     /// Where it was written.

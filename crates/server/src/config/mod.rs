@@ -33,7 +33,7 @@ use toml::de::{DeTable, DeValue};
 pub use environment::{Surroundings, surroundings, take_aws};
 pub use gateway::{Adapter, Opening};
 pub use keys::Dialect;
-pub use security::read_signing_key;
+pub use security::{read_message_keys, read_signing_key};
 pub use settings::{AccessTarget, Keystore, LogFormat, Settings};
 
 use value::Value;

@@ -1,13 +1,14 @@
 //! The keys that say who may call managed APIs, and what the gateway signs with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use penstock_catalog::{Application, Subscription};
+use penstock_compile::MessageKeys;
 use penstock_gateway::GatewayConfig;
 use penstock_gateway::security::{BackendJwt, Encoding, RevokedSource, Secret, SecurityConfig, Signer};
-use penstock_transports::http::tls::Identity;
+use penstock_transports::http::tls::{Identity, TlsError, read_certificates};
 
 use super::keys::{FLAG, Key, LIST, NUMBER, TEXT, TIME};
 use super::settings::{Keystore, Settings};
@@ -25,12 +26,66 @@ pub struct SecuritySettings {
     pub applications: Vec<Application>,
     /// Who did.
     pub subscriptions: Vec<Subscription>,
+    /// The keystore that signs and decrypts messages; that of the listeners when absent.
+    pub keystore: Option<Keystore>,
+    /// Certificates of clients that sign messages, or of authorities that issued them.
+    pub truststore: Option<PathBuf>,
+    /// Its password.
+    pub truststore_password: String,
     /// Artifacts that are served although their protection cannot be enforced.
     pub serve_unprotected: Vec<Arc<str>>,
 }
 
 /// The keys.
 pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "security.keystore",
+        kind: TEXT,
+        set: |settings, value| {
+            message_keystore(settings).file = PathBuf::from(value.text());
+            Ok(())
+        },
+    },
+    Key {
+        name: "security.password",
+        kind: TEXT,
+        set: |settings, value| {
+            message_keystore(settings).password = value.0.clone();
+            Ok(())
+        },
+    },
+    Key {
+        name: "security.alias",
+        kind: TEXT,
+        set: |settings, value| {
+            message_keystore(settings).alias = Some(value.0.clone());
+            Ok(())
+        },
+    },
+    Key {
+        name: "security.key_password",
+        kind: TEXT,
+        set: |settings, value| {
+            message_keystore(settings).key_password = Some(value.0.clone());
+            Ok(())
+        },
+    },
+    Key {
+        name: "security.truststore",
+        kind: TEXT,
+        set: |settings, value| {
+            settings.security.truststore = Some(PathBuf::from(value.text()));
+            Ok(())
+        },
+    },
+    Key {
+        name: "security.truststore_password",
+        kind: TEXT,
+        set: |settings, value| {
+            settings.security.truststore_password = value.0.clone();
+            Ok(())
+        },
+    },
     Key {
         name: "security.serve_unprotected",
         kind: LIST,
@@ -270,6 +325,42 @@ pub(super) fn of(settings: &mut Settings) -> &mut SecurityConfig {
 
 fn backend_jwt(settings: &mut Settings) -> &mut BackendJwt {
     of(settings).backend_jwt.get_or_insert_default()
+}
+
+fn message_keystore(settings: &mut Settings) -> &mut Keystore {
+    settings.security.keystore.get_or_insert_default()
+}
+
+/// Reads the keys for the security of messages: of their own keystore, or of that of the listeners.
+pub fn read_message_keys(settings: &Settings) -> Option<Result<Arc<MessageKeys>, String>> {
+    let keystore = settings.security.keystore.as_ref().or(settings.keystore.as_ref())?;
+    Some(message_keys(keystore, &settings.security).map(Arc::new))
+}
+
+fn message_keys(keystore: &Keystore, security: &SecuritySettings) -> Result<MessageKeys, String> {
+    let read = |file: &Path| std::fs::read(file).map_err(|error| format!("`{}`: {error}", file.display()));
+    let refused = |file: &Path, error: TlsError| format!("`{}`: {error}", file.display());
+    let bytes = read(&keystore.file)?;
+    let is_pem = bytes.starts_with(b"-----BEGIN");
+    let identity = if is_pem {
+        let key = keystore.key.as_deref().map_or_else(|| Ok(bytes.clone()), read)?;
+        Identity::from_pem(&bytes, &key)
+    } else {
+        Identity::from_keystore(&bytes, &keystore.password, keystore.key_password.as_deref(), keystore.alias.as_deref())
+    };
+    let identity = identity.map_err(|error| refused(&keystore.file, error))?;
+    let certificate = identity.certificate_der().unwrap_or_default().to_vec();
+    let mut trusted = Vec::new();
+    if !is_pem {
+        // As in Carbon, where one keystore often holds both.
+        let found = read_certificates(&bytes, &keystore.password).map_err(|error| refused(&keystore.file, error))?;
+        trusted.extend(found.iter().map(|one| one.to_vec()));
+    }
+    if let Some(file) = &security.truststore {
+        let found = read_certificates(&read(file)?, &security.truststore_password);
+        trusted.extend(found.map_err(|error| refused(file, error))?.iter().map(|one| one.to_vec()));
+    }
+    Ok(MessageKeys { certificate, key: identity.key_der().to_vec(), trusted })
 }
 
 fn signing_key(settings: &mut Settings) -> &mut Keystore {

@@ -99,7 +99,7 @@ pub(super) fn check(import: &mut Import<'_>, item: &Item<'_>, level: Level) {
                 let meant = suggestion(key, names);
                 let hint = meant.as_ref().map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
                 let message = format!("unknown extension `{key}` is ignored{hint}");
-                match meant.is_some_and(|meant| PROTECTING.contains(&&*meant)) {
+                match meant.is_some_and(|meant| PROTECTING.contains(&meant)) {
                     true => import.unprotected(&at, message),
                     false => import.warn(&at, message),
                 }
