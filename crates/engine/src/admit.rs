@@ -54,7 +54,7 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
             };
             if let Some(text) = refusal {
                 let mut exchange = make(message, Entry::Main);
-                return Admission::Answer(Box::new(fallback::answer(&mut exchange, &Fault::new(text))));
+                return Admission::Answer(Box::new(fallback::answer(&mut exchange, &Fault::new(text).public())));
             }
             if line.method == Method::Get
                 && let Some(answer) = crate::describe::proxy(core, &proxy, query)

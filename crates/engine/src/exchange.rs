@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use penstock_message::{Envelope, Headers, Message};
 
@@ -13,6 +13,9 @@ use crate::mediator::{FunctionScope, Kinship, SequenceId};
 use crate::ports::Client;
 use crate::route::Entry;
 use crate::{Fault, Program, Trace};
+
+/// A deadline that is none: clocks take no longer time.
+const GRPC_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Which way a message travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,13 +119,15 @@ impl Exchange {
     /// A new exchange for a client's request.
     pub fn new(core: Rc<Core>, loaded: Rc<Loaded>, client: Rc<Client>, message: Message, entry: Entry) -> Exchange {
         let started = Instant::now();
+        // The streams of gRPC last as long as both sides like; idle timeouts bound them.
+        let time = if message.is_grpc() { GRPC_DEADLINE } else { loaded.program.limits.deadline };
         Exchange {
             message,
             direction: Direction::Request,
             client,
             entry,
             started,
-            deadline: started + loaded.program.limits.deadline,
+            deadline: started + time,
             functions: Vec::new(),
             kinship: None,
             ancestry: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use penstock_message::{BodyError, Value};
 
@@ -58,6 +59,12 @@ pub struct Fault {
     /// Whether it is part of the day's work: a limit that is reached, a path that is not there. Nobody is told at the
     /// usual level of the log, because whoever sends many such requests would write it.
     pub quiet: bool,
+    /// The status of the answer when no sequence answers the fault. Without it side and code decide.
+    pub status: Option<u16>,
+    /// When the same request may succeed: `Retry-After`.
+    pub retry_after: Option<Duration>,
+    /// Whether the client may read `message`: it names neither an address nor anything of the configuration.
+    pub is_public: bool,
 }
 
 /// `ERROR_CODE`.
@@ -103,7 +110,50 @@ impl Fault {
             message: message.into(),
             detail: None,
             quiet: false,
+            status: None,
+            retry_after: None,
+            is_public: false,
         }
+    }
+
+    /// The request took longer than `timeouts.deadline`. No endpoint is to blame: earlier parts of the request may have
+    /// used the time up.
+    pub fn deadline() -> Fault {
+        let fault = Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Us, "the deadline of the request has passed");
+        fault.public().with_status(504)
+    }
+
+    /// A body that could not be read, from the side that sent it.
+    pub fn of_body(error: BodyError, side: Side) -> Fault {
+        Fault::from(error).sent_by(side)
+    }
+
+    /// The same for a body that another side than the client sent. Changes nothing of other faults.
+    #[must_use]
+    pub fn sent_by(mut self, side: Side) -> Fault {
+        if self.side != Side::Client || self.status.is_none() || side == Side::Client {
+            return self;
+        }
+        self.side = side;
+        self.status = self.status.filter(|status| side == Side::Backend && *status == 408).map(|_| 504);
+        if side == Side::Backend && self.number() == Some(codes::RECEIVER_IO_RECEIVING) {
+            self.code = FaultCode::Number(codes::SENDER_IO_RECEIVING);
+        }
+        self
+    }
+
+    /// The same, answered with this status when no sequence answers it.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Fault {
+        self.status = Some(status);
+        self
+    }
+
+    /// The same, with a message that clients may read.
+    #[must_use]
+    pub fn public(mut self) -> Fault {
+        self.is_public = true;
+        self
     }
 
     /// The same, worth another try on another endpoint.
@@ -140,12 +190,13 @@ impl Fault {
 
 impl From<BodyError> for Fault {
     fn from(error: BodyError) -> Fault {
-        match error {
-            BodyError::Incomplete(_) | BodyError::Timeout => {
-                Fault::coded(codes::RECEIVER_IO_RECEIVING, Side::Client, error.to_string())
-            }
-            _ => Fault::coded(codes::MESSAGE_PARSING, Side::Client, error.to_string()),
-        }
+        let (code, status) = match error {
+            BodyError::Timeout => (codes::RECEIVER_IO_RECEIVING, 408),
+            BodyError::Incomplete(_) => (codes::RECEIVER_IO_RECEIVING, 400),
+            BodyError::TooLarge { .. } => (codes::MESSAGE_PARSING, 413),
+            BodyError::Malformed(_) | BodyError::Unsupported { .. } => (codes::MESSAGE_PARSING, 400),
+        };
+        Fault::coded(code, Side::Client, error.to_string()).public().with_status(status)
     }
 }
 

@@ -7,6 +7,8 @@ use std::pin::Pin;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use penstock_message::Value;
+
 use crate::mediator::{Branch, BranchEnd, Fork, Kinship, Resume};
 use crate::ports::Level;
 use crate::run::{self, End};
@@ -21,11 +23,17 @@ pub(crate) enum After {
 }
 
 /// Runs a fork. Without `join`, the parent (when it goes on) and the branches run side by side and
-/// this returns when all have ended.
-pub(crate) async fn run(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
+/// this returns when all have ended. The first fault of theirs becomes the exchange's: when the client has no answer then,
+/// that is why, because an aggregate misses the branch that failed.
+pub(crate) async fn run(exchange: &mut Exchange, mut work: Fork) -> Result<After, Fault> {
     let limit = exchange.program().limits.branches_max;
     if work.branches.len() > limit {
-        return Err(Fault::new(format!("{} branches are more than {limit}", work.branches.len())));
+        return Err(Fault::new(format!("{} branches are more than {limit}", work.branches.len())).public());
+    }
+    // Made when first asked for; each branch would make one of its own.
+    let id = exchange.correlation_id();
+    for branch in &mut work.branches {
+        branch.message.operation.set("correlation_id", Value::String(id.clone()));
     }
     match work.join {
         Some(join) => joined(exchange, work.branches, work.parallel, join).await,
@@ -81,7 +89,10 @@ async fn to_join(
 ) -> Option<Fault> {
     match start(child, sequence, endpoint).await {
         End::Failed(fault) => Some(fault),
-        _ => wait::buffer_body(child).await.err(),
+        _ => match wait::buffer_body(child).await {
+            Ok(()) => None,
+            Err(fault) => Some(child.blamed(fault)),
+        },
     }
 }
 
@@ -96,12 +107,14 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
             (exchange.branch(branch.message, Some(kinship)), branch.sequence, branch.endpoint)
         })
         .collect();
+    let mut done = Vec::new();
     if !work.parallel && exchange.transactions.any() {
         // What the original does on one thread: the branches in turn, all in the transaction, then the parent with it.
-        for (mut child, sequence, endpoint) in children.drain(..) {
+        for (mut child, sequence, mut endpoint) in children.drain(..) {
             std::mem::swap(&mut exchange.transactions, &mut child.transactions);
-            alone(&mut child, sequence, endpoint).await;
+            alone(&mut child, sequence, endpoint.take()).await;
             std::mem::swap(&mut exchange.transactions, &mut child.transactions);
+            done.push((child, sequence, endpoint));
         }
     }
     // The parent's future gives its exchange back, a branch's gives nothing.
@@ -132,24 +145,33 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         runs.push(Box::pin(async move {
             let end = run::run(&mut parent).await;
             if let End::Failed(fault) = parent.finish_path(end).await {
-                parent.log(Level::Error, "Mediation", &format!("the message that was split failed: {fault}"));
+                let id = parent.correlation_id();
+                let text = format!("the message that was split failed: {fault}, correlation_id: {id}");
+                parent.log(Level::Error, "Mediation", &text);
                 parent.fault = Some(fault);
             }
             Some(parent)
         }));
     }
-    if let Some(parent) = all(runs).await.into_iter().flatten().next() {
+    let parent = all(runs).await.into_iter().flatten().next();
+    for (mut child, ..) in children.into_iter().chain(done) {
+        exchange.sent |= child.sent;
+        exchange.fault = exchange.fault.take().or(child.fault.take());
+    }
+    if let Some(parent) = parent {
         exchange.message = parent.message;
-        exchange.fault = parent.fault;
+        exchange.fault = parent.fault.or(exchange.fault.take());
         exchange.sent |= parent.sent;
     }
     Ok(After::End)
 }
 
-/// Runs a branch that nobody joins; its failure is its own.
+/// Runs a branch that is not joined; the others go on when it fails.
 async fn alone(child: &mut Exchange, sequence: Option<SequenceId>, endpoint: Option<crate::Destination>) {
     if let End::Failed(fault) = start(child, sequence, endpoint).await {
-        child.log(Level::Error, "Mediation", &format!("branch failed: {fault}"));
+        let id = child.correlation_id();
+        child.log(Level::Error, "Mediation", &format!("branch failed: {fault}, correlation_id: {id}"));
+        child.fault = Some(fault);
     }
 }
 

@@ -65,8 +65,10 @@ pub struct Outgoing {
 /// Options of one outgoing message that every transport has.
 #[derive(Debug, Clone)]
 pub struct SendOptions {
-    /// From now to the head of the reply.
+    /// From the end of the request to the reply's head. How long the client takes to send its body does not count.
     pub response_timeout: Duration,
+    /// From now to the deadline of the request this is sent for.
+    pub time_left: Duration,
     /// `OUT_ONLY`: the reply is not used, and done means that the transport took the message.
     pub one_way: bool,
     /// Certificates to trust, when the route has some of its own.
@@ -94,9 +96,10 @@ pub struct HttpOptions {
 }
 
 impl SendOptions {
-    /// A plain request whose reply must begin within `response_timeout`.
+    /// A plain request whose reply must begin within `response_timeout`, counted from now: its body is here.
     pub fn within(response_timeout: Duration) -> SendOptions {
-        SendOptions { response_timeout, one_way: false, tls: None, http: HttpOptions::default() }
+        let time_left = response_timeout;
+        SendOptions { response_timeout, time_left, one_way: false, tls: None, http: HttpOptions::default() }
     }
 }
 

@@ -95,6 +95,9 @@ pub struct Limits {
     pub branches_max: usize,
     /// What one message may hold in memory with all its branches, results and temporary values.
     pub memory_bytes_max: usize,
+    /// Names of proxies and APIs, `main` for the main sequence, that answer 202 after a fault before any backend was called
+    /// when no sequence answers, as in Micro Integrator.
+    pub accepted_after_fault: Vec<Arc<str>>,
 }
 
 impl Default for Limits {
@@ -111,6 +114,7 @@ impl Default for Limits {
             branches_max: 100_000,
             // Eight times the largest body: enough for each conversion between XML and JSON.
             memory_bytes_max: 512 << 20,
+            accepted_after_fault: Vec::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The one loop that runs mediators. Continuation of `call`, fault handlers, deadlines, limits and
 //! branches live here and nowhere else.
 
-use penstock_message::{Message, Shape, Value};
+use penstock_message::{Form, Message, Shape, Value};
 
 use crate::endpoint::{self, deliver};
 use crate::exchange::Frame;
@@ -48,7 +48,7 @@ async fn drive(exchange: &mut Exchange) -> End {
             trace.begin(step.kind);
         }
         let outcome = if exchange.steps > program.limits.steps_max {
-            Err(Fault::new(format!("more than {} mediators ran for one message", program.limits.steps_max)))
+            Err(Fault::new(format!("more than {} mediators ran for one message", program.limits.steps_max)).public())
         } else if step.mediator.needs() == Needs::Whole
             && exchange.message.body.is_stream()
             && let Err(fault) = buffer_body(exchange).await
@@ -124,7 +124,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 if let Ok(message) = &mut reply
                     && let Err(error) = buffer(&mut message.body, exchange.loaded.program.limits.body_bytes_max).await
                 {
-                    reply = Err(Fault { side: Side::Backend, ..Fault::from(error) });
+                    reply = Err(Fault::of_body(error, Side::Backend));
                 }
                 slices::run(exchange, |exchange| then.run(exchange, reply.map(|reply| *reply))).await?
             }
@@ -173,9 +173,8 @@ fn again(exchange: &mut Exchange) {
 pub(crate) fn enter(exchange: &mut Exchange, sequence: SequenceId) -> Result<(), Fault> {
     let limit = exchange.loaded.program.limits.depth_max;
     if exchange.frames.len() >= limit {
-        return Err(Fault::new(format!(
-            "sequences are nested deeper than {limit}: they may enter each other in a circle"
-        )));
+        let text = format!("sequences are nested deeper than {limit}: they may enter each other in a circle");
+        return Err(Fault::new(text).public());
     }
     let handlers = exchange.handlers.len() as u16;
     if let Some(handler) = exchange.loaded.program.sequence(sequence).on_error {
@@ -209,8 +208,21 @@ fn leave(exchange: &mut Exchange) {
     }
 }
 
+impl Exchange {
+    /// The fault with the side that sent the body at hand: what reads a body does not know whose it is.
+    pub(crate) fn blamed(&self, fault: Fault) -> Fault {
+        match self.message.body.form() {
+            // A mediator made it.
+            Form::Xml(_) | Form::Json(_) | Form::Text(_) => fault.sent_by(Side::Us),
+            _ if self.message.is_reply => fault.sent_by(Side::Backend),
+            _ => fault,
+        }
+    }
+}
+
 /// Gives the fault to the innermost handler. `Err` when there is none left.
 fn handle(exchange: &mut Exchange, fault: Fault) -> Result<(), Fault> {
+    let fault = exchange.blamed(fault);
     let Some(handler) = exchange.handlers.pop() else { return Err(fault) };
     set_error_properties(exchange, &fault);
     exchange.frames.clear();

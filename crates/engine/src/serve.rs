@@ -12,7 +12,7 @@ use crate::metrics::InFlight;
 use crate::ports::{Level, LocalFuture, Request, Service};
 use crate::route::{Entry, Finished};
 use crate::run::{self, End};
-use crate::{Exchange, Fault, Side, fallback, incoming, slices};
+use crate::{Exchange, Fault, fallback, incoming, slices};
 
 /// The engine as a listener sees it. One per core.
 pub struct Dispatcher {
@@ -106,16 +106,17 @@ async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (B
                 exchange.log_unhandled();
             }
             let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
-            let text = format!("{fault}{at}; no fault sequence handled it");
+            let id = exchange.correlation_id();
+            let text = format!("{fault}{at}; no fault sequence handled it, correlation_id: {id}");
             exchange.log(Level::Error, "FaultHandler", &text);
             Some(fault)
         }
-        // A handler ran and did not answer.
-        _ => exchange.fault.take().filter(|fault| fault.side == Side::Backend),
+        // A fault sequence ran and did not answer, or a branch failed.
+        _ => exchange.fault.take(),
     };
-    // Before a backend was asked, the original acknowledges what its default fault sequence drops;
-    // afterwards it leaves the client waiting for its socket timeout. Here it is told what happened.
-    match fault.filter(|_| exchange.sent) {
+    // Micro Integrator acknowledges with 202 when no backend was called before the fault, and otherwise leaves the client
+    // waiting for its socket timeout. A client that reads 202 takes its message for accepted.
+    match fault.filter(|_| exchange.sent || !exchange.acknowledges_faults()) {
         Some(fault) => (Box::new(fallback::answer(&mut exchange, &fault)), true),
         None => (incoming::unanswered(&mut exchange), failed),
     }
@@ -132,6 +133,12 @@ pub(crate) async fn travel(exchange: &mut Exchange, entered: Result<(), Fault>) 
 }
 
 impl Exchange {
+    /// Whether the configuration restores Micro Integrator's 202 after a fault for this service.
+    fn acknowledges_faults(&self) -> bool {
+        let name = self.entry.metric().map_or("main", |(_, name)| &**name);
+        self.program().limits.accepted_after_fault.iter().any(|listed| &**listed == name)
+    }
+
     /// What happens when a path ended by itself: a proxy's request goes to its endpoint.
     pub(crate) async fn finish_path(&mut self, end: End) -> End {
         if !matches!(end, End::Finished)

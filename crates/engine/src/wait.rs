@@ -7,15 +7,22 @@ use std::time::Instant;
 use penstock_message::{Body, BodyError};
 
 use crate::ports::LocalFuture;
-use crate::{Exchange, Fault, Side, codes};
+use crate::{Exchange, Fault};
 
-/// Buffers the message's body within the program's limit.
+/// Buffers the message's body within the program's limit. What fails is blamed on the client; the loop corrects it when
+/// the body is another's ([`Exchange::blamed`]).
 pub(crate) async fn buffer_body(exchange: &mut Exchange) -> Result<(), Fault> {
     let limit = exchange.loaded.program.limits.body_bytes_max;
-    let side = if exchange.message.is_reply { Side::Backend } else { Side::Client };
-    let whole = buffer(&mut exchange.message.body, limit);
-    let outcome = bounded(exchange.deadline, whole).await.unwrap_or(Err(BodyError::Timeout));
-    outcome.map_err(|error| Fault { side, ..Fault::from(error) })
+    exchange.pull_body(usize::MAX, limit).await
+}
+
+impl Exchange {
+    /// Waits until so many bytes of the message's body are here, or all of it, within the request's deadline.
+    pub async fn pull_body(&mut self, wanted_bytes: usize, limit_bytes: usize) -> Result<(), Fault> {
+        let body = &mut self.message.body;
+        let pulled = poll_fn(|cx| body.poll_pull(cx, wanted_bytes, limit_bytes));
+        Ok(bounded(self.deadline, pulled).await.unwrap_or(Err(BodyError::Timeout))?)
+    }
 }
 
 /// Buffers a body.
@@ -33,8 +40,7 @@ pub(crate) async fn pull_more(exchange: &mut Exchange) -> Result<(), Fault> {
 
 /// Waits for something outside, no longer than the exchange may last.
 pub(crate) async fn within_deadline<T>(exchange: &Exchange, future: LocalFuture<'static, T>) -> Result<T, Fault> {
-    let late = || Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Us, "the deadline of the request has passed");
-    bounded(exchange.deadline, future).await.ok_or_else(late)
+    bounded(exchange.deadline, future).await.ok_or_else(Fault::deadline)
 }
 
 /// Waits until a deadline at the most. A timer is only set for what is not ready at once.

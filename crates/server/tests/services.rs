@@ -113,6 +113,6 @@ fn services_answer_as_their_clients_expect() {
     assert_eq!(reply.status, 500);
     assert!(reply.body.contains("attempting to access an inactive service: Stopped"), "{}", reply.body);
 
-    assert_eq!(server.get("/broken").status, 202);
+    assert_eq!(server.get("/broken").status, 500);
     server.wait_for_log("MESSAGE = Executing default 'fault' sequence, ERROR_CODE = MINE, ERROR_MESSAGE = it broke");
 }

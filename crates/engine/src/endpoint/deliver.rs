@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use penstock_message::{Form, Message, SoapVersion};
 
@@ -96,23 +97,25 @@ async fn deliver_group(
             format!("endpoint `{}` has no members", group.label()),
         ));
     }
-    if !group.state.is_ready() {
-        return Err(not_ready(group, codes::GROUP_NOT_READY));
+    if !group.state.is_on() {
+        return Err(not_ready(group, codes::GROUP_NOT_READY, None));
     }
     if failover {
         // A body that streamed away cannot be sent to the next member.
         wait::buffer_body(exchange).await?;
     }
     let mut last = None;
+    let mut soonest: Option<Duration> = None;
     for step in 0..members.len() {
         let index = (first.wrapping_add(step)) % members.len();
         let member = &members[index];
         match deliver(exchange, member, depth + 1).await {
-            Ok(reply) => {
-                group.state.succeeded();
-                return Ok((reply, index));
-            }
+            Ok(reply) => return Ok((reply, index)),
             Err(fault) => {
+                soonest = match (soonest, fault.retry_after) {
+                    (Some(one), Some(other)) => Some(one.min(other)),
+                    (one, other) => one.or(other),
+                };
                 let skipped = matches!(fault.number(), Some(codes::ENDPOINT_NOT_READY | codes::GROUP_NOT_READY));
                 // A suspended member costs nothing to pass over, also without failover.
                 let tries_next = skipped || failover && retries_on(exchange, member, &fault);
@@ -128,7 +131,7 @@ async fn deliver_group(
     }
     match last {
         Some((fault, false)) => Err(fault),
-        _ => Err(not_ready(group, codes::GROUP_NOT_READY)),
+        _ => Err(not_ready(group, codes::GROUP_NOT_READY, soonest)),
     }
 }
 
@@ -151,7 +154,7 @@ async fn deliver_in_session(
     let turn = Turn { first, failover: failover && bound.is_none(), next: None };
     let (mut reply, member) = deliver_group(exchange, group, members, turn, depth).await?;
     if sessions.reads_body() {
-        wait::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await?;
+        buffer_reply(exchange, &mut reply).await?;
     }
     sessions.answered(exchange, &mut reply, asked, member);
     Ok(reply)
@@ -200,7 +203,7 @@ async fn deliver_all(exchange: &mut Exchange, members: &[Destination], depth: us
     answer.unwrap_or_else(|| Err(Fault::coded(codes::GROUP_NOT_READY, Side::Us, "the recipient list is empty")))
 }
 
-fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
+fn not_ready(endpoint: &Endpoint, code: u32, retry_after: Option<Duration>) -> Fault {
     let name = endpoint.name.as_deref().unwrap_or("AnonymousEndpoint");
     // In the words of the original: artifacts put them into their answers.
     let text = match &endpoint.kind {
@@ -213,6 +216,7 @@ fn not_ready(endpoint: &Endpoint, code: u32) -> Fault {
         }
     };
     let mut fault = Fault::coded(code, Side::Backend, text).retryable();
+    fault.retry_after = retry_after;
     fault.at = Some(endpoint.at.clone());
     fault
 }
@@ -254,9 +258,8 @@ async fn deliver_leaf(
     endpoint: &Arc<Endpoint>,
     leaf: &dyn Leaf,
 ) -> Result<Box<Message>, Fault> {
-    if !endpoint.state.is_ready() {
-        return Err(not_ready(endpoint, codes::ENDPOINT_NOT_READY));
-    }
+    let permit = endpoint.state.admit(exchange.message.body.is_stream());
+    let permit = permit.map_err(|wait| not_ready(endpoint, codes::ENDPOINT_NOT_READY, wait))?;
     if let Some(prepare) = &endpoint.policy.prepare {
         prepare(exchange)?;
     }
@@ -272,13 +275,14 @@ async fn deliver_leaf(
     };
     match sent {
         Ok(reply) => {
-            endpoint.state.succeeded();
+            permit.succeeded();
             Ok(reply)
         }
         Err(mut fault) => {
+            // What the client or the flow did wrong says nothing about the endpoint.
             if fault.side == Side::Backend
                 && let Some(code) = fault.number()
-                && endpoint.state.failed(code, &endpoint.policy.suspension)
+                && permit.failed(code, &endpoint.policy.suspension)
             {
                 let text =
                     format!("endpoint `{}` is suspended after error {code}: {}", endpoint.label(), fault.message);
@@ -302,7 +306,7 @@ async fn transmit_with_token(
     exchange: &mut Exchange,
     source: &TokenSource,
     target: Target,
-    timeout: std::time::Duration,
+    timeout: Duration,
 ) -> Result<Box<Message>, Fault> {
     // A body that streamed away could not be sent again.
     wait::buffer_body(exchange).await?;
@@ -324,11 +328,7 @@ async fn transmit_with_token(
     Ok(reply)
 }
 
-async fn transmit(
-    exchange: &mut Exchange,
-    target: Target,
-    timeout: std::time::Duration,
-) -> Result<Box<Message>, Fault> {
+async fn transmit(exchange: &mut Exchange, target: Target, timeout: Duration) -> Result<Box<Message>, Fault> {
     if exchange.message.must_be_read_for(outgoing::shape_of(target.format))
         || target.addressing.is_some()
         || outgoing::has_fields_in_query(exchange, &target)
@@ -337,7 +337,8 @@ async fn transmit(
     }
     let remaining = exchange.deadline.saturating_duration_since(std::time::Instant::now());
     let options = SendOptions {
-        response_timeout: timeout.min(remaining),
+        response_timeout: timeout,
+        time_left: remaining,
         one_way: exchange.one_way,
         tls: target.tls.clone(),
         http: HttpOptions {
@@ -376,12 +377,18 @@ fn relocate(exchange: &Exchange, reply: &mut Message) {
     reply.headers.set("Location", own);
 }
 
+/// Buffers the body of a reply.
+async fn buffer_reply(exchange: &Exchange, reply: &mut Message) -> Result<(), Fault> {
+    let buffered = wait::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await;
+    buffered.map_err(|error| Fault::of_body(error, Side::Backend))
+}
+
 /// `FORCE_ERROR_ON_SOAP_FAULT`: a SOAP fault from the backend is a fault here.
 async fn refuse_soap_fault(exchange: &Exchange, reply: &mut Message) -> Result<(), Fault> {
     if reply.status < 400 && !reply.media_type().is_xml() {
         return Ok(());
     }
-    wait::buffer(&mut reply.body, exchange.program().limits.body_bytes_max).await?;
+    buffer_reply(exchange, reply).await?;
     if matches!(reply.body.form(), Form::Empty) {
         return Ok(());
     }

@@ -18,7 +18,7 @@ use crate::{EndpointId, Exchange, Fault, Place};
 
 pub(crate) use deliver::{deliver, recipients};
 pub use session::{SessionKind, Sessions};
-pub use state::{EndpointState, Suspension, TimeoutAction};
+pub use state::{EndpointState, Permit, Suspension, TimeoutAction};
 pub use token::{TokenRequest, TokenSource, push_field};
 
 /// An endpoint of a program.

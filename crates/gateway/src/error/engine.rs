@@ -31,10 +31,12 @@ pub(crate) fn told(fault: &Fault, style: ErrorStyle) -> Told {
         // What a fault of the engine says is for the log.
         None => (row(of_engine(number, fault.side).unwrap_or_default()), None),
     };
-    match style {
+    let told = match style {
         ErrorStyle::ApiManager => api_manager::told(fault, row.maker()),
         ErrorStyle::ChoreoConnect => of_row(row, own),
-    }
+    };
+    // A body that the client sent late, cut off, malformed or too large.
+    Told { status: fault.status.unwrap_or(told.status), ..told }
 }
 
 fn of_row(row: &'static Row, own: Option<&str>) -> Told {

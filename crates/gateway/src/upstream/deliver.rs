@@ -224,6 +224,7 @@ impl Upstreams {
             options: SendOptions {
                 tls: backends.tls.clone(),
                 http: HttpOptions { http2: backends.http2 && !websocket, websocket, ..HttpOptions::default() },
+                time_left: exchange.deadline.saturating_duration_since(Instant::now()),
                 ..SendOptions::within(to.left)
             },
         };

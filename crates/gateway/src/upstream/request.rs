@@ -1,9 +1,8 @@
 //! The request a backend gets: its address, its fields, its body.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 
-use penstock_engine::{Exchange, Fault, Side};
+use penstock_engine::{Exchange, Fault};
 use penstock_message::{Body, Form, Headers, Shape};
 
 use super::cluster::{Backends, Host};
@@ -65,14 +64,13 @@ pub(super) async fn body(exchange: &mut Exchange, keep_bytes_max: Option<usize>)
     if !untouched {
         convert(exchange).await?;
     }
-    let body = &mut exchange.message.body;
     if let Some(keep_bytes_max) = keep_bytes_max
-        && let Form::Stream { rest, .. } = body.form()
+        && let Form::Stream { rest, .. } = exchange.message.body.form()
         && !matches!(rest.size_hint(), penstock_message::SizeHint::Exact(size) if size > keep_bytes_max as u64)
     {
-        poll_fn(|cx| body.poll_pull(cx, keep_bytes_max, usize::MAX)).await?;
+        exchange.pull_body(keep_bytes_max, usize::MAX).await?;
     }
-    Ok(keep_bytes_max.and_then(|_| body.share()))
+    Ok(keep_bytes_max.and_then(|_| exchange.message.body.share()))
 }
 
 /// Gives the body the form that its media type asks for.
@@ -80,9 +78,7 @@ async fn convert(exchange: &mut Exchange) -> Result<(), Fault> {
     let program = exchange.program().clone();
     if exchange.message.must_be_read_for(Shape::Same) {
         let limit = program.limits.body_bytes_max;
-        let body = &mut exchange.message.body;
-        let read = poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit)).await;
-        read.map_err(|error| Fault { side: Side::Client, ..Fault::from(error) })?;
+        exchange.pull_body(usize::MAX, limit).await?;
     }
     let output = exchange.message.output(&program.conversion, Shape::Same)?;
     let headers = &mut exchange.message.headers;

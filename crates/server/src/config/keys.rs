@@ -169,7 +169,24 @@ const PENSTOCK: &[Key] = &[
     Key { name: "timeouts.websocket_idle", kind: TIME, set: assign!(timeouts.websocket_idle = duration("s")) },
     Key { name: "timeouts.drain", kind: TIME, set: assign!(timeouts.drain = duration("s")) },
     Key { name: "timeouts.endpoint", kind: TIME, set: assign!(flow.endpoint_timeout = duration("s")) },
-    Key { name: "timeouts.deadline", kind: TIME, set: assign!(flow.deadline = duration("s")) },
+    Key {
+        name: "timeouts.deadline",
+        kind: TIME,
+        set: |settings, value| {
+            settings.flow.deadline = value.duration("s")?;
+            settings.timeouts.deadline = settings.flow.deadline;
+            Ok(())
+        },
+    },
+    Key { name: "timeouts.stream_idle", kind: TIME, set: assign!(timeouts.stream_idle = duration("s")) },
+    Key {
+        name: "mediation.accepted_after_fault",
+        kind: LIST,
+        set: |settings, value| {
+            settings.flow.accepted_after_fault = value.list();
+            Ok(())
+        },
+    },
     Key { name: "log.level", kind: TEXT, set: log_level },
     Key {
         name: "log.format",

@@ -63,6 +63,11 @@ pub struct HttpTimeouts {
     pub linger: Duration,
     /// What running exchanges get when the listener drains.
     pub drain: Duration,
+    /// From a request's head to the last byte of its reply, unless that is a stream of events or of gRPC. Then: the
+    /// connection, or the stream of HTTP/2, is reset.
+    pub deadline: Duration,
+    /// Between two pieces of a stream of events or of gRPC, in either direction. Then: `BodyError::Timeout`.
+    pub stream_idle: Duration,
     /// A WebSocket connection on which nothing arrives from either side. Both are told (1001).
     pub websocket_idle: Duration,
 }
@@ -82,6 +87,9 @@ impl Default for HttpTimeouts {
             pool_idle: Duration::from_secs(30),
             linger: Duration::from_secs(2),
             drain: Duration::from_secs(30),
+            // Micro Integrator's socket timeout.
+            deadline: Duration::from_secs(180),
+            stream_idle: Duration::from_secs(300),
             // The stream timeout of Choreo Connect's router.
             websocket_idle: Duration::from_secs(300),
         }

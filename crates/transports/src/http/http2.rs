@@ -10,7 +10,7 @@ use h2::SendStream;
 use penstock_message::{HeaderBlock, Headers};
 
 use super::http1::{Field, Framing, announces_trailers, is_ours, may_follow};
-pub(super) use body::StreamBody;
+pub(super) use body::{Refusal, StreamBody};
 
 /// Header fields in one block.
 pub(super) fn headers_of(map: &http::HeaderMap) -> Headers {

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests: a panic is the report")]
 
+mod blame;
 mod common;
 mod http2_backend;
 mod http2_frames;

@@ -141,7 +141,7 @@ pub(crate) struct Wire {
     pub(crate) may_be_quiet: bool,
     write_timer: Rc<Timer>,
     write_waits: bool,
-    write_timeout: Duration,
+    pub(crate) write_timeout: Duration,
 }
 
 impl Wire {

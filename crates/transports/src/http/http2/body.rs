@@ -13,8 +13,8 @@ use penstock_message::{BodyError, BodyStream, Headers, SizeHint};
 use super::{has_outer_blank, headers_of};
 use crate::http::per_core::{PerCore, Timer};
 
-/// The status with which to refuse a request, once its body failed.
-pub(in crate::http) type Refusal = Rc<Cell<Option<u16>>>;
+/// The status with which to refuse a request, once its body failed, and why it did.
+pub(in crate::http) type Refusal = Rc<Cell<Option<(u16, BodyError)>>>;
 
 /// The body of a stream.
 pub(in crate::http) struct StreamBody {
@@ -74,7 +74,7 @@ impl StreamBody {
 
     fn fail(&self, status: u16, error: BodyError) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(refusal) = &self.refusal {
-            refusal.set(Some(status));
+            refusal.set(Some((status, error.clone())));
         }
         Poll::Ready(Some(Err(error)))
     }

@@ -22,6 +22,7 @@ use crate::http::http1::{
     Decoder, Framing, HeadError, Incoming, PumpError, RequestHead, SharedWire, Socket, Wire, may_end_head,
     parse_request, remove_named_by_connection,
 };
+use crate::http::per_core::Timer;
 
 /// A body up to this size that came with its head is copied with it: one block instead of a stream.
 const JOINED_BODY_MAX: usize = 2 * 1024;
@@ -146,6 +147,7 @@ impl Connection {
             return false;
         }
         let start = self.shared.access.as_ref().map(|_| Instant::now());
+        let begun = core.now_ticks();
         core.counters.requests.add(1);
         core.counters.in_flight.add(1);
         let ended = OnDrop(|| core.counters.in_flight.subtract(1));
@@ -191,14 +193,15 @@ impl Connection {
         let mut to = ReplyTo { is_head, is_http10, keep };
         let mut message = self.replace_if_body_failed(message, &mut to);
         let extension = message.extension.take();
+        let bounded = !message.is_long_lived();
         let mut status = message.status;
         let mut reply = Reply::new(core, message, to);
-        let mut outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
+        let mut outcome = self.write(&mut reply, bounded.then_some(begun)).await;
         if let Err(PumpError::Source(error)) = &outcome
             && reply.is_unsent()
         {
-            // The body broke before anything was said, so the truth can still be told.
-            status = 502;
+            // Nothing of the reply is sent, so that an error can take its place.
+            status = if *error == BodyError::Timeout { 504 } else { 502 };
             reply = Reply::new(core, plain(status, &error.to_string()), ReplyTo { keep: false, ..to });
             outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
         }
@@ -209,7 +212,7 @@ impl Connection {
             Framing::Chunked | Framing::Close => None,
         };
         record(status, body_bytes, outcome.is_ok(), extension.as_ref());
-        let keep = reply.keep;
+        let (keep, reply_ends_with_connection) = (reply.keep, reply.framing == Framing::Close);
         drop(reply);
         match outcome {
             Ok(()) if keep && self.wire.borrow().decoder.is_done() => true,
@@ -219,8 +222,35 @@ impl Connection {
                 false
             }
             // The length was promised; cutting the connection is the only way to say that it is not kept.
-            Err(PumpError::Source(_) | PumpError::Sink(_)) => false,
+            Err(PumpError::Source(error)) => {
+                if error == BodyError::Timeout || reply_ends_with_connection {
+                    // A close would look like the end of the reply.
+                    let _ = self.wire.borrow_mut().socket().tcp().set_zero_linger();
+                }
+                false
+            }
+            Err(PumpError::Sink(_)) => false,
         }
+    }
+
+    /// Writes a reply; when `begun` is given, until the deadline of the request that began then.
+    async fn write(&self, reply: &mut Reply, begun: Option<u64>) -> Result<(), PumpError> {
+        let core = &self.shared.core;
+        let mut timer: Option<Rc<Timer>> = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(outcome) = reply.poll_write(core, &self.wire, cx) {
+                return Poll::Ready(outcome);
+            }
+            let Some(begun) = begun else { return Poll::Pending };
+            // Most replies never wait.
+            let timer = timer.get_or_insert_with(|| {
+                let timer = core.timer();
+                timer.arm(core, self.shared.config.timeouts.deadline.saturating_sub(core.since(begun)));
+                timer
+            });
+            if timer.poll_fired(cx) { Poll::Ready(Err(PumpError::Source(BodyError::Timeout))) } else { Poll::Pending }
+        })
+        .await
     }
 
     /// Takes the head off the wire and makes the request of it.

@@ -24,7 +24,7 @@ use super::reply::make_final;
 use super::{AccessEntry, OnDrop, Shared};
 use crate::http::HttpLimits;
 use crate::http::http1::{Framing, Socket, is_authority};
-use crate::http::http2::{StreamBody, end, fields_of, has_outer_blank, headers_of, send_piece};
+use crate::http::http2::{Refusal, StreamBody, end, fields_of, has_outer_blank, headers_of, send_piece};
 use crate::http::per_core::Timer;
 pub use frames::malformed_trailers;
 use socket::{LingerLimits, WatchedSocket};
@@ -206,7 +206,7 @@ impl Stream {
         if let Some((status, why)) = refusal(&request, &self.shared.limits) {
             core.counters.refused.add(1);
             core.counters.replied(status);
-            let _ = self.send(plain(status, why), request.method() == http::Method::HEAD, respond).await;
+            let _ = self.send(plain(status, why), request.method() == http::Method::HEAD, respond, None).await;
             return;
         }
         if request.headers().contains_key(http::header::EXPECT) {
@@ -214,20 +214,22 @@ impl Stream {
             *interim.status_mut() = http::StatusCode::CONTINUE;
             let _ = respond.send_informational(interim);
         }
-        let failure = Rc::new(Cell::new(None));
+        let failure = Refusal::default();
         let request = self.request(request, &failure);
         let client = request.client.clone();
         let asked = self.shared.access.as_ref().filter(|access| access.wants_headers());
         let request_headers = asked.map(|_| request.message.headers.clone());
         let message = self.shared.service.answer(request).await;
         let mut message = match failure.take() {
-            Some(status) if message.status >= 400 => Message { status, ..Message::default() },
+            // The service took the request for complete.
+            Some((status, why)) if message.status < 400 => plain(status, &why.to_string()),
             _ => message,
         };
         make_final(&mut message);
         let (status, extension) = (message.status, message.extension.take());
         let is_head = client.line.method == Method::Head;
-        let (length, outcome) = self.send(message, is_head, respond).await;
+        let until = (!message.is_long_lived()).then(|| start + self.shared.config.timeouts.deadline);
+        let (length, outcome) = self.send(message, is_head, respond, until).await;
         core.counters.replied(status);
         if let Some(access) = &self.shared.access {
             access.record(&AccessEntry {
@@ -244,7 +246,7 @@ impl Stream {
         }
     }
 
-    fn request(&self, request: http::Request<RecvStream>, failure: &Rc<Cell<Option<u16>>>) -> Request {
+    fn request(&self, request: http::Request<RecvStream>, failure: &Refusal) -> Request {
         let (parts, stream) = request.into_parts();
         let method = Method::parse(parts.method.as_str());
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
@@ -259,16 +261,16 @@ impl Stream {
             headers.set("Host", authority.as_str());
         }
         let length = headers.get("content-length").and_then(|length| length.parse().ok());
-        let body = if stream.is_end_stream() {
-            Body::empty()
-        } else {
-            let (core, timeout) = (&self.shared.core, self.shared.config.timeouts.body);
+        let mut message = Message { headers, method, ..Message::default() };
+        if !stream.is_end_stream() {
+            let timeouts = &self.shared.config.timeouts;
+            let timeout = if message.is_long_lived() { timeouts.stream_idle } else { timeouts.body };
             let limit = self.shared.limits.body_bytes_max;
             let (watch, id) = (self.watch.clone(), stream.stream_id().as_u32());
             let well_formed = move || !watch.has_malformed_trailers(id);
-            let body = StreamBody::new(stream, length, core, timeout).of_request(limit, failure);
-            Body::stream(Box::new(body.with_trailers_if(well_formed)))
-        };
+            let body = StreamBody::new(stream, length, &self.shared.core, timeout).of_request(limit, failure);
+            message.body = Body::stream(Box::new(body.with_trailers_if(well_formed)));
+        }
         Request {
             client: Rc::new(Client {
                 line,
@@ -277,16 +279,17 @@ impl Stream {
                 protocol: "HTTP/2",
                 certificate: self.certificate.clone(),
             }),
-            message: Message { headers, body, method, ..Message::default() },
+            message,
         }
     }
 
-    /// Sends the reply; its length when it was known, and whether it arrived.
+    /// Sends the reply, a stream until a deadline when there is one; its length when it was known, and whether it arrived.
     async fn send(
         &self,
         mut message: Message,
         is_head: bool,
         mut respond: SendResponse<Bytes>,
+        until: Option<Instant>,
     ) -> (Option<u64>, Result<(), h2::Error>) {
         let status = message.status;
         let form = message.body.take_to_send();
@@ -314,7 +317,16 @@ impl Stream {
         let outcome = match form {
             Form::Bytes(bytes) => self.send_piece(&mut sink, bytes, true).await,
             Form::Text(text) => self.send_piece(&mut sink, Bytes::copy_from_slice(text.as_bytes()), true).await,
-            Form::Stream { head, rest } => self.send_stream(&mut sink, head, rest).await,
+            Form::Stream { head, rest } => {
+                let sending = self.send_stream(&mut sink, head, rest);
+                match until {
+                    None => sending.await,
+                    Some(until) => match tokio::time::timeout_at(until.into(), sending).await {
+                        Ok(outcome) => outcome,
+                        Err(_) => Err(h2::Reason::INTERNAL_ERROR.into()),
+                    },
+                }
+            }
             Form::Empty | Form::Xml(_) | Form::Json(_) => Ok(()),
         };
         match outcome {

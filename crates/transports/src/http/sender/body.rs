@@ -28,7 +28,7 @@ impl ReplyBody {
             && let Poll::Ready(Err(error)) = exchange.poll_upload(cx)
         {
             // The client stopped sending; whether its request was complete enough is for the backend to say.
-            exchange.upload = Upload::Broken(error.to_string());
+            exchange.upload = Upload::Broken { why: error.to_string(), is_late: false };
         }
     }
 

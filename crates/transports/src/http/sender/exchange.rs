@@ -6,9 +6,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use penstock_engine::ports::Outgoing;
+use penstock_engine::ports::{Outgoing, SendOptions};
 use penstock_engine::websocket::{self, SWITCHING_PROTOCOLS, Switched};
-use penstock_engine::{Fault, codes};
+use penstock_engine::{Fault, Side, codes};
 use penstock_message::{AbsentBody, Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method};
 
 use super::body::ReplyBody;
@@ -40,6 +40,10 @@ pub(crate) enum Failure {
     Sending(String),
     Receiving(String),
     TimedOut,
+    /// The deadline of the whole request passed before the backend had its time.
+    Deadline,
+    /// The backend closed the connection while the client was still sending: it may have given the client up.
+    GaveClientUp,
     Violation(HeadError),
     /// An interim reply that nobody asked for, or too many.
     Interim(u16),
@@ -67,6 +71,11 @@ impl Failure {
             Failure::TimedOut => {
                 backend_fault(codes::CONNECTION_TIMED_OUT, format!("`{backend}` did not answer within {timeout:?}"))
             }
+            Failure::Deadline => Fault::deadline(),
+            Failure::GaveClientUp => {
+                let message = format!("`{backend}` closed the connection before the client had sent the whole body");
+                Fault::coded(codes::CONNECTION_CLOSED, Side::Client, message).with_status(502)
+            }
             Failure::Violation(error) => {
                 backend_fault(codes::PROTOCOL_VIOLATION, format!("the answer of `{backend}` is not HTTP: {error}"))
             }
@@ -89,7 +98,11 @@ pub(crate) enum Upload {
         rest: Box<dyn BodyStream>,
     },
     /// The backend stopped reading; its reply may still come.
-    Broken(String),
+    Broken {
+        why: String,
+        /// Whether it took nothing for as long as it may take to answer.
+        is_late: bool,
+    },
 }
 
 impl Upload {
@@ -117,10 +130,46 @@ pub(crate) struct Exchange {
     websocket: bool,
     scanned: usize,
     interim: u32,
+    allowance: Allowance,
+    awaits: Awaits,
+}
+
+/// How long a request to a backend may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowance {
+    /// From the end of the request to the head of the reply.
+    pub(super) response: Duration,
+    /// From `since` to the deadline of the client's request.
+    total: Duration,
+    /// A reading of the core's clock.
+    since: u64,
+}
+
+impl Allowance {
+    pub(super) fn new(core: &PerCore, options: &SendOptions) -> Allowance {
+        Allowance { response: options.response_timeout, total: options.time_left, since: core.now_ticks() }
+    }
+
+    /// The time until the deadline.
+    pub(super) fn left(&self, core: &PerCore) -> Duration {
+        self.total.saturating_sub(core.since(self.since))
+    }
+}
+
+/// Whose turn it is before the reply begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    /// The backend takes the request.
+    Backend,
+    /// The next piece of the client's body.
+    Client,
+    /// The reply: the request is sent. Whether the timer stands for the backend's own timeout.
+    Reply { whole_timeout: bool },
 }
 
 impl Exchange {
-    pub(crate) fn start(
+    #[expect(clippy::too_many_arguments, reason = "each is another part of one exchange; a struct would be built once")]
+    pub(super) fn start(
         core: &Rc<PerCore>,
         wire: SharedWire,
         url: &Url<'_>,
@@ -128,13 +177,17 @@ impl Exchange {
         payload: Payload,
         pool: &Rc<Pool>,
         backend: &Rc<Backend>,
+        allowance: Allowance,
+        write_timeout: Duration,
     ) -> Exchange {
         let framing = framing(&payload, &outgoing.method);
         let mut head = core.take_scratch();
         write_head(&mut head, url, outgoing, framing);
         {
-            let wire = wire.borrow();
-            wire.read_timer.arm(core, outgoing.options.response_timeout);
+            let mut wire = wire.borrow_mut();
+            wire.read_timer.arm(core, allowance.left(core));
+            // A backend that takes nothing of the request is as late as one that does not answer.
+            wire.write_timeout = write_timeout.min(allowance.response);
         }
         Exchange {
             core: core.clone(),
@@ -149,14 +202,45 @@ impl Exchange {
             websocket: outgoing.options.http.websocket,
             scanned: 0,
             interim: 0,
+            allowance,
+            awaits: Awaits::Backend,
         }
+    }
+
+    /// Sends as far as it goes and notes who is waited for.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
+        if matches!(self.awaits, Awaits::Reply { .. }) {
+            // Reading goes on beside a flush that TLS has not ended.
+            return match self.poll_upload(cx) {
+                Poll::Ready(Err(error)) => Err(Failure::Body(error)),
+                _ => Ok(()),
+            };
+        }
+        match self.poll_upload(cx) {
+            Poll::Ready(Err(error)) => return Err(Failure::Body(error)),
+            Poll::Ready(Ok(())) => {
+                if matches!(&self.upload, Upload::Broken { is_late: true, .. }) {
+                    return Err(Failure::TimedOut);
+                }
+                if self.awaits == Awaits::Client && matches!(&self.upload, Upload::Broken { .. }) {
+                    return Err(Failure::GaveClientUp);
+                }
+                let left = self.allowance.left(&self.core);
+                let whole_timeout = self.allowance.response <= left;
+                self.wire.borrow().read_timer.arm(&self.core, self.allowance.response.min(left));
+                self.awaits = Awaits::Reply { whole_timeout };
+            }
+            Poll::Pending => {
+                let is_flushed = self.wire.borrow().is_flushed();
+                self.awaits = if is_flushed { Awaits::Client } else { Awaits::Backend };
+            }
+        }
+        Ok(())
     }
 
     /// Sends, and waits for the head of the reply, which may come before everything is sent.
     pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<ReplyHead, Failure>> {
-        if let Poll::Ready(Err(error)) = self.poll_upload(cx) {
-            return Poll::Ready(Err(Failure::Body(error)));
-        }
+        self.poll_send(cx)?;
         let mut wire = self.wire.borrow_mut();
         loop {
             if !wire.buffer.is_empty() && (self.scanned == 0 || may_end_head(&wire.buffer, self.scanned)) {
@@ -184,14 +268,21 @@ impl Exchange {
             match wire.poll_fill(cx) {
                 Poll::Ready(Ok(0)) => {
                     let nothing_came = wire.buffer.is_empty() && self.interim == 0;
-                    return Poll::Ready(Err(match &self.upload {
+                    return Poll::Ready(Err(match self.awaits {
+                        Awaits::Client if nothing_came => Failure::GaveClientUp,
                         _ if nothing_came => Failure::ClosedBeforeReply,
                         _ => Failure::ClosedInHead,
                     }));
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed_read(&error, wire.buffer.is_empty()))),
-                Poll::Pending if wire.read_timer.poll_fired(cx) => return Poll::Ready(Err(Failure::TimedOut)),
+                Poll::Pending if wire.read_timer.poll_fired(cx) => {
+                    return Poll::Ready(Err(match self.awaits {
+                        Awaits::Client => Failure::Body(BodyError::Timeout),
+                        Awaits::Reply { whole_timeout: true } => Failure::TimedOut,
+                        Awaits::Backend | Awaits::Reply { .. } => Failure::Deadline,
+                    }));
+                }
                 Poll::Pending => return Poll::Pending,
             }
         }
@@ -199,8 +290,9 @@ impl Exchange {
 
     fn failed_read(&self, error: &io::Error, nothing_came: bool) -> Failure {
         match (&self.upload, error.kind()) {
+            _ if nothing_came && self.awaits == Awaits::Client => Failure::GaveClientUp,
             (_, io::ErrorKind::ConnectionReset) if nothing_came && self.interim == 0 => Failure::ClosedBeforeReply,
-            (Upload::Broken(why), _) => Failure::Sending(why.clone()),
+            (Upload::Broken { why, .. }, _) => Failure::Sending(why.clone()),
             _ => Failure::Receiving(describe(error)),
         }
     }
@@ -209,7 +301,7 @@ impl Exchange {
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         let outcome = match &mut self.upload {
             Upload::Done => ready!(self.wire.borrow_mut().poll_flush(cx)).map_err(PumpError::Sink),
-            Upload::Broken(_) => return Poll::Ready(Ok(())),
+            Upload::Broken { .. } => return Poll::Ready(Ok(())),
             Upload::Bytes(bytes) => {
                 let mut wire = self.wire.borrow_mut();
                 let sent = self.encoder.send(&mut wire, cx, &mut self.head, bytes);
@@ -243,7 +335,8 @@ impl Exchange {
             // The backend may have answered before it closed; the reply is worth more than the error.
             Err(PumpError::Sink(error)) => {
                 self.keep = false;
-                self.upload = Upload::Broken(describe(&error));
+                let is_late = error.kind() == io::ErrorKind::TimedOut;
+                self.upload = Upload::Broken { why: describe(&error), is_late };
                 Poll::Ready(Ok(()))
             }
         }
@@ -289,7 +382,7 @@ impl Exchange {
                 let wire = self.wire.clone();
                 let body = Body::stream(Box::new(ReplyBody { exchange: Some(self) }));
                 let reply = reply(head.status, reason, block, head.fields, facts.names_fields, body);
-                wire.borrow_mut().may_be_quiet = reply.is_event_stream();
+                wire.borrow_mut().may_be_quiet = reply.is_long_lived();
                 return Ok(reply);
             }
         };

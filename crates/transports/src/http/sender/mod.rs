@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use penstock_engine::ports::{LocalFuture, Outbound, Outgoing};
 use penstock_engine::{Fault, Side, codes};
-use penstock_message::{Body, BodyStream, Form, Message, Method, SizeHint};
+use penstock_message::{Body, BodyError, BodyStream, Form, Message, Method, SizeHint};
 
-use super::http1::{Incoming, is_token};
+use super::http1::{Incoming, Socket, is_token};
 use super::{HttpLimits, PerCore, SenderConfig};
 pub(crate) use body::ReplyBody;
 use connect::Connector;
-use exchange::{Exchange, Failure};
+use exchange::{Allowance, Exchange, Failure};
+use http2::Times;
 use multiplexed::{Connection, Turn};
 use pool::{Backend, Pool};
 use url::Url;
@@ -55,6 +56,7 @@ impl HttpSender {
     async fn exchange(&self, mut outgoing: Outgoing) -> Result<Message, Fault> {
         let url = outgoing.url.clone();
         let url = Url::parse(&url)?;
+        let allowance = Allowance::new(&self.core, &outgoing.options);
         // A flow may have made it up of what a client sent.
         if let Method::Other(method) = &outgoing.method
             && !is_token(method.as_bytes())
@@ -65,7 +67,7 @@ impl HttpSender {
         let mut body = self.prepare(body, &outgoing).await?;
         let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
         if outgoing.options.http.http2 && !backend.multiplexed.declined.get() {
-            match self.multiplexed(&url, &outgoing, body, &backend).await? {
+            match self.multiplexed(&url, &outgoing, body, &backend, &allowance).await? {
                 Negotiated::Answer(reply) => return Ok(*reply),
                 Negotiated::Http1(back) => body = back,
             }
@@ -84,14 +86,14 @@ impl HttpSender {
                     wire
                 }
                 None => {
-                    let socket =
-                        self.connector.connect(&url, backend.tls.as_deref(), false, &self.config.timeouts).await?;
+                    let socket = self.connect(&url, &backend, false, &allowance).await?;
                     self.core.counters.connects.add(1);
                     self.pool.wire(socket, &self.limits, &self.config.timeouts)
                 }
             };
             let again = if reused && repeatable { body.copy() } else { None };
-            let mut exchange = Exchange::start(&self.core, wire, &url, &outgoing, body, &self.pool, &backend);
+            let (core, pool, write) = (&self.core, &self.pool, self.config.timeouts.write);
+            let mut exchange = Exchange::start(core, wire, &url, &outgoing, body, pool, &backend, allowance, write);
             match std::future::poll_fn(|cx| exchange.poll_head(cx)).await {
                 Ok(head) => return exchange.into_reply(head, &outgoing),
                 // RFC 9110 §9.2.2: a proxy repeats nothing that might be done twice. A connection that closes before the
@@ -114,6 +116,7 @@ impl HttpSender {
         outgoing: &Outgoing,
         mut body: Payload,
         backend: &Rc<Backend>,
+        allowance: &Allowance,
     ) -> Result<Negotiated, Fault> {
         let all = &backend.multiplexed;
         let mut again = true;
@@ -121,7 +124,7 @@ impl HttpSender {
             let connection = match all.turn().await? {
                 Turn::Use(connection) => connection,
                 Turn::Decline => return Ok(Negotiated::Http1(body)),
-                Turn::Open(opener) => match self.open(url, backend).await {
+                Turn::Open(opener) => match self.open(url, backend, allowance).await {
                     Ok(Some(connection)) => connection,
                     Ok(None) => return Ok(Negotiated::Http1(body)),
                     Err(fault) => {
@@ -131,7 +134,8 @@ impl HttpSender {
                 },
             };
             let copy = if again { body.copy() } else { None };
-            match http2::exchange(&self.core, &connection, url, outgoing, body, &self.config.timeouts).await {
+            let times = Times { config: &self.config.timeouts, allowance };
+            match http2::exchange(&self.core, &connection, url, outgoing, body, times).await {
                 Ok(reply) => return Ok(Negotiated::Answer(Box::new(reply))),
                 Err(failure) => match copy {
                     Some(copy) if matches!(failure, http2::Failure::Unprocessed(_)) => {
@@ -144,9 +148,30 @@ impl HttpSender {
         }
     }
 
+    /// Connects within the time that connecting may take and what is left of the request's.
+    async fn connect(
+        &self,
+        url: &Url<'_>,
+        backend: &Backend,
+        http2: bool,
+        allowance: &Allowance,
+    ) -> Result<Socket, Fault> {
+        let connecting = self.connector.connect(url, backend.tls.as_deref(), http2, &self.config.timeouts);
+        let left = allowance.left(&self.core);
+        if left > self.config.timeouts.connect {
+            return connecting.await;
+        }
+        tokio::time::timeout(left, connecting).await.unwrap_or_else(|_| Err(Fault::deadline()))
+    }
+
     /// Opens a connection for HTTP/2. One on which TLS agreed on HTTP/1.1 goes to those of that kind.
-    async fn open(&self, url: &Url<'_>, backend: &Rc<Backend>) -> Result<Option<Rc<Connection>>, Fault> {
-        let socket = self.connector.connect(url, backend.tls.as_deref(), true, &self.config.timeouts).await?;
+    async fn open(
+        &self,
+        url: &Url<'_>,
+        backend: &Rc<Backend>,
+        allowance: &Allowance,
+    ) -> Result<Option<Rc<Connection>>, Fault> {
+        let socket = self.connect(url, backend, true, allowance).await?;
         self.core.counters.connects.add(1);
         if url.secure && socket.alpn() != Some(b"h2") {
             let wire = self.pool.wire(socket, &self.limits, &self.config.timeouts);
@@ -166,7 +191,7 @@ impl HttpSender {
             Form::Stream { head, rest } => {
                 let needs_length = outgoing.options.http.content_length || outgoing.options.http.http10;
                 if needs_length && rest.size_hint() == SizeHint::Unknown {
-                    return self.collect(head, rest).await;
+                    return self.collect(head, rest, outgoing.options.time_left).await;
                 }
                 if head.is_empty() && rest.as_any().is_some_and(|any| any.is::<Incoming>()) {
                     return match rest.into_any().downcast::<Incoming>() {
@@ -180,10 +205,16 @@ impl HttpSender {
         }
     }
 
-    async fn collect(&self, head: bytes::Bytes, rest: Box<dyn BodyStream>) -> Result<Payload, Fault> {
+    async fn collect(
+        &self,
+        head: bytes::Bytes,
+        rest: Box<dyn BodyStream>,
+        time_left: Duration,
+    ) -> Result<Payload, Fault> {
         let limit = self.limits.collected_bytes_max;
         let mut body = Body::from_form(Form::Stream { head, rest });
-        std::future::poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit)).await?;
+        let collected = std::future::poll_fn(|cx| body.poll_pull(cx, usize::MAX, limit));
+        tokio::time::timeout(time_left, collected).await.unwrap_or(Err(BodyError::Timeout))?;
         Ok(match body.take() {
             Form::Bytes(bytes) => Payload::Bytes(bytes),
             _ => Payload::Empty,

@@ -100,7 +100,7 @@ impl Pool {
     /// A fresh wire to a backend.
     pub(crate) fn wire(&self, socket: Socket, limits: &Rc<HttpLimits>, timeouts: &HttpTimeouts) -> SharedWire {
         let mut wire = Wire::new(socket, &self.core, limits, timeouts.reply_body, timeouts.write);
-        wire.quiet_timeout = timeouts.websocket_idle;
+        wire.quiet_timeout = timeouts.stream_idle;
         Rc::new(RefCell::new(wire))
     }
 

@@ -1,0 +1,315 @@
+//! Who is blamed for a request that fails, and what its client gets: over real sockets, with backends that misbehave and
+//! with clients that do.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod support;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use support::{Folder, Server};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A backend that does as the path says.
+struct Backend {
+    port: u16,
+    /// A word for each request whose head has arrived.
+    heads: Receiver<()>,
+    /// Lets `/held` and `/events` go on.
+    go_on: Sender<()>,
+}
+
+impl Backend {
+    fn start() -> Backend {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (head, heads) = channel();
+        let (go_on, going_on) = channel();
+        let going_on = std::sync::Arc::new(std::sync::Mutex::new(going_on));
+        std::thread::spawn(move || {
+            for socket in listener.incoming().map_while(Result::ok) {
+                let (head, going_on) = (head.clone(), going_on.clone());
+                std::thread::spawn(move || while answer(&socket, &head, &going_on).is_some() {});
+            }
+        });
+        Backend { port, heads, go_on }
+    }
+}
+
+/// Reads a request and answers it; `None` when the connection is over.
+fn answer(mut socket: &TcpStream, head: &Sender<()>, going_on: &std::sync::Mutex<Receiver<()>>) -> Option<()> {
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while !request.ends_with(b"\r\n\r\n") {
+        socket.read_exact(&mut byte).ok()?;
+        request.push(byte[0]);
+    }
+    head.send(()).ok()?;
+    let text = String::from_utf8(request).unwrap().to_ascii_lowercase();
+    let path = text.split(' ').nth(1)?.to_owned();
+    if path.contains("/closes") {
+        return None;
+    }
+    let length = text.split("content-length: ").nth(1).map_or(0, |rest| rest.lines().next().unwrap().parse().unwrap());
+    socket.read_exact(&mut vec![0; length]).ok()?;
+    let wait = || going_on.lock().unwrap().recv_timeout(PATIENCE).ok();
+    if path.contains("/silent") {
+        wait()?;
+    } else if path.contains("/held") {
+        socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf").ok()?;
+        wait()?;
+        socket.write_all(b"half").ok()?;
+    } else if path.contains("/events") {
+        socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n").ok()?;
+        wait()?;
+        socket.write_all(b"data: 2\n\n").ok()?;
+        return None;
+    } else {
+        socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").ok()?;
+    }
+    Some(())
+}
+
+fn forwarding(port: u16, policy: &str) -> String {
+    format!(
+        "<api xmlns='http://ws.apache.org/ns/synapse' name='f' context='/f'><resource methods='POST GET' url-mapping='/*'>\
+         <inSequence><call><endpoint name='target'><address uri='http://127.0.0.1:{port}'>{policy}</address></endpoint></call>\
+         <respond/></inSequence></resource></api>"
+    )
+}
+
+fn start(name: &str, artifacts: &str, toml: &str) -> (Folder, Server) {
+    let folder = Folder::new(name);
+    folder.write("artifacts/all.xml", artifacts);
+    let server = Server::start(&folder, &["run", "artifacts"], toml);
+    (folder, server)
+}
+
+/// Opens a connection and sends a head that announces so many bytes of a body.
+fn begin(server: &Server, path: &str, length: usize) -> TcpStream {
+    let mut socket = TcpStream::connect(("127.0.0.1", server.http)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n");
+    socket.write_all(head.as_bytes()).unwrap();
+    socket
+}
+
+fn status(socket: &mut TcpStream) -> u16 {
+    let mut line = [0; 12];
+    socket.read_exact(&mut line).unwrap();
+    std::str::from_utf8(&line[9..]).unwrap().parse().unwrap()
+}
+
+fn works(server: &Server) {
+    assert_eq!(server.post("/f", "text/plain", "abc").status, 200, "{}", server.log());
+    assert!(!server.log().contains("is suspended"), "{}", server.log());
+}
+
+#[test]
+fn the_timeout_of_an_endpoint_begins_when_the_request_is_sent() {
+    let backend = Backend::start();
+    let policy = "<timeout><duration>100</duration><responseAction>fault</responseAction></timeout>";
+    let (_folder, server) = start("upload", &forwarding(backend.port, policy), "");
+    let mut client = begin(&server, "/f", 6);
+    client.write_all(b"abc").unwrap();
+    backend.heads.recv_timeout(PATIENCE).unwrap();
+    // Several times what the endpoint has; the clock of the server counts in 50 ms.
+    std::thread::sleep(Duration::from_millis(600));
+    client.write_all(b"def").unwrap();
+    assert_eq!(status(&mut client), 200, "{}", server.log());
+    works(&server);
+    // The timeout still counts for the backend.
+    assert_eq!(server.post("/f/silent", "text/plain", "abc").status, 504, "{}", server.log());
+}
+
+#[test]
+fn what_a_client_does_to_its_body_does_not_count_against_an_endpoint() {
+    let backend = Backend::start();
+    let toml = "timeouts.body = \"200ms\"";
+    let (_folder, server) = start("client", &forwarding(backend.port, ""), toml);
+    // It stops sending.
+    let mut client = begin(&server, "/f", 6);
+    client.write_all(b"abc").unwrap();
+    assert_eq!(status(&mut client), 408);
+    works(&server);
+    // It ends its side.
+    let mut client = begin(&server, "/f", 6);
+    client.write_all(b"abc").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(status(&mut client), 400);
+    works(&server);
+    // Its chunks are malformed.
+    let mut client = TcpStream::connect(("127.0.0.1", server.http)).unwrap();
+    client.write_all(b"POST /f HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n").unwrap();
+    assert_eq!(status(&mut client), 400);
+    works(&server);
+    // The backend loses patience with it and closes the connection.
+    let mut client = begin(&server, "/f/closes", 6);
+    client.write_all(b"abc").unwrap();
+    assert_eq!(status(&mut client), 502);
+    works(&server);
+    // A backend that closes the connection of a whole request is at fault.
+    assert_eq!(server.post("/f/closes", "text/plain", "abc").status, 502);
+    assert!(server.log().contains("is suspended"), "{}", server.log());
+    assert_eq!(server.post("/f", "text/plain", "abc").status, 503);
+}
+
+#[test]
+fn a_client_that_sends_until_the_deadline_is_late_and_nobody_else() {
+    let backend = Backend::start();
+    let (_folder, server) = start("drip", &forwarding(backend.port, ""), "timeouts.deadline = \"500ms\"");
+    let mut client = begin(&server, "/f", 1_000_000);
+    let mut writer = client.try_clone().unwrap();
+    let dripping = std::thread::spawn(move || while writer.write_all(b"a").is_ok() {});
+    assert_eq!(status(&mut client), 408, "{}", server.log());
+    let _ = client.shutdown(Shutdown::Both);
+    dripping.join().unwrap();
+    works(&server);
+    // A deadline that leaves a backend less than its endpoint does says nothing about it.
+    assert_eq!(server.post("/f/silent", "text/plain", "abc").status, 504);
+    works(&server);
+}
+
+#[test]
+fn a_trial_that_its_client_gives_up_decides_nothing() {
+    let backend = Backend::start();
+    let policy = "<suspendOnFailure><initialDuration>300</initialDuration><progressionFactor>1000</progressionFactor>\
+                  </suspendOnFailure>";
+    let (_folder, server) = start("trial", &forwarding(backend.port, policy), "");
+    assert_eq!(server.post("/f/closes", "text/plain", "abc").status, 502);
+    let reply = server.post("/f", "text/plain", "abc");
+    assert_eq!(reply.status, 503);
+    assert!(reply.head.contains("\r\nRetry-After: 1\r\n"), "{}", reply.head);
+    let end = Instant::now() + PATIENCE;
+    // The first one that is let through is a client's that gives up.
+    loop {
+        let mut client = begin(&server, "/f", 6);
+        client.write_all(b"abc").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        match status(&mut client) {
+            503 => assert!(Instant::now() < end, "the suspension does not end"),
+            400 => break,
+            other => panic!("{other}: {}", server.log()),
+        }
+    }
+    assert_eq!(server.post("/f", "text/plain", "abc").status, 200, "{}", server.log());
+}
+
+#[test]
+fn the_deadline_ends_replies_that_still_stream_but_not_events() {
+    let backend = Backend::start();
+    let (_folder, server) = start("reply", &forwarding(backend.port, ""), "timeouts.deadline = \"500ms\"");
+    let mut client = begin(&server, "/f/held", 0);
+    let mut reply = Vec::new();
+    let error = client.read_to_end(&mut reply).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert!(String::from_utf8_lossy(&reply).ends_with("\r\n\r\nhalf"), "{reply:?}");
+    backend.go_on.send(()).unwrap();
+
+    let mut client = begin(&server, "/f/events", 0);
+    let mut reply = Vec::new();
+    let mut byte = [0];
+    while !reply.ends_with(b"data: 1\n\n") {
+        client.read_exact(&mut byte).unwrap();
+        reply.push(byte[0]);
+    }
+    std::thread::sleep(Duration::from_millis(900));
+    backend.go_on.send(()).unwrap();
+    while !reply.ends_with(b"data: 2\n\n") {
+        client.read_exact(&mut byte).unwrap();
+        reply.push(byte[0]);
+    }
+}
+
+/// Services that fail in all ways that need no backend but one that is not there.
+const FAILING: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
+  <api name="reads" context="/reads"><resource methods="POST"><inSequence>
+    <property name="a" expression="json-eval($.a)"/><log level="full"/><respond/>
+  </inSequence></resource></api>
+  <proxy name="Reads"><target>
+    <inSequence><log level="full"/><respond/></inSequence>
+    <faultSequence><log level="custom"><property name="seen" value="yes"/></log></faultSequence>
+  </target></proxy>
+  <api name="gone" context="/gone"><resource methods="GET"><inSequence>
+    <call><endpoint><address uri="http://127.0.0.1:1"/></endpoint></call><respond/>
+  </inSequence></resource></api>
+  <sequence name="around"><sequence key="around"/></sequence>
+  <api name="deep" context="/deep"><resource methods="GET"><inSequence><sequence key="around"/></inSequence></resource></api>
+  <api name="many" context="/many"><resource methods="POST"><inSequence>
+    <iterate expression="//i"><target><sequence><drop/></sequence></target></iterate>
+  </inSequence></resource></api>
+  <api name="branch" context="/branch"><resource methods="GET"><inSequence>
+    <clone id="c">
+      <target><sequence><call><endpoint><address uri="http://127.0.0.1:1"/></endpoint></call></sequence></target>
+      <target><sequence><payloadFactory media-type="json"><format>{"x": 1}</format><args/></payloadFactory></sequence></target>
+    </clone>
+    <aggregate id="c"><completeCondition><messageCount min="-1" max="-1"/></completeCondition>
+      <onComplete expression="json-eval($)"><respond/></onComplete></aggregate>
+  </inSequence></resource></api>
+  <api name="store" context="/store"><resource methods="POST"><inSequence>
+    <store messageStore="Orders"/>
+  </inSequence></resource></api>
+  <api name="thrown" context="/thrown"><resource methods="GET"><inSequence>
+    <throwError type="MINE" errorMessage="10.1.2.3 is down"/>
+  </inSequence></resource></api>
+  <api name="kept" context="/kept"><resource methods="GET"><inSequence>
+    <throwError type="MINE" errorMessage="it broke"/>
+  </inSequence></resource></api>
+  <api name="dropped" context="/dropped"><resource methods="GET"><inSequence><drop/></inSequence></resource></api>
+</definitions>"#;
+
+#[test]
+fn a_failure_is_never_acknowledged() {
+    let toml = "[limits]\nbuffered_body = \"16KiB\"\nbranches = 2\n[mediation]\naccepted_after_fault = [\"kept\"]";
+    let (_folder, server) = start("failing", FAILING, toml);
+    let json = "application/json";
+    let large = format!("{{\"a\": \"{}\"}}", "x".repeat(100_000));
+    for (path, content_type, body, expected) in [
+        ("/reads", json, "{\"a\":", 400),
+        ("/reads", json, large.as_str(), 413),
+        ("/services/Reads", json, "{\"a\":", 400),
+        ("/services/Reads", "application/xml", "<a><b></a>", 400),
+        ("/many", "application/xml", "<l><i/><i/><i/></l>", 500),
+        ("/store", json, "{}", 500),
+    ] {
+        let reply = server.post(path, content_type, body);
+        assert_eq!(reply.status, expected, "{path} {content_type}: {}", reply.body);
+    }
+    let gzip = &[("Content-Type", json), ("Content-Encoding", "gzip")];
+    let reply = support::Connection::open(server.http).request("POST", "/reads", gzip, b"this is not gzip");
+    assert_eq!(reply.status, 400, "{}", reply.body);
+    for (path, expected) in [("/branch", 502), ("/deep", 500), ("/thrown", 500), ("/kept", 202), ("/dropped", 202)] {
+        assert_eq!(server.get(path).status, expected, "{path}: {}", server.log());
+    }
+    assert_eq!(server.get("/gone").status, 502);
+    let reply = server.get("/gone");
+    assert_eq!(reply.status, 503);
+    assert!(reply.head.contains("\r\nRetry-After: 30\r\n"), "{}", reply.head);
+}
+
+#[test]
+fn errors_name_no_address_but_the_id_under_which_the_log_has_it() {
+    let (_folder, mut server) = start("errors", FAILING, "");
+    for (path, secret) in [("/gone", "127.0.0.1:1"), ("/branch", "127.0.0.1:1"), ("/thrown", "10.1.2.3")] {
+        for accept in ["application/json", "application/xml"] {
+            let mut client = support::Connection::open(server.http);
+            let body = client.request("GET", path, &[("Accept", accept)], b"").body;
+            assert!(!body.contains("127.0.0.1") && !body.contains("10.1.2.3") && !body.contains("os error"), "{body}");
+            let (_, rest) = body.split_once("correlation_id").unwrap_or_else(|| panic!("{path}: {body}"));
+            let id: String = rest
+                .trim_start_matches(['"', ':', '>', ' '])
+                .chars()
+                .take_while(|letter| letter.is_ascii_hexdigit() || *letter == '-')
+                .collect();
+            assert_eq!(id.len(), 36, "{body}");
+            server.wait_for_log(&format!("correlation_id: {id}"));
+            let about = server.log().lines().filter(|line| line.contains(&id)).collect::<String>();
+            assert!(about.contains(secret) || about.contains("SUSPENDED"), "{about}");
+        }
+    }
+}
