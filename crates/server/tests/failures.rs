@@ -165,7 +165,11 @@ fn a_client_that_sends_until_the_deadline_is_late_and_nobody_else() {
     let (_folder, server) = start("drip", &forwarding(backend.port, ""), "timeouts.deadline = \"500ms\"");
     let mut client = begin(&server, "/f", 1_000_000);
     let mut writer = client.try_clone().unwrap();
-    let dripping = std::thread::spawn(move || while writer.write_all(b"a").is_ok() {});
+    let dripping = std::thread::spawn(move || {
+        while writer.write_all(b"a").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
     assert_eq!(status(&mut client), 408, "{}", server.log());
     let _ = client.shutdown(Shutdown::Both);
     dripping.join().unwrap();
@@ -232,7 +236,7 @@ const FAILING: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
     <property name="a" expression="json-eval($.a)"/><log level="full"/><respond/>
   </inSequence></resource></api>
   <proxy name="Reads"><target>
-    <inSequence><log level="full"/><respond/></inSequence>
+    <inSequence><property name="first" expression="local-name(//*[1])"/><respond/></inSequence>
     <faultSequence><log level="custom"><property name="seen" value="yes"/></log></faultSequence>
   </target></proxy>
   <api name="gone" context="/gone"><resource methods="GET"><inSequence>
