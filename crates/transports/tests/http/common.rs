@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use penstock_engine::Fault;
 use penstock_engine::ports::{HttpOptions, LocalFuture, Outbound, Outgoing, Request, SendOptions, Service};
 use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, Method, SizeHint};
 use penstock_transports::http::{
@@ -123,7 +124,7 @@ impl Service for Obedient {
                 },
                 "/kept" => match std::future::poll_fn(|cx| message.body.poll_pull(cx, usize::MAX, 1 << 30)).await {
                     Ok(()) => Message { status: 200, body: message.body, ..Message::default() },
-                    Err(error) => text(599, &error.to_string()),
+                    Err(error) => refused(error),
                 },
                 "/back" => Message { status: 200, body: message.body, ..Message::default() },
                 "/looked" => {
@@ -158,11 +159,17 @@ impl Service for Obedient {
                         let host = message.headers.get("Host").unwrap_or("-").to_owned();
                         text(200, &format!("{} {} {host} [{body}]", client.line.method.as_str(), client.line.target()))
                     }
-                    Err(error) => text(599, &error.to_string()),
+                    Err(error) => refused(error),
                 },
             }
         })
     }
+}
+
+/// The reply to a request whose body cannot be read.
+fn refused(error: BodyError) -> Message {
+    let fault = Fault::from(error);
+    text(fault.status.unwrap(), &fault.message)
 }
 
 /// A reply of text.
