@@ -193,7 +193,7 @@ impl From<BodyError> for Fault {
         let (code, status) = match error {
             BodyError::Timeout => (codes::RECEIVER_IO_RECEIVING, 408),
             BodyError::Incomplete(_) => (codes::RECEIVER_IO_RECEIVING, 400),
-            BodyError::TooLarge { .. } => (codes::MESSAGE_PARSING, 413),
+            BodyError::TooLarge { .. } | BodyError::TooManyNodes { .. } => (codes::MESSAGE_PARSING, 413),
             BodyError::Malformed(_) | BodyError::Unsupported { .. } => (codes::MESSAGE_PARSING, 400),
         };
         Fault::coded(code, Side::Client, error.to_string()).public().with_status(status)
