@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::database::Databases;
 use crate::ports::{Environment, LogSink, Outbound};
+use crate::store::{StoreError, Stores};
 use crate::{Fault, Metrics, Program};
 
 /// A program as one core holds it: cloning is not shared between cores.
@@ -67,6 +68,7 @@ pub struct Core {
     pub metrics: Arc<Metrics>,
     current: Arc<Current>,
     databases: OnceCell<Arc<dyn Databases>>,
+    stores: OnceCell<Arc<dyn Stores>>,
     seen: RefCell<(u64, Rc<Loaded>)>,
 }
 
@@ -88,6 +90,7 @@ impl Core {
             metrics,
             current,
             databases: OnceCell::new(),
+            stores: OnceCell::new(),
             seen: RefCell::new((generation, loaded)),
         })
     }
@@ -101,6 +104,18 @@ impl Core {
     /// The databases.
     pub fn databases(&self) -> Result<&Arc<dyn Databases>, Fault> {
         self.databases.get().ok_or_else(|| Fault::new("no databases are configured"))
+    }
+
+    /// Gives the core its message stores, once, before it serves.
+    pub fn set_stores(&self, stores: Arc<dyn Stores>) {
+        // As with databases.
+        let _ = self.stores.set(stores);
+    }
+
+    /// The message stores.
+    pub fn stores(&self) -> Result<&Arc<dyn Stores>, StoreError> {
+        let none = || StoreError { message: "no message stores are configured".into(), is_unreachable: false };
+        self.stores.get().ok_or_else(none)
     }
 
     /// The program new requests get.

@@ -133,6 +133,8 @@ pub enum SqlValue {
     Decimal(Arc<str>),
     /// `BIT`.
     Boolean(bool),
+    /// `BLOB`, `BYTEA`. In a row they are hexadecimal digits.
+    Bytes(bytes::Bytes),
     /// `DATE`, `TIME`, `TIMESTAMP`: as ISO 8601 writes them with a space in the middle.
     Temporal(Arc<str>),
 }

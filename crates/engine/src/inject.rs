@@ -8,9 +8,11 @@ use std::sync::Arc;
 use penstock_message::{Message, Method, RequestLine, Value};
 
 use crate::core::Core;
+use crate::endpoint::deliver;
+use crate::mediator::Destination;
 use crate::ports::{Client, Level};
 use crate::route::Entry;
-use crate::{Exchange, Fault, run, serve, wait};
+use crate::{Exchange, Fault, Side, run, serve, wait};
 
 /// A message for a flow.
 pub struct Injection {
@@ -123,6 +125,33 @@ pub async fn inject(core: &Rc<Core>, injection: Injection) -> Injected {
         }
     }
     Injected { outcome, reply, message: std::mem::take(&mut exchange.message) }
+}
+
+/// Sends a message to a named endpoint, outside of any flow. Returns the message with the reply in place of the request,
+/// or with `OUT_ONLY` as the transport left it; an error when no reply came.
+pub async fn call(
+    core: &Rc<Core>,
+    source: &Arc<Source>,
+    endpoint: &Arc<str>,
+    message: Message,
+) -> (Message, Result<(), Fault>) {
+    let client = Rc::new(local_client(source, &message));
+    let mut exchange = Exchange::new(core.clone(), core.program(), client, message, Entry::Source(source.clone()));
+    let destination = Destination::Named(endpoint.clone());
+    exchange.one_way = exchange.message.properties.is_true("OUT_ONLY") || exchange.message.axis2.is_true("OUT_ONLY");
+    let outcome = match deliver(&mut exchange, &destination, 0).await {
+        Ok(mut reply) => {
+            let limit = exchange.program().limits.body_bytes_max;
+            let read = wait::buffer(&mut reply.body, limit).await;
+            exchange.message.replace_by_reply(*reply);
+            read.map_err(|error| Fault { side: Side::Backend, ..Fault::from(error) })
+        }
+        Err(fault) => Err(fault),
+    };
+    if let Err(fault) = &outcome {
+        run::set_error_properties(&mut exchange, fault);
+    }
+    (exchange.message, outcome)
 }
 
 fn outcome(exchange: &mut Exchange, end: run::End) -> Outcome {

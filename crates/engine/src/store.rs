@@ -52,12 +52,13 @@ pub struct Record {
 }
 
 /// A record that one consumer has and no other gets, until it acknowledges or releases it.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
     /// The record.
     pub record: Record,
     /// What the back end finds it by.
     pub token: u64,
+    /// Releases the record when it is dropped before it was acknowledged, where the back end keeps reservations itself.
+    pub hold: Option<Box<dyn std::any::Any>>,
 }
 
 /// Why a store did not do what it was asked.

@@ -1,24 +1,16 @@
-//! `<store>` and `<dataServiceCall>`: recognised, and a fault when a message gets there. What they need (message stores,
-//! data services) is not served yet; the rest of the artifact is.
+//! `<dataServiceCall>`: recognised, and a fault when a message gets there. Data services are not supported yet; the rest of
+//! the artifact is served.
 
 use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, MediatorKind};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
-/// `<store>`
-pub const STORE: MediatorKind = MediatorKind { name: "store", compile: store };
-
 /// `<dataServiceCall>`
 pub const DATA_SERVICE_CALL: MediatorKind = MediatorKind { name: "dataServiceCall", compile: data_service_call };
 
 /// Faults with a text when a message gets there.
 pub struct Refusal(pub Arc<str>);
-
-fn store(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    let name = el.required(cx, "messageStore")?;
-    Some(refuse(el, cx, format!("message stores are not served yet: `{name}` cannot take messages")))
-}
 
 fn data_service_call(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let name = el.required(cx, "serviceName")?;

@@ -91,7 +91,6 @@ pub const MEDIATORS: &[MediatorKind] = &[
     in_out::IN,
     in_out::OUT,
     iterate::KIND,
-    later::STORE,
     later::DATA_SERVICE_CALL,
     jsontransform::KIND,
     log::KIND,

@@ -12,6 +12,7 @@ use penstock_gateway::Gateway;
 use crate::adapter::store::{self, Kept};
 use crate::config::Settings;
 use crate::load::{self, KnownFiles, LoadError, Loaded};
+use crate::registry::REGISTRY;
 
 /// What is needed besides the files.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +82,7 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
         serve_unprotected: settings.security.serve_unprotected.clone(),
     };
     let gateway = Gateway { config: settings.gateway.clone(), state: settings.gateway_state.clone() };
-    let compilation = compile_with(&loaded.inputs, &penstock_mediators::REGISTRY, &compile_options, &[&gateway]);
+    let compilation = compile_with(&loaded.inputs, &REGISTRY, &compile_options, &[&gateway]);
     let mut program = compilation.program;
     program.conversion = settings.conversion.clone();
     program.limits = settings.flow.clone();

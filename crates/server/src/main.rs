@@ -13,6 +13,7 @@ mod command;
 mod config;
 mod load;
 mod log;
+mod registry;
 mod serve;
 mod suite;
 

@@ -8,3 +8,10 @@
 
 pub mod gateway;
 pub mod pages;
+
+/// The mediators and artifact kinds of all crates, as the binary has them.
+pub const REGISTRY: penstock_compile::Registry = penstock_compile::Registry {
+    mediators: &[penstock_mediators::MEDIATORS, penstock_messaging::MEDIATORS],
+    artifacts: &[penstock_messaging::ARTIFACTS],
+    ..penstock_mediators::REGISTRY
+};

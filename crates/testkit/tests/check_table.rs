@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use penstock_compile::{CompileOptions, Input, InputKind, Severity, compile};
-use penstock_mediators::REGISTRY;
+use penstock_testkit::REGISTRY;
 use penstock_xml::{Document, ParseOptions};
 
 /// At least this many of a hundred well-formed artifacts compile.

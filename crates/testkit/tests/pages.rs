@@ -5,13 +5,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use penstock_compile::Effect;
-use penstock_mediators::{CONNECTORS, KNOWN, MEDIATORS, UNSUPPORTED};
-use penstock_testkit::pages;
+use penstock_compile::{Effect, MediatorKind};
+use penstock_mediators::{CONNECTORS, KNOWN, UNSUPPORTED};
+use penstock_testkit::{REGISTRY, pages};
 
 /// Elements that are described on the page of another.
-const SHARED: [(&str, &str); 4] =
-    [("dataServiceCall", "store"), ("propertyGroup", "property"), ("out", "in"), ("fastXSLT", "xslt")];
+const SHARED: [(&str, &str); 3] = [("propertyGroup", "property"), ("out", "in"), ("fastXSLT", "xslt")];
+
+fn mediators() -> impl Iterator<Item = &'static MediatorKind> {
+    REGISTRY.mediators.iter().copied().flatten()
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -29,8 +32,10 @@ fn update() -> bool {
 fn pages_show_what_happens() {
     let mut wrong = Vec::new();
     let inside = |folder: &str| fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> =
-        ["mediators", "endpoints", "connectors"].iter().flat_map(|folder| inside(&format!("docs/{folder}"))).collect();
+    let mut files: Vec<PathBuf> = ["mediators", "endpoints", "connectors", "messaging"]
+        .iter()
+        .flat_map(|folder| inside(&format!("docs/{folder}")))
+        .collect();
     files.extend(["apis", "proxies", "security"].map(|name| root().join(format!("docs/{name}.md"))));
     files.sort();
     if let Ok(only) = std::env::var("PAGE") {
@@ -54,8 +59,8 @@ fn pages_show_what_happens() {
 
 #[test]
 fn every_mediator_has_a_page_that_runs() {
-    let mediators = MEDIATORS.iter().map(|kind| format!("mediators/{}", page_of(kind.name)));
-    let pages = mediators.chain(CONNECTORS.iter().map(|kind| format!("connectors/{}", kind.name)));
+    let of_mediators = mediators().map(|kind| format!("mediators/{}", page_of(kind.name)));
+    let pages = of_mediators.chain(CONNECTORS.iter().map(|kind| format!("connectors/{}", kind.name)));
     let missing: Vec<String> = pages
         .filter(|page| {
             let file = root().join(format!("docs/{page}.md"));
@@ -77,8 +82,7 @@ fn the_compatibility_table_is_current() {
 
 /// What every element of the original is here. A line of a page that begins with `Differs:` says how.
 fn compatibility() -> String {
-    let mut rows: Vec<(String, String)> = MEDIATORS
-        .iter()
+    let mut rows: Vec<(String, String)> = mediators()
         .map(|kind| {
             let page = page_of(kind.name);
             let text = fs::read_to_string(root().join(format!("docs/mediators/{page}.md"))).unwrap_or_default();

@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("compile", &["engine", "xpath", "json"]),
     ("wssecurity", &["xml"]),
     ("mediators", &["compile", "engine", "xslt", "xsd", "freemarker", "wssecurity"]),
+    ("messaging", &["compile", "engine"]),
     ("transports", &["compile", "engine"]),
     ("catalog", &[]),
     ("gateway", &["catalog", "compile", "engine"]),

@@ -4,9 +4,10 @@
 //! [`penstock_engine::ports::Service`], and an [`penstock_engine::ports::Outgoing`] into bytes on another
 //! socket. It knows nothing of mediators, artifacts or configuration files.
 //!
-//! Databases are a transport too: [`sql`] answers a flow's queries.
+//! Databases are a transport too: [`sql`] runs a flow's queries. [`store`] has the back ends of message stores.
 //!
 //! Start reading at [`http`].
 
 pub mod http;
 pub mod sql;
+pub mod store;

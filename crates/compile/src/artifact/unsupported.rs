@@ -13,10 +13,7 @@ const fn unsupported(element: &'static str, noun: &'static str, consequence: &'s
     Unsupported { element, noun, consequence }
 }
 
-const TABLE: [Unsupported; 8] = [
-    unsupported("messageStore", "message store", "<store> into it is a fault"),
-    unsupported("messageProcessor", "message processor", "messages stay in their stores"),
-    unsupported("task", "scheduled task", "nothing runs on a schedule"),
+const TABLE: [Unsupported; 5] = [
     unsupported("inboundEndpoint", "inbound endpoint", "messages arrive through APIs and proxy services only"),
     unsupported("data", "data service", "queries can be made with <dblookup> and <dbreport>"),
     unsupported("eventSource", "event source", "Micro Integrator has no eventing either"),

@@ -1,7 +1,7 @@
 //! What a file is, by its name and its first element.
 
+use crate::registry::REGISTRY;
 use penstock_compile::is_root_element;
-use penstock_mediators::REGISTRY;
 
 /// The local name of the root element of an XML text; `None` when there is none to be seen.
 pub fn root_element(bytes: &[u8]) -> Option<String> {

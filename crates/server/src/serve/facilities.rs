@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use penstock_engine::database::Databases;
 use penstock_engine::ports::Environment;
+use penstock_engine::store::Stores;
 use penstock_engine::{Core, Current, Metrics};
 use penstock_transports::http::tls::TlsClient;
 use penstock_transports::http::{HttpSender, PerCore, SenderConfig};
@@ -22,13 +23,14 @@ pub(super) struct Facilities {
     pub(super) environment: Arc<Environment>,
     pub(super) current: Arc<Current>,
     pub(super) databases: Arc<dyn Databases>,
+    pub(super) stores: Arc<dyn Stores>,
     pub(super) state: Arc<State>,
 }
 
 impl Facilities {
     /// A core for this thread, counted with the others, and its HTTP sender.
     pub(super) fn core(&self, per_core: &Rc<PerCore>) -> (Rc<Core>, Rc<HttpSender>) {
-        let Facilities { settings, tls, log, environment, current, databases, state } = self.clone();
+        let Facilities { settings, tls, log, environment, current, databases, stores, state } = self.clone();
         let config =
             SenderConfig { limits: settings.limits, timeouts: settings.timeouts, tls, ..SenderConfig::default() };
         let sender = Rc::new(HttpSender::new(per_core, config));
@@ -36,6 +38,7 @@ impl Facilities {
         state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });
         let core = Core::new(sender.clone(), log, environment, metrics, current);
         core.set_databases(databases);
+        core.set_stores(stores);
         (core, sender)
     }
 }

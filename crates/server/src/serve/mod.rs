@@ -32,10 +32,10 @@ use std::time::Instant;
 
 use penstock_compile::Severity;
 use penstock_engine::Current;
-use penstock_engine::database::Databases;
 use penstock_engine::ports::{Environment, Level};
 use penstock_transports::http::shutdown;
 use penstock_transports::sql::Sql;
+use penstock_transports::store::MessageStores;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::adapter::{self, Deployer};
@@ -129,7 +129,8 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         banner.add_adapter(listener.local_addr().port(), &settings);
     }
     let Ports { workers, admin, adapter, tls_client, .. } = ports;
-    let databases: Arc<dyn Databases> = Arc::new(Sql::new(settings.databases.clone(), tls_client.clone()));
+    let databases = Arc::new(Sql::new(settings.databases.clone(), tls_client.clone()));
+    let stores = Arc::new(MessageStores::new(databases.clone()));
     let facilities = Facilities {
         settings: settings.clone(),
         tls: tls_client,
@@ -137,6 +138,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         environment,
         current,
         databases,
+        stores,
         state: state.clone(),
     };
     let mut threads = Vec::new();

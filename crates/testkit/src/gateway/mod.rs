@@ -290,7 +290,7 @@ fn build(gateway: &Gateway, inputs: &[Input], apis: &[Api]) -> Built {
     let front = All { gateway, apis: apis.iter().cloned().map(Arc::new).collect() };
     let options =
         CompileOptions { serve_unprotected: gateway.config.serve_unprotected.clone(), ..CompileOptions::default() };
-    let compiled = compile_with(inputs, &penstock_mediators::REGISTRY, &options, &[&front]);
+    let compiled = compile_with(inputs, &crate::REGISTRY, &options, &[&front]);
     let bad = compiled.artifacts.iter().filter(|artifact| !artifact.good).map(|artifact| artifact.name.clone());
     let errors = compiled.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
     let faulty = bad.chain(errors.map(ToString::to_string)).collect();

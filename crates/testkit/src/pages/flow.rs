@@ -6,16 +6,16 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use crate::REGISTRY;
 use penstock_compile::{Compilation, CompileOptions, Input, InputKind, compile};
-use penstock_engine::database::Databases;
 use penstock_engine::ports::{
     Client, Environment, Level, LocalFuture, LogSink, Outbound, Outgoing, Record, Request, Service,
 };
 use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Registry, Side, codes};
-use penstock_mediators::REGISTRY;
 use penstock_message::{Body, Form, Headers, Message, Method, RequestLine};
 use penstock_transports::http::tls::{ClientTrust, TlsClient};
 use penstock_transports::sql::{Mapping, Sql};
+use penstock_transports::store::MessageStores;
 use regex::Regex;
 
 use super::parse::{Block, Kind};
@@ -80,7 +80,8 @@ pub struct Flow {
     compilation_text: String,
     errors: bool,
     current: Arc<Current>,
-    databases: Arc<dyn Databases>,
+    databases: Arc<Sql>,
+    stores: Arc<MessageStores>,
     registry: Arc<Registry>,
 }
 
@@ -95,11 +96,13 @@ impl Flow {
         let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         // Databases of a page are those that stand in for others: they are empty, and gone with the section.
         let databases = Arc::new(Sql::new(Mapping::default(), Arc::new(TlsClient::new(ClientTrust::default()))));
+        let stores = Arc::new(MessageStores::new(databases.clone()));
         Flow {
             compilation_text: lines.join("\n"),
             errors,
             current: Current::new(Arc::new(program)),
             databases,
+            stores,
             registry: Arc::default(),
         }
     }
@@ -146,6 +149,7 @@ impl Flow {
             self.current.clone(),
         );
         core.set_databases(self.databases.clone());
+        core.set_stores(self.stores.clone());
         let service = Dispatcher::new(core);
         let local: SocketAddr = ([127, 0, 0, 1], if secure { 8253 } else { 8290 }).into();
         let client = Rc::new(Client {

@@ -95,6 +95,36 @@ impl Shared {
     }
 }
 
+/// The kinds of SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+impl Sql {
+    /// What a database speaks.
+    pub fn dialect(&self, source: &DataSource) -> Result<Dialect, DatabaseError> {
+        let resolved = self.shared.mapping.resolve(source).resolved?;
+        Ok(match resolved.target {
+            Target::Postgres => Dialect::Postgres,
+            Target::Sqlite(_) | Target::StandIn(_) => Dialect::Sqlite,
+        })
+    }
+}
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
+        // Writing to a `String` cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
 impl Databases for Sql {
     fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>> {
         let pool = self.shared.pool(source);

@@ -13,6 +13,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, InterruptHandle, Statement};
 use tokio::sync::oneshot;
 
+use super::hex;
 use super::statement::{Part, Places, divide};
 
 /// How long a statement waits for a lock: that of another process, or of readers who stand in the way of a commit. Writers
@@ -242,7 +243,7 @@ fn written(value: ValueRef<'_>, is_boolean: bool) -> Option<Arc<str>> {
         ValueRef::Integer(number) => number.to_string().into(),
         ValueRef::Real(number) => double_to_text(number).into(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
-        ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+        ValueRef::Blob(bytes) => hex(bytes).into(),
     })
 }
 
@@ -250,6 +251,7 @@ fn bound(value: &SqlValue) -> Value {
     match value {
         SqlValue::Null => Value::Null,
         SqlValue::Text(text) | SqlValue::Temporal(text) => Value::Text(text.to_string()),
+        SqlValue::Bytes(bytes) => Value::Blob(bytes.to_vec()),
         SqlValue::Integer(number) => Value::Integer(*number),
         SqlValue::Double(number) => Value::Real(*number),
         SqlValue::Boolean(flag) => Value::Integer(i64::from(*flag)),

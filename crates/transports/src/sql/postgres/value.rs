@@ -8,6 +8,8 @@ use penstock_engine::database::{Row, SqlValue};
 use penstock_message::double_to_text;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
+use crate::sql::hex;
+
 type AnyError = Box<dyn std::error::Error + Sync + Send>;
 
 /// A value that goes as text: the server reads it as the type of its place, as it does with literals. JDBC is as lenient.
@@ -19,6 +21,7 @@ impl AsText {
         AsText(match value {
             SqlValue::Null => None,
             SqlValue::Text(text) | SqlValue::Decimal(text) | SqlValue::Temporal(text) => Some(text.clone()),
+            SqlValue::Bytes(bytes) => Some(format!("\\x{}", hex(bytes)).into()),
             SqlValue::Integer(number) => Some(number.to_string().into()),
             SqlValue::Double(number) => Some(number.to_string().into()),
             SqlValue::Boolean(flag) => Some((if *flag { "true" } else { "false" }).into()),
@@ -99,10 +102,6 @@ fn written(kind: &Type, raw: &[u8]) -> String {
 /// A single as Java's `Float.toString` writes it: the shortest digits of a single in the form of a double.
 fn single(number: f32) -> String {
     number.to_string().parse().map_or_else(|_| number.to_string(), double_to_text)
-}
-
-fn hex(raw: &[u8]) -> String {
-    raw.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn uuid(raw: &[u8]) -> String {

@@ -1,0 +1,10 @@
+//! Everything the compiler is given: the mediators and artifact kinds of all crates.
+
+use penstock_compile::Registry;
+
+/// The registry of the product.
+pub const REGISTRY: Registry = Registry {
+    mediators: &[penstock_mediators::MEDIATORS, penstock_messaging::MEDIATORS],
+    artifacts: &[penstock_messaging::ARTIFACTS],
+    ..penstock_mediators::REGISTRY
+};

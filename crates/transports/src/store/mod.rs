@@ -1,0 +1,72 @@
+//! Where the messages of message stores lie: the back ends behind [`penstock_engine::store`].
+
+mod memory;
+mod table;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use penstock_engine::store::{MessageStore, StoreBackend, StoreDefinition, StoreError, Stores};
+
+use crate::sql::Sql;
+use memory::Memory;
+use table::Table;
+
+/// The message stores of the process.
+pub struct MessageStores {
+    databases: Arc<Sql>,
+    open: Mutex<HashMap<Arc<str>, Open>>,
+}
+
+/// A store that was opened, as all cores share it.
+struct Open {
+    definition: StoreDefinition,
+    backend: Backend,
+}
+
+#[derive(Clone)]
+enum Backend {
+    Memory(Arc<Memory>),
+    Table(Arc<Table>),
+}
+
+impl MessageStores {
+    /// Stores in memory and in these databases.
+    pub fn new(databases: Arc<Sql>) -> MessageStores {
+        MessageStores { databases, open: Mutex::default() }
+    }
+
+    fn make(&self, definition: &StoreDefinition) -> Result<Backend, StoreError> {
+        match &definition.backend {
+            StoreBackend::Memory => Ok(Backend::Memory(Arc::default())),
+            StoreBackend::Table { source, table } => {
+                Ok(Backend::Table(Arc::new(Table::new(self.databases.clone(), source.clone(), table.clone()))))
+            }
+            StoreBackend::Broker { scheme, .. } => Err(StoreError {
+                message: format!("message stores over the transport `{scheme}` are not supported yet"),
+                is_unreachable: false,
+            }),
+        }
+    }
+}
+
+impl Stores for MessageStores {
+    fn open(&self, definition: &StoreDefinition) -> Result<Rc<dyn MessageStore>, StoreError> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let backend = match open.get(&definition.name) {
+            Some(found) if found.definition == *definition => found.backend.clone(),
+            // A definition that changed is another store; what lies in the memory of the old one is lost with it.
+            _ => {
+                let backend = self.make(definition)?;
+                let opened = Open { definition: definition.clone(), backend: backend.clone() };
+                open.insert(definition.name.clone(), opened);
+                backend
+            }
+        };
+        Ok(match backend {
+            Backend::Memory(memory) => Rc::new(memory::Handle(memory)),
+            Backend::Table(table) => Rc::new(table::Handle(table)),
+        })
+    }
+}
