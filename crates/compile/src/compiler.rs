@@ -142,20 +142,19 @@ impl<'r> Compiler<'r> {
 
     /// Says that something cannot work.
     pub fn error(&mut self, at: Place, message: impl Into<String>) {
-        self.errors += 1;
-        self.diagnostics.push(Diagnostic { severity: Severity::Error, at, message: message.into() });
+        self.report(Diagnostic { severity: Severity::Error, at, message: message.into() });
     }
 
     /// Says that something may not work as meant.
     pub fn warn(&mut self, at: Place, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic { severity: Severity::Warning, at, message: message.into() });
+        self.report(Diagnostic { severity: Severity::Warning, at, message: message.into() });
     }
 
     /// Reports that the protection of an artifact cannot be enforced: an error, so that the artifact is not served,
     /// unless the configuration lists it in `security.serve_unprotected`.
     pub fn unprotected(&mut self, at: Place, message: impl Into<String>) {
         let is_listed = is_served_unprotected(&self.options.serve_unprotected, &self.artifact);
-        self.diagnostics.push(unprotected(is_listed, &self.artifact, at, &message.into()));
+        self.report(unprotected(is_listed, &self.artifact, at, &message.into()));
     }
 
     /// Names the artifact that is compiled from here on.
