@@ -273,6 +273,13 @@ impl TreeBuilder {
         self.document.push_node(Node::new(NodeKind::Text, NAME_EMPTY, parent, value.start, value.len));
     }
 
+    /// Adds a text node without any text, which only a tree that is a single node may hold.
+    pub fn empty_text(&mut self) {
+        let parent = self.current();
+        let value = self.document.strings.push("");
+        self.document.nodes.push(Node::new(NodeKind::Text, NAME_EMPTY, parent, value.start, value.len));
+    }
+
     /// Adds a comment.
     pub fn comment(&mut self, text: &str) {
         let parent = self.current();

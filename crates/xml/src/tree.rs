@@ -63,6 +63,9 @@ const KINDS: [NodeKind; 8] = [
     NodeKind::Document,
 ];
 
+/// The parent of a node that has none, see [`Document::detach`].
+pub(crate) const NO_PARENT: u32 = u32::MAX;
+
 /// Marks that a node has no place in the source.
 pub(crate) const NO_OFFSET: u32 = u32::MAX;
 
@@ -159,7 +162,21 @@ impl Document {
     /// The parent: of an attribute or namespace node its element, of the document node nothing.
     #[inline]
     pub fn parent(&self, id: NodeId) -> Option<NodeId> {
-        if id == Document::ROOT { None } else { Some(NodeId(self.node(id).parent)) }
+        let parent = self.node(id).parent;
+        if id == Document::ROOT || parent == NO_PARENT { None } else { Some(NodeId(parent)) }
+    }
+
+    /// Takes a child of the document node, or an attribute of one, out of its tree: it has no parent from then on, and
+    /// whoever holds it can reach neither the document node nor its former siblings.
+    pub fn detach(&mut self, id: NodeId) {
+        if id != Document::ROOT {
+            self.nodes[id.index()].parent = NO_PARENT;
+        }
+    }
+
+    /// The topmost node above this one: the document node, unless the tree was detached from it.
+    pub fn root_of(&self, id: NodeId) -> NodeId {
+        self.ancestors(id).last().unwrap_or(id)
     }
 
     /// The node after the last descendant.
@@ -219,7 +236,7 @@ impl Document {
     /// The child of `parent` that `descendant` is or lies in.
     fn child_above(&self, parent: NodeId, descendant: u32) -> NodeId {
         let mut at = descendant;
-        while self.nodes[at as usize].parent != parent.0 {
+        while self.nodes[at as usize].parent != parent.0 && self.nodes[at as usize].parent != NO_PARENT {
             at = self.nodes[at as usize].parent;
         }
         NodeId(at)
@@ -233,7 +250,7 @@ impl Document {
         }
         let next = self.subtree_end(id);
         match self.nodes.get(next as usize) {
-            Some(node) if node.parent == self.node(id).parent => Some(NodeId(next)),
+            Some(node) if node.parent == self.node(id).parent && node.parent != NO_PARENT => Some(NodeId(next)),
             _ => None,
         }
     }
@@ -243,7 +260,7 @@ impl Document {
         if matches!(self.kind(id), NodeKind::Attribute | NodeKind::Namespace | NodeKind::Document) {
             return None;
         }
-        let parent = NodeId(self.node(id).parent);
+        let parent = self.parent(id)?;
         let before = id.0 - 1;
         if before == parent.0 {
             return None;
@@ -328,9 +345,20 @@ impl Document {
         self.doctype.as_deref()
     }
 
-    /// The element whose attribute of type ID has this value.
+    /// The element whose attribute of type ID has this value; `xml:id` is of that type without a declaration.
     pub fn element_by_id(&self, id: &str) -> Option<NodeId> {
-        self.doctype.as_ref()?.ids.get(id).map(|&node| NodeId(node))
+        let declared = self.doctype.as_ref().and_then(|doctype| doctype.ids.get(id));
+        if let Some(&node) = declared {
+            return Some(NodeId(node));
+        }
+        let name = self.find_name(crate::XML_NAMESPACE, "id")?;
+        let is_id = |node: &Node| {
+            node.kind() == NodeKind::Attribute && self.names.qnames[node.name() as usize].canonical == name.0
+        };
+        let found = self.nodes.iter().find(|node| {
+            is_id(node) && self.strings.get(node.value()).split_ascii_whitespace().eq(std::iter::once(id))
+        });
+        found.filter(|node| node.parent != NO_PARENT).map(|node| NodeId(node.parent))
     }
 }
 

@@ -72,7 +72,7 @@ pub mod value;
 
 pub use context::{DynamicContext, Host, HostCall, NoHost};
 pub use error::{Result, Span, XPathError};
-pub use eval::Flow;
+pub use eval::{Flow, compare_values};
 pub use expression::{XPath, line_and_column, underline};
 pub use functions::format_number::DecimalFormat;
 pub use functions::is_standard_function;

@@ -71,6 +71,11 @@ pub trait Resolver {
         None
     }
 
+    /// Whether `fn`, `xs` and `math` mean something only where they are declared, as in stylesheets.
+    fn requires_declared_prefixes(&self) -> bool {
+        false
+    }
+
     /// A function that takes `arity` arguments. Asked before the standard functions only for names with a prefix
     /// other than `fn`, `xs` or `math`, and after them for names without.
     fn function(&self, _name: &Name, _arity: usize) -> Option<FunctionRef> {
@@ -232,6 +237,11 @@ impl<'r> StaticContext<'r> {
     /// The names of all declared decimal formats, so that calls with computed names can be answered.
     pub(crate) fn all_decimal_formats(&self) -> Arc<Vec<(Option<Name>, Arc<DecimalFormat>)>> {
         Arc::clone(&self.decimal_formats)
+    }
+
+    /// Whether the well-known prefixes need a declaration.
+    pub(crate) fn requires_declared_prefixes(&self) -> bool {
+        self.resolver.is_some_and(Resolver::requires_declared_prefixes)
     }
 
     /// The namespace bound to a prefix.

@@ -24,7 +24,7 @@ pub(crate) use content::{
     SimpleAttribute, ValueOf, ValueSource,
 };
 pub(crate) use control::{
-    Analysis, Application, Call, Continuation, GroupBy, Grouping, Loop, Parameter, Passed, Select, SortKey,
+    Analysis, Application, Call, Continuation, GroupBy, Grouping, Loop, Parameter, Passed, Select, SortBy, SortKey,
 };
 pub(crate) use op::{ExprId, NONE, NameRef, Op, Pc, Slot};
 
@@ -93,7 +93,8 @@ pub(crate) struct Global {
 #[derive(Debug)]
 pub(crate) struct Function {
     pub name: u32,
-    pub arity: usize,
+    /// The types of the parameters: `types`, or `NONE`.
+    pub params: Vec<u32>,
     pub block: Block,
     pub as_type: u32,
 }
@@ -135,6 +136,8 @@ pub(crate) struct Program {
     /// Element and attribute names that the code tests for: namespace and local part.
     pub symbols: Vec<(Box<str>, Box<str>)>,
     pub strings: Vec<Box<str>>,
+    /// What stands between the items of `xsl:value-of` and `xsl:attribute` with content.
+    pub separators: Vec<Avt>,
     pub fragments: Vec<Fragment>,
     pub literals: Vec<Literal>,
     pub literal_attributes: Vec<LiteralAttribute>,

@@ -117,7 +117,7 @@ impl InScopeNamespaces<'_> {
             if document.namespace_declarations(at).any(|other| document.node(other).name() == prefix) {
                 return true;
             }
-            at = NodeId(document.node(at).parent);
+            at = document.parent(at).unwrap_or(Document::ROOT);
         }
         false
     }
@@ -136,7 +136,8 @@ impl Iterator for InScopeNamespaces<'_> {
                 }
                 continue;
             }
-            self.at = self.document.parent(holder);
+            // The prefix `xml` is declared on the document node, for detached trees too.
+            self.at = (holder != Document::ROOT).then(|| self.document.parent(holder).unwrap_or(Document::ROOT));
             if let Some(parent) = self.at {
                 self.declarations = self.document.namespace_declarations(parent);
             }

@@ -370,6 +370,12 @@ pub(super) fn to_single(value: &Atomic) -> f32 {
     }
 }
 
+/// The order of two values, `None` when one is NaN; an error when their types have no common order.
+pub fn compare_values(left: &Atomic, right: &Atomic) -> Result<Option<Ordering>> {
+    let ordering = compare_atomic(left, right)?;
+    if is_ordered(left, right) { Ok(ordering) } else { Err(incomparable(left, right)) }
+}
+
 /// The order of two values of comparable types; `None` when one is NaN.
 pub(crate) fn compare_atomic(left: &Atomic, right: &Atomic) -> Result<Option<Ordering>> {
     use Atomic as A;

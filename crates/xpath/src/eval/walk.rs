@@ -79,7 +79,13 @@ impl<'a> Evaluator<'a> {
     }
 
     fn root(&self, focus: &Focus<'_>) -> Result<Node> {
-        Ok(Session::sibling(context_node(focus)?, Document::ROOT))
+        let node = context_node(focus)?;
+        let document = self.session.document_of(node);
+        let root = document.root_of(node.id);
+        if root != Document::ROOT && !self.compat() {
+            return Err(XPathError::new("XPDY0050", "the tree of the context node has no document node"));
+        }
+        Ok(Session::sibling(node, root))
     }
 
     /// The first node in document order of a path whose walk may meet others before it, when every step leads down.

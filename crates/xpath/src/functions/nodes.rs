@@ -45,7 +45,8 @@ pub(super) fn node_name(args: &Args<'_, '_>) -> Result<Sequence> {
 
 pub(super) fn root(args: &Args<'_, '_>) -> Result<Sequence> {
     let Some(node) = args.node_or_context()? else { return Ok(Sequence::Empty) };
-    Ok(Sequence::from(Node { id: Document::ROOT, ..node }))
+    let id = args.ev.session.document_of(node).root_of(node.id);
+    Ok(Sequence::from(Node { id, ..node }))
 }
 
 pub(super) fn base_uri(args: &Args<'_, '_>) -> Result<Sequence> {

@@ -142,10 +142,10 @@ impl<'t> Parser<'t, '_> {
     fn function_name(&self, prefix: Option<&str>, local: &str) -> Result<Name> {
         let namespace: Option<Arc<str>> = match prefix {
             None => Some(FUNCTION_NAMESPACE.into()),
-            Some(prefix) => self
-                .context
-                .lookup_namespace(prefix)
-                .or_else(|| FUNCTION_PREFIXES.iter().find(|(known, _)| *known == prefix).map(|(_, uri)| (*uri).into())),
+            Some(prefix) => self.context.lookup_namespace(prefix).or_else(|| {
+                let known = FUNCTION_PREFIXES.iter().find(|(known, _)| *known == prefix);
+                known.filter(|_| !self.context.requires_declared_prefixes()).map(|(_, uri)| (*uri).into())
+            }),
         };
         if let (Some(prefix), None) = (prefix, &namespace)
             && !self.context.undeclared_prefixes

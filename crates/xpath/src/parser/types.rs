@@ -71,7 +71,7 @@ impl Parser<'_, '_> {
             // `xdt` is where drafts had the types that later moved to `xs`.
             Some(prefix) => match self.context.lookup_namespace(prefix) {
                 Some(uri) => *uri == *SCHEMA_NAMESPACE || prefix == "xdt",
-                None => matches!(prefix, "xs" | "xsd" | "xdt"),
+                None => matches!(prefix, "xs" | "xsd" | "xdt") && !self.context.requires_declared_prefixes(),
             },
             None => self.context.default_element_namespace.as_deref() == Some(SCHEMA_NAMESPACE),
         }

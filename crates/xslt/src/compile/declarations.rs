@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use penstock_xpath::DecimalFormat;
 use penstock_xpath::ast::Name;
 
-use crate::program::{Function, Global, Key, KeyUse, NONE, Template};
+use crate::program::{Function, Global, Key, KeyUse, NONE, Op, Template};
 use crate::read::syntax::{self, Place};
 use crate::read::{Declaration, XSL};
 
@@ -149,7 +149,7 @@ impl Compiler<'_> {
                 let (block, ()) = self.block(|compiler| {
                     compiler.here = at;
                     for set in used {
-                        compiler.emit(crate::program::Op::UseAttributeSet(set));
+                        compiler.emit(Op::UseAttributeSet(set));
                     }
                     compiler.attribute_set_body(at);
                 });
@@ -206,7 +206,7 @@ impl Compiler<'_> {
         for (name, at) in self.function_places.clone() {
             let as_type = self.as_type(at);
             let params = self.param_elements(at);
-            let arity = params.len();
+            let types = params.iter().map(|param| self.as_type(*param)).collect();
             let (block, ()) = self.block(|compiler| {
                 for param in params {
                     if let Some(syntax) = syntax::element_syntax("param") {
@@ -223,7 +223,7 @@ impl Compiler<'_> {
                 }
                 compiler.body(at);
             });
-            self.program.functions.push(Function { name, arity, block, as_type });
+            self.program.functions.push(Function { name, params: types, block, as_type });
         }
     }
 
@@ -231,10 +231,7 @@ impl Compiler<'_> {
         for ranked in &kinds.templates {
             let at = ranked.at;
             let simplified = self.module(at).simplified;
-            if !simplified {
-                // The type is checked to be one; results of templates are not converted.
-                self.as_type(at);
-            }
+            let as_type = if simplified { NONE } else { self.as_type(at) };
             let (block, params) = self.block(|compiler| {
                 if simplified {
                     compiler.here = at;
@@ -243,10 +240,17 @@ impl Compiler<'_> {
                 }
                 let params = compiler.template_params(at);
                 compiler.here = at;
-                compiler.body(at);
+                if as_type == NONE {
+                    compiler.body(at);
+                } else {
+                    compiler.emit(Op::BeginSequence);
+                    compiler.body(at);
+                    compiler.here = at;
+                    compiler.emit(Op::EndResult { as_type });
+                }
                 params
             });
-            let identity = !simplified && self.is_identity(at);
+            let identity = !simplified && as_type == NONE && self.is_identity(at);
             let template = self.program.templates.len() as u32;
             self.program.templates.push(Template {
                 block,
@@ -290,9 +294,9 @@ impl Compiler<'_> {
                     let (block, slot) = self.block(|compiler| {
                         let slot = compiler.frame.new_slot();
                         compiler.here = at;
-                        compiler.emit(crate::program::Op::BeginSequence);
+                        compiler.emit(Op::BeginSequence);
                         compiler.body(at);
-                        compiler.emit(crate::program::Op::EndSequence { slot, as_type: NONE });
+                        compiler.emit(Op::EndSequence { slot, as_type: NONE });
                         slot
                     });
                     KeyUse::Body(block, slot)

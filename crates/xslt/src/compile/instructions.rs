@@ -17,7 +17,7 @@ impl<'t> Compiler<'t> {
             "attribute" => self.attribute_instruction(at),
             "call-template" => self.call_template(at),
             "choose" => self.choose(at),
-            "comment" => self.captured_text(at, |_| Op::EndComment),
+            "comment" => self.captured_text(at, true, |_| Op::EndComment),
             "copy" => self.copy(at),
             "copy-of" => {
                 let select = self.required_expression(at, "select");
@@ -35,14 +35,14 @@ impl<'t> Compiler<'t> {
             "message" => self.message(at),
             "namespace" => {
                 let name = self.computed_name(at);
-                self.captured_text(at, |_| Op::EndNamespace(name));
+                self.captured_text(at, true, |_| Op::EndNamespace(name));
             }
             "next-match" => self.continuation(at, false),
             "number" => self.number(at),
             "perform-sort" => self.perform_sort(at),
             "processing-instruction" => {
                 let name = self.computed_name(at);
-                self.captured_text(at, |_| Op::EndProcessingInstruction(name));
+                self.captured_text(at, true, |_| Op::EndProcessingInstruction(name));
             }
             "result-document" => self.result_document(at),
             "sequence" => {

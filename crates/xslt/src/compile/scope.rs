@@ -176,6 +176,9 @@ pub(crate) fn is_ncname(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\u{b7}' | '\u{300}'..='\u{36f}'))
 }
 
+/// Functions of these namespaces exist or do not, whatever processor there is.
+const STANDARD_NAMESPACES: &[&str] = &["", penstock_xpath::FUNCTION_NAMESPACE, penstock_xpath::SCHEMA_NAMESPACE];
+
 /// Answers the XPath compiler's questions for one place.
 pub(crate) struct ExprScope<'c, 't> {
     pub compiler: &'c Compiler<'t>,
@@ -214,6 +217,16 @@ impl Resolver for ExprScope<'_, '_> {
         {
             return Some(FunctionRef { index: functions::USER_BASE + function, result: ResultKind::Any });
         }
-        functions::find(namespace, &name.local, arity)
+        if let Some(found) = functions::find(namespace, &name.local, arity) {
+            return Some(found);
+        }
+        // XSLT 1.0 §14.1: an extension function that is not available is an error only when it is called.
+        let extension = name.prefix.is_some() && !STANDARD_NAMESPACES.contains(&namespace);
+        let tolerated = extension && self.compiler.version(self.at) < 2.0;
+        tolerated.then_some(FunctionRef { index: u32::MAX, result: ResultKind::Any })
+    }
+
+    fn requires_declared_prefixes(&self) -> bool {
+        true
     }
 }

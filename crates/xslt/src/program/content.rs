@@ -129,6 +129,8 @@ pub(crate) struct Message {
 #[derive(Debug)]
 pub(crate) struct Number {
     pub value: Option<ExprId>,
+    /// The rules of XSLT 1.0: of several values the first counts, and the node that `from` matches does not.
+    pub first_only: bool,
     pub select: Option<ExprId>,
     pub level: Level,
     /// Patterns: `patterns`.

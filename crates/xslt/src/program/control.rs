@@ -54,9 +54,19 @@ pub(crate) struct Analysis {
     pub end: Pc,
 }
 
+/// Where the value of a sort key comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SortBy {
+    Expr(ExprId),
+    /// Operations that leave it in a sequence and return.
+    Body(Pc),
+}
+
 #[derive(Debug)]
 pub(crate) struct SortKey {
-    pub select: ExprId,
+    pub value: SortBy,
+    /// The URI of a collation; empty for the default one.
+    pub collation: Avt,
     pub lang: Avt,
     pub order: Avt,
     pub data_type: Avt,

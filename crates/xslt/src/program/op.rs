@@ -51,8 +51,8 @@ pub(crate) enum Op {
     EndNamespace(u32),
     /// … text in the result (`xsl:value-of` with a body): the flag disables escaping.
     EndValueOf { raw: bool },
-    /// Output goes to a string until the matching end.
-    BeginText,
+    /// Output goes to a string until the matching end; the flag puts spaces between adjacent values.
+    BeginText { spaced: bool },
     /// Output goes to a new tree.
     BeginTree,
     /// Output goes to a new sequence.
@@ -61,6 +61,12 @@ pub(crate) enum Op {
     EndTree { slot: Slot },
     /// The sequence, converted as the type says, is the value of a variable: `types`, or `NONE`.
     EndSequence { slot: Slot, as_type: u32 },
+    /// The sequence, converted as the type says, is the result of a template: `types`.
+    EndResult { as_type: u32 },
+    /// The sequence becomes one text with the separator between items: `separators`.
+    EndJoined { separator: u32, raw: bool },
+    /// … the value of an attribute: `computed_names`.
+    EndJoinedAttribute { separator: u32, name: u32 },
     /// The tree is added to the output (`xsl:document`).
     EndDocument,
     /// The tree is a message: `messages`.

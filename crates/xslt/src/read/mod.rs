@@ -67,14 +67,36 @@ impl Module {
         let keep = self.preserves_space(parent);
         self.document.children(parent).filter(move |&child| match self.document.kind(child) {
             NodeKind::Element => true,
-            NodeKind::Text => keep || !is_space(self.document.text(child)),
+            NodeKind::Text => !is_space(self.document.text(child)) || self.keeps_space(child, keep),
             _ => false,
         })
+    }
+
+    /// Whether a text node of white space counts. Comments and instructions are taken out first, so text around them
+    /// is one node (XSLT 2.0 §4.2); before `xsl:param` and `xsl:sort` white space is stripped whatever `xml:space` says.
+    fn keeps_space(&self, text: NodeId, preserved: bool) -> bool {
+        let node = |id: &NodeId| self.document.kind(*id);
+        let ignored = |id: &NodeId| matches!(node(id), NodeKind::Comment | NodeKind::ProcessingInstruction);
+        let after = || std::iter::successors(self.document.next_sibling(text), |id| self.document.next_sibling(*id));
+        let before =
+            || std::iter::successors(self.document.previous_sibling(text), |id| self.document.previous_sibling(*id));
+        if preserved {
+            let next = after().find(|id| node(id) == NodeKind::Element);
+            return !next.is_some_and(|next| self.is_xsl(next, "param") || self.is_xsl(next, "sort"));
+        }
+        let solid = |id: NodeId| node(&id) == NodeKind::Text && !is_space(self.document.text(id));
+        let in_one = |id: &NodeId| ignored(id) || node(id) == NodeKind::Text;
+        after().take_while(in_one).any(solid) || before().take_while(in_one).any(solid)
     }
 
     fn preserves_space(&self, element: NodeId) -> bool {
         if self.is_xsl(element, "text") {
             return true;
+        }
+        let without_text =
+            self.document.namespace(element) == XSL && WITHOUT_TEXT.contains(&self.document.local_name(element));
+        if without_text {
+            return false;
         }
         let xml = penstock_xml::XML_NAMESPACE;
         let nearest = std::iter::once(element)
@@ -83,6 +105,20 @@ impl Module {
         nearest == Some("preserve")
     }
 }
+
+/// XSLT elements whose white space is stripped whatever `xml:space` says, because no text may stand in them.
+const WITHOUT_TEXT: &[&str] = &[
+    "stylesheet",
+    "transform",
+    "analyze-string",
+    "apply-imports",
+    "apply-templates",
+    "attribute-set",
+    "call-template",
+    "character-map",
+    "choose",
+    "next-match",
+];
 
 /// One level of the import tree: a stylesheet module and everything it includes.
 #[derive(Debug, Clone, Copy)]

@@ -21,7 +21,7 @@ use crate::resolver::Resolver;
 pub struct Limits {
     /// Templates inside templates.
     pub depth_max: usize,
-    /// Functions and global variables inside one another; each takes a piece of the thread's stack.
+    /// Functions and global variables inside one another. The stack for them is taken from the heap.
     pub function_depth_max: usize,
     /// Bytes of the result, temporary trees included.
     pub output_bytes_max: usize,
@@ -36,8 +36,8 @@ impl Limits {
     pub const DEFAULT: Limits = Limits {
         // A recursive template that walks a list of ten thousand words is legal and exists.
         depth_max: 100_000,
-        // Measured: a level of function calls takes less than 8 KiB of stack, and threads have 2 MiB.
-        function_depth_max: 100,
+        // Lists are walked by recursion here too. A level takes less than 8 KiB, so this is 400 MiB at most.
+        function_depth_max: 50_000,
         // The largest body a gateway holds in memory.
         output_bytes_max: 256 << 20,
         // Some tens of seconds.

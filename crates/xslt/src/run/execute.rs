@@ -59,7 +59,7 @@ impl Machine<'_, '_> {
             Op::Param(number) => self.param(number),
             Op::SetVariable { slot, expr, as_type } => {
                 let value = self.evaluate(expr)?;
-                let value = self.convert(value, as_type)?;
+                let value = self.convert(value, as_type, "XTTE0570")?;
                 self.set_slot(slot, value);
                 Ok(())
             }
@@ -80,8 +80,8 @@ impl Machine<'_, '_> {
                 }
                 Ok(())
             }
-            Op::BeginText => {
-                self.push_sink(Sink::Text(TextSink::default()));
+            Op::BeginText { spaced } => {
+                self.push_sink(Sink::Text(TextSink { spaced, ..TextSink::default() }));
                 Ok(())
             }
             Op::BeginTree => {
@@ -99,14 +99,29 @@ impl Machine<'_, '_> {
                 Ok(())
             }
             Op::EndSequence { slot, as_type } => {
-                self.run.temporary.set(self.run.temporary.get() + self.sink.bytes());
-                let value = match self.pop_sink() {
-                    Sink::Sequence(sequence) => Sequence::from_items(sequence.items),
-                    _ => Sequence::Empty,
-                };
-                let value = self.convert(value, as_type)?;
+                let value = self.finish_sequence();
+                let value = self.convert(value, as_type, "XTTE0570")?;
                 self.set_slot(slot, value);
                 Ok(())
+            }
+            Op::EndResult { as_type } => {
+                let value = self.finish_sequence();
+                let value = self.convert(value, as_type, "XTTE0505")?;
+                self.add_items(&value, !matches!(self.sink, Sink::Sequence(_)));
+                self.check_output()
+            }
+            Op::EndJoined { separator, raw } => {
+                let text = self.finish_joined(separator)?;
+                if raw {
+                    self.sink.raw(&text, self.session)
+                } else {
+                    self.sink.text(&text, self.session)
+                }
+                Ok(())
+            }
+            Op::EndJoinedAttribute { separator, name } => {
+                let text = self.finish_joined(separator)?;
+                self.add_attribute(name, &text)
             }
             Op::EndDocument => {
                 let root = self.finish_tree();
@@ -152,6 +167,39 @@ impl Machine<'_, '_> {
         self.session.add(std::sync::Arc::new(document))
     }
 
+    /// The sequence that was collected.
+    pub(super) fn finish_sequence(&mut self) -> Sequence {
+        self.run.temporary.set(self.run.temporary.get() + self.sink.bytes());
+        match self.pop_sink() {
+            Sink::Sequence(sequence) => Sequence::from_items(sequence.items),
+            _ => Sequence::Empty,
+        }
+    }
+
+    /// The items that were collected as one text (XSLT 2.0 §5.7.2): adjacent text nodes are one item, those without
+    /// text none.
+    fn finish_joined(&mut self, separator: u32) -> Outcome<String> {
+        let value = self.finish_sequence();
+        let separator = self.avt(&self.program.separators[separator as usize])?;
+        let mut text = String::new();
+        let mut items = 0;
+        let mut after_text_node = false;
+        for item in value.iter() {
+            let part = self.item_text(item);
+            let is_text = matches!(item, ItemRef::Node(node) if self.kind(node) == NodeKind::Text);
+            if is_text && part.is_empty() {
+                continue;
+            }
+            if items > 0 && !(is_text && after_text_node) {
+                text.push_str(&separator);
+            }
+            text.push_str(&part);
+            items += 1;
+            after_text_node = is_text;
+        }
+        Ok(text)
+    }
+
     pub(super) fn finish_text(&mut self) -> String {
         match self.pop_sink() {
             Sink::Text(sink) => sink.text,
@@ -165,7 +213,7 @@ impl Machine<'_, '_> {
         let given = passed.as_ref().and_then(|list| list.iter().find(|(name, _)| *name == parameter.name));
         match given.map(|(_, value)| value.clone()) {
             Some(value) => {
-                let value = self.convert(value, parameter.as_type)?;
+                let value = self.convert(value, parameter.as_type, "XTTE0590")?;
                 self.set_slot(parameter.slot, value);
                 self.pc = parameter.after;
                 Ok(())
@@ -178,11 +226,11 @@ impl Machine<'_, '_> {
         }
     }
 
-    fn convert(&self, value: Sequence, as_type: u32) -> Outcome<Sequence> {
+    fn convert(&self, value: Sequence, as_type: u32, code: &'static str) -> Outcome<Sequence> {
         if as_type == NONE {
             return Ok(value);
         }
-        super::sequence::convert(self.run, value, as_type, "XTTE0570", "the value")
+        super::sequence::convert(self.run, value, as_type, code, "the value")
             .or_else(|(code, message)| self.failure(code, message))
     }
 }

@@ -76,6 +76,8 @@ static FUNCTIONS: &[Entry] = &[
 
 /// The function of this name, for the XPath compiler.
 pub(crate) fn find(namespace: &str, local: &str, arity: usize) -> Option<FunctionRef> {
+    // `fn:key()` is `key()`.
+    let namespace = if namespace == penstock_xpath::FUNCTION_NAMESPACE { "" } else { namespace };
     let fits = |entry: &Entry| entry.name == local && entry.namespace == namespace && entry.arguments.contains(&arity);
     let index = FUNCTIONS.iter().position(fits)?;
     Some(FunctionRef { index: index as u32, result: FUNCTIONS[index].result })
@@ -94,7 +96,10 @@ fn exists(namespace: &str, local: &str, arity: Option<usize>) -> bool {
 pub(super) fn call(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
     match FUNCTIONS.get(call.index as usize) {
         Some(entry) => (entry.run)(run, call),
-        None => Err(XPathError::new("XPST0017", format!("unknown function `{}`", call.name.lexical()))),
+        None => {
+            let message = format!("the extension function `{}` is not available", call.name.lexical());
+            Err(XPathError::new("XTDE1425", message))
+        }
     }
 }
 
@@ -161,11 +166,12 @@ fn key(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
     let Some(number) = number else {
         return Err(XPathError::new("XTDE1260", format!("there is no key named `{lexical}`")));
     };
-    let document = match nodes(call, 2).first().copied().or_else(|| context_node(call)) {
-        Some(node) => node.document,
-        None => return Err(XPathError::new("XTDE1270", "`key()` needs a context node")),
+    let top = match nodes(call, 2).first().copied() {
+        Some(top) => Some(top),
+        None => context_node(call).map(|node| Node { id: Document::ROOT, ..node }),
     };
-    run.key(number, &call.arguments[1], document)
+    let Some(top) = top else { return Err(XPathError::new("XTDE1270", "`key()` needs a context node")) };
+    run.key(number, &call.arguments[1], top)
 }
 
 fn expanded(namespace: &str, local: &str) -> String {
@@ -237,7 +243,7 @@ fn function_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XP
     let Some((namespace, local)) = resolve(run, call, &call.string(0)) else { return Ok(boolean(false)) };
     let name = expanded(&namespace, &local);
     let declared = run.program.functions.iter().any(|function| {
-        *run.program.names[function.name as usize] == *name && arity.is_none_or(|arity| function.arity == arity)
+        *run.program.names[function.name as usize] == *name && arity.is_none_or(|arity| function.params.len() == arity)
     });
     let standard = (namespace.is_empty() || namespace == penstock_xpath::FUNCTION_NAMESPACE)
         && penstock_xpath::is_standard_function(&local, arity);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use penstock_xpath::regex::Captures;
-use penstock_xpath::{Item, ItemRef, Sequence};
+use penstock_xpath::{Atomic, AtomicKey, Item, ItemRef, Sequence};
 
 use super::Outcome;
 use super::context::as_node;
@@ -129,7 +129,7 @@ impl<'a> Machine<'a, '_> {
     fn group_by(&mut self, items: Vec<Item>, key: impl Fn(&Self) -> Outcome<Sequence>) -> Outcome<Vec<Group>> {
         let keys = self.for_items(&items, |machine| key(machine))?;
         let mut order: Vec<(Item, Vec<Item>)> = Vec::new();
-        let mut found: HashMap<String, usize> = HashMap::new();
+        let mut found: HashMap<AtomicKey, usize> = HashMap::new();
         for (item, keys) in items.into_iter().zip(keys) {
             let mut own: Vec<usize> = Vec::new();
             for key in keys.iter() {
@@ -150,10 +150,10 @@ impl<'a> Machine<'a, '_> {
 
     fn group_adjacent(&mut self, items: Vec<Item>, key: impl Fn(&Self) -> Outcome<Sequence>) -> Outcome<Vec<Group>> {
         let keys = self.for_items(&items, |machine| key(machine))?;
-        let mut groups: Vec<(String, Item, Vec<Item>)> = Vec::new();
+        let mut groups: Vec<(AtomicKey, Item, Vec<Item>)> = Vec::new();
         for (item, keys) in items.into_iter().zip(keys) {
-            let Some(key) = keys.first() else {
-                return self.failure("XTTE1100", "an item has no grouping key");
+            let Some(key) = keys.first().filter(|_| keys.len() == 1) else {
+                return self.failure("XTTE1100", "an item has not exactly one grouping key");
             };
             let text = self.grouping_key(key);
             match groups.last_mut() {
@@ -279,18 +279,17 @@ impl<'a> Machine<'a, '_> {
         Ok(())
     }
 
-    /// Keys are equal when their values are; numbers equal numbers of other types.
-    fn grouping_key(&self, item: ItemRef<'_>) -> String {
+    fn grouping_key(&self, item: ItemRef<'_>) -> AtomicKey {
         match item {
-            ItemRef::Atomic(atomic) if atomic.is_numeric() => format!("#{}", atomic.to_text(true)),
-            other => format!("'{}", self.item_text(other)),
+            ItemRef::Atomic(atomic) => AtomicKey::new(atomic),
+            ItemRef::Node(_) => AtomicKey::Text(self.item_text(item).into()),
         }
     }
 
     fn atomized(&self, item: ItemRef<'_>) -> Item {
         match item {
             ItemRef::Atomic(_) => item.to_item(),
-            ItemRef::Node(_) => string_item(&self.item_text(item)),
+            ItemRef::Node(_) => Item::Atomic(Atomic::Untyped(self.item_text(item).into())),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use penstock_xml::{Document, NodeKind};
-use penstock_xpath::{ItemRef, Sequence};
+use penstock_xpath::{Atomic, ItemRef, Sequence};
 
 use super::Outcome;
 use super::machine::Machine;
@@ -63,24 +63,27 @@ impl Machine<'_, '_> {
         self.check_output()
     }
 
-    fn add_items(&mut self, value: &Sequence, copy: bool) {
-        let mut after_atomic = false;
+    pub(super) fn add_items(&mut self, value: &Sequence, copy: bool) {
         for item in value.iter() {
             match item {
                 ItemRef::Node(node) if copy => {
-                    after_atomic = false;
                     let document = self.session.document(node.document);
                     self.sink.copy_node(document, node.id, true, self.session);
-                }
-                ItemRef::Atomic(atomic) if !matches!(self.sink, Sink::Sequence(_)) => {
-                    if std::mem::replace(&mut after_atomic, true) {
-                        self.sink.text(" ", self.session);
-                    }
-                    self.add_item(ItemRef::Atomic(atomic));
                 }
                 other => self.add_item(other),
             }
         }
+    }
+
+    /// Writes an atomic value, with a space before it when another one was written just before (XSLT 2.0 §5.7.1).
+    fn add_atomic(&mut self, atomic: &Atomic) {
+        let text = atomic.to_text(!self.program.version_two);
+        let spaced = !matches!(&self.sink, Sink::Text(sink) if !sink.spaced);
+        if spaced && self.atomic_end == Some((self.sinks.len(), self.sink.bytes())) {
+            self.sink.text(" ", self.session);
+        }
+        self.sink.text(&text, self.session);
+        self.atomic_end = Some((self.sinks.len(), self.sink.bytes()));
     }
 
     /// Adds one item; a node becomes a copy unless a sequence is being made.
@@ -91,11 +94,7 @@ impl Machine<'_, '_> {
                 let document = self.session.document(node.document);
                 self.sink.copy_node(document, node.id, true, self.session);
             }
-            (_, ItemRef::Atomic(atomic)) => {
-                let compat = !self.program.version_two;
-                let text = atomic.to_text(compat);
-                self.sink.text(&text, self.session);
-            }
+            (_, ItemRef::Atomic(atomic)) => self.add_atomic(atomic),
         }
     }
 

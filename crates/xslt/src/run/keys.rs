@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use penstock_xml::{Document, NodeKind};
-use penstock_xpath::{DynamicContext, ItemRef, Node, Sequence, XPathError};
+use penstock_xpath::{AtomicKey, DynamicContext, ItemRef, Node, Sequence, XPathError};
 
 use super::{Machine, Run};
 use crate::program::{Key, KeyUse};
 
 /// Nodes by the value of a key.
-pub(crate) type KeyIndex = HashMap<String, Vec<Node>>;
+pub(crate) type KeyIndex = HashMap<AtomicKey, Vec<Node>>;
 
 impl<'a> Run<'a> {
-    /// The nodes of a document whose key has one of the values.
-    pub fn key(&self, name: u32, values: &Sequence, document: u32) -> Result<Sequence, XPathError> {
+    /// The nodes in the subtree of a node whose key has one of the values.
+    pub fn key(&self, name: u32, values: &Sequence, top: Node) -> Result<Sequence, XPathError> {
+        let document = top.document;
         let known = self.keys.borrow().get(&(document, name)).cloned();
         let index = match known {
             Some(index) => index,
@@ -28,17 +29,21 @@ impl<'a> Run<'a> {
         };
         let mut nodes: Vec<Node> = Vec::new();
         for value in values.iter() {
-            nodes.extend(index.get(&*self.text(value)).into_iter().flatten());
+            nodes.extend(index.get(&self.key_of(value)).into_iter().flatten());
         }
+        let subtree = self.session.document(document).subtree(top.id);
+        nodes.retain(|node| subtree.contains(&node.id.index()));
         nodes.sort_unstable();
         nodes.dedup();
         Ok(Sequence::from_nodes(&nodes))
     }
 
-    fn text<'v>(&'v self, item: ItemRef<'v>) -> std::borrow::Cow<'v, str> {
+    /// Nodes are untyped, and in XSLT 1.0 everything is compared as text.
+    fn key_of(&self, item: ItemRef<'_>) -> AtomicKey {
         match item {
-            ItemRef::Node(node) => self.session.string_value(node),
-            ItemRef::Atomic(atomic) => atomic.to_text(true),
+            ItemRef::Node(node) => AtomicKey::Text(self.session.string_value(node).into()),
+            ItemRef::Atomic(atomic) if self.program.version_two => AtomicKey::new(atomic),
+            ItemRef::Atomic(atomic) => AtomicKey::Text(atomic.to_text(true).into()),
         }
     }
 
@@ -73,7 +78,7 @@ impl<'a> Run<'a> {
             }
         };
         for item in value.iter() {
-            let nodes = index.entry(self.text(item).into_owned()).or_default();
+            let nodes = index.entry(self.key_of(item)).or_default();
             if nodes.last() != Some(&node) {
                 nodes.push(node);
             }

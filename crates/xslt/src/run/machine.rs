@@ -23,6 +23,12 @@ pub(crate) struct Memory {
     variables: Vec<Sequence>,
 }
 
+/// Stack that one level of functions may need: an expression as high as the parser allows.
+const STACK_LEFT_MIN: usize = 512 << 10;
+
+/// Stack that is added at a time.
+const STACK_SEGMENT: usize = 4 << 20;
+
 /// Room for the frames of most transformations.
 const FRAMES: usize = 8;
 
@@ -45,6 +51,8 @@ pub(crate) struct Machine<'a, 'o> {
     pub(super) tunnel: Params,
     /// Whether each `xsl:element` that is open had a usable name.
     pub(super) named: Vec<bool>,
+    /// Where the output ended when an atomic value was written to it last: depth of the sink, and its size.
+    pub(super) atomic_end: Option<(usize, usize)>,
     pub(super) dispatch: Option<Dispatch>,
     pub(super) children: super::children::ChildCache,
     pub(super) search: Option<super::children::ChildSearch<'a>>,
@@ -68,6 +76,7 @@ impl<'a, 'o> Machine<'a, 'o> {
             params: None,
             tunnel: None,
             named: Vec::new(),
+            atomic_end: None,
             dispatch: None,
             children: Default::default(),
             search: None,
@@ -105,19 +114,27 @@ impl<'a, 'o> Machine<'a, 'o> {
 
     /// The result of a function.
     pub fn function(run: &'a Run<'a>, function: &Function, arguments: &[Sequence]) -> Outcome<Sequence> {
+        let failed = |(code, message): (String, String)| Box::new(XsltError::new(code, message, Default::default()));
         let mut machine = Machine::nested(run, function.block)?;
-        machine.variables[..arguments.len()].clone_from_slice(arguments);
-        let group = run.group.take();
+        for ((slot, argument), as_type) in machine.variables.iter_mut().zip(arguments).zip(&function.params) {
+            *slot = match *as_type {
+                NONE => argument.clone(),
+                as_type => super::sequence::convert(run, argument.clone(), as_type, "XTTE0790", "an argument")
+                    .map_err(failed)?,
+            };
+        }
+        // Functions see neither the group nor the captured substrings of their caller (XSLT 2.0 §14.1, §15.3).
+        let (group, captured) = (run.group.take(), run.regex_groups.take());
         let result = machine.execute_nested(function.block);
         *run.group.borrow_mut() = group;
+        *run.regex_groups.borrow_mut() = captured;
         result?;
         let Sink::Sequence(sequence) = machine.sink else { return Ok(Sequence::Empty) };
         let value = Sequence::from_items(sequence.items);
         if function.as_type == NONE {
             return Ok(value);
         }
-        super::sequence::convert(run, value, function.as_type, "XTTE0780", "the result of the function")
-            .map_err(|error| Box::new(XsltError::new(error.0, error.1, Default::default())))
+        super::sequence::convert(run, value, function.as_type, "XTTE0780", "the result of the function").map_err(failed)
     }
 
     fn nested(run: &'a Run<'a>, block: Block) -> Outcome<Self> {
@@ -136,7 +153,8 @@ impl<'a, 'o> Machine<'a, 'o> {
         self.run.depth.set(self.run.depth.get() + 1);
         self.pc = block.entry;
         self.frames.push(Frame::Stop);
-        let result = self.execute();
+        // Expressions that call functions recurse; the stack grows on the heap as they do.
+        let result = stacker::maybe_grow(STACK_LEFT_MIN, STACK_SEGMENT, || self.execute());
         self.run.depth.set(self.run.depth.get() - 1);
         result
     }

@@ -18,7 +18,7 @@ impl<'a> Machine<'a, '_> {
             Some(expr) => {
                 let sequence = self.evaluate(expr)?;
                 let mut values = Vec::new();
-                let first_only = !self.program.version_two;
+                let first_only = number.first_only;
                 for item in sequence.iter().take(if first_only { 1 } else { usize::MAX }) {
                     match self.integer(item) {
                         Ok(value) => values.push(value),
@@ -80,31 +80,28 @@ impl<'a> Machine<'a, '_> {
     fn place(&mut self, number: &'a Number, node: Node) -> Outcome<Vec<u64>> {
         let document: &'a Document = self.session.document(node.document);
         match number.level {
-            Level::Single => {
+            Level::Single | Level::Multiple => {
+                let mut values = Vec::new();
                 let mut at = Some(node.id);
+                let mut begun = number.from.is_none();
                 while let Some(id) = at {
-                    if self.counts(number, node, id)? {
-                        return Ok(vec![self.among_siblings(number, node, id)?]);
+                    let from = self.is_from(number, node, id)?;
+                    // XSLT 1.0 §7.7 counts up to the node that `from` matches, 2.0 §12.2 includes it.
+                    if number.first_only && from && id != node.id && number.level == Level::Multiple {
+                        break;
                     }
-                    // The search ends at the first node that `from` matches.
-                    if self.is_from(number, node, id)? && id != node.id {
-                        return Ok(Vec::new());
+                    let wanted = number.level == Level::Multiple || values.is_empty();
+                    if wanted && self.counts(number, node, id)? {
+                        values.push(self.among_siblings(number, node, id)?);
+                    }
+                    if from && !(number.first_only && id == node.id) {
+                        begun = true;
+                        break;
                     }
                     at = document.parent(id);
                 }
-                Ok(Vec::new())
-            }
-            Level::Multiple => {
-                let mut values = Vec::new();
-                let mut at = Some(node.id);
-                while let Some(id) = at {
-                    if id != node.id && self.is_from(number, node, id)? {
-                        break;
-                    }
-                    if self.counts(number, node, id)? {
-                        values.push(self.among_siblings(number, node, id)?);
-                    }
-                    at = document.parent(id);
+                if !begun && !number.first_only {
+                    values.clear();
                 }
                 values.reverse();
                 Ok(values)
@@ -119,9 +116,13 @@ impl<'a> Machine<'a, '_> {
         let nodes = std::iter::once(Document::ROOT).chain(document.descendants(Document::ROOT));
         for id in nodes.take_while(|id| *id <= node.id) {
             self.tick()?;
-            if id != node.id && self.is_from(number, node, id)? {
+            if !(number.first_only && id == node.id) && self.is_from(number, node, id)? {
                 count = 0;
-            } else if self.counts(number, node, id)? {
+                if number.first_only {
+                    continue;
+                }
+            }
+            if self.counts(number, node, id)? {
                 count += 1;
             }
         }

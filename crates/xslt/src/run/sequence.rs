@@ -14,6 +14,6 @@ pub(super) fn convert(
 ) -> Result<Sequence, (String, String)> {
     let wanted = &run.program.types[as_type as usize];
     wanted
-        .convert(&value, run.session, !run.program.version_two)
+        .convert(&value, run.session, false)
         .map_err(|error| (code.to_owned(), format!("{what} does not have the declared type: {}", error.message())))
 }

@@ -40,6 +40,8 @@ impl TreeSink {
 #[derive(Default)]
 pub(crate) struct TextSink {
     pub text: String,
+    /// Whether spaces separate adjacent values.
+    pub spaced: bool,
 }
 
 /// Collects items; nodes made here have no parent.
@@ -70,10 +72,13 @@ impl SequenceSink {
     }
 
     fn add_first(&mut self, session: &Session, tree: TreeBuilder) {
-        let document = Arc::new(tree.finish());
+        let mut document = tree.finish();
         self.bytes += TREE_BYTES + document.node_count() * NODE_BYTES;
         let child = document.first_child(Document::ROOT);
-        let root = session.add(document);
+        if let Some(child) = child {
+            document.detach(child);
+        }
+        let root = session.add(Arc::new(document));
         self.items.extend(child.map(|id| Item::Node(Node { document: root.document, id })));
     }
 }
@@ -108,10 +113,11 @@ impl Sink<'_> {
     pub fn end_element(&mut self, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.end_element(),
-            Sink::Tree(tree) => tree.tree.end_element(),
+            // The end counts, so that output before and after it is not taken for adjacent.
+            Sink::Tree(tree) => tree.count("").end_element(),
             Sink::Sequence(sequence) => {
                 if let Some(tree) = &mut sequence.tree {
-                    tree.tree.end_element();
+                    tree.count("").end_element();
                 }
                 sequence.depth = sequence.depth.saturating_sub(1);
                 if sequence.depth == 0
@@ -152,9 +158,12 @@ impl Sink<'_> {
                     let mut tree = TreeBuilder::with_capacity(4);
                     tree.start_element("", "attribute", "");
                     tree.attribute(prefix, local, namespace, value);
-                    let document = Arc::new(tree.finish());
+                    let mut document = tree.finish();
                     let id = document.first_child(Document::ROOT).and_then(|e| document.attributes(e).next());
-                    let root = session.add(document);
+                    if let Some(id) = id {
+                        document.detach(id);
+                    }
+                    let root = session.add(Arc::new(document));
                     sequence.items.extend(id.map(|id| Item::Node(Node { document: root.document, id })));
                 }
             },
@@ -171,11 +180,10 @@ impl Sink<'_> {
                 penstock_budget::make_room_for_text(&mut sink.text, text.len());
                 sink.text.push_str(text);
             }
-            Sink::Sequence(sequence) => {
-                if !text.is_empty() {
-                    sequence.single(session, |tree| tree.text(text));
-                }
+            Sink::Sequence(sequence) if text.is_empty() && !sequence.is_building() => {
+                sequence.single(session, TreeBuilder::empty_text);
             }
+            Sink::Sequence(sequence) => sequence.single(session, |tree| tree.text(text)),
         }
     }
 

@@ -3,27 +3,35 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use penstock_xpath::{Atomic, Item, ItemRef};
+use penstock_xpath::{Atomic, Item, ItemRef, Sequence, compare_values};
 
 use super::Outcome;
 use super::collate::Collation;
-use super::frame::Focus;
+use super::frame::{Focus, Frame};
 use super::group::Group;
 use super::machine::Machine;
+use super::sink::Sink;
 use super::source::Source;
-use crate::program::SortKey;
+use crate::program::{Pc, SortBy, SortKey};
 
 /// A sort key's value for one item.
 enum Value {
-    /// NaN and the empty sequence come first.
+    /// The empty sequence comes first, then NaN.
+    Nothing,
     Number(f64),
     Text(Vec<u8>),
+    /// Dates, durations, booleans.
+    Typed(Atomic),
 }
+
+/// The collation that compares codepoints.
+const CODEPOINT_COLLATION: &str = "http://www.w3.org/2005/xpath-functions/collation/codepoint";
 
 /// How one key compares.
 struct Order {
     descending: bool,
-    collation: Collation,
+    /// `None` compares codepoints.
+    collation: Option<Collation>,
     /// `None`: numbers when the values are numbers (2.0).
     numeric: Option<bool>,
 }
@@ -52,6 +60,7 @@ impl<'a> Machine<'a, '_> {
             keyed.push((values?, item));
         }
         self.focus = outer;
+        self.check_comparable(keyed.iter().map(|(values, _)| &values[..]))?;
         keyed.sort_by(|(a, _), (b, _)| compare_all(&orders, a, b));
         Ok(keyed.into_iter().map(|(_, item)| item).collect())
     }
@@ -73,6 +82,7 @@ impl<'a> Machine<'a, '_> {
             keyed.push((values?, index));
         }
         self.focus = outer;
+        self.check_comparable(keyed.iter().map(|(values, _)| &values[..]))?;
         keyed.sort_by(|(a, _), (b, _)| compare_all(&orders, a, b));
         Ok(keyed.into_iter().map(|(_, index)| index).collect())
     }
@@ -88,35 +98,73 @@ impl<'a> Machine<'a, '_> {
             _ if key.untyped => Some(false),
             _ => None,
         };
-        Ok(Order {
-            descending: order.trim() == "descending",
-            collation: Collation::for_language(&lang, case_order.trim() == "upper-first"),
-            numeric,
-        })
+        let collation = match &*self.avt(&key.collation)? {
+            "" => Some(Collation::for_language(&lang, case_order.trim() == "upper-first")),
+            CODEPOINT_COLLATION => None,
+            other => return self.failure("XTDE1035", format!("unknown collation `{other}`")),
+        };
+        Ok(Order { descending: order.trim() == "descending", collation, numeric })
     }
 
-    fn sort_value(&self, key: &SortKey, order: &Order) -> Outcome<Value> {
-        let expression = &self.program.expressions[key.select as usize];
+    /// Values of one key go together, or there is no order (XTDE1030).
+    fn check_comparable<'v>(&self, rows: impl Iterator<Item = &'v [Value]>) -> Outcome<()> {
+        let mut first: Vec<Option<&Value>> = Vec::new();
+        for row in rows {
+            first.resize(row.len(), None);
+            for (known, value) in first.iter_mut().zip(row) {
+                let fits = match (*known, value) {
+                    (_, Value::Nothing) | (None, _) => true,
+                    (Some(Value::Typed(known)), Value::Typed(value)) => compare_values(known, value).is_ok(),
+                    (Some(known), value) => std::mem::discriminant(known) == std::mem::discriminant(value),
+                };
+                if !fits {
+                    return self.failure("XTDE1030", "the values of a sort key have types without a common order");
+                }
+                if !matches!(value, Value::Nothing) {
+                    *known = Some(value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sort_value(&mut self, key: &SortKey, order: &Order) -> Outcome<Value> {
         let number = |text: &str| penstock_xpath::value::number::parse(text, true);
-        if let Some(numeric) = order.numeric {
+        if let (Some(numeric), SortBy::Expr(select)) = (order.numeric, key.value) {
+            let expression = &self.program.expressions[select as usize];
             let context = self.context();
             let text = match expression.evaluate_string(&context) {
                 Ok(text) => text,
-                Err(error) => return self.xpath_failure(&error, key.select),
+                Err(error) => return self.xpath_failure(&error, select),
             };
-            return Ok(if numeric { Value::Number(number(&text)) } else { Value::Text(order.collation.key(&text)) });
+            return Ok(if numeric { Value::Number(number(&text)) } else { order.text(&text) });
         }
-        let sequence = self.evaluate(key.select)?;
-        Ok(match sequence.first() {
-            None => Value::Text(Vec::new()),
-            Some(ItemRef::Atomic(atomic)) => match atomic {
-                Atomic::Integer(value) => Value::Number(*value as f64),
-                Atomic::Decimal(_) | Atomic::Float(_) => Value::Number(number(&atomic.to_text(true))),
-                Atomic::Double(value) => Value::Number(*value),
-                other => Value::Text(order.collation.key(&other.to_text(false))),
-            },
-            Some(ItemRef::Node(node)) => Value::Text(order.collation.key(&self.session.string_value(node))),
+        let sequence = match key.value {
+            SortBy::Expr(select) => self.evaluate(select)?,
+            SortBy::Body(entry) => self.body_value(entry)?,
+        };
+        if sequence.len() > 1 && !key.untyped {
+            return self.failure("XTTE1020", "a sort key has more than one value");
+        }
+        let Some(item) = sequence.first() else { return Ok(Value::Nothing) };
+        let text = self.item_text(item);
+        Ok(match (order.numeric, item) {
+            (Some(true), _) => Value::Number(number(&text)),
+            (None, ItemRef::Atomic(atomic)) if atomic.is_numeric() => Value::Number(atomic.to_number(false)),
+            (None, ItemRef::Atomic(atomic)) if atomic.as_text().is_none() => Value::Typed(atomic.clone()),
+            _ => order.text(&text),
         })
+    }
+
+    /// What the content of `xsl:sort` yields, with the variables of the surrounding template.
+    fn body_value(&mut self, entry: Pc) -> Outcome<Sequence> {
+        let after = self.pc;
+        self.push_frame(Frame::Stop)?;
+        self.push_sink(Sink::Sequence(Default::default()));
+        self.pc = entry;
+        self.execute()?;
+        self.pc = after;
+        Ok(self.finish_sequence())
     }
 
     pub(super) fn perform_sort(&mut self, number: u32) -> Outcome<()> {
@@ -128,6 +176,12 @@ impl<'a> Machine<'a, '_> {
         }
         self.pc = sorting.end;
         Ok(())
+    }
+}
+
+impl Order {
+    fn text(&self, text: &str) -> Value {
+        Value::Text(self.collation.map_or_else(|| text.as_bytes().to_vec(), |collation| collation.key(text)))
     }
 }
 
@@ -149,8 +203,12 @@ fn compare(order: &Order, a: &Value, b: &Value) -> Ordering {
             (false, false) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
         },
         (Value::Text(a), Value::Text(b)) => a.cmp(b),
-        (Value::Number(_), Value::Text(_)) => Ordering::Less,
-        (Value::Text(_), Value::Number(_)) => Ordering::Greater,
+        (Value::Typed(a), Value::Typed(b)) => compare_values(a, b).ok().flatten().unwrap_or(Ordering::Equal),
+        (Value::Nothing, Value::Nothing) => Ordering::Equal,
+        (Value::Nothing, _) => Ordering::Less,
+        (_, Value::Nothing) => Ordering::Greater,
+        // Checked before: values of one key are alike.
+        _ => Ordering::Equal,
     };
     if order.descending { ordering.reverse() } else { ordering }
 }

@@ -172,9 +172,13 @@ impl<'a> Machine<'a, '_> {
 
     pub(super) fn end_attribute(&mut self, number: u32) -> Outcome<()> {
         let value = self.finish_text();
+        self.add_attribute(number, &value)
+    }
+
+    pub(super) fn add_attribute(&mut self, number: u32, value: &str) -> Outcome<()> {
         let name = &self.program.computed_names[number as usize];
         if let Some(name) = self.attribute_name(name)? {
-            self.sink.attribute(&name, &value, self.session);
+            self.sink.attribute(&name, value, self.session);
         }
         Ok(())
     }

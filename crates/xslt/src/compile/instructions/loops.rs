@@ -1,7 +1,7 @@
 //! Instructions that go over items.
 
 use super::super::{At, Compiler};
-use crate::program::{Analysis, GroupBy, Grouping, Loop, NONE, Op, Select, SortKey};
+use crate::program::{Analysis, GroupBy, Grouping, Loop, NONE, Op, Select, SortBy, SortKey};
 
 impl Compiler<'_> {
     pub(super) fn for_each(&mut self, at: At) {
@@ -110,12 +110,22 @@ impl Compiler<'_> {
             if self.xsl_name(child) != Some("sort") {
                 continue;
             }
-            let select = match self.attribute(child, "select") {
-                Some(text) => self.expression(text, self.attribute_place(child, "select")),
-                None => self.expression(".", child),
+            let value = match self.attribute(child, "select") {
+                Some(text) => SortBy::Expr(self.expression(text, self.attribute_place(child, "select"))),
+                None if self.content(child).is_empty() => SortBy::Expr(self.expression(".", child)),
+                None => {
+                    let jump = self.emit(Op::Jump(0));
+                    let entry = self.target();
+                    self.isolated_body(child);
+                    self.emit(Op::Return);
+                    let after = self.target();
+                    self.program.ops[jump as usize] = Op::Jump(after);
+                    SortBy::Body(entry)
+                }
             };
             keys.push(SortKey {
-                select,
+                value,
+                collation: self.avt_attribute(child, "collation", ""),
                 lang: self.avt_attribute(child, "lang", ""),
                 order: self.avt_attribute(child, "order", "ascending"),
                 data_type: self.avt_attribute(child, "data-type", ""),

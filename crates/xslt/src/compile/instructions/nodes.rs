@@ -58,7 +58,23 @@ impl Compiler<'_> {
             return;
         }
         let name = self.computed_name(at);
-        self.captured_text(at, |_| Op::EndAttribute(name));
+        match self.separator(at) {
+            Some(separator) => self.joined_body(at, Op::EndJoinedAttribute { separator, name }),
+            None => self.captured_text(at, false, |_| Op::EndAttribute(name)),
+        }
+    }
+
+    /// The `separator` of an instruction with content.
+    fn separator(&mut self, at: At) -> Option<u32> {
+        let separator = self.optional_avt(at, "separator")?;
+        self.program.separators.push(separator);
+        Some(self.program.separators.len() as u32 - 1)
+    }
+
+    fn joined_body(&mut self, at: At, end: Op) {
+        self.emit(Op::BeginSequence);
+        self.isolated_body(at);
+        self.emit(end);
     }
 
     /// The content (or `select`) as text and expressions, when it is nothing but those.
@@ -98,8 +114,8 @@ impl Compiler<'_> {
     }
 
     /// A body whose output becomes the text of one node.
-    pub(super) fn captured_text(&mut self, at: At, end: impl FnOnce(&mut Self) -> Op) {
-        self.emit(Op::BeginText);
+    pub(super) fn captured_text(&mut self, at: At, spaced: bool, end: impl FnOnce(&mut Self) -> Op) {
+        self.emit(Op::BeginText { spaced });
         if let Some(text) = self.attribute(at, "select") {
             let value = self.value_of(text, None, self.attribute_place(at, "select"));
             self.program.values_of.push(value);
@@ -132,9 +148,14 @@ impl Compiler<'_> {
             if self.version(at) < 2.0 {
                 self.error("XTSE0870", "`xsl:value-of` needs the attribute `select`", at);
             }
-            self.emit(Op::BeginText);
-            self.isolated_body(at);
-            self.emit(Op::EndValueOf { raw });
+            match self.separator(at) {
+                Some(separator) => self.joined_body(at, Op::EndJoined { separator, raw }),
+                None => {
+                    self.emit(Op::BeginText { spaced: false });
+                    self.isolated_body(at);
+                    self.emit(Op::EndValueOf { raw });
+                }
+            }
             return;
         };
         let separator = self.optional_avt(at, "separator");
@@ -191,6 +212,7 @@ impl Compiler<'_> {
         };
         let number = Number {
             value: self.optional_expression(at, "value"),
+            first_only: self.version(at) < 2.0,
             select: self.optional_expression(at, "select"),
             level,
             count,

@@ -1,0 +1,246 @@
+//! What XSLT 2.0 adds and where it differs: types, sequences, sorting, white space. One row each.
+
+mod common;
+
+use common::transform;
+
+const SOURCE: &str = "<d><a>5</a><b/></d>";
+
+fn check(version: &str, rows: &[(&str, &str)]) {
+    for (body, expected) in rows {
+        assert_eq!(transform(version, body, SOURCE), *expected, "{body}");
+    }
+}
+
+fn template(content: &str) -> String {
+    format!(r#"<xsl:template match="/"><o>{content}</o></xsl:template>"#)
+}
+
+fn check_content(version: &str, rows: &[(&str, &str)]) {
+    for (content, expected) in rows {
+        let found = transform(version, &template(content), SOURCE);
+        let shown = found.strip_prefix("<o>").and_then(|rest| rest.strip_suffix("</o>")).unwrap_or(&found);
+        assert_eq!(shown, *expected, "{content}");
+    }
+}
+
+#[test]
+fn parameters_and_results_have_types() {
+    let function = r#"<xsl:function name="f:t"><xsl:param name="n" as="xs:integer"/><xsl:sequence select="$n instance of xs:integer, $n + 1"/></xsl:function>"#;
+    let called = r#"<xsl:template name="t"><xsl:param name="p" as="xs:integer"/><xsl:value-of select="$p instance of xs:integer"/></xsl:template>"#;
+    let call = |value: &str| {
+        template(&format!(
+            r#"<xsl:call-template name="t"><xsl:with-param name="p" select="{value}"/></xsl:call-template>"#
+        ))
+    };
+    let typed = |result: &str| {
+        format!(
+            r#"<xsl:template match="/"><o><xsl:apply-templates select="d/a"/></o></xsl:template><xsl:template match="a" as="xs:integer"><xsl:sequence select="{result}"/></xsl:template>"#
+        )
+    };
+    check(
+        "2.0",
+        &[
+            (&format!("{function}{}", template(r#"<xsl:value-of select="f:t(d/a)"/>"#)), "<o>true 6</o>"),
+            (&format!("{function}{}", template(r#"<xsl:value-of select="f:t('banana')"/>"#)), "XTTE0790"),
+            (&format!("{called}{}", call("d/a")), "<o>true</o>"),
+            (&format!("{called}{}", call("'x'")), "XTTE0590"),
+            (&typed("."), "<o>5</o>"),
+            (&typed("'z'"), "XTTE0505"),
+            (&typed("1, 2"), "XTTE0505"),
+            (&template(r#"<xsl:variable name="v" as="xs:date" select="'2001'"/>"#), "XTTE0570"),
+            (&template(r#"<xsl:value-of select="fn:true()"/>"#), "XPST0081"),
+        ],
+    );
+}
+
+#[test]
+fn functions_recurse_as_deep_as_lists_are_long() {
+    let sum = r#"<xsl:function name="f:s" as="xs:integer"><xsl:param name="n" as="xs:integer"/><xsl:sequence select="if ($n = 0) then 0 else 1 + f:s($n - 1)"/></xsl:function>"#;
+    check(
+        "2.0",
+        &[
+            (&format!("{sum}{}", template(r#"<xsl:value-of select="f:s(5000)"/>"#)), "<o>5000</o>"),
+            (&format!("{sum}{}", template(r#"<xsl:value-of select="f:s(-1)"/>"#)), "PSXT0001"),
+        ],
+    );
+}
+
+#[test]
+fn sequences_become_text() {
+    check_content(
+        "2.0",
+        &[
+            (r#"<xsl:sequence select="1"/><xsl:sequence select="2"/>"#, "1 2"),
+            (r#"<xsl:sequence select="1"/><x/><xsl:sequence select="2"/>"#, "1<x/>2"),
+            (r#"<xsl:for-each select="1 to 3"><xsl:sequence select="."/></xsl:for-each>"#, "1 2 3"),
+            (r#"<xsl:sequence select="1"/><xsl:value-of select="2"/><xsl:sequence select="3"/>"#, "123"),
+            (r#"<x><xsl:sequence select="1"/></x><xsl:sequence select="2"/>"#, "<x>1</x>2"),
+            (r#"<xsl:value-of separator="_"><xsl:sequence select="1 to 3"/></xsl:value-of>"#, "1_2_3"),
+            (r#"<xsl:value-of><xsl:sequence select="1 to 3"/></xsl:value-of>"#, "123"),
+            (r#"<xsl:value-of separator="-">a<xsl:text>b</xsl:text><xsl:sequence select="1"/></xsl:value-of>"#, "ab-1"),
+            (
+                r#"<e><xsl:attribute name="b" separator="-"><xsl:sequence select="1, 2"/></xsl:attribute></e>"#,
+                r#"<e b="1-2"/>"#,
+            ),
+            (r#"<xsl:comment><xsl:sequence select="1, 2"/></xsl:comment>"#, "<!--1 2-->"),
+        ],
+    );
+}
+
+#[test]
+fn nodes_without_a_parent() {
+    let variable = |content: &str| format!(r#"<xsl:variable name="v" as="item()*">{content}</xsl:variable>"#);
+    for (content, select, expected) in [
+        ("<a><b/></a>", "count($v/..), count(root($v)/self::document-node())", "0 0"),
+        ("<a><b/></a>", "name(root($v/b)), count($v/b/ancestor::node())", "a 1"),
+        ("<a><b/></a>", "$v/b/(/)", "XPDY0050"),
+        (r#"<xsl:attribute name="x">1</xsl:attribute>"#, "count($v/..), string($v)", "0 1"),
+        ("<a/><b/>", "count($v[1]/following-sibling::*), count($v[2]/preceding::*)", "0 0"),
+        (r#"<xsl:value-of select="''"/>"#, "count($v)", "1"),
+        (r#"<xsl:copy-of select="d/a"/>"#, "count($v/..), string($v)", "0 5"),
+    ] {
+        let content = format!(r#"{}<xsl:value-of select="{select}"/>"#, variable(content));
+        check_content("2.0", &[(&content, expected)]);
+    }
+}
+
+#[test]
+fn sort_keys() {
+    let sorted = |select: &str, sort: &str| {
+        format!(r#"<xsl:for-each select="{select}">{sort}<xsl:value-of select="."/>;</xsl:for-each>"#)
+    };
+    let codepoint = "http://www.w3.org/2005/xpath-functions/collation/codepoint";
+    for (select, sort, expected) in [
+        ("1 to 3", r#"<xsl:sort><xsl:sequence select="-."/></xsl:sort>"#, "3;2;1;"),
+        ("10, 9, 1.5", r#"<xsl:sort select="."/>"#, "1.5;9;10;"),
+        ("'b', 'B', 'a'", &format!(r#"<xsl:sort select="." collation="{codepoint}"/>"#), "B;a;b;"),
+        ("'b', 'a'", r#"<xsl:sort select="." collation="urn:unknown"/>"#, "XTDE1035"),
+        (
+            "xs:dateTime('2001-01-01T12:00:00+05:00'), xs:dateTime('2001-01-01T06:00:00Z')",
+            r#"<xsl:sort select="." order="descending"/>"#,
+            "2001-01-01T12:00:00+05:00;2001-01-01T06:00:00Z;",
+        ),
+        ("1, 'a'", r#"<xsl:sort select="."/>"#, "XTDE1030"),
+        ("1, 2", r#"<xsl:sort select="., ."/>"#, "XTTE1020"),
+    ] {
+        check_content("2.0", &[(&sorted(select, sort), expected)]);
+    }
+}
+
+#[test]
+fn grouping_and_keys_compare_values() {
+    let key = r#"<xsl:key name="k" match="*" use="name()"/>"#;
+    let number = r#"<xsl:key name="n" match="a" use="xs:integer(.)"/>"#;
+    check(
+        "2.0",
+        &[
+            (
+                &template(
+                    r#"<xsl:for-each-group select="'2001-01-01T12:00:00+02:00', '2001-01-01T10:00:00Z'" group-by="xs:dateTime(.)"><g/></xsl:for-each-group>"#,
+                ),
+                "<o><g/></o>",
+            ),
+            (
+                &template(
+                    r#"<xsl:for-each-group select="1, '1', 1.0" group-by="."><g n="{count(current-group())}"/></xsl:for-each-group>"#,
+                ),
+                r#"<o><g n="2"/><g n="1"/></o>"#,
+            ),
+            (
+                &format!(
+                    "{key}{}",
+                    template(r#"<xsl:value-of select="count(key('k', 'b', d/a)), count(key('k', 'b', d))"/>"#)
+                ),
+                "<o>0 1</o>",
+            ),
+            (
+                &format!(
+                    "{number}{}",
+                    template(r#"<xsl:value-of select="count(key('n', 5.0)), count(key('n', '5'))"/>"#)
+                ),
+                "<o>1 0</o>",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn captured_substrings() {
+    let matching = |regex: &str, content: &str| {
+        format!(
+            r#"<xsl:analyze-string select="'abab'" regex="{regex}"><xsl:matching-substring>[{content}]</xsl:matching-substring></xsl:analyze-string>"#
+        )
+    };
+    let group = r#"<xsl:function name="f:g"><xsl:sequence select="regex-group(0)"/></xsl:function>"#;
+    check(
+        "2.0",
+        &[
+            (&template(&matching(r"(a)(b)\1", r#"<xsl:value-of select="."/>"#)), "<o>[aba]</o>"),
+            (&format!("{group}{}", template(&matching("b", r#"<xsl:value-of select="f:g()"/>"#))), "<o>[][]</o>"),
+            (&template(&matching("(", "")), "XTDE1140"),
+        ],
+    );
+}
+
+#[test]
+fn numbers_count_from_the_node_that_matches() {
+    for (level, from, expected) in [
+        ("any", "a", "2"),
+        ("multiple", "d", "1.2"),
+        ("single", "d", "2"),
+        ("any", "zz", "3"),
+        ("single", "zz", "<o/>"),
+    ] {
+        let content = format!(
+            r#"<xsl:for-each select="d/b"><xsl:number level="{level}" count="*" from="{from}"/></xsl:for-each>"#
+        );
+        check_content("2.0", &[(&content, expected)]);
+    }
+    check_content(
+        "1.0",
+        &[(r#"<xsl:for-each select="d/b"><xsl:number level="any" count="*" from="a"/></xsl:for-each>"#, "1")],
+    );
+    check_content("2.0", &[(r#"<x xsl:version="1.0"><xsl:number value="1 to 3"/></x>"#, "<x>1</x>")]);
+}
+
+#[test]
+fn identifiers_and_patterns() {
+    check(
+        "2.0",
+        &[
+            (
+                r#"<xsl:variable name="l"><c xml:id=" a ">A</c></xsl:variable><xsl:template match="/"><o><xsl:value-of select="id('a', $l)"/></o></xsl:template>"#,
+                "<o>A</o>",
+            ),
+            (
+                r#"<xsl:template match="child::document-node()"><x/></xsl:template><xsl:template match="*"><o/></xsl:template>"#,
+                "<o/>",
+            ),
+            (r#"<xsl:template match="document-node()"><x/></xsl:template>"#, "<x/>"),
+            (r#"<xsl:template match="document-node(element(d))"><x/></xsl:template><xsl:template match="d"/>"#, "<x/>"),
+        ],
+    );
+}
+
+#[test]
+fn white_space_of_stylesheets() {
+    check_content(
+        "1.0",
+        &[
+            (r#"<xsl:choose xml:space="preserve"> <xsl:when test="true()">x</xsl:when> </xsl:choose>"#, "x"),
+            ("\n<!-- c -->\nx", "\n\nx"),
+            ("\n<!-- c -->\n<x/>", "<x/>"),
+        ],
+    );
+    let whole = r#"<xsl:stylesheet version="1.0" xml:space="preserve" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"> <xsl:template name="n"> <xsl:param name="p"/><xsl:value-of select="$p"/></xsl:template> <xsl:template match="/"><o><xsl:call-template name="n"> <xsl:with-param name="p" select="1"/> </xsl:call-template></o></xsl:template></xsl:stylesheet>"#;
+    let found = common::transform_with(whole, SOURCE, &penstock_xslt::NoResolver);
+    assert!(found.ends_with("<o>1</o>"), "{found}");
+}
+
+#[test]
+fn extension_functions_fail_when_called() {
+    let guarded = r#"<xsl:if test="function-available('f:foo')"><xsl:value-of select="f:foo()"/></xsl:if>"#;
+    check_content("1.0", &[(guarded, "<o/>"), (r#"<xsl:value-of select="f:foo()"/>"#, "XTDE1425")]);
+    check_content("2.0", &[(guarded, "XPST0017")]);
+}
