@@ -15,7 +15,7 @@ use std::time::Instant;
 use penstock_budget::{Account, Slices, Stop};
 
 use crate::ports::LocalFuture;
-use crate::{Exchange, Fault, Side, codes};
+use crate::{Exchange, Fault};
 
 /// Messages of one core that are paused. Each has a stack, of which it uses some tens of kilobytes; a core that has so many
 /// to do is hours behind.
@@ -53,7 +53,8 @@ fn begin<'w, T: 'w>(
         Some(outcome) => Begun::Done(flatten(outcome)),
         None if TURNS.with_borrow(|turns| turns.paused) >= PAUSED_MAX => {
             drop(slices);
-            Begun::Done(Err(Fault::new("too many messages that take long are being worked on")))
+            let fault = Fault::new("too many messages that take long are being worked on");
+            Begun::Done(Err(fault.public().with_status(503)))
         }
         None => Begun::Paused(Box::pin(continued(slices, client, deadline))),
     }
@@ -64,8 +65,7 @@ async fn continued<T>(mut slices: Slices<'_, Result<T, Fault>>, client: IpAddr, 
     loop {
         turn.wait().await;
         if Instant::now() > deadline {
-            let late = "the deadline of the request passed while the message was worked on";
-            return Err(Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Us, late));
+            return Err(Fault::deadline());
         }
         if let Some(outcome) = slices.resume() {
             return flatten(outcome);
@@ -85,7 +85,7 @@ pub(crate) fn run_at_once<T>(
 }
 
 fn flatten<T>(outcome: Result<Result<T, Fault>, Stop>) -> Result<T, Fault> {
-    outcome.unwrap_or_else(|stop| Err(Fault::new(stop.to_string())))
+    outcome.unwrap_or_else(|stop| Err(Fault::new(stop.to_string()).public()))
 }
 
 /// Books what a future allocates to an account of its own.
