@@ -17,6 +17,7 @@ pub mod jsonpath;
 pub mod mcp;
 pub mod policy_payload;
 pub mod policy_template;
+pub mod proxy_protocol;
 pub mod restapi;
 pub mod socket_message;
 pub mod stylesheet;
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "mcp", check: mcp::message, dictionary: mcp::DICTIONARY },
     Target { name: "policy_payload", check: policy_payload::payload, dictionary: policy_payload::DICTIONARY },
     Target { name: "policy_template", check: policy_template::template, dictionary: policy_template::DICTIONARY },
+    Target { name: "proxy_protocol", check: proxy_protocol::header, dictionary: proxy_protocol::DICTIONARY },
     Target { name: "restapi", check: restapi::resource, dictionary: restapi::DICTIONARY },
     Target { name: "socket_message", check: socket_message::message, dictionary: socket_message::DICTIONARY },
     Target { name: "stylesheet", check: stylesheet::stylesheet, dictionary: stylesheet::DICTIONARY },

@@ -177,6 +177,7 @@ fn local_client(source: &Source, message: &Message) -> Client {
     let method = if message.body.is_empty() { Method::Get } else { Method::Post };
     Client {
         line: RequestLine { method, target: bytes::Bytes::from_static(b"/"), secure: false },
+        address: nowhere.ip(),
         peer: nowhere,
         local: nowhere,
         protocol: source.transport,

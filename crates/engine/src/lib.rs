@@ -25,10 +25,12 @@ mod fallback;
 mod family;
 mod fault;
 mod fork;
+mod forwarded;
 mod incoming;
 pub mod inject;
 pub mod kept;
 pub mod lease;
+mod logins;
 mod mediator;
 mod metrics;
 mod outgoing;
@@ -53,6 +55,8 @@ pub use credentials::{basic_credentials, is_secret};
 pub use exchange::{Direction, Exchange, Held, ReplyCell};
 pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
+pub use forwarded::{ForwardedField, TrustedProxies};
+pub use logins::{Login, Logins, Realm, Users};
 pub use mediator::{
     Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Late, Mediator, Needs, Resume,
     Sequence, SequenceId, Step,

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,9 @@ pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 pub struct Client {
     /// The request line.
     pub line: RequestLine,
-    /// The peer's address.
+    /// The client's address: the peer's, or the one that a trusted proxy reports ([`crate::TrustedProxies`]).
+    pub address: IpAddr,
+    /// The address at the other end of the connection; behind a PROXY protocol the one that it names.
     pub peer: SocketAddr,
     /// The address it connected to.
     pub local: SocketAddr,
@@ -226,7 +228,7 @@ pub struct Environment {
     /// System properties (`-Dname=value`, and `server` facts such as `carbon.home`).
     pub system: std::sync::RwLock<std::collections::HashMap<String, String>>,
     /// Names and passwords that UsernameToken and basic authentication accept.
-    pub users: std::collections::HashMap<String, String>,
+    pub users: crate::Users,
     /// Secrets by alias.
     pub secrets: crate::Secrets,
     /// What flows wrote to the registry.

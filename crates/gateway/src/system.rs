@@ -6,7 +6,7 @@ use std::time::Instant;
 use penstock_compile::Compiler;
 use penstock_engine::ports::Client;
 use penstock_engine::route::Operation;
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Step, basic_credentials};
+use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, Realm, Step, basic_credentials};
 use penstock_message::{Body, Form, Headers, Message, Method};
 
 use crate::GatewayState;
@@ -78,7 +78,10 @@ impl Mediator for Page {
             "/testkey" => {
                 let user = match self.user(exchange) {
                     Ok(user) => user,
-                    Err(why) => {
+                    Err((why, retry_after)) => {
+                        if let Some(seconds) = retry_after {
+                            exchange.reply_headers.append("Retry-After", seconds.to_string());
+                        }
                         exchange.reply_headers.append("WWW-Authenticate", "Basic realm=\"Choreo Connect\"");
                         return Ok(respond(exchange, 401, "text/plain", why));
                     }
@@ -108,12 +111,17 @@ fn respond(exchange: &mut Exchange, status: u16, content_type: &str, text: impl 
 }
 
 impl Page {
-    /// The user of a request for a token, or what to say to whoever is none.
-    fn user(&self, exchange: &Exchange) -> Result<String, &'static str> {
+    /// The user of a request for a token; else the text of the answer, and when another attempt counts.
+    fn user(&self, exchange: &Exchange) -> Result<String, (&'static str, Option<u64>)> {
         let users = &self.config.security.test_key_users;
-        let sent = exchange.message.headers.get("authorization").ok_or(NO_CREDENTIALS)?;
-        let known = basic_credentials(sent).filter(|(user, password)| knows(users, user, password));
-        known.map(|(user, _)| user).ok_or(WRONG_CREDENTIALS)
+        let sent = exchange.message.headers.get("authorization").ok_or((NO_CREDENTIALS, None))?;
+        let (user, password) = basic_credentials(sent).ok_or((WRONG_CREDENTIALS, None))?;
+        let logins = &exchange.core().environment.users.logins;
+        let verify = || knows(users, &user, &password);
+        match logins.attempt(Realm::TestKeys, &user, exchange.client.address, verify) {
+            Login::Accepted => Ok(user),
+            login => Err((WRONG_CREDENTIALS, login.retry_after_seconds())),
+        }
     }
 
     /// A token for a user; `scope` of a form asks for scopes, `keytype` for the kind of key.
@@ -132,7 +140,7 @@ impl Page {
                 }
             }
         }
-        let token = issue(self.state.signer(), &claims, Encoding::Base64Url);
+        let token = issue(&self.state.signer(), &claims, Encoding::Base64Url);
         token.map_err(|error| Fault::new(format!("no token: {error}")))
     }
 

@@ -44,7 +44,7 @@ fn not_one_request_fails_while_artifacts_change() {
         wait_for_answer(&server, &format!("v{version}"));
     }
     std::fs::write(&file, "<api name='A'").unwrap();
-    server.wait_for_log("the change has 1 new error; what was served before is still served");
+    server.wait_for_log("the change has 1 new error; keeping the previous configuration");
     assert_eq!(server.get("/a").body, "{\"text\": \"v3\"}");
     folder.write("artifacts/b.xml", api("b").replace("'A'", "'B'").replace("'/a'", "'/b'"));
     std::fs::write(&file, api("v4")).unwrap();

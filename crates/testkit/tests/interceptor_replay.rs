@@ -246,7 +246,7 @@ fn run(case: &Value, compat: bool) -> Value {
     let backend = Backend::start(echo);
     let other = Backend::start(echo);
     let api = api_of(case["includes"].as_str().unwrap(), &service, &backend, &other);
-    let gateway = TestGateway::start(Setup::of([api]).configured(|config| {
+    let gateway = TestGateway::start(Setup::of([api]).behind(&["127.0.0.1"]).configured(|config| {
         config.compat = compat;
         config.interceptors.timeout = PATIENCE;
     }));

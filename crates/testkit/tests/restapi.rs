@@ -45,7 +45,7 @@ fn setup(text: &str) -> Setup {
 }
 
 fn start(text: &str) -> TestGateway {
-    let gateway = TestGateway::start(setup(text));
+    let gateway = TestGateway::start(setup(text).behind(&["127.0.0.1", "10.0.0.9"]));
     assert_eq!(gateway.diagnostics, Vec::<String>::new());
     gateway
 }

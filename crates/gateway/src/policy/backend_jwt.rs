@@ -89,7 +89,7 @@ impl TellBackend {
         }
         // Signed outside of the lock: others wait for no signature but their own.
         let claims = self.claims(caller, site, now);
-        let signed = issue(self.state.signer(), &claims, self.settings.encoding);
+        let signed = issue(&self.state.signer(), &claims, self.settings.encoding);
         let token = signed.map_err(|error| Fault::new(format!("no token for the backend: {error}")))?;
         let mut shared = shared();
         if let Some(known) = shared.get(&key).filter(|known| known.0 > now) {

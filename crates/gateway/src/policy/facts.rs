@@ -47,19 +47,6 @@ fn is_host(text: &str) -> bool {
     !name.is_empty() && name.bytes().all(letters) && port.parse::<u16>().is_ok()
 }
 
-/// The client's address as the first proxy saw it, or the peer's; `None` when what the proxy wrote is no address.
-pub(crate) fn client_ip(exchange: &Exchange) -> Option<IpAddr> {
-    match exchange.message.headers.get("x-forwarded-for") {
-        None => Some(exchange.client.peer.ip()),
-        Some(list) => {
-            let first = list.split(',').next().unwrap_or_default().trim();
-            let bare = first.strip_prefix('[').and_then(|rest| rest.split(']').next());
-            let without_port = || first.rsplit_once(':').map_or(first, |(address, _)| address);
-            first.parse().or_else(|_| bare.unwrap_or_else(without_port).parse()).ok()
-        }
-    }
-}
-
 /// Path and query as they are now: policies may have changed what the client sent.
 pub(crate) fn target_now<'a>(exchange: &'a Exchange, site: &Site) -> Cow<'a, str> {
     let sent = exchange.client.line.target();
@@ -103,12 +90,10 @@ pub(crate) fn for_backend<'a>(exchange: &'a Exchange, site: &Site, style: ErrorS
     }
 }
 
-/// Who sent it: what a proxy before us says, or the peer.
-pub(crate) fn source(exchange: &Exchange) -> Cow<'_, str> {
-    match exchange.message.headers.get("x-forwarded-for") {
-        Some(forwarded) => Cow::Borrowed(forwarded),
-        None => Cow::Owned(address(exchange.client.peer)),
-    }
+/// The client: its address and port, or the address alone when a trusted proxy reports it, which names no port.
+pub(crate) fn source(exchange: &Exchange) -> String {
+    let client = &exchange.client;
+    if client.peer.ip().to_canonical() == client.address { address(client.peer) } else { client.address.to_string() }
 }
 
 fn address(peer: SocketAddr) -> String {

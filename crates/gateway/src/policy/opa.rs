@@ -124,8 +124,7 @@ impl AskAgent {
                     }
                 }
             });
-            let origin = facts::client_ip(exchange).map(|address| address.to_canonical().to_string());
-            input.text("requestOrigin", origin.as_deref().unwrap_or_default());
+            input.text("requestOrigin", &exchange.client.address.to_string());
             input.text("method", exchange.client.line.method.as_str());
             input.text("path", exchange.client.line.target());
             input.object("apiContext", |about| {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use penstock_engine::is_secret;
+
 use super::PublicKey;
 
 /// How callers prove who they are.
@@ -168,7 +170,7 @@ impl Secret {
 
     /// Whether it is that; the time it takes does not say where they differ.
     pub fn is(&self, other: &str) -> bool {
-        penstock_engine::is_secret(self.0.as_bytes(), other.as_bytes())
+        is_secret(self.0.as_bytes(), other.as_bytes())
     }
 }
 
@@ -178,7 +180,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whether the list has that user with that password.
+/// Whether the list has that user with that password. All of them are compared, so that the time does not tell which names
+/// exist.
 pub(crate) fn knows(users: &[User], name: &str, password: &str) -> bool {
-    users.iter().any(|user| *user.name == *name && user.password.is(password))
+    let is = |user: &User| is_secret(user.name.as_bytes(), name.as_bytes()) & user.password.is(password);
+    users.iter().fold(false, |found, user| found | is(user))
 }

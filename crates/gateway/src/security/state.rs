@@ -18,7 +18,7 @@ type SignerSource = Box<dyn Fn() -> Option<Signer> + Send + Sync>;
 #[derive(Default)]
 pub struct SecurityState {
     id: Id,
-    signer: OnceLock<Arc<Signer>>,
+    signer: RwLock<Option<Arc<Signer>>>,
     signer_source: OnceLock<SignerSource>,
     rings: Mutex<HashMap<Arc<str>, Arc<KeyRing>>>,
     verifier: Mutex<Option<(Arc<GatewayConfig>, Arc<Verifier>)>>,
@@ -47,10 +47,10 @@ impl Default for Id {
 }
 
 impl SecurityState {
-    /// Gives the gateway its key, once, before it serves.
+    /// Gives the gateway its key. Tokens that were signed with another one before are no longer accepted.
     pub fn set_signer(&self, signer: Signer) {
-        // A second call changes nothing: tokens may have been signed with the first already.
-        let _ = self.signer.set(Arc::new(signer));
+        *self.signer.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(signer));
+        self.backend_tokens.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Says where the key comes from when it is needed first.
@@ -59,14 +59,19 @@ impl SecurityState {
     }
 
     /// The gateway's key; one for this process only when none was given.
-    pub fn signer(&self) -> &Arc<Signer> {
-        self.signer.get_or_init(|| {
-            if let Some(signer) = self.signer_source.get().and_then(|source| source()) {
-                return Arc::new(signer);
-            }
-            let (signer, _) = Signer::generate().expect("a system without random numbers cannot serve TLS either");
-            Arc::new(signer)
-        })
+    pub fn signer(&self) -> Arc<Signer> {
+        if let Some(signer) = &*self.signer.read().unwrap_or_else(PoisonError::into_inner) {
+            return signer.clone();
+        }
+        let mut slot = self.signer.write().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let given = self.signer_source.get().and_then(|source| source());
+            Arc::new(given.unwrap_or_else(|| {
+                let made = Signer::generate();
+                made.expect("a system without random numbers cannot serve TLS either").0
+            }))
+        };
+        slot.get_or_insert_with(make).clone()
     }
 
     /// Revokes a token that is good for one request; whether it was not revoked yet.

@@ -2,7 +2,7 @@
 //! the original.
 
 use penstock_compile::{Compiler, Element};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, basic_credentials, is_secret};
+use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, basic_credentials};
 use penstock_message::{Scope, Value};
 
 struct BasicAuth;
@@ -24,15 +24,18 @@ pub(super) fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn
 impl Mediator for BasicAuth {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let given = exchange.message.headers.get("Authorization").and_then(basic_credentials);
-        let status = match given {
+        let login = given
+            .map(|(name, password)| exchange.core().environment.users.login(&name, &password, exchange.client.address));
+        let status = match login {
+            Some(Login::Accepted) => return Ok(Flow::Next),
             None => 401,
-            Some((name, password)) => match exchange.core().environment.users.get(&name) {
-                Some(known) if is_secret(known.as_bytes(), password.as_bytes()) => return Ok(Flow::Next),
-                _ => 403,
-            },
+            Some(Login::Refused | Login::BackOff(_)) => 403,
         };
         exchange.message.headers.clear();
         exchange.message.body.take();
+        if let Some(seconds) = login.and_then(Login::retry_after_seconds) {
+            exchange.reply_headers.append("Retry-After", seconds.to_string());
+        }
         if status == 401 {
             exchange.reply_headers.append("WWW-Authenticate", "Basic realm=\"Penstock\"");
         }

@@ -2,14 +2,15 @@
 
 mod refusal;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use penstock_compile::{Compiler, Secured};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Resource};
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Realm, Resource};
 use penstock_message::{Envelope, Form, SoapVersion};
-use penstock_wssecurity::{Keys, Policy, Request, SecurityContext, Service};
+use penstock_wssecurity::{Keys, Policy, RefusalCode, Request, SecurityContext, Service};
 use penstock_xml::{DoctypePolicy, Document, ParseOptions};
 
 use crate::payload;
@@ -71,12 +72,26 @@ impl Mediator for Gate {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let envelope = exchange.xml()?;
         let environment = exchange.core().environment.clone();
+        let (users, address) = (&environment.users, exchange.client.address);
+        let attempted = RefCell::new(None);
+        // In a back-off no password is known, so the answer is that to a wrong one.
+        let password = |name: &str| match users.logins.back_off(Realm::Users, name, address) {
+            Some(_) => None,
+            None => {
+                attempted.replace(Some(name.to_owned()));
+                users.password(name)
+            }
+        };
         let received = self.0.receive(Request {
             document: &envelope.document,
             now: SystemTime::now(),
             over_tls: exchange.client.line.secure,
-            passwords: &|name| environment.users.get(name).cloned(),
+            passwords: &password,
         });
+        if let Some(name) = attempted.take() {
+            let failed = received.as_ref().is_err_and(|refusal| refusal.code == RefusalCode::FailedAuthentication);
+            users.logins.record(Realm::Users, &name, address, !failed);
+        }
         let received = match received {
             Ok(received) => received,
             Err(refusal) => return Ok(refusal::respond(exchange, envelope.soap, &refusal)),

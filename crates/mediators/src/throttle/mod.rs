@@ -148,7 +148,7 @@ impl Throttle {
             },
             None => None,
         };
-        let caller = exchange.client.peer.ip();
+        let caller = exchange.client.address;
         let admitted = match policy.rule_for(caller) {
             None | Some(Rule::Allow) => true,
             Some(Rule::Deny) => false,

@@ -22,11 +22,9 @@ pub struct Deployer {
     pub paths: Vec<PathBuf>,
     /// How to compile.
     pub options: BuildOptions,
-    /// How the server behaves.
-    pub settings: Settings,
-    /// What is served.
+    /// What is served, and how the server behaves.
     pub state: Arc<State>,
-    /// Held by whoever changes what is served.
+    /// Held while what is served changes.
     pub turn: Arc<Mutex<()>>,
 }
 
@@ -55,6 +53,11 @@ pub(super) struct Wanted {
 }
 
 impl Deployer {
+    /// How the server behaves now.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.state.settings()
+    }
+
     /// The log.
     pub fn log(&self) -> &Arc<Log> {
         &self.state.log
@@ -65,7 +68,7 @@ impl Deployer {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let api = self.api_of("the archive", bytes.clone())?;
         let name = format!("{}:{}", api.name, api.version);
-        let folder = store::folder(&self.settings.adapter.state);
+        let folder = store::folder(&self.settings().adapter.state);
         let file = folder.join(store::file_name(&api.name, &api.version, &api.vhosts));
         let mut kept = self.kept()?;
         match kept.iter_mut().find(|known| known.file == file) {
@@ -107,7 +110,8 @@ impl Deployer {
     }
 
     fn kept(&self) -> Result<Vec<Kept>, Refused> {
-        let state = &self.settings.adapter.state;
+        let settings = self.settings();
+        let state = &settings.adapter.state;
         store::read(state).map_err(|cause| Refused::Environment(format!("`{}`: {cause}", state.display())))
     }
 
@@ -122,7 +126,8 @@ impl Deployer {
             _ => None,
         });
         let project = Project { name: name.into(), files: files.collect(), more: None };
-        let mut import = Import::new(&self.settings.gateway, &self.options.configurables);
+        let settings = self.settings();
+        let mut import = Import::new(&settings.gateway, &self.options.configurables);
         let imported = import.project(&project);
         imported.and_then(|imported| imported.api).ok_or(Refused::Broken(import.notes))
     }
@@ -131,7 +136,8 @@ impl Deployer {
     fn serve(&self, kept: &[Kept], what: &str, keep: impl FnOnce() -> std::io::Result<()>) -> Result<(), Refused> {
         let mut options = self.options.clone();
         options.configurables = config::surroundings(&self.paths).configurables();
-        let built = build::build_with(&self.paths, kept, &options, &self.settings)
+        let settings = self.settings();
+        let built = build::build_with(&self.paths, kept, &options, &settings)
             .map_err(|error| Refused::Environment(error.to_string()))?;
         let running = self.state.artifacts();
         let new: Vec<Diagnostic> =
@@ -139,9 +145,8 @@ impl Deployer {
         if !new.is_empty() {
             return Err(Refused::Broken(new));
         }
-        keep()
-            .map_err(|cause| Refused::Environment(format!("`{}`: {cause}", self.settings.adapter.state.display())))?;
-        swap::swap(&self.state, &self.settings, built, "Adapter", what);
+        keep().map_err(|cause| Refused::Environment(format!("`{}`: {cause}", settings.adapter.state.display())))?;
+        swap::swap(&self.state, &settings, built, "Adapter", what);
         Ok(())
     }
 }

@@ -22,6 +22,7 @@ use tokio::runtime::LocalOptions;
 
 use crate::command::Failure;
 pub use deploy::Deployer;
+pub use routes::is_user;
 
 /// Serves as long as it is held.
 pub struct Adapter {

@@ -1,11 +1,12 @@
 //! The REST API: `/api/mgw/adapter/0.1`.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::ports::{LocalFuture, Request, Service};
-use penstock_engine::{basic_credentials, is_secret};
+use penstock_engine::{Login, Realm, basic_credentials, is_secret};
 use penstock_message::{Body, Form, Headers, Message, Method};
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ impl Service for Routes {
 
 impl Routes {
     pub(super) fn new(deployer: Arc<Deployer>) -> Routes {
-        let tokens = Tokens::new(deployer.settings.adapter.token_lifetime);
+        let tokens = Tokens::new(deployer.settings().adapter.token_lifetime);
         Routes { deployer, tokens }
     }
 
@@ -46,12 +47,15 @@ impl Routes {
             return error(404, "Not Found", "no such resource");
         };
         let query = Query::read(client.line.query().unwrap_or_default());
+        let is_secured = matches!(path.trim_end_matches('/'), "/apis" | "/revoked-tokens");
+        if let Some(refusal) = Some(()).filter(|()| is_secured).and_then(|()| self.refuse(client.address, &message)) {
+            return refusal;
+        }
         match (path.trim_end_matches('/'), &client.line.method) {
             ("/oauth2/token", Method::Post) => match body(&mut message, 64 * 1024).await {
-                Some(bytes) => self.token(&message, &bytes),
+                Some(bytes) => self.token(client.address, &message, &bytes),
                 None => error(413, "Payload Too Large", "credentials are shorter"),
             },
-            ("/apis", _) if !self.admits(&message) => unauthorized(),
             ("/apis", Method::Get) => self.list(&query),
             ("/apis", Method::Post) => match body(&mut message, ARCHIVE_BYTES_MAX).await {
                 Some(bytes) => self.deploy(&message, &bytes, &query),
@@ -61,7 +65,6 @@ impl Routes {
                 }
             },
             ("/apis", Method::Delete) => self.undeploy(&query),
-            ("/revoked-tokens", _) if !self.admits(&message) => unauthorized(),
             ("/revoked-tokens", Method::Get) => self.revoked().list(query.number("offset"), query.number("limit")),
             ("/revoked-tokens", Method::Post) => match body(&mut message, revoked::BODY_BYTES_MAX).await {
                 Some(bytes) => self.revoked().revoke(&bytes),
@@ -77,26 +80,32 @@ impl Routes {
     }
 
     fn revoked(&self) -> Revoked<'_> {
-        Revoked(&self.deployer.settings.gateway_state.security.revocations)
+        Revoked(&self.deployer.state.gateway_state().security.revocations)
     }
 
-    /// Whether somebody who may deploy calls.
-    fn admits(&self, message: &Message) -> bool {
-        let Some(authorization) = message.headers.get("authorization") else { return false };
+    /// The answer for a client that may not deploy; `None` for one that may.
+    fn refuse(&self, address: IpAddr, message: &Message) -> Option<Message> {
+        let Some(authorization) = message.headers.get("authorization") else { return Some(unauthorized()) };
         match authorization.split_once(' ') {
-            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => self.tokens.knows(token.trim()),
-            _ => basic_credentials(authorization).is_some_and(|(name, password)| self.is_user(&name, &password)),
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+                let settings = self.deployer.settings();
+                let users = &settings.adapter.users;
+                (!self.tokens.knows(token.trim(), users)).then(unauthorized)
+            }
+            _ => match basic_credentials(authorization) {
+                Some((name, password)) => refusal_of(self.login(address, &name, &password)),
+                None => Some(unauthorized()),
+            },
         }
     }
 
-    fn is_user(&self, name: &str, password: &str) -> bool {
-        let users = &self.deployer.settings.adapter.users;
-        // Every entry is compared, and all of each, so that time tells nothing.
-        let is = |ours: &str, given: &str| is_secret(ours.as_bytes(), given.as_bytes());
-        users.iter().fold(false, |found, (known, secret)| found | (is(known, name) & is(secret, password)))
+    fn login(&self, address: IpAddr, name: &str, password: &str) -> Login {
+        let settings = self.deployer.settings();
+        let users = &settings.adapter.users;
+        self.deployer.state.logins.attempt(Realm::Adapter, name, address, || is_user(users, name, password))
     }
 
-    fn token(&self, message: &Message, bytes: &[u8]) -> Message {
+    fn token(&self, address: IpAddr, message: &Message, bytes: &[u8]) -> Message {
         let credentials = match serde_json::from_slice::<Value>(bytes) {
             Ok(value) => {
                 let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -105,12 +114,13 @@ impl Routes {
             Err(_) => None,
         };
         let credentials = credentials.or_else(|| message.headers.get("authorization").and_then(basic_credentials));
-        match credentials {
-            Some((name, password)) if self.is_user(&name, &password) => match self.tokens.issue() {
-                Some(token) => reply(200, &json!({"accessToken": token})),
-                None => error(500, "Internal Server Error", "the system has no random numbers"),
-            },
-            _ => unauthorized(),
+        let Some((name, password)) = credentials else { return unauthorized() };
+        if let Some(refusal) = refusal_of(self.login(address, &name, &password)) {
+            return refusal;
+        }
+        match self.tokens.issue(&self.deployer.settings().adapter.users) {
+            Some(token) => reply(200, &json!({"accessToken": token})),
+            None => error(500, "Internal Server Error", "the system has no random numbers"),
         }
     }
 
@@ -150,12 +160,13 @@ impl Routes {
     }
 
     /// The deployment environments of a host.
-    fn environments(&self, host: &str) -> Vec<&str> {
-        let config = &self.deployer.settings.gateway;
-        let named = config.vhosts.iter().filter(|(_, known)| known == host).map(|(name, _)| name.as_str());
-        let mut names: Vec<&str> = named.collect();
+    fn environments(&self, host: &str) -> Vec<String> {
+        let settings = self.deployer.settings();
+        let config = &settings.gateway;
+        let named = config.vhosts.iter().filter(|(_, known)| known == host).map(|(name, _)| name.clone());
+        let mut names: Vec<String> = named.collect();
         if names.is_empty() && (host == "*" || host == config.default_vhost) {
-            names.push("Default");
+            names.push("Default".to_owned());
         }
         names
     }
@@ -179,7 +190,8 @@ impl Routes {
             return error(400, "Bad Request", "`apiName` and `version` are needed");
         };
         let mut hosts: Vec<String> = query.get("vhost").into_iter().collect();
-        let vhosts = &self.deployer.settings.gateway.vhosts;
+        let settings = self.deployer.settings();
+        let vhosts = &settings.gateway.vhosts;
         for environment in query.get("environments").unwrap_or_default().split(':').filter(|name| !name.is_empty()) {
             hosts.extend(vhosts.iter().filter(|(known, _)| known == environment).map(|(_, host)| host.clone()));
         }
@@ -216,6 +228,25 @@ async fn body(message: &mut Message, bytes_max: usize) -> Option<Bytes> {
         Form::Bytes(bytes) => Some(bytes),
         Form::Empty => Some(Bytes::new()),
         _ => None,
+    }
+}
+
+/// Whether a list has that user with that password. All of them are compared, so that the time does not tell which exist.
+pub fn is_user(users: &[(String, String)], name: &str, password: &str) -> bool {
+    let is = |ours: &str, given: &str| is_secret(ours.as_bytes(), given.as_bytes());
+    users.iter().fold(false, |found, (known, secret)| found | (is(known, name) & is(secret, password)))
+}
+
+/// The answer to a login that failed.
+fn refusal_of(login: Login) -> Option<Message> {
+    match (login, login.retry_after_seconds()) {
+        (Login::Accepted, _) => None,
+        (_, None) => Some(unauthorized()),
+        (_, Some(seconds)) => {
+            let mut message = error(429, "Too Many Requests", "too many failed logins; try again later");
+            message.headers.set("Retry-After", seconds.to_string());
+            Some(message)
+        }
     }
 }
 

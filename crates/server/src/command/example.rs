@@ -13,7 +13,7 @@ use super::Failure;
 use crate::build::{self, BuildOptions};
 use crate::config::{self, Surroundings, properties};
 use crate::load::Loaded;
-use crate::serve::{self, Plan, Served};
+use crate::serve::{self, Plan, Served, Signals};
 
 /// The files of the folder `examples`, as they stand in the repository.
 const FILES: &[(&str, &str)] = &[
@@ -38,6 +38,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let started = Instant::now();
+    let signals = Signals::receive()?;
     let mut surroundings =
         Surroundings { file: properties::parse(PROPERTIES).into_iter().collect(), ..config::surroundings(&[]) };
     let settings = super::run::settings(matches, &[], &surroundings)?;
@@ -61,6 +62,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         build: options,
         started,
         built,
+        signals,
+        reread: None,
         epilogue: Some(Box::new(epilogue)),
     })?;
     drop(backend);

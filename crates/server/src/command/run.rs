@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use penstock_compile::Severity;
+use penstock_compile::{Diagnostic, Severity};
+use penstock_engine::Place;
 use penstock_engine::ports::Level;
 
 use super::Failure;
 use crate::build::{self, BuildOptions};
-use crate::config::{self, LogFormat, Settings};
+use crate::config::{self, Configuration, LogFormat, Settings};
 use crate::load;
-use crate::serve::{self, Plan};
+use crate::serve::{self, Plan, Reread, Signals};
 
 const AFTER: &str = "\
 Integrations are served at 8280 (HTTP) and 8243 (HTTPS) plus the offset, which is 10 unless it is given; health and
@@ -21,8 +22,8 @@ metrics are at 9191 plus the offset. Managed APIs are served at 8280 and 8243, a
 the configuration names are not moved. Without --config, ./penstock.toml is read if it is there. A deployment.toml of Micro Integrator is
 read for the keys that have a meaning here.
 
-Files are watched: a change that compiles is taken over without losing a request, one that does not is reported and
-what was served before stays.";
+Files are watched: a change that compiles is deployed without losing a request; one that does not is reported, and the
+previous configuration stays. SIGHUP reads the configuration again and opens log files again.";
 
 pub(super) fn command() -> Command {
     serving_arguments(Command::new("run").about("Serves artifacts").after_help(AFTER)).arg(super::paths_argument())
@@ -76,16 +77,30 @@ pub(super) fn serving_arguments(command: Command) -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let started = Instant::now();
+    let signals = Signals::receive()?;
     let paths = super::paths(matches);
     let surroundings = config::surroundings(&paths);
     let settings = settings(matches, &paths, &surroundings)?;
+    let (again, from) = (matches.clone(), paths.clone());
+    let reread = move || reread_settings(&again, &from, &config::surroundings(&from));
     let options = BuildOptions {
         strict: matches.get_flag("strict"),
         configurables: surroundings.configurables(),
         ..BuildOptions::default()
     };
     let built = build::build(&paths, &options, &settings)?;
-    serve::serve(Plan { paths, settings, surroundings, build: options, started, built, epilogue: None })?;
+    let reread: Option<Reread> = Some(Box::new(reread));
+    serve::serve(Plan {
+        paths,
+        settings,
+        surroundings,
+        build: options,
+        started,
+        built,
+        signals,
+        reread,
+        epilogue: None,
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -104,7 +119,26 @@ pub(super) fn settings(
     paths: &[PathBuf],
     surroundings: &config::Surroundings,
 ) -> Result<Settings, Failure> {
-    let mut settings = file_settings(matches.get_one::<PathBuf>("config").cloned(), paths, surroundings)?;
+    let settings = file_settings(matches.get_one::<PathBuf>("config").cloned(), paths, surroundings)?;
+    Ok(with_arguments(settings, matches))
+}
+
+/// The same for a server that runs, which has a log for the diagnostics.
+fn reread_settings(
+    matches: &ArgMatches,
+    paths: &[PathBuf],
+    surroundings: &config::Surroundings,
+) -> Result<(Settings, Vec<Diagnostic>), Failure> {
+    let found = configuration(matches.get_one::<PathBuf>("config").cloned(), paths, surroundings)?;
+    if found.has_errors() {
+        let errors = found.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let texts: Vec<String> = errors.map(ToString::to_string).collect();
+        return Err(Failure::input(texts.join("; ")));
+    }
+    Ok((with_arguments(found.settings, matches), found.diagnostics))
+}
+
+fn with_arguments(mut settings: Settings, matches: &ArgMatches) -> Settings {
     if let Some(offset) = matches.get_one::<u16>("offset") {
         settings.move_ports(*offset);
     }
@@ -126,51 +160,72 @@ pub(super) fn settings(
             _ => Level::Info,
         };
     }
-    Ok(settings)
+    settings
 }
 
-/// The settings of a file: the one that is given, `penstock.toml` in the working directory, or the `deployment.toml` of
-/// the first path that is the home of a Micro Integrator.
+/// The settings of [`configuration`], when they have no mistake.
 pub(super) fn file_settings(
     given: Option<PathBuf>,
     paths: &[PathBuf],
     surroundings: &config::Surroundings,
 ) -> Result<Settings, Failure> {
+    without_errors(configuration(given, paths, surroundings)?)
+}
+
+pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
+    without_errors(parse_file(file, surroundings)?)
+}
+
+/// The configuration of a file: the one that is given, `penstock.toml` in the working directory, or the `deployment.toml` of
+/// the first path that is the home of a Micro Integrator.
+fn configuration(
+    given: Option<PathBuf>,
+    paths: &[PathBuf],
+    surroundings: &config::Surroundings,
+) -> Result<Configuration, Failure> {
     let usual = PathBuf::from("penstock.toml");
     let of_home = paths.iter().filter(|path| load::is_home(path)).map(|home| home.join("conf/deployment.toml"));
     let of_home = of_home.into_iter().find(|file| file.is_file());
-    let mut settings = match (given.or_else(|| usual.is_file().then_some(usual)), of_home) {
+    let mut found = match (given.or_else(|| usual.is_file().then_some(usual)), of_home) {
         (Some(file), of_home) => {
+            let mut found = parse_file(&file, surroundings)?;
             if let Some(unread) = of_home.filter(|unread| !is_same_file(unread, &file)) {
-                let at = unread.display();
-                serve::say(&format!("{at}:1:1: warning: not read: `{}` is the configuration\n", file.display()));
+                let at = Place { file: unread.display().to_string().into(), line: 1, column: 1 };
+                let message = format!("not read: `{}` is the configuration", file.display());
+                found.diagnostics.insert(0, Diagnostic { severity: Severity::Warning, at, message });
             }
-            read_file(&file, surroundings)?
+            found
         }
-        (None, Some(file)) => read_as(&file, surroundings, |name, text, lookup| config::read_home(name, text, lookup))?,
-        (None, None) => Settings::default(),
+        (None, Some(file)) => {
+            parse_as(&file, surroundings, |name, text, lookup| config::read_home(name, text, lookup))?
+        }
+        (None, None) => Configuration::default(),
     };
-    config::take_aws(&mut settings, &surroundings.variables);
-    Ok(settings)
+    config::take_aws(&mut found.settings, &surroundings.variables);
+    Ok(found)
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
-    read_as(file, surroundings, |name, text, lookup| config::read(name, text, config::dialect_of(file, text), lookup))
+fn parse_file(file: &Path, surroundings: &config::Surroundings) -> Result<Configuration, Failure> {
+    parse_as(file, surroundings, |name, text, lookup| config::read(name, text, config::dialect_of(file, text), lookup))
 }
 
-fn read_as(
+fn parse_as(
     file: &Path,
     surroundings: &config::Surroundings,
-    read: impl FnOnce(&str, &str, &dyn Fn(&str) -> Option<String>) -> config::Configuration,
-) -> Result<Settings, Failure> {
+    read: impl FnOnce(&str, &str, &dyn Fn(&str) -> Option<String>) -> Configuration,
+) -> Result<Configuration, Failure> {
     let cannot = |cause| Failure::from(load::LoadError { path: file.to_owned(), cause });
     let text = std::fs::read_to_string(file).map_err(cannot)?;
     let lookup = |name: &str| surroundings.variables.get(name).cloned();
-    let found = read(&file.display().to_string(), &text, &lookup);
+    Ok(read(&file.display().to_string(), &text, &lookup))
+}
+
+/// Prints the diagnostics; the settings, unless one of them is an error.
+fn without_errors(found: Configuration) -> Result<Settings, Failure> {
     for diagnostic in &found.diagnostics {
         serve::say(&format!("{diagnostic}\n"));
     }

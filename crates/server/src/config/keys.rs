@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use penstock_catalog::IpRange;
+use penstock_engine::ForwardedField;
 use penstock_engine::ports::Level;
 
 use super::settings::{AccessTarget, Keystore, LogFormat, Settings};
@@ -66,6 +68,22 @@ const PENSTOCK: &[Key] = &[
     Key { name: "listener.https", kind: FLAG, set: assign!(https = flag()) },
     Key { name: "listener.http2", kind: FLAG, set: assign!(http2 = flag()) },
     Key { name: "listener.connections_max", kind: NUMBER, set: assign!(connections_max = positive()) },
+    Key { name: "listener.trusted_proxies", kind: LIST, set: trusted_proxies },
+    Key {
+        name: "listener.forwarded_header",
+        kind: TEXT,
+        set: |settings, value| {
+            settings.forwarded_field = match value.text().to_ascii_lowercase().as_str() {
+                "any" => ForwardedField::Either,
+                "x-forwarded-for" => ForwardedField::XForwardedFor,
+                "forwarded" => ForwardedField::Forwarded,
+                other => return Err(format!("must be `any`, `x-forwarded-for` or `forwarded`, not `{other}`")),
+            };
+            Ok(())
+        },
+    },
+    Key { name: "listener.proxy_protocol", kind: FLAG, set: assign!(proxy_protocol = flag()) },
+    Key { name: "gateway.proxy_protocol", kind: FLAG, set: assign!(gateway_proxy_protocol = flag()) },
     Key { name: "listener.hostname", kind: TEXT, set: hostname },
     Key { name: "listener.list_services", kind: FLAG, set: assign!(list_services = flag()) },
     Key {
@@ -290,6 +308,37 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
         set: assign!(flow.endpoint_timeout = duration("ms")),
     },
 ];
+
+fn trusted_proxies(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    let range = |text: &std::sync::Arc<str>| {
+        let range =
+            IpRange::parse(text).ok_or_else(|| format!("must name addresses such as `10.0.0.0/8`, not `{text}`"))?;
+        Ok(range.first..=range.last)
+    };
+    settings.trusted_proxies = value.list().iter().map(range).collect::<Result<_, String>>()?;
+    Ok(())
+}
+
+/// `[tls.hosts]`: one key of the certificate of a name, as `NAME.key`; whether there is such a key.
+pub(super) fn tls_host(settings: &mut Settings, path: &str, value: &Value) -> Result<bool, String> {
+    let Some((host, key)) = path.rsplit_once('.') else {
+        return Err("must be a table with `certificate` and `key`, or `keystore` and `password`".to_owned());
+    };
+    let at = settings.tls_hosts.iter().position(|(known, _)| known == host).unwrap_or_else(|| {
+        settings.tls_hosts.push((host.to_owned(), Keystore::default()));
+        settings.tls_hosts.len() - 1
+    });
+    let Some((_, keystore)) = settings.tls_hosts.get_mut(at) else { return Ok(false) };
+    match key {
+        "keystore" | "certificate" => keystore.file = PathBuf::from(value.text()),
+        "key" => keystore.key = Some(PathBuf::from(value.text())),
+        "password" => keystore.password = value.0.clone(),
+        "alias" => keystore.alias = Some(value.0.clone()),
+        "key_password" => keystore.key_password = Some(value.0.clone()),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
 
 fn hostname(settings: &mut Settings, value: &Value) -> Result<(), String> {
     value.text().clone_into(&mut settings.hostname);

@@ -1,11 +1,12 @@
 //! The settings, with their defaults.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use penstock_engine::Limits;
 use penstock_engine::ports::Level;
+use penstock_engine::{ForwardedField, Limits, TrustedProxies};
 use penstock_gateway::{GatewayConfig, GatewayState};
 use penstock_message::Conversion;
 use penstock_transports::http::{HttpLimits, HttpTimeouts};
@@ -65,8 +66,20 @@ pub struct Settings {
     pub http2: bool,
     /// Connections at once, all cores together.
     pub connections_max: usize,
+    /// The proxies that may report the addresses of clients.
+    pub trusted_proxies: Vec<RangeInclusive<IpAddr>>,
+    /// In which field they do.
+    pub forwarded_field: ForwardedField,
+    /// Whether connections of trusted proxies to integrations begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
+    /// The same for managed APIs.
+    pub gateway_proxy_protocol: bool,
+    /// Names and passwords for what the admin port shows beside probes and metrics.
+    pub admin_users: Vec<(String, String)>,
     /// Certificate and key of the HTTPS port.
     pub keystore: Option<Keystore>,
+    /// Certificates for names that clients ask for (SNI).
+    pub tls_hosts: Vec<(String, Keystore)>,
     /// Certificates of backends that are trusted besides the well-known ones: PEM or a keystore.
     pub trust: Option<PathBuf>,
     /// The password of the keystore in `trust`.
@@ -170,7 +183,13 @@ impl Default for Settings {
             http2: true,
             // Memory for heads and buffers stays within a few hundred megabytes.
             connections_max: 20_000,
+            trusted_proxies: Vec::new(),
+            forwarded_field: ForwardedField::default(),
+            proxy_protocol: false,
+            gateway_proxy_protocol: false,
+            admin_users: Vec::new(),
             keystore: None,
+            tls_hosts: Vec::new(),
             trust: None,
             trust_password: String::new(),
             trust_all: false,
@@ -243,6 +262,11 @@ impl Settings {
         self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
+    /// The proxies that may report the addresses of clients.
+    pub fn trusted_proxies(&self) -> Arc<TrustedProxies> {
+        Arc::new(TrustedProxies::new(self.trusted_proxies.clone(), self.forwarded_field))
+    }
+
     /// What does not go together.
     pub(super) fn check(&self) -> Vec<String> {
         let mut mistakes = super::security::check(self);
@@ -252,6 +276,16 @@ impl Settings {
             mistakes.push(
                 "the key or password of a keystore is given, and no file (`tls.keystore` or `tls.certificate`)"
                     .to_owned(),
+            );
+        }
+        for (host, keystore) in &self.tls_hosts {
+            if keystore.file.as_os_str().is_empty() {
+                mistakes.push(format!("`tls.hosts.{host}` has no file (`keystore` or `certificate`)"));
+            }
+        }
+        if (self.proxy_protocol || self.gateway_proxy_protocol) && self.trusted_proxies.is_empty() {
+            mistakes.push(
+                "`proxy_protocol` needs `listener.trusted_proxies`: only from these addresses it is read".to_owned(),
             );
         }
         for entry in self.databases.entries.iter().filter(|entry| entry.url.is_empty()) {

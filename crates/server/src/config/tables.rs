@@ -13,6 +13,10 @@ pub(super) enum MapTable {
     Users,
     /// Names and passwords of those who may deploy APIs.
     AdapterUsers,
+    /// Names and passwords for the admin port.
+    AdminUsers,
+    /// Certificates by the names that clients ask for.
+    TlsHosts,
     /// Hosts of deployment environments.
     VirtualHosts,
     /// Names and passwords of those who may call APIs.
@@ -54,6 +58,8 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
             ("databases.", MapTable::Databases),
             ("classes.", MapTable::Classes),
             ("adapter.users.", MapTable::AdapterUsers),
+            ("admin.users.", MapTable::AdminUsers),
+            ("tls.hosts.", MapTable::TlsHosts),
             ("gateway.vhosts.", MapTable::VirtualHosts),
             ("gateway.users.", MapTable::GatewayUsers),
             ("gateway.test_users.", MapTable::TestUsers),
@@ -87,6 +93,11 @@ impl Map {
                 settings.adapter.users.push((self.name.clone(), value.0.clone()));
                 Ok(true)
             }
+            MapTable::AdminUsers => {
+                settings.admin_users.push((self.name.clone(), value.0.clone()));
+                Ok(true)
+            }
+            MapTable::TlsHosts => super::keys::tls_host(settings, &self.name, value),
             MapTable::VirtualHosts => {
                 super::gateway::vhost(settings, &self.name, value);
                 Ok(true)

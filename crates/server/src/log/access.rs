@@ -1,26 +1,28 @@
 //! The access log: the common format, with the time taken at the end.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use penstock_gateway::CallContext;
 use penstock_transports::http::{AccessEntry, AccessLog};
 
 use super::date::Moment;
-use super::{Writer, gateway_access};
+use super::layout::escaped;
+use super::{Log, Writer, gateway_access};
 use crate::config::LogFormat;
 
 /// Notes finished requests. One per core.
 pub struct Access {
     writer: Writer,
-    format: LogFormat,
+    log: Arc<Log>,
     /// Whether there are managed APIs, whose lines say more.
     managed: bool,
 }
 
 impl Access {
-    /// Writes to a writer. `managed` says whether there may be requests to managed APIs, whose lines say more.
-    pub fn new(writer: Writer, format: LogFormat, managed: bool) -> Access {
-        Access { writer, format, managed }
+    /// Writes to a writer, in the format of the log. `managed` says whether there may be requests to managed APIs, whose lines say more.
+    pub fn new(writer: Writer, log: Arc<Log>, managed: bool) -> Access {
+        Access { writer, log, managed }
     }
 }
 
@@ -31,7 +33,7 @@ impl AccessLog for Access {
         // A message to an MCP server became a call of a tool.
         let became = call.and_then(CallContext::innermost);
         let call = became.as_deref().or(call);
-        self.writer.line(match (call, self.format) {
+        self.writer.line(match (call, self.log.format()) {
             (None, _) => line(entry, now),
             (Some(call), LogFormat::Text) => gateway_access::line(entry, call, now),
             (Some(call), LogFormat::Json) => gateway_access::json(entry, call, now),
@@ -50,11 +52,11 @@ fn line(entry: &AccessEntry<'_>, now: SystemTime) -> String {
     let bytes = entry.body_bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
     format!(
         "{} - - [{day:02}/{}/{year:04}:{hour:02}:{minute:02}:{second:02} +0000] \"{} {} {}\" {} {bytes} {:.3}{}\n",
-        entry.peer.ip(),
+        entry.address,
         moment.month_name(),
         entry.line.method.as_str(),
-        // A target holds no white space and no control characters, and a quote only where a client wants to confuse.
-        entry.line.target().replace('"', "%22"),
+        // A quote would end the request line early for a reader of the log.
+        escaped(entry.line.target()).replace('"', "%22"),
         entry.protocol,
         entry.status,
         entry.took.as_secs_f64(),
@@ -74,6 +76,7 @@ mod tests {
     fn a_request_is_one_line() {
         let request = RequestLine { method: Method::Get, target: "/a?b=\"".into(), secure: false };
         let entry = AccessEntry {
+            address: [127, 0, 0, 1].into(),
             peer: ([127, 0, 0, 1], 5).into(),
             line: &request,
             protocol: "HTTP/1.1",

@@ -6,6 +6,7 @@ use penstock_gateway::CallContext;
 use penstock_transports::http::AccessEntry;
 
 use super::date::Moment;
+use super::layout::escaped;
 
 /// Choreo Connect's default line:
 /// `[start] 'METHOD original-path path PROTOCOL' status flags bytes-received bytes-sent duration upstream-duration
@@ -17,7 +18,7 @@ pub(super) fn line(entry: &AccessEntry<'_>, call: &CallContext, now: SystemTime)
         "[{}] '{} {} {} {}' {} {} {} {} {} {} '{}' '{}' '{}' '{}' '{}'\n",
         of.start,
         entry.line.method.as_str(),
-        call.without_credentials(entry.line.target()),
+        escaped(&call.without_credentials(entry.line.target())),
         or_dash(of.path),
         entry.protocol,
         entry.status,
@@ -55,6 +56,7 @@ pub(super) fn json(entry: &AccessEntry<'_>, call: &CallContext, now: SystemTime)
         "request_id": of.request_id,
         "authority": of.authority,
         "upstream": of.upstream,
+        "client": entry.address.to_string(),
         "peer": entry.peer.to_string(),
         "api": &*site.api.name,
         "version": &*site.api.version,
@@ -83,12 +85,12 @@ impl Facts {
         let Moment { year, month, day, hour, minute, second, milli } = Moment::of(now - entry.took);
         let field = |name: &str| {
             let value = entry.request_headers.and_then(|headers| headers.get(name))?;
-            Some(value.chars().filter(|letter| !letter.is_control()).collect::<String>())
+            Some(escaped(value).into_owned())
         };
         let incomplete = if entry.complete { "-" } else { "DC" };
         Facts {
             start: format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"),
-            path: call.upstream.path().map(|path| call.without_credentials(&path).into_owned()),
+            path: call.upstream.path().map(|path| escaped(&call.without_credentials(&path)).into_owned()),
             flags: call.upstream.flag().unwrap_or(incomplete),
             received: field("Content-Length").and_then(|length| length.parse().ok()).unwrap_or(0),
             upstream_ms: call.upstream.took().map(|took| took.as_millis()),

@@ -2,15 +2,18 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use penstock_engine::background::ServiceState;
 use penstock_engine::ports::{LocalFuture, Request, Service};
+use penstock_engine::{Login, Realm, basic_credentials};
 use penstock_message::{Body, Headers, Message, Method};
-use penstock_transports::http::{HttpListener, PerCore, Shutdown, ShutdownTrigger, shutdown};
+use penstock_transports::http::{CountersSnapshot, HttpListener, PerCore, Shutdown, ShutdownTrigger, shutdown};
 use tokio::task::LocalSet;
 
 use super::state::State;
 use super::{metrics, process};
+use crate::adapter::is_user;
 use crate::command::Failure;
 
 /// Limits shown at once; there may be one for every user.
@@ -35,9 +38,32 @@ pub(super) fn start(listener: HttpListener, state: Arc<State>) -> Result<Admin, 
 async fn serve(listener: HttpListener, state: Arc<State>, stop: Shutdown) {
     let log = state.log.clone();
     let core = PerCore::start();
+    tokio::task::spawn_local(report_accept_failures(state.clone()));
     let service: Rc<dyn Service> = Rc::new(Probes { state });
     if let Err(cause) = listener.serve(core, service, None, stop).await {
         log.say(penstock_engine::ports::Level::Error, "Server", &format!("probes and metrics ended: {cause}"));
+    }
+}
+
+/// Reports failures to accept connections at most once a second, with their number: they come by the thousand.
+async fn report_accept_failures(state: Arc<State>) {
+    const REPORT_EVERY: Duration = Duration::from_secs(1);
+    let mut reported = 0;
+    loop {
+        tokio::time::sleep(REPORT_EVERY).await;
+        let mut sum = CountersSnapshot::default();
+        let mut error = 0;
+        for core in state.cores() {
+            core.http.add_to(&mut sum);
+            error = error.max(core.http.accept_error.get());
+        }
+        let count = sum.accept_failures - reported;
+        if count > 0 {
+            reported = sum.accept_failures;
+            let cause = std::io::Error::from_raw_os_error(i32::try_from(error).unwrap_or_default());
+            let text = format!("accepting connections failed {count} times within a second: {cause}");
+            state.log.say(penstock_engine::ports::Level::Error, "Listener", &text);
+        }
     }
 }
 
@@ -57,8 +83,13 @@ impl Probes {
         if !matches!(line.method, Method::Get | Method::Head) {
             return reply(405, "text/plain; charset=UTF-8", "only GET\n");
         }
-        match line.path() {
-            // Byte for byte what the original answers: scripts compare it.
+        let path = line.path();
+        let is_open = matches!(path, "/liveness" | "/healthz" | "/metric-service/metrics" | "/metrics");
+        if let Some(refusal) = Some(request).filter(|_| !is_open).and_then(|request| self.refuse(request)) {
+            return refusal;
+        }
+        match path {
+            // Byte for byte what Micro Integrator answers: scripts compare it.
             "/liveness" => reply(200, "application/json", "{\"server\" : \"started\"}"),
             "/healthz" => self.readiness(),
             "/metric-service/metrics" | "/metrics" => {
@@ -67,6 +98,43 @@ impl Probes {
             "/gateway/limits" => self.limits(line.query().unwrap_or_default()),
             _ => reply(404, "text/plain; charset=UTF-8", "try /healthz, /liveness or /metric-service/metrics\n"),
         }
+    }
+
+    /// The answer for a client that may see probes and metrics only. Clients of this machine may see all, unless something
+    /// that runs here forwards for others.
+    fn refuse(&self, request: &Request) -> Option<Message> {
+        let (client, headers) = (&request.client, &request.message.headers);
+        let is_forwarded = ["x-forwarded-for", "forwarded"].iter().any(|name| headers.contains(name));
+        if client.peer.ip().to_canonical().is_loopback() && client.address.is_loopback() && !is_forwarded {
+            return None;
+        }
+        let settings = self.state.settings();
+        let users = &settings.admin_users;
+        if users.is_empty() {
+            let text = "only clients of this machine are answered; `[admin.users]` of penstock.toml adds users\n";
+            return Some(reply(403, "text/plain; charset=UTF-8", text));
+        }
+        let sent = headers.get("authorization").and_then(basic_credentials);
+        let login = sent.map(|(name, password)| {
+            let verify = || is_user(users, &name, &password);
+            self.state.logins.attempt(Realm::Admin, &name, client.address, verify)
+        });
+        if login.is_some_and(Login::is_accepted) {
+            return None;
+        }
+        let refusal = match login.and_then(Login::retry_after_seconds) {
+            Some(seconds) => {
+                let mut refusal = reply(429, "text/plain; charset=UTF-8", "too many failed logins; try again later\n");
+                refusal.headers.set("Retry-After", seconds.to_string());
+                refusal
+            }
+            None => {
+                let mut refusal = reply(401, "text/plain; charset=UTF-8", "name and password are required\n");
+                refusal.headers.set("WWW-Authenticate", "Basic realm=\"admin\"");
+                refusal
+            }
+        };
+        Some(refusal)
     }
 
     /// What was used of limits: `?key=` shows those whose key holds a text.
@@ -105,7 +173,7 @@ impl Probes {
         if faulty.is_empty() {
             return reply(200, "application/json", "{\"status\":\"ready\"}");
         }
-        let (status, word) = if self.state.strict_ready { (503, "not ready") } else { (200, "ready") };
+        let (status, word) = if self.state.settings().strict_ready { (503, "not ready") } else { (200, "ready") };
         reply(status, "application/json", format!("{{\"status\":\"{word}\",\"faulty\":[{}]}}", faulty.join(",")))
     }
 }

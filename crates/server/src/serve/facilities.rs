@@ -1,5 +1,6 @@
 //! What every runtime of the server that runs flows is made of: a core of the data path, and the one of management.
 
+use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::log::Log;
 pub(super) struct Facilities {
     pub(super) settings: Settings,
     pub(super) tls: Arc<TlsClient>,
+    pub(super) descriptors_max: Option<RawFd>,
     pub(super) log: Arc<Log>,
     pub(super) environment: Arc<Environment>,
     pub(super) current: Arc<Current>,
@@ -30,9 +32,10 @@ pub(super) struct Facilities {
 impl Facilities {
     /// A core for this thread, counted with the others, and its HTTP sender.
     pub(super) fn core(&self, per_core: &Rc<PerCore>) -> (Rc<Core>, Rc<HttpSender>) {
-        let Facilities { settings, tls, log, environment, current, databases, stores, state } = self.clone();
-        let config =
-            SenderConfig { limits: settings.limits, timeouts: settings.timeouts, tls, ..SenderConfig::default() };
+        let Facilities { settings, tls, descriptors_max, log, environment, current, databases, stores, state } =
+            self.clone();
+        let (limits, timeouts) = (settings.limits, settings.timeouts);
+        let config = SenderConfig { limits, timeouts, tls, descriptors_max, ..SenderConfig::default() };
         let sender = Rc::new(HttpSender::new(per_core, config));
         let metrics = Arc::new(Metrics::default());
         state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });

@@ -42,7 +42,7 @@ pub(super) fn page(state: &State, process: &Process) -> String {
     page.single(
         "penstock_log_lines_dropped_total",
         "counter",
-        "Log lines that were not written because the log could not keep up.",
+        "Log lines that were not written because the log could not keep up or its disk was full.",
         dropped,
     );
     let reloads = state.reloads.load(Ordering::Relaxed) as f64;
@@ -183,6 +183,12 @@ impl Page {
     fn transport(&mut self, http: &CountersSnapshot, in_flight: u64) {
         let counters = [
             ("penstock_connections_accepted_total", "counter", "Connections accepted from clients.", http.accepted),
+            (
+                "penstock_accept_failures_total",
+                "counter",
+                "Attempts to accept a connection that the system refused, mostly for lack of file descriptors.",
+                http.accept_failures,
+            ),
             ("penstock_connections", "gauge", "Connections of clients open now.", http.connections),
             ("penstock_requests_total", "counter", "Requests whose head was understood.", http.requests),
             ("penstock_requests_in_flight", "gauge", "Requests being worked on.", in_flight),

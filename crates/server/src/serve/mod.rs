@@ -9,6 +9,8 @@
 
 mod admin;
 mod banner;
+mod certificates;
+mod descriptors;
 mod end;
 mod facilities;
 mod management;
@@ -19,8 +21,10 @@ mod ports;
 mod process;
 mod registry;
 mod reload;
+mod renew;
 mod security;
 mod service_states;
+mod signals;
 mod state;
 mod subscriptions;
 pub mod swap;
@@ -31,8 +35,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use penstock_compile::Severity;
-use penstock_engine::Current;
 use penstock_engine::ports::{Environment, Level};
+use penstock_engine::{Current, Logins, Users};
 use penstock_transports::http::shutdown;
 use penstock_transports::sql::Sql;
 use penstock_transports::store::MessageStores;
@@ -46,7 +50,11 @@ use crate::log::Logs;
 pub use banner::write as say;
 use facilities::Facilities;
 use ports::Ports;
+use renew::Renewal;
+pub use renew::Reread;
 pub use security::kept_key;
+use signals::Event;
+pub use signals::Signals;
 pub use state::State;
 
 /// What is to be served and how.
@@ -63,6 +71,10 @@ pub struct Plan {
     pub started: Instant,
     /// The program, compiled.
     pub built: Built,
+    /// The signals of the process.
+    pub signals: Signals,
+    /// Reads the configuration again; without it a reload opens log files again and nothing else.
+    pub reread: Option<Reread>,
     /// Printed under the banner once everything is served.
     pub epilogue: Option<Epilogue>,
 }
@@ -83,7 +95,7 @@ pub struct Served {
 
 /// Serves until a signal ends it.
 pub fn serve(plan: Plan) -> Result<(), Failure> {
-    let Plan { paths, settings, surroundings, build, started, built, epilogue } = plan;
+    let Plan { paths, settings, surroundings, build, started, built, signals, reread, epilogue } = plan;
     penstock_budget::set_process_limit(settings.total_memory.unwrap_or_else(memory::default_limit));
     let cannot_log = |(path, cause): (PathBuf, std::io::Error)| {
         Failure::environment(format!("the log `{}` cannot be written: {cause}", path.display()))
@@ -97,14 +109,15 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     }
     let revoked = security::prepare(&settings, &logs.log)?;
     subscriptions::prepare(&settings, &logs.log)?;
-    let ports = Ports::bind(&settings)?;
+    let ports = Ports::bind(&settings, descriptors::prepare(&settings, &logs.log))?;
     let served = ports.served();
     let watched: &[PathBuf] = if settings.watch { &paths } else { &[] };
+    let logins = Arc::<Logins>::default();
     let environment = Arc::new(Environment {
         variables: surroundings.variables.clone(),
         file: surroundings.file.clone(),
         system: std::sync::RwLock::default(),
-        users: settings.users.iter().cloned().collect(),
+        users: Users::new(settings.users.iter().cloned().collect(), logins.clone()),
         secrets: settings.secrets.clone(),
         registry: Arc::new(registry::open(settings.registry_folder.as_deref(), watched)?),
         services_hidden: !settings.list_services,
@@ -116,7 +129,8 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     let wants_gateway = settings.opens_gateway(built.good("managed-api") > 0);
     let Built { program, diagnostics, artifacts, .. } = built;
     let current = Current::new(Arc::new(program));
-    let state = Arc::new(State::new(current.clone(), artifacts, diagnostics, logs.log.clone(), &settings, served));
+    let state =
+        Arc::new(State::new(current.clone(), artifacts, diagnostics, logs.log.clone(), &settings, served, logins));
     let (trigger, stop) = shutdown();
     let channels = (0..settings.worker_count()).map(|_| unbounded_channel());
     let (senders, receivers): (Vec<_>, Vec<_>) = channels.unzip();
@@ -128,14 +142,15 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     if let Some(listener) = &ports.adapter {
         banner.add_adapter(listener.local_addr().port(), &settings);
     }
-    let Ports { workers, admin, adapter, tls_client, .. } = ports;
-    let databases = Arc::new(Sql::new(settings.databases.clone(), tls_client.clone()));
+    let Ports { workers, admin, adapter, live, .. } = ports;
+    let databases = Arc::new(Sql::new(settings.databases.clone(), live.tls.client.clone()));
     let stores = Arc::new(MessageStores::new(databases.clone()));
     let facilities = Facilities {
         settings: settings.clone(),
-        tls: tls_client,
+        tls: live.tls.client.clone(),
+        descriptors_max: live.descriptors.connections_max,
         log: logs.log.clone(),
-        environment,
+        environment: environment.clone(),
         current,
         databases,
         stores,
@@ -147,7 +162,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
             worker::Shared { facilities: facilities.clone(), access: logs.access.clone(), stop: stop.clone(), more };
         threads.push(worker::start(index, listeners, shared)?);
     }
-    // Probes outlive the workers: while the server drains they say so.
+    // Probes outlive the workers: while the server drains they report it.
     let admin = admin::start(admin, state.clone())?;
     let management = management::start(facilities)?;
     tell(&banner.text(started.elapsed()));
@@ -158,13 +173,25 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     let adapter = match adapter {
         Some(listener) => {
             let (paths, options) = (paths.clone(), build.clone());
-            let (settings, state, turn) = (settings.clone(), state.clone(), turn.clone());
-            Some(adapter::start(listener, Deployer { paths, options, settings, state, turn })?)
+            Some(adapter::start(listener, Deployer { paths, options, state: state.clone(), turn: turn.clone() })?)
         }
         None => None,
     };
-    let watcher = settings.watch.then(|| reload::start(paths, build, settings.clone(), state.clone(), turn)).flatten();
-    let signal = end::wait_for_signal()?;
+    let watcher = settings
+        .watch
+        .then(|| reload::start(paths.clone(), build.clone(), state.clone(), live.tls.clone(), turn.clone()))
+        .flatten();
+    let mut renewal = Renewal { reread, paths, build, state: state.clone(), environment, live, turn };
+    let signal = loop {
+        match signals.next() {
+            Event::End(signal) => break signal,
+            Event::Reload => renewal.run(&logs),
+            Event::Ignored(number) => {
+                logs.log.say(Level::Info, "Server", &format!("signal {number}: nothing is done for it"));
+            }
+        }
+    };
+    let settings = state.settings();
     logs.log.say(
         Level::Info,
         "Server",

@@ -1,18 +1,25 @@
-//! The ports: bound before anything is served, for every core, so that a taken port is told at once and by name.
+//! The ports: bound before anything is served, for every core, so that a taken port is reported at once and by name.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
 use penstock_gateway::GatewayPorts;
-use penstock_transports::http::tls::{
-    ClientCertificates, ClientTrust, Identity, TlsClient, TlsServer, read_certificates,
-};
-use penstock_transports::http::{HttpListener, ListenError, ListenerConfig};
+use penstock_transports::http::{HttpListener, HttpTimeouts, ListenError, ListenerConfig, LiveConfig};
 
 use super::Served;
+use super::certificates::{Certificates, Tls};
+use super::descriptors::Descriptors;
 use crate::command::Failure;
-use crate::config::{Keystore, Settings};
+use crate::config::Settings;
+
+/// The admin port lives in the reserve of descriptors: clients that keep its connections idle must not use it up.
+const ADMIN_IDLE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The same for a head that does not arrive.
+const ADMIN_HEAD: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Connections of the adapter at once.
+const ADAPTER_CONNECTIONS_MAX: usize = 1_000;
 
 /// Everything that is bound.
 pub(super) struct Ports {
@@ -22,8 +29,8 @@ pub(super) struct Ports {
     pub(super) admin: HttpListener,
     /// Where APIs are deployed, when they may be.
     pub(super) adapter: Option<HttpListener>,
-    /// TLS towards backends.
-    pub(super) tls_client: Arc<TlsClient>,
+    /// What all of them take from the settings while they run.
+    pub(super) live: Live,
     /// Whether the certificate was made on the spot.
     pub(super) self_signed: bool,
     http: u16,
@@ -32,11 +39,90 @@ pub(super) struct Ports {
     pub(super) gateway: Opener,
 }
 
+/// Which listener a configuration is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Integrations { secure: bool },
+    Gateway { secure: bool },
+    Admin,
+    Adapter,
+}
+
+/// What listeners take from the settings while they run.
+#[derive(Clone)]
+pub(super) struct Live {
+    pub(super) tls: Tls,
+    pub(super) descriptors: Descriptors,
+    listeners: Vec<(Role, Arc<LiveConfig>)>,
+}
+
+impl Live {
+    fn new(settings: &Settings, tls: Tls, descriptors: Descriptors) -> Live {
+        let mut live = Live { tls, descriptors, listeners: Vec::new() };
+        let roles = [
+            Role::Integrations { secure: false },
+            Role::Integrations { secure: true },
+            Role::Gateway { secure: false },
+            Role::Gateway { secure: true },
+            Role::Admin,
+            Role::Adapter,
+        ];
+        live.listeners = roles.map(|role| (role, live.config(role, settings).into())).into();
+        live
+    }
+
+    /// Gives other settings to connections to come.
+    pub(super) fn apply(&self, settings: &Settings) {
+        for (role, listener) in &self.listeners {
+            listener.replace(self.config(*role, settings));
+        }
+    }
+
+    fn get(&self, role: Role) -> Arc<LiveConfig> {
+        let found = self.listeners.iter().find(|(known, _)| *known == role);
+        found.map(|(_, config)| config.clone()).unwrap_or_else(|| ListenerConfig::default().into())
+    }
+
+    fn config(&self, role: Role, settings: &Settings) -> ListenerConfig {
+        let common = ListenerConfig {
+            limits: settings.limits.clone(),
+            timeouts: settings.timeouts.clone(),
+            trusted_proxies: settings.trusted_proxies(),
+            descriptors_max: self.descriptors.connections_max,
+            ..ListenerConfig::default()
+        };
+        let for_traffic = |secure: bool, proxy_protocol: bool| ListenerConfig {
+            connections_max: settings.connections_max.div_ceil(settings.worker_count()),
+            http2: settings.http2,
+            tls: self.tls.server.clone().filter(|_| secure),
+            proxy_protocol,
+            ..common.clone()
+        };
+        match role {
+            Role::Integrations { secure } => for_traffic(secure, settings.proxy_protocol),
+            Role::Gateway { secure } => for_traffic(secure, settings.gateway_proxy_protocol),
+            Role::Adapter => ListenerConfig {
+                http2: false,
+                connections_max: ADAPTER_CONNECTIONS_MAX,
+                tls: self.tls.server.clone(),
+                ..common
+            },
+            Role::Admin => ListenerConfig {
+                http2: false,
+                connections_max: self.descriptors.admin_connections_max,
+                descriptors_max: None,
+                timeouts: HttpTimeouts { idle: ADMIN_IDLE, head: ADMIN_HEAD, ..common.timeouts },
+                ..common
+            },
+        }
+    }
+}
+
 /// Opens the ports of managed APIs, at the start or when the first API is deployed.
 #[derive(Clone)]
 pub(super) struct Opener {
     settings: Settings,
-    tls: Option<Arc<TlsServer>>,
+    live: Live,
     http: u16,
     https: Option<u16>,
 }
@@ -53,13 +139,13 @@ impl Opener {
         if http_port != 0 && http_port == self.http {
             ports.shared = true;
         } else {
-            let config = listener_config(settings, count, None);
+            let config = self.live.get(Role::Gateway { secure: false });
             spreads.push(Spread::new(settings.host, http_port, config, "gateway.http_port", settings)?);
         }
         if https_port != 0 && Some(https_port) == self.https {
             ports.shared = true;
-        } else if let Some(tls) = &self.tls {
-            let config = listener_config(settings, count, Some(tls.clone()));
+        } else if settings.https {
+            let config = self.live.get(Role::Gateway { secure: true });
             spreads.push(Spread::new(settings.host, https_port, config, "gateway.https_port", settings)?);
         }
         let mut workers = Vec::with_capacity(count);
@@ -76,29 +162,19 @@ impl Opener {
 
 impl Ports {
     /// Binds all of them.
-    pub(super) fn bind(settings: &Settings) -> Result<Ports, Failure> {
-        let tls_client = Arc::new(client_tls(settings)?);
-        let tls = if settings.https { Some(Arc::new(server_tls(settings)?)) } else { None };
+    pub(super) fn bind(settings: &Settings, descriptors: Descriptors) -> Result<Ports, Failure> {
+        let live = Live::new(settings, Certificates::read(settings)?.into_tls()?, descriptors);
         let count = settings.worker_count();
-        let plain = listener_config(settings, count, None);
-        let mut http = Spread::new(settings.host, settings.http_port(), plain, "listener.http_port", settings)?;
-        let mut https = match &tls {
-            Some(tls) => {
-                let config = listener_config(settings, count, Some(tls.clone()));
-                Some(Spread::new(settings.host, settings.https_port(), config, "listener.https_port", settings)?)
-            }
-            None => None,
+        let spread = |role, host, port, key| Spread::new(host, port, live.get(role), key, settings);
+        let integrations = |secure| Role::Integrations { secure };
+        let mut http = spread(integrations(false), settings.host, settings.http_port(), "listener.http_port")?;
+        let mut https = match settings.https {
+            true => Some(spread(integrations(true), settings.host, settings.https_port(), "listener.https_port")?),
+            false => None,
         };
-        let admin_config = ListenerConfig { http2: false, connections_max: 1_000, ..plain_config(settings) };
-        let admin =
-            Spread::new(settings.admin_host, settings.admin_port(), admin_config, "admin.port", settings)?.next()?;
+        let admin = spread(Role::Admin, settings.admin_host, settings.admin_port(), "admin.port")?.next()?;
         let adapter = match settings.adapter.enabled {
-            true => {
-                let tls = Some(Arc::new(server_tls(settings)?));
-                let config = ListenerConfig { http2: false, connections_max: 1_000, tls, ..plain_config(settings) };
-                let (host, port) = (settings.adapter.host, settings.adapter.port);
-                Some(Spread::new(host, port, config, "adapter.port", settings)?.next()?)
-            }
+            true => Some(spread(Role::Adapter, settings.adapter.host, settings.adapter.port, "adapter.port")?.next()?),
             false => None,
         };
         let mut workers = Vec::with_capacity(count);
@@ -111,12 +187,12 @@ impl Ports {
         }
         let port = |spread: &Spread<'_>| spread.address.port();
         let (http_port, https_port) = (port(&http), https.as_ref().map(port));
-        let gateway = Opener { settings: settings.clone(), tls, http: http_port, https: https_port };
+        let gateway = Opener { settings: settings.clone(), live: live.clone(), http: http_port, https: https_port };
         Ok(Ports {
             workers,
             admin,
             adapter,
-            tls_client,
+            live,
             self_signed: settings.https && settings.keystore.is_none(),
             http: http_port,
             https: https_port,
@@ -133,7 +209,7 @@ impl Ports {
 /// One address, bound once for every worker.
 struct Spread<'s> {
     address: SocketAddr,
-    config: ListenerConfig,
+    config: Arc<LiveConfig>,
     key: &'static str,
     settings: &'s Settings,
 }
@@ -142,7 +218,7 @@ impl<'s> Spread<'s> {
     fn new(
         host: IpAddr,
         port: u16,
-        config: ListenerConfig,
+        config: Arc<LiveConfig>,
         key: &'static str,
         settings: &'s Settings,
     ) -> Result<Spread<'s>, Failure> {
@@ -183,61 +259,4 @@ impl<'s> Spread<'s> {
         };
         Failure::environment(format!("{error}{hint}"))
     }
-}
-
-fn plain_config(settings: &Settings) -> ListenerConfig {
-    ListenerConfig { limits: settings.limits.clone(), timeouts: settings.timeouts.clone(), ..ListenerConfig::default() }
-}
-
-fn listener_config(settings: &Settings, workers: usize, tls: Option<Arc<TlsServer>>) -> ListenerConfig {
-    let connections_max = settings.connections_max.div_ceil(workers);
-    ListenerConfig { connections_max, http2: settings.http2, tls, ..plain_config(settings) }
-}
-
-fn server_tls(settings: &Settings) -> Result<TlsServer, Failure> {
-    let refused =
-        |file: &Path, why: &dyn std::fmt::Display| Failure::environment(format!("`{}`: {why}", file.display()));
-    let identity = match &settings.keystore {
-        None => {
-            let names = [settings.hostname.clone(), "localhost".to_owned(), "127.0.0.1".to_owned()];
-            Identity::self_signed(&names)
-                .map_err(|error| Failure::environment(format!("no certificate could be made: {error}")))?
-        }
-        Some(keystore) => identity(keystore)?,
-    };
-    let file = settings.keystore.as_ref().map_or(Path::new("the certificate"), |keystore| &keystore.file);
-    let asked = ClientCertificates::Any(settings.gateway_state.security.wants_certificates());
-    TlsServer::new(&identity, &asked, settings.http2).map_err(|error| refused(file, &error))
-}
-
-fn identity(keystore: &Keystore) -> Result<Identity, Failure> {
-    let file = &keystore.file;
-    let bytes = read(file)?;
-    let is_pem = bytes.windows(10).any(|window| window == b"-----BEGIN");
-    let identity = if is_pem {
-        let key = match &keystore.key {
-            Some(key) => read(key)?,
-            None => bytes.clone(),
-        };
-        Identity::from_pem(&bytes, &key)
-    } else {
-        Identity::from_keystore(&bytes, &keystore.password, keystore.key_password.as_deref(), keystore.alias.as_deref())
-    };
-    identity.map_err(|error| Failure::environment(format!("`{}`: {error}", file.display())))
-}
-
-fn client_tls(settings: &Settings) -> Result<TlsClient, Failure> {
-    let mut trust = ClientTrust { trust_everything: settings.trust_all, ..ClientTrust::default() };
-    if let Some(file) = &settings.trust {
-        let bytes = read(file)?;
-        trust.extra_roots = read_certificates(&bytes, &settings.trust_password)
-            .map_err(|error| Failure::environment(format!("`{}`: {error}", file.display())))?;
-    }
-    // As the originals do: whoever asks among the backends is shown the server's own certificate.
-    trust.identity = settings.keystore.as_ref().map(identity).transpose()?;
-    Ok(TlsClient::new(trust))
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(file).map_err(|cause| Failure::from(crate::load::LoadError { path: file.to_owned(), cause }))
 }

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant, SystemTime};
 use penstock_compile::Severity;
 use penstock_engine::ports::Level;
 
+use super::certificates::{self, Certificates, Tls};
 use super::notify;
 use super::state::State;
 use super::swap;
 use crate::build::{self, BuildOptions};
-use crate::config::{self, Settings};
+use crate::config;
 use crate::load::{is_clutter_folder, is_editors};
 
 /// How often files are looked at.
@@ -42,11 +43,12 @@ pub(super) struct Watcher {
 pub(super) fn start(
     paths: Vec<PathBuf>,
     options: BuildOptions,
-    settings: Settings,
     state: Arc<State>,
+    tls: Tls,
     turn: Arc<Mutex<()>>,
 ) -> Option<Watcher> {
-    if paths.is_empty() {
+    let certificate_files = certificates::files(&state.settings());
+    if paths.is_empty() && certificate_files.is_empty() {
         return None;
     }
     let alive = Arc::new(());
@@ -54,8 +56,9 @@ pub(super) fn start(
     let (notice, noticed) = sync_channel(1);
     // Held here, too, so that waiting works where no notice is given.
     notify::start(&paths, notice.clone());
-    let known = Snapshot::of(&paths);
-    let mut reload = Reload { paths, options, settings, state, turn, known };
+    let known = if paths.is_empty() { Snapshot::default() } else { Snapshot::of(&paths) };
+    let known_certificates = Snapshot::of_files(&certificate_files);
+    let mut reload = Reload { paths, options, state, tls, turn, known, known_certificates };
     let watch = move || {
         let mut wait = LOOK_EVERY;
         loop {
@@ -64,7 +67,8 @@ pub(super) fn start(
                 drop(notice);
                 return;
             }
-            wait = LOOK_EVERY.max(reload.look() * REST_PER_LOOK);
+            let took = reload.look_at_certificates() + reload.look();
+            wait = LOOK_EVERY.max(took * REST_PER_LOOK);
         }
     };
     // Without the thread the server serves what it started with.
@@ -75,16 +79,54 @@ pub(super) fn start(
 struct Reload {
     paths: Vec<PathBuf>,
     options: BuildOptions,
-    settings: Settings,
     state: Arc<State>,
-    /// Held by whoever changes what is served.
+    tls: Tls,
+    /// Held while what is served changes.
     turn: Arc<Mutex<()>>,
     known: Snapshot,
+    known_certificates: Snapshot,
 }
 
 impl Reload {
-    /// Looks once; says how long looking took.
+    /// Looks once at the files of certificates and keys; how long looking took.
+    fn look_at_certificates(&mut self) -> Duration {
+        let started = Instant::now();
+        let settings = self.state.settings();
+        let files = certificates::files(&settings);
+        let mut now = Snapshot::of_files(&files);
+        let took = started.elapsed();
+        if now == self.known_certificates {
+            return took;
+        }
+        loop {
+            // A certificate and its key are two files, written one after the other.
+            std::thread::sleep(SETTLED_AFTER);
+            let later = Snapshot::of_files(&files);
+            if later == now {
+                break;
+            }
+            now = later;
+        }
+        let what = now.difference(&self.known_certificates);
+        self.known_certificates = now;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = &self.state.log;
+        match Certificates::read(&settings).and_then(|read| read.apply(&self.tls)) {
+            Ok(()) => log.say(Level::Info, "Reload", &format!("{what}: new connections get these certificates")),
+            Err(failure) => {
+                self.state.reloads_refused.fetch_add(1, Ordering::Relaxed);
+                let text = format!("{what}: {failure}; keeping the previous certificates");
+                log.say(Level::Error, "Reload", &text);
+            }
+        }
+        took
+    }
+
+    /// Looks once at the artifacts; how long looking took.
     fn look(&mut self) -> Duration {
+        if self.paths.is_empty() {
+            return Duration::ZERO;
+        }
         let started = Instant::now();
         let mut now = Snapshot::of(&self.paths);
         let took = started.elapsed();
@@ -110,12 +152,12 @@ impl Reload {
         let turn = self.turn.clone();
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.options.configurables = config::surroundings(&self.paths).configurables();
-        let log = self.state.log.clone();
+        let (log, settings) = (self.state.log.clone(), self.state.settings());
         let refuse = |reason: &str| {
             self.state.reloads_refused.fetch_add(1, Ordering::Relaxed);
-            log.say(Level::Error, "Reload", &format!("{what}: {reason}; what was served before is still served"));
+            log.say(Level::Error, "Reload", &format!("{what}: {reason}; keeping the previous configuration"));
         };
-        let built = match build::build(&self.paths, &self.options, &self.settings) {
+        let built = match build::build(&self.paths, &self.options, &settings) {
             Ok(built) => built,
             Err(error) => return refuse(&error.to_string()),
         };
@@ -130,7 +172,7 @@ impl Reload {
             let noun = if new_errors == 1 { "error" } else { "errors" };
             return refuse(&format!("the change has {new_errors} new {noun}"));
         }
-        swap::swap(&self.state, &self.settings, built, "Reload", what);
+        swap::swap(&self.state, &settings, built, "Reload", what);
     }
 }
 
@@ -148,6 +190,12 @@ struct Stamp {
 struct Snapshot(BTreeMap<PathBuf, Stamp>);
 
 impl Snapshot {
+    fn of_files(files: &[PathBuf]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        files.iter().for_each(|file| snapshot.add_file(file));
+        snapshot
+    }
+
     fn of(paths: &[PathBuf]) -> Snapshot {
         let mut snapshot = Snapshot::default();
         let mut folders = vec![Path::new("")];

@@ -1,11 +1,11 @@
 //! What the threads of the server share besides the program: counters of every core, artifacts, whether it drains.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use penstock_compile::{ArtifactStatus, Diagnostic, Severity};
 use penstock_engine::background::ServiceTable;
-use penstock_engine::{Current, Metrics};
+use penstock_engine::{Current, Logins, Metrics};
 use penstock_gateway::{GatewayPorts, GatewayState};
 use penstock_transports::http::{Counters, HttpListener};
 use tokio::sync::mpsc::UnboundedSender;
@@ -26,8 +26,10 @@ pub struct State {
     pub hostname: String,
     /// The ports.
     pub served: Served,
-    /// Whether faulty artifacts make the server not ready.
-    pub strict_ready: bool,
+    /// How the server behaves; a reload replaces it.
+    settings: RwLock<Arc<Settings>>,
+    /// Failed logins.
+    pub logins: Arc<Logins>,
     /// How often a changed configuration was taken over, and refused.
     pub reloads: AtomicU64,
     /// See `reloads`.
@@ -83,13 +85,15 @@ impl State {
         log: Arc<Log>,
         settings: &Settings,
         served: Served,
+        logins: Arc<Logins>,
     ) -> State {
         State {
             current,
             log,
             hostname: settings.hostname.clone(),
             served,
-            strict_ready: settings.strict_ready,
+            settings: RwLock::new(Arc::new(settings.clone())),
+            logins,
             reloads: AtomicU64::new(0),
             reloads_refused: AtomicU64::new(0),
             services: Arc::default(),
@@ -100,6 +104,16 @@ impl State {
             artifacts: Mutex::new(Artifacts::new(statuses, diagnostics)),
             cores: Mutex::default(),
         }
+    }
+
+    /// How the server behaves now.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the settings.
+    pub(super) fn replace_settings(&self, settings: Arc<Settings>) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// What is deployed now.

@@ -49,7 +49,7 @@ async fn work(listeners: Vec<HttpListener>, shared: Shared) {
     let service: Rc<dyn Service> = Dispatcher::new(core);
     let access: Option<Rc<dyn AccessLog>> = access.map(|writer| {
         let managed = settings.gateway_opening != Opening::Never;
-        Rc::new(Access::new(writer, settings.log_format, managed)) as Rc<dyn AccessLog>
+        Rc::new(Access::new(writer, log.clone(), managed)) as Rc<dyn AccessLog>
     });
     let mut serving = tokio::task::JoinSet::new();
     for listener in listeners {

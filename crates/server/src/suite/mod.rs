@@ -25,7 +25,7 @@ use bytes::Bytes;
 use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::endpoint::{Endpoint, EndpointKind};
 use penstock_engine::ports::Environment;
-use penstock_engine::{Current, Program};
+use penstock_engine::{Current, Program, Users};
 use penstock_transports::sql::Sql;
 
 use crate::build::{self, BuildOptions, Built};
@@ -144,7 +144,7 @@ impl Runner<'_> {
         Environment {
             variables: self.options.surroundings.variables.clone(),
             file: self.options.surroundings.file.clone(),
-            users: self.options.settings.users.iter().cloned().collect(),
+            users: Users::new(self.options.settings.users.iter().cloned().collect(), Arc::default()),
             secrets: self.options.settings.secrets.clone(),
             host: "localhost".into(),
             http_port: 8290,

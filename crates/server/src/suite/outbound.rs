@@ -1,6 +1,7 @@
 //! Where the requests of a suite go: to its mock services, to the services of the suite itself, or out.
 
 use std::cell::{OnceCell, RefCell};
+use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 
 use penstock_engine::ports::{Client, LocalFuture, Outbound, Outgoing, Request, Service};
@@ -93,6 +94,6 @@ fn looped(target: &str, secure: bool, port: u16, outgoing: Outgoing) -> Request 
 
 /// The client of every request of a suite.
 pub fn client(line: RequestLine, port: u16) -> Client {
-    let (peer, local) = (([127, 0, 0, 1], 50_000).into(), ([127, 0, 0, 1], port).into());
-    Client { line, peer, local, protocol: "HTTP/1.1", certificate: None }
+    let (peer, local) = (SocketAddr::from(([127, 0, 0, 1], 50_000)), ([127, 0, 0, 1], port).into());
+    Client { line, address: peer.ip(), peer, local, protocol: "HTTP/1.1", certificate: None }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod tls;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -141,15 +143,18 @@ impl Server {
         }
     }
 
-    fn port_after(&self, text: &str) -> u16 {
+    pub fn port_after(&self, text: &str) -> u16 {
         let log = self.log();
         let (_, rest) = log.split_once(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
         rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
     }
 
+    pub fn process(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
     pub fn signal(&self, signal: rustix::process::Signal) {
-        let process = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(process, signal).unwrap();
+        rustix::process::kill_process(self.process(), signal).unwrap();
     }
 
     pub fn wait(&mut self) -> ExitStatus {

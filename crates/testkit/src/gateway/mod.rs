@@ -21,10 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use penstock_catalog::{Api, Cluster, Endpoints, Operation};
+use penstock_catalog::{Api, Cluster, Endpoints, IpRange, Operation};
 use penstock_compile::{ArtifactStatus, CompileOptions, Compiler, Front, Input, InputKind, Severity, compile_with};
 use penstock_engine::ports::{Environment, Level, LogSink, Record, Service};
-use penstock_engine::{Core, Current, Dispatcher, Metrics};
+use penstock_engine::{Core, Current, Dispatcher, ForwardedField, Metrics, TrustedProxies};
 use penstock_gateway::security::{Claims, Encoding, issue};
 use penstock_gateway::{Gateway, GatewayConfig, GatewayState};
 use penstock_transports::http::tls::{ClientCertificates, ClientTrust, Identity, TlsClient, TlsServer};
@@ -52,6 +52,8 @@ pub struct Setup {
     pub trust: Vec<CertificateDer<'static>>,
     /// What the gateway shows to backends that ask who it is.
     pub identity: Option<Identity>,
+    /// The proxies whose reports of clients count.
+    pub proxies: TrustedProxies,
 }
 
 impl Setup {
@@ -64,7 +66,15 @@ impl Setup {
             inputs: Vec::new(),
             trust: Vec::new(),
             identity: None,
+            proxies: TrustedProxies::default(),
         }
+    }
+
+    /// Behind proxies with these addresses.
+    pub fn behind(mut self, ranges: &[&str]) -> Setup {
+        let range = |text: &&str| IpRange::parse(text).map(|range| range.first..=range.last).expect("a range");
+        self.proxies = TrustedProxies::new(ranges.iter().map(range).collect(), ForwardedField::Either);
+        self
     }
 
     /// With files of a project.
@@ -154,14 +164,15 @@ impl TestGateway {
 
     /// Starts on free ports; also tells what cannot be served.
     pub fn try_start(setup: Setup) -> (TestGateway, Vec<String>) {
-        let Setup { mut config, state, apis, inputs, trust, identity } = setup;
+        let Setup { mut config, state, apis, inputs, trust, identity, proxies } = setup;
+        let proxies = Arc::new(proxies);
         let server = Identity::self_signed(&["localhost".to_owned()]).expect("a certificate");
         let certificate = CertificateDer::from(server.certificate_der().expect("it has one").to_vec());
         let asked = ClientCertificates::Any(state.security.wants_certificates());
         let tls = TlsServer::new(&server, &asked, true).expect("the certificate is usable");
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let bind = |tls| {
-            let config = ListenerConfig { tls, ..ListenerConfig::default() };
+            let config = ListenerConfig { tls, trusted_proxies: proxies.clone(), ..ListenerConfig::default() };
             HttpListener::bind(any, config).expect("a free port")
         };
         let (plain, secure) = (bind(None), bind(Some(Arc::new(tls))));
@@ -224,7 +235,7 @@ impl TestGateway {
         for (name, value) in claims.as_object().into_iter().flatten() {
             all.set(name, value.clone());
         }
-        issue(self.state().security.signer(), &all, Encoding::Base64Url).expect("the gateway has a key")
+        issue(&self.state().security.signer(), &all, Encoding::Base64Url).expect("the gateway has a key")
     }
 
     /// The same as the value of `Authorization`.

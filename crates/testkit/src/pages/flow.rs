@@ -154,6 +154,7 @@ impl Flow {
         let local: SocketAddr = ([127, 0, 0, 1], if secure { 8253 } else { 8290 }).into();
         let client = Rc::new(Client {
             line,
+            address: [192, 0, 2, 1].into(),
             peer: ([192, 0, 2, 1], 50_000).into(),
             local,
             protocol: "HTTP/1.1",

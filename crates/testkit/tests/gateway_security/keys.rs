@@ -49,7 +49,7 @@ fn api_keys_may_be_bound_to_addresses_and_pages() {
     let mut keyed = secured_api("/keyed", &backend.url(), &["GET /any"]);
     keyed.security.api_key = true;
     keyed.api_key_header = Some("X-My-Key".into());
-    let gateway = TestGateway::start(Setup::of([keyed]));
+    let gateway = TestGateway::start(Setup::of([keyed]).behind(&["127.0.0.1", "10.0.0.0/8"]));
     let mut client = gateway.client();
     let key = |name: &str, value: &str| {
         let mut claims = key_claims();

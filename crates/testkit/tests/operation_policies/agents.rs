@@ -54,7 +54,9 @@ fn a_policy_agent_decides() {
         (ask("invalid", "false"), "bar", 500, "901103"),
         (ask("missing", "false"), "bar", 500, "901102"),
     ] {
-        let gateway = TestGateway::start(Setup::of([open_api(&backend, &["GET /a"], policies)]));
+        let gateway = TestGateway::start(
+            Setup::of([open_api(&backend, &["GET /a"], policies)]).behind(&["127.0.0.1", "10.0.0.0/8"]),
+        );
         let headers = [("Foo", foo), ("authorization", "secret"), ("x-forwarded-for", "203.0.113.9, 10.0.0.1")];
         let reply = gateway.client().get("/shop/a?x=1", &headers);
         assert_eq!(reply.status, status, "{}", reply.text());

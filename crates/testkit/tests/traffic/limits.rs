@@ -164,7 +164,7 @@ fn conditional_groups_limit_what_fits_them() {
         (
             range("10.100.1.22"),
             false,
-            ("/a/x", [("X-Forwarded-For", "10.100.1.22, 7.7.7.7")]),
+            ("/a/x", [("X-Forwarded-For", "7.7.7.7, 10.100.1.22")]),
             ("/a/x", [("X-Forwarded-For", "10.100.1.23")]),
         ),
         (range("10.0.0.0/8"), false, ("/a/x", [("X-Forwarded-For", "10.1.2.3")]), ("/a/x", [("X-Other", "1")])),
@@ -173,7 +173,8 @@ fn conditional_groups_limit_what_fits_them() {
         let group = ConditionalGroup { conditions: condition(subject.clone(), inverted), limit: Some(requests(1)) };
         let plan = Plan { groups: vec![group], ..plan("Conditional", requests(100)) };
         let api = tiered("/a", &backend, Some("Conditional"), &[("/x", None)]);
-        let gateway = TestGateway::start(Setup::of([api]).configured(with_plans(vec![plan])));
+        let setup = Setup::of([api]).configured(with_plans(vec![plan])).behind(&["127.0.0.1"]);
+        let gateway = TestGateway::start(setup);
         let mut client = gateway.client();
         let mut send = |(path, fields): &(&str, [(&str, &str); 1])| client.get(path, fields).status;
         let got = [send(&matching), send(&matching), send(&other), send(&other), send(&matching)];
@@ -193,7 +194,8 @@ fn whoever_fits_a_deny_condition_is_refused() {
         Denial { name: "api".into(), conditions: condition(Subject::Api("/closed:1.0.0".into()), false) },
     ];
     let apis = [tiered("/a", &backend, None, &[("/x", None)]), tiered("/closed", &backend, None, &[("/x", None)])];
-    let gateway = TestGateway::start(Setup::of(apis).configured(|config| config.limits.denials = denials));
+    let setup = Setup::of(apis).configured(|config| config.limits.denials = denials).behind(&["127.0.0.1"]);
+    let gateway = TestGateway::start(setup);
     let mut client = gateway.client();
     for (path, fields, denied) in [
         ("/a/x", ("X-Forwarded-For", "10.0.0.5"), true),
@@ -209,11 +211,40 @@ fn whoever_fits_a_deny_condition_is_refused() {
 }
 
 #[test]
+fn clients_do_not_choose_their_address() {
+    let backend = Backend::echo();
+    let range = Subject::Ip(IpRange::parse("10.0.0.0/8").unwrap());
+    let open_to_range = vec![Denial { name: "outside".into(), conditions: condition(range, true) }];
+    let custom = CustomLimit { name: "by-ip".into(), key: "$clientIp".into(), limit: requests(1) };
+    let start = |denials: &Vec<Denial>, limits: &[CustomLimit]| {
+        let api = tiered("/a", &backend, None, &[("/x", None)]);
+        TestGateway::start(Setup::of([api]).configured(|config| {
+            config.limits.denials = denials.clone();
+            config.limits.custom = limits.to_vec();
+        }))
+    };
+    let statuses = |gateway: TestGateway, name: &str, values: &[&str]| -> Vec<u16> {
+        let mut client = gateway.client();
+        values.iter().map(|value| client.get("/a/x", &[(name, value)]).status).collect()
+    };
+    for (name, first, second) in [
+        ("X-Forwarded-For", "10.1.1.1", "10.1.1.2"),
+        ("Forwarded", "for=10.1.1.1", "for=10.1.1.2"),
+        ("X-Real-IP", "10.1.1.1", "10.1.1.2"),
+    ] {
+        assert_eq!(statuses(start(&open_to_range, &[]), name, &[first]), [403], "{name}");
+        let limited = start(&Vec::new(), std::slice::from_ref(&custom));
+        assert_eq!(statuses(limited, name, &[first, second]), [204, 429], "{name}");
+    }
+}
+
+#[test]
 fn custom_limits_count_by_their_key() {
     let backend = Backend::echo();
     let custom = CustomLimit { name: "by-ip".into(), key: "$clientIp:$apiContext".into(), limit: requests(1) };
     let apis = [tiered("/a", &backend, None, &[("/x", None)]), tiered("/b", &backend, None, &[("/x", None)])];
-    let gateway = TestGateway::start(Setup::of(apis).configured(|config| config.limits.custom = vec![custom]));
+    let setup = Setup::of(apis).configured(|config| config.limits.custom = vec![custom]).behind(&["127.0.0.1"]);
+    let gateway = TestGateway::start(setup);
     let mut client = gateway.client();
     let mut send = |path: &str, address: &str| code(&client.get(path, &[("X-Forwarded-For", address)]));
     let (ok, refused) = ((204, String::new()), (429, "900806".to_owned()));

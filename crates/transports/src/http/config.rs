@@ -1,7 +1,11 @@
 //! Limits, timeouts and switches, each with its reason and the error it leads to.
 
-use std::sync::Arc;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+
+use penstock_engine::TrustedProxies;
 
 use super::tls::{TlsClient, TlsServer};
 
@@ -109,6 +113,43 @@ pub struct ListenerConfig {
     pub http2: bool,
     /// TLS, for a port that speaks HTTPS.
     pub tls: Option<Arc<TlsServer>>,
+    /// The proxies that may report the addresses of clients.
+    pub trusted_proxies: Arc<TrustedProxies>,
+    /// Whether connections of trusted proxies begin with a header of the PROXY protocol.
+    pub proxy_protocol: bool,
+    /// Descriptors from this number on are not for connections; they are the reserve of the process.
+    pub descriptors_max: Option<RawFd>,
+}
+
+/// The configuration of listeners, which may change while they run. Connections keep the one they began with.
+#[derive(Debug)]
+pub struct LiveConfig {
+    generation: AtomicU64,
+    config: RwLock<ListenerConfig>,
+}
+
+impl LiveConfig {
+    /// Replaces the configuration for connections to come.
+    pub fn replace(&self, config: ListenerConfig) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The number of the present configuration; another one after it changed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The present configuration.
+    pub fn get(&self) -> ListenerConfig {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl From<ListenerConfig> for Arc<LiveConfig> {
+    fn from(config: ListenerConfig) -> Arc<LiveConfig> {
+        Arc::new(LiveConfig { generation: AtomicU64::new(0), config: RwLock::new(config) })
+    }
 }
 
 impl Default for ListenerConfig {
@@ -120,6 +161,9 @@ impl Default for ListenerConfig {
             connections_max: 20_000,
             http2: true,
             tls: None,
+            trusted_proxies: Arc::default(),
+            proxy_protocol: false,
+            descriptors_max: None,
         }
     }
 }
@@ -135,6 +179,8 @@ pub struct SenderConfig {
     pub idle_per_backend_max: usize,
     /// TLS towards HTTPS backends; one for all cores.
     pub tls: Arc<TlsClient>,
+    /// See [`ListenerConfig::descriptors_max`].
+    pub descriptors_max: Option<RawFd>,
 }
 
 impl Default for SenderConfig {
@@ -144,6 +190,7 @@ impl Default for SenderConfig {
             timeouts: HttpTimeouts::default(),
             idle_per_backend_max: 512,
             tls: Arc::default(),
+            descriptors_max: None,
         }
     }
 }

@@ -7,6 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Counters {
     /// Connections accepted so far.
     pub accepted: Counter,
+    /// How often a connection could not be accepted at once.
+    pub accept_failures: Counter,
+    /// The number of the system's error of the last of them.
+    pub accept_error: Counter,
     /// Connections open now.
     pub connections: Counter,
     /// Requests whose head was understood.
@@ -47,6 +51,10 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
+    fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     pub(crate) fn subtract(&self, amount: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_sub(amount), Relaxed);
     }
@@ -57,6 +65,8 @@ impl Counter {
 pub struct CountersSnapshot {
     /// See [`Counters::accepted`].
     pub accepted: u64,
+    /// See [`Counters::accept_failures`].
+    pub accept_failures: u64,
     /// See [`Counters::connections`].
     pub connections: u64,
     /// See [`Counters::requests`].
@@ -87,6 +97,7 @@ impl Counters {
     /// Adds these counters to a sum.
     pub fn add_to(&self, sum: &mut CountersSnapshot) {
         sum.accepted += self.accepted.get();
+        sum.accept_failures += self.accept_failures.get();
         sum.connections += self.connections.get();
         sum.requests += self.requests.get();
         sum.in_flight += self.in_flight.get();
@@ -101,6 +112,11 @@ impl Counters {
         sum.websockets += self.websockets.get();
         sum.frames += self.frames.get();
         sum.frames_dropped += self.frames_dropped.get();
+    }
+
+    pub(crate) fn accept_failed(&self, error: u64) {
+        self.accept_error.set(error);
+        self.accept_failures.add(1);
     }
 
     pub(crate) fn replied(&self, status: u16) {

@@ -21,15 +21,17 @@ pub mod http1;
 mod http2;
 mod listener;
 mod per_core;
+mod proxy_protocol;
 mod reason;
 mod sender;
 pub mod tls;
 pub mod websocket;
 
-pub use config::{HttpLimits, HttpTimeouts, ListenerConfig, SenderConfig};
+pub use config::{HttpLimits, HttpTimeouts, ListenerConfig, LiveConfig, SenderConfig};
 pub use counters::{Counters, CountersSnapshot};
 pub use listener::{
     AccessEntry, AccessLog, HttpListener, ListenError, Shutdown, ShutdownTrigger, malformed_trailers, shutdown,
 };
 pub use per_core::PerCore;
+pub use proxy_protocol::{ProxyError, ProxyHeader};
 pub use sender::HttpSender;

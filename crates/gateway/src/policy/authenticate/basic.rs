@@ -1,6 +1,6 @@
 //! Name and password.
 
-use penstock_engine::{Exchange, basic_credentials};
+use penstock_engine::{Exchange, Realm, basic_credentials};
 
 use super::{Accepted, Attempt, Authenticate, SentIn};
 use crate::context::{CallContext, Caller};
@@ -19,7 +19,14 @@ pub(super) fn attempt<'r>(
     let name = &rules.authorization_header;
     let Some(value) = exchange.message.headers.get(name) else { return Attempt::Absent };
     let Some((user, password)) = basic_credentials(value) else { return Attempt::Absent };
-    if !knows(&rules.config.security.users, &user, &password) {
+    let logins = exchange.core().environment.users.logins.clone();
+    let login = logins.attempt(Realm::Gateway, &user, exchange.client.address, || {
+        knows(&rules.config.security.users, &user, &password)
+    });
+    if !login.is_accepted() {
+        if let Some(seconds) = login.retry_after_seconds() {
+            exchange.reply_headers.append("Retry-After", seconds.to_string());
+        }
         return Attempt::Refused(Refusal::invalid("name or password is wrong"));
     }
     let caller = Caller { token_type: "Basic", subject: user.into(), ..Caller::default() };

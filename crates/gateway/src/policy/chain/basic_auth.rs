@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use penstock_engine::{Exchange, Fault, Flow, Mediator, basic_credentials, is_secret};
+use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, Realm, basic_credentials, is_secret};
 
 use super::params::Params;
 use super::{ChainPolicy, Made, Making, Phase, answer};
@@ -36,11 +36,14 @@ impl Mediator for BasicAuth {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let sent = exchange.message.headers.get("authorization").and_then(basic_credentials);
         // Both are compared, so that the time does not say which was wrong.
-        let holds = sent.is_some_and(|(name, password)| {
-            is_secret(self.username.as_bytes(), name.as_bytes())
-                & is_secret(self.password.as_bytes(), password.as_bytes())
+        let login = sent.map(|(name, password)| {
+            let logins = &exchange.core().environment.users.logins;
+            logins.attempt(Realm::Policy, &name, exchange.client.address, || {
+                is_secret(self.username.as_bytes(), name.as_bytes())
+                    & is_secret(self.password.as_bytes(), password.as_bytes())
+            })
         });
-        if holds {
+        if login.is_some_and(Login::is_accepted) {
             let context = CallContext::of(exchange)?;
             let caller = Caller { token_type: "Basic", subject: self.username.clone(), ..Caller::default() };
             context.set_caller(std::rc::Rc::new(caller));
@@ -51,6 +54,9 @@ impl Mediator for BasicAuth {
         }
         let flow = answer::refusal(exchange, 401, "Unauthorized", "Authentication required");
         exchange.message.headers.append("www-authenticate", &self.challenge);
+        if let Some(seconds) = login.and_then(Login::retry_after_seconds) {
+            exchange.message.headers.append("retry-after", seconds.to_string());
+        }
         Ok(flow)
     }
 }

@@ -1,7 +1,5 @@
 //! Conditions, compiled: what of a request they look at.
 
-use std::net::IpAddr;
-
 use penstock_catalog::{Condition, IpRange, Subject};
 use penstock_engine::Exchange;
 use regex::Regex;
@@ -52,7 +50,7 @@ impl Test {
     fn fits(&self, exchange: &Exchange, context: &CallContext) -> bool {
         let caller = || context.caller.borrow();
         match self {
-            Test::Ip(range) => range.contains(client_ip(exchange)),
+            Test::Ip(range) => range.contains(exchange.client.address),
             Test::Header(name, pattern) => {
                 let values = exchange.message.headers.get_all(name);
                 { values }.any(|value| std::str::from_utf8(value).is_ok_and(|value| pattern.is_match(value)))
@@ -102,11 +100,6 @@ fn claim_fits(claim: &Value, pattern: &Regex) -> bool {
         Value::Null => false,
         other => pattern.is_match(&other.to_string()),
     }
-}
-
-/// The client's address. What is no address does not take a client out of a condition: its own counts then.
-pub(crate) fn client_ip(exchange: &Exchange) -> IpAddr {
-    facts::client_ip(exchange).unwrap_or_else(|| exchange.client.peer.ip())
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use penstock_catalog::Limit;
 use penstock_engine::Exchange;
 
+use super::CustomLimit;
 use super::counters::SEPARATOR;
-use super::{CustomLimit, client_ip};
 use crate::context::CallContext;
 use crate::policy::Site;
 
@@ -52,7 +52,7 @@ impl Custom {
                 Part::User => key.push_str(&caller.subject),
                 Part::Application => key.push_str(&caller.application_id),
                 Part::ClientIp => {
-                    let _ = write!(key, "{}", client_ip(exchange));
+                    let _ = write!(key, "{}", exchange.client.address);
                 }
             }
         }

@@ -37,7 +37,7 @@ use crate::{CallContext, Gateway, place};
 
 pub(crate) use bytes::Metered;
 pub(crate) use caller::CallerCounters;
-pub(crate) use condition::{Conditions, client_ip};
+pub(crate) use condition::Conditions;
 pub use config::{CustomLimit, LimitsConfig};
 pub(crate) use counters::Counters;
 pub use counters::LimitUse;

@@ -1,7 +1,7 @@
 //! What a listener tells about every exchange.
 
 use std::any::Any;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,7 +10,9 @@ use penstock_message::{Headers, RequestLine};
 /// One finished exchange.
 #[derive(Debug)]
 pub struct AccessEntry<'a> {
-    /// Who asked.
+    /// The client's address, as [`penstock_engine::ports::Client::address`] has it.
+    pub address: IpAddr,
+    /// The address at the other end of the connection.
     pub peer: SocketAddr,
     /// What for.
     pub line: &'a RequestLine,

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use penstock_engine::ports::{Client, Request};
@@ -29,6 +29,10 @@ const JOINED_BODY_MAX: usize = 2 * 1024;
 
 /// Empty lines before a request line that are passed over (RFC 9112 §2.2 asks for one).
 const EMPTY_LINES_MAX: usize = 4;
+
+/// How long a connection of a listener that ends may still begin its first request. A client that connected just before
+/// has sent it, or is about to.
+const FIRST_WHILE_DRAINING: Duration = Duration::from_secs(1);
 
 /// What HTTP/2 begins with (RFC 9113 §3.4); no request of HTTP/1 does.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -64,7 +68,8 @@ impl Connection {
     /// Answers requests until the connection ends. A client that begins HTTP/2 without asking gets it: what was
     /// read and the socket come back.
     pub(super) async fn serve(self) -> Option<(Socket, BytesMut)> {
-        let mut waiting = Waiting { may_be_http2: self.shared.config.http2, ..Waiting::default() };
+        let may_be_http2 = self.shared.config.http2;
+        let mut waiting = Waiting { is_first: true, may_be_http2, ..Waiting::default() };
         loop {
             match poll_fn(|cx| self.poll_request(cx, &mut waiting)).await {
                 Next::Close => return None,
@@ -118,7 +123,13 @@ impl Connection {
                 Poll::Pending => {}
             }
             if length == 0 && self.shared.draining.get() {
-                return Poll::Ready(Next::Close);
+                if !waiting.is_first {
+                    return Poll::Ready(Next::Close);
+                }
+                if !waiting.for_last {
+                    (waiting.for_first, waiting.for_last) = (true, true);
+                    wire.read_timer.arm(&self.shared.core, FIRST_WHILE_DRAINING.min(timeouts.idle));
+                }
             }
             if length > 0 && !waiting.for_rest {
                 waiting.for_rest = true;
@@ -166,6 +177,7 @@ impl Connection {
         let record = |status, body_bytes, complete, extension: Option<&Rc<dyn Any>>| {
             if let (Some(access), Some(start)) = (&self.shared.access, start) {
                 access.record(&AccessEntry {
+                    address: client.address,
                     peer: self.peer,
                     line: &client.line,
                     protocol: client.protocol,
@@ -286,6 +298,7 @@ impl Connection {
         };
         let authority = head.authority.map(text).map(str::to_owned);
         let mut headers = Headers::from_block(HeaderBlock { bytes: block, fields: head.fields });
+        let address = self.shared.config.trusted_proxies.client_address(self.peer.ip(), &headers);
         if facts.names_fields {
             remove_named_by_connection(&mut headers);
         }
@@ -296,6 +309,7 @@ impl Connection {
         Request {
             client: Rc::new(Client {
                 line,
+                address,
                 peer: self.peer,
                 local: self.local,
                 protocol,
@@ -394,6 +408,10 @@ struct Waiting {
     empty_lines: usize,
     for_first: bool,
     for_rest: bool,
+    /// Whether no request came before.
+    is_first: bool,
+    /// Whether the timer runs for a first request while the listener drains.
+    for_last: bool,
 }
 
 fn refusal(error: HeadError) -> Next {

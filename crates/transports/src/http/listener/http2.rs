@@ -233,6 +233,7 @@ impl Stream {
         core.counters.replied(status);
         if let Some(access) = &self.shared.access {
             access.record(&AccessEntry {
+                address: client.address,
                 peer: self.peer,
                 line: &client.line,
                 protocol: client.protocol,
@@ -274,6 +275,7 @@ impl Stream {
         Request {
             client: Rc::new(Client {
                 line,
+                address: self.shared.config.trusted_proxies.client_address(self.peer.ip(), &message.headers),
                 peer: self.peer,
                 local: self.local,
                 protocol: "HTTP/2",

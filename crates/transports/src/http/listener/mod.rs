@@ -1,5 +1,6 @@
 //! Accepts connections and answers what comes over them.
 
+mod accept;
 mod access;
 mod connection;
 mod http2;
@@ -12,13 +13,17 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 use penstock_engine::ports::Service;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::http1::Socket;
-use super::{HttpLimits, ListenerConfig, PerCore};
+use super::proxy_protocol::read_header;
+use super::{HttpLimits, ListenerConfig, LiveConfig, PerCore};
+use accept::Acceptor;
 pub use access::{AccessEntry, AccessLog};
 use connection::Connection;
 pub use http2::malformed_trailers;
@@ -27,12 +32,15 @@ pub use shutdown::{Shutdown, ShutdownTrigger, shutdown};
 /// Connections the kernel may hold for us while we are busy.
 const BACKLOG: i32 = 4096;
 
+/// How long a listener that ends still takes connections whose handshake has begun.
+const LAST_CONNECTIONS: Duration = Duration::from_millis(100);
+
 /// A bound port, not yet served.
 #[derive(Debug)]
 pub struct HttpListener {
     tcp: std::net::TcpListener,
     local: SocketAddr,
-    config: ListenerConfig,
+    config: Arc<LiveConfig>,
 }
 
 /// Why a port could not be bound.
@@ -68,14 +76,16 @@ pub(super) struct Shared {
     pub(super) limits: Rc<HttpLimits>,
     pub(super) service: Rc<dyn Service>,
     pub(super) access: Option<Rc<dyn AccessLog>>,
-    pub(super) draining: Cell<bool>,
+    /// One for all connections of the listener, whatever configuration they began with.
+    pub(super) draining: Rc<Cell<bool>>,
 }
 
 impl HttpListener {
     /// Binds the port for this core. Every core binds the same address; the kernel spreads connections over them.
     /// Whether something else holds the port is only told by the first core of a process, see
     /// [`HttpListener::check_free`].
-    pub fn bind(address: SocketAddr, config: ListenerConfig) -> Result<HttpListener, ListenError> {
+    pub fn bind(address: SocketAddr, config: impl Into<Arc<LiveConfig>>) -> Result<HttpListener, ListenError> {
+        let config = config.into();
         let tcp = listen(address, true).map_err(|cause| ListenError { address, cause })?;
         let local = tcp.local_addr().map_err(|cause| ListenError { address, cause })?;
         Ok(HttpListener { tcp, local, config })
@@ -92,8 +102,8 @@ impl HttpListener {
         self.local
     }
 
-    /// Serves until `shutdown` says so, then drains: accepts no more, closes idle connections, gives running
-    /// exchanges their time. Run it inside a `LocalSet` or a local runtime.
+    /// Serves until `shutdown` says so, then drains: takes the connections that are begun, accepts no more, closes idle
+    /// connections, gives running exchanges their time. Run it inside a `LocalSet` or a local runtime.
     pub async fn serve(
         self,
         core: Rc<PerCore>,
@@ -101,30 +111,52 @@ impl HttpListener {
         access: Option<Rc<dyn AccessLog>>,
         mut shutdown: Shutdown,
     ) -> io::Result<()> {
-        let listener = TcpListener::from_std(self.tcp)?;
-        let limits = Rc::new(self.config.limits.clone());
-        let drain = self.config.timeouts.drain;
-        let connections_max = self.config.connections_max;
-        let draining = Cell::new(false);
-        let shared = Rc::new(Shared { core, config: self.config, limits, service, access, draining });
+        let mut acceptor = Acceptor::new(TcpListener::from_std(self.tcp)?);
+        let draining = Rc::new(Cell::new(false));
+        let counters = core.counters.clone();
+        let share = || {
+            let config = self.config.get();
+            let limits = Rc::new(config.limits.clone());
+            let (core, service, access, draining) = (core.clone(), service.clone(), access.clone(), draining.clone());
+            Rc::new(Shared { core, config, limits, service, access, draining })
+        };
+        let mut generation = self.config.generation();
+        let mut shared = share();
         let mut connections = JoinSet::new();
         loop {
+            let has_room = connections.len() < shared.config.connections_max;
             tokio::select! {
                 biased;
                 () = shutdown.wait() => break,
                 Some(_) = connections.join_next() => {}
-                accepted = listener.accept(), if connections.len() < connections_max => match accepted {
-                    Ok((tcp, peer)) => {
+                accepted = acceptor.accept(shared.config.descriptors_max, &counters), if has_room => {
+                    if generation != self.config.generation() {
+                        generation = self.config.generation();
+                        shared = share();
+                    }
+                    if let Some((tcp, peer)) = accepted {
                         connections.spawn_local(serve_connection(tcp, peer, shared.clone()));
                     }
-                    // A client that gave up, or no file descriptors: neither may end the listener.
-                    Err(error) => pause_after(&error).await,
                 }
             }
         }
-        drop(listener);
-        shared.draining.set(true);
-        shared.core.wake_all();
+        acceptor.refuse_new();
+        draining.set(true);
+        core.wake_all();
+        // The handshakes that the kernel has begun end within a round trip.
+        let end = tokio::time::Instant::now() + LAST_CONNECTIONS;
+        while let Ok(accepted) =
+            tokio::time::timeout_at(end, acceptor.accept(shared.config.descriptors_max, &counters)).await
+        {
+            if let Some((tcp, peer)) = accepted {
+                connections.spawn_local(serve_connection(tcp, peer, shared.clone()));
+            }
+        }
+        while let Some((tcp, peer)) = acceptor.take_queued() {
+            connections.spawn_local(serve_connection(tcp, peer, shared.clone()));
+        }
+        drop(acceptor);
+        let drain = shared.config.timeouts.drain;
         let finished = tokio::time::timeout(drain, async { while connections.join_next().await.is_some() {} });
         if finished.await.is_err() {
             connections.shutdown().await;
@@ -133,14 +165,7 @@ impl HttpListener {
     }
 }
 
-async fn pause_after(error: &io::Error) {
-    const OUT_OF_DESCRIPTORS: std::time::Duration = std::time::Duration::from_millis(100);
-    if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) {
-        tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
-    }
-}
-
-async fn serve_connection(tcp: TcpStream, peer: SocketAddr, shared: Rc<Shared>) {
+async fn serve_connection(mut tcp: TcpStream, mut peer: SocketAddr, shared: Rc<Shared>) {
     // Without it the last piece of a reply waits for an acknowledgement.
     let _ = tcp.set_nodelay(true);
     let Ok(local) = tcp.local_addr() else { return };
@@ -148,6 +173,14 @@ async fn serve_connection(tcp: TcpStream, peer: SocketAddr, shared: Rc<Shared>) 
     counters.accepted.add(1);
     counters.connections.add(1);
     let _closed = OnDrop(|| counters.connections.subtract(1));
+    let config = &shared.config;
+    if config.proxy_protocol && config.trusted_proxies.trusts(peer.ip()) {
+        match Box::pin(tokio::time::timeout(config.timeouts.head, read_header(&mut tcp))).await {
+            Ok(Ok(header)) => peer = header.source.unwrap_or(peer),
+            // The protocol has no answer for a wrong header.
+            Ok(Err(_)) | Err(_) => return counters.refused.add(1),
+        }
+    }
     let socket = match &shared.config.tls {
         None => Socket::Plain(tcp),
         Some(tls) => {

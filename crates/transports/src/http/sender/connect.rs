@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,7 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Connector {
     tls: Arc<TlsClient>,
+    descriptors_max: Option<RawFd>,
     names: RefCell<HashMap<(String, u16), Resolved>>,
 }
 
@@ -34,8 +36,8 @@ pub(crate) struct Connector {
 type Resolved = (Instant, Vec<SocketAddr>);
 
 impl Connector {
-    pub(crate) fn new(tls: &Arc<TlsClient>) -> Connector {
-        Connector { tls: tls.clone(), names: RefCell::default() }
+    pub(crate) fn new(tls: &Arc<TlsClient>, descriptors_max: Option<RawFd>) -> Connector {
+        Connector { tls: tls.clone(), descriptors_max, names: RefCell::default() }
     }
 
     pub(crate) async fn connect(
@@ -68,6 +70,10 @@ impl Connector {
                 attempt.await
             };
             match outcome {
+                Ok(tcp) if self.descriptors_max.is_some_and(|max| tcp.as_raw_fd() >= max) => {
+                    last = io::Error::other("the process has no file descriptors left for connections");
+                    break;
+                }
                 Ok(tcp) => {
                     // Without it the last piece of a body waits for an acknowledgement.
                     let _ = tcp.set_nodelay(true);

@@ -47,7 +47,7 @@ impl HttpSender {
         HttpSender {
             core: core.clone(),
             limits: Rc::new(config.limits.clone()),
-            connector: Connector::new(&config.tls),
+            connector: Connector::new(&config.tls, config.descriptors_max),
             pool,
             config,
         }

@@ -1,6 +1,6 @@
 //! The configuration of the sender.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use penstock_engine::ports::TlsProfile;
 use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
@@ -30,6 +30,11 @@ pub struct ClientTrust {
 /// authorities of the machine takes milliseconds that a start does not have.
 #[derive(Debug, Default)]
 pub struct TlsClient {
+    current: RwLock<Arc<Configured>>,
+}
+
+#[derive(Debug, Default)]
+struct Configured {
     trust: ClientTrust,
     config: OnceLock<Result<Arc<ClientConfig>, TlsError>>,
 }
@@ -37,11 +42,24 @@ pub struct TlsClient {
 impl TlsClient {
     /// With this trust.
     pub fn new(trust: ClientTrust) -> TlsClient {
-        TlsClient { trust, config: OnceLock::new() }
+        let configured = Configured { trust, config: OnceLock::new() };
+        TlsClient { current: RwLock::new(Arc::new(configured)) }
+    }
+
+    /// Takes another trust for connections to come. Routes that name certificates of their own see it once they are
+    /// compiled again.
+    pub fn replace(&self, trust: ClientTrust) {
+        let configured = Arc::new(Configured { trust, config: OnceLock::new() });
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = configured;
+    }
+
+    fn current(&self) -> Arc<Configured> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
-        self.config.get_or_init(|| configure(&self.trust)).clone()
+        let current = self.current();
+        current.config.get_or_init(|| configure(&current.trust)).clone()
     }
 
     /// The configuration for requests whose route says whom to trust. Who we are stays the same.
@@ -51,7 +69,7 @@ impl TlsClient {
     }
 
     fn configure_for(&self, profile: &TlsProfile) -> Result<Arc<ClientConfig>, TlsError> {
-        let mut trust = self.trust.clone();
+        let mut trust = self.current().trust.clone();
         if !profile.also_common {
             trust.extra_roots.clear();
             trust.only_extra_roots = true;

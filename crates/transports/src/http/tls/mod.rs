@@ -14,7 +14,7 @@ use std::fmt;
 
 pub use client::{ClientTrust, TlsClient};
 pub use identity::{Identity, read_certificates};
-pub use server::{ClientCertificates, TlsServer};
+pub use server::{ClientCertificates, Identities, TlsServer};
 
 /// Why keys or certificates cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

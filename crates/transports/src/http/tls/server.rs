@@ -1,12 +1,14 @@
 //! The configuration of listeners.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
 use rustls::{DistinguishedName, RootCertStore, ServerConfig};
 
 use super::{Identity, TlsError, provider, refused};
@@ -25,6 +27,27 @@ pub enum ClientCertificates {
     Any(Arc<AtomicBool>),
 }
 
+/// What a listener shows: a certificate by the name that a client asks for (SNI), another to all others.
+#[derive(Debug, Clone)]
+pub struct Identities {
+    /// For names that have none of their own, and clients that ask for no name.
+    pub default: Identity,
+    /// Names as in certificates: `api.example.com`, or `*.example.com` for one label more.
+    pub hosts: Vec<(String, Identity)>,
+}
+
+impl From<&Identity> for Identities {
+    fn from(identity: &Identity) -> Identities {
+        Identities { default: identity.clone(), hosts: Vec::new() }
+    }
+}
+
+impl From<&Identities> for Identities {
+    fn from(identities: &Identities) -> Identities {
+        identities.clone()
+    }
+}
+
 /// TLS of a listener, shared by all cores. Connections that are open keep what they began with.
 #[derive(Debug)]
 pub struct TlsServer {
@@ -32,14 +55,23 @@ pub struct TlsServer {
 }
 
 impl TlsServer {
-    /// With this identity. `http2` offers `h2` beside `http/1.1`.
-    pub fn new(identity: &Identity, clients: &ClientCertificates, http2: bool) -> Result<TlsServer, TlsError> {
-        Ok(TlsServer { current: RwLock::new(configure(identity, clients, http2)?) })
+    /// With these certificates. `http2` offers `h2` beside `http/1.1`.
+    pub fn new(
+        identities: impl Into<Identities>,
+        clients: &ClientCertificates,
+        http2: bool,
+    ) -> Result<TlsServer, TlsError> {
+        Ok(TlsServer { current: RwLock::new(configure(identities.into(), clients, http2)?) })
     }
 
-    /// Takes another identity for connections to come. When it cannot be used, the old one stays.
-    pub fn replace(&self, identity: &Identity, clients: &ClientCertificates, http2: bool) -> Result<(), TlsError> {
-        let config = configure(identity, clients, http2)?;
+    /// Takes other certificates for connections to come. When they cannot be used, the old ones stay.
+    pub fn replace(
+        &self,
+        identities: impl Into<Identities>,
+        clients: &ClientCertificates,
+        http2: bool,
+    ) -> Result<(), TlsError> {
+        let config = configure(identities.into(), clients, http2)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
@@ -49,7 +81,41 @@ impl TlsServer {
     }
 }
 
-fn configure(identity: &Identity, clients: &ClientCertificates, http2: bool) -> Result<Arc<ServerConfig>, TlsError> {
+/// Chooses a certificate by the name that a client asks for.
+#[derive(Debug)]
+struct ByName {
+    default: Arc<CertifiedKey>,
+    hosts: HashMap<String, Arc<CertifiedKey>>,
+}
+
+impl ByName {
+    fn new(identities: Identities) -> Result<ByName, TlsError> {
+        let certified = |identity: Identity| {
+            CertifiedKey::from_der(identity.chain, identity.key, &provider()).map(Arc::new).map_err(refused)
+        };
+        let mut hosts = HashMap::new();
+        for (host, identity) in identities.hosts {
+            hosts.insert(host.to_ascii_lowercase(), certified(identity)?);
+        }
+        Ok(ByName { default: certified(identities.default)?, hosts })
+    }
+
+    fn choose(&self, name: Option<&str>) -> Arc<CertifiedKey> {
+        let found = name.map(str::to_ascii_lowercase).and_then(|name| {
+            let wildcard = || name.split_once('.').map(|(_, rest)| format!("*.{rest}"));
+            self.hosts.get(&name).or_else(|| self.hosts.get(&wildcard()?))
+        });
+        found.unwrap_or(&self.default).clone()
+    }
+}
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.choose(hello.server_name()))
+    }
+}
+
+fn configure(identities: Identities, clients: &ClientCertificates, http2: bool) -> Result<Arc<ServerConfig>, TlsError> {
     let builder =
         ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(refused)?;
     let builder = match clients {
@@ -71,7 +137,7 @@ fn configure(identity: &Identity, clients: &ClientCertificates, http2: bool) -> 
             builder.with_client_cert_verifier(verifier.build().map_err(refused)?)
         }
     };
-    let mut config = builder.with_single_cert(identity.chain.clone(), identity.key.clone_key()).map_err(refused)?;
+    let mut config = builder.with_cert_resolver(Arc::new(ByName::new(identities)?));
     config.alpn_protocols = if http2 { vec![b"h2".to_vec(), b"http/1.1".to_vec()] } else { vec![b"http/1.1".to_vec()] };
     Ok(Arc::new(config))
 }

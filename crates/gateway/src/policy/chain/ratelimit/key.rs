@@ -153,14 +153,7 @@ impl Source {
             }
             Source::Metadata(name) => format!("_missing_metadata_{name}_"),
             Source::Constant(text) => text.to_string(),
-            Source::Address => {
-                let first = headers.get("x-forwarded-for").and_then(|list| list.split(',').next()).map(str::trim);
-                let said = first.filter(|first| !first.is_empty()).or_else(|| headers.get("x-real-ip"));
-                match said.filter(|said| !said.is_empty()) {
-                    Some(said) => said.to_owned(),
-                    None => exchange.client.peer.ip().to_canonical().to_string(),
-                }
-            }
+            Source::Address => exchange.client.address.to_string(),
             Source::ApiName => api.name.to_string(),
             Source::ApiVersion => api.version.to_string(),
             Source::Route | Source::Expression(_) => "route".to_owned(),
