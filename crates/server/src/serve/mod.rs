@@ -165,11 +165,16 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     // Probes outlive the workers: while the server drains they report it.
     let admin = admin::start(admin, state.clone())?;
     let management = management::start(facilities)?;
+    let turn = Arc::new(Mutex::new(()));
+    // Before the banner: a file that changes after it is a change.
+    let watcher = settings
+        .watch
+        .then(|| reload::start(paths.clone(), build.clone(), state.clone(), live.tls.clone(), turn.clone()))
+        .flatten();
     tell(&banner.text(started.elapsed()));
     if let Some(epilogue) = epilogue {
         tell(&epilogue(&served));
     }
-    let turn = Arc::new(Mutex::new(()));
     let adapter = match adapter {
         Some(listener) => {
             let (paths, options) = (paths.clone(), build.clone());
@@ -177,10 +182,6 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         }
         None => None,
     };
-    let watcher = settings
-        .watch
-        .then(|| reload::start(paths.clone(), build.clone(), state.clone(), live.tls.clone(), turn.clone()))
-        .flatten();
     let mut renewal = Renewal { reread, paths, build, state: state.clone(), environment, live, turn };
     let signal = loop {
         match signals.next() {
