@@ -159,6 +159,7 @@ fn keep_fixed(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         "adapter.port": adapter.port;
         "adapter.state": adapter.state;
         "gateway.revoked": security.revoked;
+        "limits.total_memory": total_memory;
         "timeouts.connect": timeouts.connect;
         "timeouts.reply_body": timeouts.reply_body;
         "timeouts.pool_idle": timeouts.pool_idle;
