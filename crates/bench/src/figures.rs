@@ -37,12 +37,19 @@ pub enum Metric {
     Unsent,
     Connections,
     Seconds,
+    Reconnects,
+    Late,
+    UsersStarted,
+    LoadBusy,
+    BackendDelay,
+    BackendRequests,
+    BackendMismatches,
 }
 
 use Metric as M;
 
 /// Metric, its column title as published where it was published, and decimals to show.
-const COLUMNS: [(Metric, &str, usize); 31] = [
+const COLUMNS: [(Metric, &str, usize); 38] = [
     (M::Samples, "# Samples", 0),
     (M::Errors, "Error Count", 0),
     (M::ErrorPercent, "Error %", 2),
@@ -74,6 +81,13 @@ const COLUMNS: [(Metric, &str, usize); 31] = [
     (M::Unsent, "Requests Never Sent", 0),
     (M::Connections, "Connections Opened", 0),
     (M::Seconds, "Measured Time (s)", 2),
+    (M::Reconnects, "Reconnects", 0),
+    (M::Late, "Under Way at the End", 0),
+    (M::UsersStarted, "Users Started", 0),
+    (M::LoadBusy, "Load Threads Busy (%)", 1),
+    (M::BackendDelay, "Back-end Delay Measured (ms)", 2),
+    (M::BackendRequests, "Back-end Requests", 0),
+    (M::BackendMismatches, "Back-end Mismatches", 0),
 ];
 
 impl Metric {
@@ -100,11 +114,17 @@ pub const DISTRIBUTION: [f64; 22] = [
 ];
 
 /// The figures of one run. A figure that was not measured is absent.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     values: [Option<f64>; COLUMNS.len()],
     /// Response times in milliseconds at the percentiles of [`DISTRIBUTION`]; empty if unknown.
     pub distribution: Vec<f64>,
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Figures { values: [None; COLUMNS.len()], distribution: Vec::new() }
+    }
 }
 
 /// What the watcher of the target saw in the measured window.
@@ -145,6 +165,11 @@ impl Figures {
         figures.set(M::LoadCpu, outcome.load_cpu.total_us() / samples);
         figures.set(M::Unsent, number(outcome.tally.unsent));
         figures.set(M::Connections, number(outcome.tally.connections));
+        figures.set(M::Reconnects, number(outcome.tally.reconnects));
+        figures.set(M::Late, number(outcome.tally.late.samples));
+        figures.set(M::UsersStarted, outcome.users_started as f64);
+        let available_us = outcome.window.as_secs_f64() * 1e6 * outcome.threads as f64;
+        figures.set(M::LoadBusy, 100.0 * outcome.load_cpu.total_us() / available_us);
         figures
     }
 
@@ -156,7 +181,7 @@ impl Figures {
         figures.set(M::Samples, samples);
         figures.set(M::Errors, number(tally.errors));
         figures.set(M::ErrorPercent, if samples > 0.0 { 100.0 * number(tally.errors) / samples } else { 0.0 });
-        figures.set(M::Throughput, samples / seconds);
+        figures.set(M::Throughput, number(tally.succeeded_in_window()) / seconds);
         figures.set(M::Seconds, seconds);
         figures.set(M::Received, number(tally.received_bytes) / 1024.0 / seconds);
         figures.set(M::Sent, number(tally.sent_bytes) / 1024.0 / seconds);
@@ -165,7 +190,7 @@ impl Figures {
         }
         figures.set(M::Average, tally.mean_ns() / 1e6);
         // Little's law: requests in the system = arrivals per second x time each of them spends there.
-        figures.set(M::UsersInSystem, samples / seconds * tally.mean_ns() / 1e9);
+        figures.set(M::UsersInSystem, tally.window_sum_ns() / 1e9 / seconds);
         figures.set(M::StandardDeviation, tally.standard_deviation_ns() / 1e6);
         figures.set(M::Minimum, number(tally.latency.min()) / 1e6);
         figures.set(M::Maximum, number(tally.latency.max()) / 1e6);
@@ -250,7 +275,7 @@ mod tests {
         tally.record_failure("status 500");
         let figures = Figures::of_tally(&tally, 2.0);
         for (metric, expected) in [
-            (M::Throughput, "50.00"),
+            (M::Throughput, "49.50"),
             (M::Average, "50.50"),
             (M::ErrorPercent, "1.00"),
             (M::Sent, "50.00"),

@@ -100,11 +100,35 @@ impl Results {
     }
 }
 
+/// Ratios of rounds that belong together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairedRatio {
+    /// The middle one.
+    pub median: f64,
+    /// The smallest one.
+    pub least: f64,
+    /// The largest one.
+    pub greatest: f64,
+    /// Pairs of rounds.
+    pub pairs: usize,
+}
+
+impl PairedRatio {
+    /// The range of the rounds; empty for a single pair, which has none.
+    pub fn range_text(&self) -> String {
+        let text = crate::report::tables::ratio_text;
+        if self.pairs < 2 {
+            return String::new();
+        }
+        format!(" ({}–{})", text(self.least), text(self.greatest))
+    }
+}
+
 impl Row {
     /// The rounds' values of a figure compared pair by pair with another row's, as ratios this/other:
     /// median, least and greatest. Runs of the same round follow each other closely, so what disturbs the
     /// machine disturbs both and drops out of the ratio.
-    pub fn paired_ratio(&self, other: &Row, metric: Metric) -> Option<(f64, f64, f64)> {
+    pub fn paired_ratio(&self, other: &Row, metric: Metric) -> Option<PairedRatio> {
         let ratios: Vec<f64> = self
             .rounds
             .iter()
@@ -116,7 +140,8 @@ impl Row {
             .collect();
         let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some((median(ratios)?, least, greatest))
+        let pairs = ratios.len();
+        Some(PairedRatio { median: median(ratios)?, least, greatest, pairs })
     }
 }
 
@@ -241,7 +266,7 @@ fn parse_run(fields: &[String], metrics: &[Option<Metric>]) -> Option<Run> {
             figures.set(*metric, value);
         }
     }
-    let distribution = fields.get(KEY_COLUMNS.len() + Metric::all().count())?;
+    let distribution = fields.last()?;
     figures.distribution = distribution.split_ascii_whitespace().filter_map(|value| value.parse().ok()).collect();
     Some(Run { target: fields.first()?.clone(), cell, round: fields.get(5)?.parse().ok()?, figures })
 }
@@ -281,7 +306,10 @@ mod tests {
         let rows = Results { about: Vec::new(), runs }.rows();
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].figures.get(Metric::Throughput), Some(20.0));
-        assert_eq!(rows[0].paired_ratio(&rows[1], Metric::Throughput), Some((0.5, 0.25, 1.0)));
+        assert_eq!(
+            rows[0].paired_ratio(&rows[1], Metric::Throughput),
+            Some(PairedRatio { median: 0.5, least: 0.25, greatest: 1.0, pairs: 3 })
+        );
         assert_eq!(rows[0].paired_ratio(&rows[1], Metric::Average), None);
     }
 }

@@ -84,3 +84,14 @@ mod tests {
         }
     }
 }
+
+/// Refuses a ramp-up that is longer than the warm-up: the measured window would begin with fewer users than its row names.
+pub fn check_ramp_up(ramp_up: Duration, warm_up: Duration) -> Result<(), Error> {
+    if ramp_up > warm_up {
+        let (ramp_up, warm_up) = (ramp_up.as_secs_f64(), warm_up.as_secs_f64());
+        return Err(Error::Usage(format!(
+            "the ramp-up ({ramp_up} s) must not be longer than the warm-up ({warm_up} s): users would be missing from the measured time"
+        )));
+    }
+    Ok(())
+}

@@ -50,9 +50,13 @@ fn read_plan(name: &str) -> Result<(Plan, PathBuf), Error> {
 
 fn override_timing(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {
     let timing = &mut plan.timing;
+    let planned = timing.duration;
     timing.duration = duration(matches, "duration")?.unwrap_or(timing.duration);
     timing.warm_up = duration(matches, "warm-up")?.unwrap_or(timing.warm_up);
-    timing.ramp_up = duration(matches, "ramp-up")?.unwrap_or(timing.ramp_up);
+    timing.ramp_up = match duration(matches, "ramp-up")? {
+        Some(given) => given,
+        None => timing.scaled_ramp_up(planned),
+    };
     if let Some(rounds) = number(matches, "rounds")? {
         timing.rounds = u32::try_from(rounds.max(1)).map_err(|_| Error::Usage("that is too many rounds".to_owned()))?;
     }
@@ -63,7 +67,7 @@ fn override_timing(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {
     if timing.warm_up >= timing.duration {
         return Err(Error::Usage("the warm-up must be shorter than the duration, which includes it".to_owned()));
     }
-    Ok(())
+    super::arguments::check_ramp_up(timing.ramp_up, timing.warm_up)
 }
 
 fn override_matrix(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> {

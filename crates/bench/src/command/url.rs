@@ -46,6 +46,7 @@ pub fn command() -> clap::Command {
         .arg(option("expect-status", "CODE", "Status a response must have [default: 200 to 399]"))
         .arg(repeated("expect-text", "TEXT", "Text a response body must contain"))
         .arg(flag("expect-same-size", "The response body must be as long as the request body"))
+        .arg(flag("expect-same-body", "The response body must be the request body, byte for byte"))
         .arg(option("timeout", "TIME", "Longest a response may take").default_value("120s"))
         .arg(option("pid", "PID", "Process whose CPU time and memory to measure, with its children"))
         .arg(option("jtl", "FILE", "Write one line per sample, as JMeter does"))
@@ -62,7 +63,11 @@ pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
     } else {
         print(&terminal::single(&figures, &outcome.tally, spec.users, spec.rate));
     }
-    Ok(if outcome.tally.errors > 0 || outcome.tally.samples() == 0 { Outcome::Failures } else { Outcome::Done })
+    Ok(if outcome.tally.errors > 0 || outcome.tally.unsent > 0 || outcome.tally.samples() == 0 {
+        Outcome::Failures
+    } else {
+        Outcome::Done
+    })
 }
 
 /// Runs one load with progress on the terminal, watching a process if one is given.
@@ -104,15 +109,18 @@ fn load_spec(matches: &ArgMatches) -> Result<LoadSpec, Error> {
         None => Vec::new(),
     };
     let jtl = text(matches, "jtl").map(|file| JtlSink::create(Path::new(file), "HTTP Request", "Users", address));
+    let (ramp_up, warm_up) =
+        (duration(matches, "ramp-up")?.unwrap_or_default(), duration(matches, "warm-up")?.unwrap_or_default());
+    super::arguments::check_ramp_up(ramp_up, warm_up)?;
     let users_per_connection = number(matches, "streams")?.unwrap_or(1);
     Ok(LoadSpec {
         request,
         expect: expect(matches)?,
         tokens: tokens.into(),
         users: number(matches, "users")?.unwrap_or(1).max(1),
-        ramp_up: duration(matches, "ramp-up")?.unwrap_or_default(),
+        ramp_up,
         duration: duration(matches, "duration")?.unwrap_or_default(),
-        warm_up: duration(matches, "warm-up")?.unwrap_or_default(),
+        warm_up,
         requests_per_user_max: None,
         rate: rate(matches)?,
         protocol: if matches.get_flag("http2") { Protocol::Http2 { users_per_connection } } else { Protocol::Http1 },
@@ -166,6 +174,7 @@ fn expect(matches: &ArgMatches) -> Result<Expect, Error> {
         status: status.transpose()?,
         any_status: false,
         same_size: matches.get_flag("expect-same-size"),
+        same_body: matches.get_flag("expect-same-body"),
         rules: texts(matches, "expect-text").into_iter().map(rule).collect(),
     })
 }

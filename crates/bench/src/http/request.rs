@@ -28,8 +28,6 @@ pub struct Template {
     prefix: Bytes,
     /// What follows each token.
     rest: Vec<Bytes>,
-    /// Bytes of the body without tokens filled in.
-    pub body_bytes: usize,
 }
 
 impl Request {
@@ -71,7 +69,7 @@ impl Request {
         let prefix = pieces.next().unwrap_or_default();
         let rest: Vec<Bytes> = pieces.collect();
         debug_assert_eq!(head_holds_token, !rest.is_empty());
-        Ok(Template { prefix, rest, body_bytes: self.body.len() })
+        Ok(Template { prefix, rest })
     }
 }
 

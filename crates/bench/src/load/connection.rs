@@ -79,6 +79,21 @@ impl Connection {
         Connection { stream, reader, exchanges: 0 }
     }
 
+    /// Whether the server has closed this idle connection. Bytes that no request asked for are an error.
+    pub async fn closed_while_idle(&mut self, shared: &Shared) -> Result<bool, Broken> {
+        self.reader.reset();
+        std::future::poll_fn(|cx| {
+            let mut scratch = shared.read_buffer.borrow_mut();
+            let mut buffer = ReadBuf::new(&mut scratch);
+            Poll::Ready(match self.stream.poll_read(cx, &mut buffer) {
+                Poll::Pending => Ok(false),
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => Err(Broken::Malformed(Malformed::ExtraBytes)),
+                Poll::Ready(_) => Ok(true),
+            })
+        })
+        .await
+    }
+
     /// Sends the request and reads the whole response into [`Connection::reader`].
     /// `first_byte` is set to the moment the response begins, if the caller wants to know.
     pub async fn exchange(

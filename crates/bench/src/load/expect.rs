@@ -31,6 +31,8 @@ pub struct Expect {
     pub any_status: bool,
     /// The response body must have as many bytes as the request body.
     pub same_size: bool,
+    /// The response body must be the request body, byte for byte.
+    pub same_body: bool,
     /// Rules on the text; every one must hold.
     pub rules: Vec<TextRule>,
 }
@@ -47,6 +49,8 @@ pub enum Unexpected {
         /// Bytes received.
         received: u64,
     },
+    /// The body is not the one that was sent.
+    Body,
     /// A text rule does not hold; its index in [`Expect::rules`].
     Rule(usize),
 }
@@ -58,11 +62,11 @@ impl Expect {
     /// How much of a response body must be kept to decide.
     pub fn body_bytes_needed(&self) -> usize {
         let body_searched = self.rules.iter().any(|rule| rule.field == Field::Body);
-        if body_searched { SEARCHED_BYTES_MAX } else { 0 }
+        if body_searched || self.same_body { SEARCHED_BYTES_MAX } else { 0 }
     }
 
     /// Compares a response with the rules.
-    pub fn check(&self, status: u16, sent_bytes: u64, received_bytes: u64, body: &[u8]) -> Result<(), Unexpected> {
+    pub fn check(&self, status: u16, sent: &[u8], received_bytes: u64, body: &[u8]) -> Result<(), Unexpected> {
         let status_accepted = match self.status {
             Some(expected) => status == expected,
             None => (200..400).contains(&status),
@@ -70,8 +74,12 @@ impl Expect {
         if !status_accepted && !self.any_status {
             return Err(Unexpected::Status(status));
         }
-        if self.same_size && sent_bytes != received_bytes {
+        let sent_bytes = sent.len() as u64;
+        if (self.same_size || self.same_body) && sent_bytes != received_bytes {
             return Err(Unexpected::Size { sent: sent_bytes, received: received_bytes });
+        }
+        if self.same_body && !sent.starts_with(body) {
+            return Err(Unexpected::Body);
         }
         for (index, rule) in self.rules.iter().enumerate() {
             if !rule.holds(status, body) {
@@ -91,6 +99,7 @@ impl Expect {
             Unexpected::Size { sent, received } => {
                 format!("the response body has {received} bytes, the request body has {sent}")
             }
+            Unexpected::Body => "the response body is not the request body".to_owned(),
             Unexpected::Rule(index) => match self.rules.get(*index) {
                 Some(rule) => rule.explain(),
                 None => "a response rule does not hold".to_owned(),
@@ -141,6 +150,7 @@ mod tests {
     #[test]
     fn rules_hold_or_say_why_not() {
         let sized = Expect { same_size: true, ..Expect::default() };
+        let same = Expect { same_body: true, ..Expect::default() };
         let exact = Expect { status: Some(202), ..Expect::default() };
         for (expect, status, body, expected) in [
             (Expect::default(), 200, "", ""),
@@ -150,13 +160,15 @@ mod tests {
             (exact, 200, "", "status 200 instead of 202"),
             (sized.clone(), 200, "abc", ""),
             (sized, 200, "ab", "the response body has 2 bytes, the request body has 3"),
+            (same.clone(), 200, "abc", ""),
+            (same, 200, "abd", "the response body is not the request body"),
             (rule(Field::Body, "b", false, false), 200, "abc", ""),
             (rule(Field::Body, "b", true, false), 200, "abc", "the response body does not equal `b`"),
             (rule(Field::Body, "b", false, true), 200, "abc", "the response body contains `b`"),
             (rule(Field::Status, "404", true, false), 404, "", ""),
             (rule(Field::Status, "404", true, false), 200, "", "the status code does not equal `404`"),
         ] {
-            let outcome = expect.check(status, 3, body.len() as u64, body.as_bytes());
+            let outcome = expect.check(status, b"abc", body.len() as u64, body.as_bytes());
             assert_eq!(outcome.map_err(|unexpected| expect.explain(&unexpected)).err().unwrap_or_default(), expected);
         }
     }

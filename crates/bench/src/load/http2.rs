@@ -39,7 +39,7 @@ async fn run_user(shared: Rc<Shared>, group: Rc<Group>, number: usize) {
     let spec = &shared.part.spec;
     let mut now = Instant::now();
     let mut requests = 0;
-    while let Some(start) = shared.next_start(now).await {
+    while let Some(start) = shared.next_start(now, number).await {
         let mut first_byte = None;
         let exchange = exchange(&shared, &group, &mut first_byte);
         let outcome = tokio::time::timeout(spec.response_timeout, exchange).await.unwrap_or(Err(Broken::Timeout));
@@ -47,7 +47,7 @@ async fn run_user(shared: Rc<Shared>, group: Rc<Group>, number: usize) {
         let sent_bytes = spec.request.body.len() as u64;
         let failure = match &outcome {
             Ok(answer) => {
-                let checked = spec.expect.check(answer.status, sent_bytes, answer.body_bytes, &answer.sample);
+                let checked = spec.expect.check(answer.status, &spec.request.body, answer.body_bytes, &answer.sample);
                 checked.err().map(|unexpected| spec.expect.explain(&unexpected))
             }
             Err(broken) => Some(broken.to_string()),
@@ -67,10 +67,11 @@ async fn run_user(shared: Rc<Shared>, group: Rc<Group>, number: usize) {
             response_head: head.as_deref().unwrap_or_default().as_bytes(),
             response_body: answer.map_or(&[], |answer| &answer.sample),
             // The compressed heads are not counted: their size depends on what was sent before.
-            sent_bytes,
+            sent_bytes: if answer.is_some() { sent_bytes } else { 0 },
             received_bytes: answer.map_or(0, |answer| answer.body_bytes),
             first_byte,
             connecting: None,
+            reconnected: false,
         });
         requests += 1;
         if shared.had_enough(requests) {

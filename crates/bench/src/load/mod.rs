@@ -97,6 +97,23 @@ pub struct LoadOutcome {
     pub load_cpu: CpuTime,
     /// Whether it was stopped before its time.
     pub stopped: bool,
+    /// Users that had started when the measured window began.
+    pub users_started: usize,
+    /// Load threads.
+    pub threads: usize,
+}
+
+impl LoadSpec {
+    /// Users that have started when the measured window begins. Fewer than `users` if the ramp-up is longer than the
+    /// warm-up.
+    pub fn users_started_at_window(&self) -> usize {
+        if self.ramp_up <= self.warm_up {
+            return self.users;
+        }
+        let share = self.warm_up.as_secs_f64() / self.ramp_up.as_secs_f64();
+        // The first user starts at once, and a share of a user is a user that has started.
+        ((self.users as f64 * share) as usize + 1).min(self.users)
+    }
 }
 
 /// Runs a load to its end. The observer is called from this thread.
@@ -153,7 +170,14 @@ pub fn run(spec: &LoadSpec, observer: &mut dyn FnMut(Moment)) -> Result<LoadOutc
         tally.merge(part?);
     }
     let window = if whole { spec.duration - spec.warm_up.min(spec.duration) } else { closed.duration_since(opened) };
-    Ok(LoadOutcome { tally, window, load_cpu: cpu_after - cpu_before, stopped: spec.stop.load(Ordering::Relaxed) })
+    Ok(LoadOutcome {
+        tally,
+        window,
+        load_cpu: cpu_after - cpu_before,
+        stopped: spec.stop.load(Ordering::Relaxed),
+        users_started: spec.users_started_at_window(),
+        threads,
+    })
 }
 
 /// Sleeps until the moment, ticking; `false` if stopped or finished before.

@@ -47,12 +47,15 @@ impl Pacer {
         self.due.get() - self.given.get()
     }
 
-    /// Runs the clock until it is dropped. Tokio's own timers tick in milliseconds, too coarse for a rate
+    /// Runs the clock; requests come due before `end` only. Tokio's own timers tick in milliseconds, too coarse for a rate
     /// of thousands a second, so it sleeps on a timer of the kernel.
-    pub async fn run(&self) -> Result<(), Error> {
+    pub async fn run(&self, end: Instant) -> Result<(), Error> {
         let timer = KernelTimer::new()?;
         loop {
             let next = self.moment(self.due.get());
+            if next >= end {
+                return std::future::pending().await;
+            }
             let now = Instant::now();
             if now < next {
                 timer.sleep(next - now).await?;
@@ -135,7 +138,7 @@ mod tests {
                 assert!(pacer.backlog() > 0);
             };
             tokio::pin!(users);
-            let clock = pacer.run();
+            let clock = pacer.run(start + Duration::from_secs(60));
             tokio::pin!(clock);
             std::future::poll_fn(|cx| {
                 assert!(clock.as_mut().poll(cx).is_pending());

@@ -21,6 +21,17 @@ pub struct FailedExchange {
     pub response: String,
 }
 
+/// Exchanges that were under way when the measured window ended. Their response times and errors are counted with the
+/// others; they are not throughput of the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Late {
+    /// All of them.
+    pub samples: u64,
+    /// Those that failed, or had no complete response when the wait was over.
+    pub errors: u64,
+    sum_ns: f64,
+}
+
 /// Counts of the measured window. Response times are in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Tally {
@@ -40,6 +51,10 @@ pub struct Tally {
     pub received_bytes: u64,
     /// Connections opened in the window.
     pub connections: u64,
+    /// Kept connections that the server had closed before a request was written, and that were opened anew.
+    pub reconnects: u64,
+    /// Exchanges under way at the end of the window.
+    pub late: Late,
     /// Open loop: requests that came due and were not sent because no connection was free.
     pub unsent: u64,
     /// The first failure of the whole run, warm-up included.
@@ -58,6 +73,8 @@ impl Default for Tally {
             sent_bytes: 0,
             received_bytes: 0,
             connections: 0,
+            reconnects: 0,
+            late: Late::default(),
             unsent: 0,
             first_failure: None,
         }
@@ -77,6 +94,25 @@ impl Tally {
         self.sum_of_squares += ns * ns;
         self.sent_bytes += sent_bytes;
         self.received_bytes += received_bytes;
+    }
+
+    /// Counts a sample that was under way when the window ended. Its bytes are not those of the window.
+    pub fn record_late(&mut self, elapsed: Duration, failed: bool) {
+        let sum_before = self.sum_ns;
+        self.record(elapsed, 0, 0);
+        self.late.samples += 1;
+        self.late.errors += u64::from(failed);
+        self.late.sum_ns += self.sum_ns - sum_before;
+    }
+
+    /// Samples that succeeded within the window: what counts as throughput.
+    pub fn succeeded_in_window(&self) -> u64 {
+        (self.samples() - self.late.samples).saturating_sub(self.errors - self.late.errors)
+    }
+
+    /// Time that the samples of the window took together, in nanoseconds.
+    pub fn window_sum_ns(&self) -> f64 {
+        self.sum_ns - self.late.sum_ns
     }
 
     /// Marks the sample just recorded as failed.
@@ -121,6 +157,10 @@ impl Tally {
         self.received_bytes += other.received_bytes;
         self.connections += other.connections;
         self.unsent += other.unsent;
+        self.reconnects += other.reconnects;
+        self.late.samples += other.late.samples;
+        self.late.errors += other.late.errors;
+        self.late.sum_ns += other.late.sum_ns;
         self.first_failure = match (self.first_failure.take(), other.first_failure) {
             (Some(a), Some(b)) => Some(if b.after < a.after { b } else { a }),
             (a, b) => a.or(b),

@@ -15,7 +15,7 @@ pub async fn run(shared: Rc<Shared>, number: usize) {
     let mut connection: Option<Connection> = None;
     let mut now = Instant::now();
     let mut requests = 0;
-    while let Some(start) = shared.next_start(now).await {
+    while let Some(start) = shared.next_start(now, number).await {
         let request = shared.part.template.fill(shared.token());
         let mut attempt = Attempt::default();
         // The time limit counts from sending, also for a request that was due earlier.
@@ -33,10 +33,11 @@ pub async fn run(shared: Rc<Shared>, number: usize) {
             request: &request,
             response_head: reader.map_or(&[], |reader| &reader.head),
             response_body: reader.map_or(&[], |reader| &reader.sample),
-            sent_bytes: request.len() as u64,
+            sent_bytes: if connection.is_some() { request.len() as u64 } else { 0 },
             received_bytes: reader.map_or(0, |reader| reader.received_bytes),
             first_byte: attempt.first_byte,
             connecting: attempt.connecting,
+            reconnected: attempt.reconnected,
         });
         requests += 1;
         if shared.had_enough(requests) {
@@ -59,8 +60,7 @@ fn failure(shared: &Shared, outcome: &Result<(), Broken>, connection: Option<&Co
         return Some(broken.to_string());
     }
     let (reader, expect) = (&connection?.reader, &shared.part.spec.expect);
-    let sent_bytes = shared.part.template.body_bytes as u64;
-    let checked = expect.check(reader.status, sent_bytes, reader.body_bytes, &reader.sample);
+    let checked = expect.check(reader.status, &shared.part.spec.request.body, reader.body_bytes, &reader.sample);
     checked.err().map(|unexpected| expect.explain(&unexpected))
 }
 
@@ -82,10 +82,13 @@ struct Attempt {
     first_byte: Option<Instant>,
     /// How long opening a connection took, if one was opened.
     connecting: Option<Duration>,
+    /// Whether the kept connection was closed by the server before the request was written.
+    reconnected: bool,
 }
 
-/// One exchange, on the open connection if there is one. A server may close an idle connection at the very moment the
-/// next request leaves; that is nobody's failure, so such a request goes out once more on a fresh connection.
+/// One exchange, on the open connection if there is one. A connection that the server closed before this request was
+/// written is replaced, and the replacement is counted. A request that was written is never sent again: a server that
+/// reads a request and closes the connection has dropped it.
 async fn exchange(
     shared: &Shared,
     connection: &mut Option<Connection>,
@@ -93,21 +96,21 @@ async fn exchange(
     patience: &mut Patience,
     attempt: &mut Attempt,
 ) -> Result<(), Broken> {
-    loop {
-        let reused = connection.is_some();
-        let open_connection = match connection {
-            Some(open_connection) => open_connection,
-            None => {
-                let begun = Instant::now();
-                let stream = open(shared).await?;
-                attempt.connecting = Some(begun.elapsed());
-                connection.insert(Connection::new(stream, shared))
-            }
-        };
-        let first_byte = shared.jtl.is_some().then_some(&mut attempt.first_byte);
-        match open_connection.exchange(request, shared, patience, first_byte).await {
-            Err(Broken::Closed) if reused && open_connection.reader.received_bytes == 0 => *connection = None,
-            outcome => return outcome,
-        }
+    if let Some(kept) = connection
+        && kept.closed_while_idle(shared).await?
+    {
+        *connection = None;
+        attempt.reconnected = true;
     }
+    let open_connection = match connection {
+        Some(open_connection) => open_connection,
+        None => {
+            let begun = Instant::now();
+            let stream = open(shared).await?;
+            attempt.connecting = Some(begun.elapsed());
+            connection.insert(Connection::new(stream, shared))
+        }
+    };
+    let first_byte = shared.jtl.is_some().then_some(&mut attempt.first_byte);
+    open_connection.exchange(request, shared, patience, first_byte).await
 }

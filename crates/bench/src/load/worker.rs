@@ -17,6 +17,10 @@ use tokio::task::LocalSet;
 /// How often a thread looks whether the load is over.
 const END_CHECK: Duration = Duration::from_millis(5);
 
+/// How long requests under way at the end are waited for, if the response timeout is longer: a server that hangs
+/// must not hold up a matrix of hundreds of combinations.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// What a thread needs to know.
 pub struct Part {
     pub spec: LoadSpec,
@@ -41,6 +45,8 @@ pub struct Shared {
     pub pacer: Option<Pacer>,
     /// One buffer for all users: it is only filled and emptied within a single poll.
     pub read_buffer: RefCell<Vec<u8>>,
+    /// For each user of this thread, when the request under way began.
+    in_flight: Vec<Cell<Option<Instant>>>,
     next_token: Cell<usize>,
     pub users_started: Cell<usize>,
 }
@@ -59,12 +65,22 @@ impl Shared {
 
     /// When the next request starts, or was due: in the closed loop at once, in the open loop when the clock says so.
     /// `None` when no further request may start.
-    pub async fn next_start(&self, now: Instant) -> Option<Instant> {
+    pub async fn next_start(&self, now: Instant, user: usize) -> Option<Instant> {
         let start = match &self.pacer {
             None => now,
             Some(pacer) => pacer.next().await?,
         };
-        (start < self.part.window_closes).then_some(start)
+        if start >= self.part.window_closes || self.part.finished.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.set_in_flight(user, Some(start));
+        Some(start)
+    }
+
+    fn set_in_flight(&self, user: usize, start: Option<Instant>) {
+        if let Some(slot) = self.in_flight.get(user / self.part.threads) {
+            slot.set(start);
+        }
     }
 
     /// Tells that a user has made so many requests; `true` if it may make no more.
@@ -76,18 +92,25 @@ impl Shared {
         enough
     }
 
-    /// Whether a sample that ends now counts. Counting by the end keeps the throughput true when responses
-    /// take a good part of the window: as many samples reach into it as reach out of it.
-    fn measured(&self, now: Instant) -> bool {
-        now >= self.part.window_opens && now < self.part.window_closes
+    /// Whether a sample that ends now ends after the window. Counting throughput by the end keeps it true when
+    /// responses take a good part of the window: as many samples reach into it as reach out of it.
+    fn late(&self, now: Instant) -> bool {
+        now >= self.part.window_closes || self.part.finished.load(Ordering::Relaxed)
     }
 
     /// Counts a finished exchange, keeps it if it is the first that failed, and writes its line.
     pub fn record(&self, exchange: &Finished<'_>) {
-        if self.measured(exchange.end) {
+        self.set_in_flight(exchange.user, None);
+        if exchange.end >= self.part.window_opens {
             let mut tally = self.tally.borrow_mut();
-            tally.record(exchange.end - exchange.start, exchange.sent_bytes, exchange.received_bytes);
+            let elapsed = exchange.end.saturating_duration_since(exchange.start);
+            if self.late(exchange.end) {
+                tally.record_late(elapsed, exchange.failure.is_some());
+            } else {
+                tally.record(elapsed, exchange.sent_bytes, exchange.received_bytes);
+            }
             tally.connections += u64::from(exchange.connecting.is_some());
+            tally.reconnects += u64::from(exchange.reconnected);
             if let Some(reason) = exchange.failure {
                 tally.record_failure(reason);
             }
@@ -108,6 +131,29 @@ impl Shared {
                 sent_bytes: exchange.sent_bytes,
                 first_byte: exchange.first_byte,
                 connected_after: exchange.connecting.unwrap_or_default(),
+            });
+        }
+    }
+
+    /// Counts every request that has no complete response as failed.
+    fn fail_unanswered(&self) {
+        let now = Instant::now();
+        for (place, slot) in self.in_flight.iter().enumerate() {
+            let Some(start) = slot.get() else { continue };
+            self.record(&Finished {
+                start,
+                end: now,
+                user: place * self.part.threads + self.part.index,
+                status: 0,
+                failure: Some("no complete response when the load ended"),
+                request: &self.part.template.fill(""),
+                response_head: &[],
+                response_body: &[],
+                sent_bytes: 0,
+                received_bytes: 0,
+                first_byte: None,
+                connecting: None,
+                reconnected: false,
             });
         }
     }
@@ -146,6 +192,8 @@ pub struct Finished<'a> {
     pub first_byte: Option<Instant>,
     /// Time it took to open a connection, if one was opened.
     pub connecting: Option<Duration>,
+    /// Whether it replaced a kept connection that the server had closed.
+    pub reconnected: bool,
 }
 
 /// As much of a message as a person wants to see on a terminal.
@@ -169,7 +217,10 @@ pub fn run(part: Part) -> Result<Tally, Error> {
     let shared = Rc::new(shared(part)?);
     let local = LocalSet::new();
     runtime.block_on(local.run_until(drive(shared.clone())))?;
-    // Requests under way are dropped here: they belong to no window.
+    // A load that Ctrl-C ended does not wait, so what was under way is no failure of the server.
+    if !shared.part.spec.stop.load(Ordering::Relaxed) {
+        shared.fail_unanswered();
+    }
     drop(local);
     let shared = Rc::into_inner(shared).ok_or_else(|| Error::Environment("a user outlived its thread".to_owned()))?;
     if let Some(jtl) = shared.jtl {
@@ -206,6 +257,7 @@ fn shared(part: Part) -> Result<Shared, Error> {
         jtl,
         pacer,
         read_buffer: RefCell::new(vec![0; READ_BYTES]),
+        in_flight: vec![Cell::new(None); part.spec.users.div_ceil(part.threads)],
         next_token: Cell::new(part.index),
         users_started: Cell::new(0),
         part,
@@ -228,13 +280,18 @@ async fn drive(shared: Rc<Shared>) -> Result<(), Error> {
     }
     let clock = async {
         match &shared.pacer {
-            Some(pacer) => pacer.run().await,
+            Some(pacer) => pacer.run(shared.part.window_closes).await,
             None => std::future::pending().await,
         }
     };
     // The thread stays until its CPU time has been read: with it would go its entry under /proc.
     let end = async {
         while !shared.part.finished.load(Ordering::Relaxed) {
+            tokio::time::sleep(END_CHECK).await;
+        }
+        let deadline = Instant::now() + shared.part.spec.response_timeout.min(DRAIN_TIME_MAX);
+        let under_way = || shared.in_flight.iter().any(|slot| slot.get().is_some());
+        while under_way() && !shared.part.spec.stop.load(Ordering::Relaxed) && Instant::now() < deadline {
             tokio::time::sleep(END_CHECK).await;
         }
         Ok(())

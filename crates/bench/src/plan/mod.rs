@@ -137,6 +137,15 @@ struct Quick {
     backend_delay_ms: Option<Vec<u64>>,
 }
 
+impl Timing {
+    /// The ramp-up as the same share of the duration that it was of the planned one, and never longer than the
+    /// warm-up: all users of a row run when its measurement begins.
+    pub fn scaled_ramp_up(&self, planned_duration: Duration) -> Duration {
+        let share = self.duration.as_secs_f64() / planned_duration.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.ramp_up.mul_f64(share.min(1.0)).min(self.warm_up)
+    }
+}
+
 impl Plan {
     /// Reads a plan; `name` is what messages call the file.
     pub fn parse(name: &str, text: &str) -> Result<Plan, Error> {
@@ -164,9 +173,10 @@ impl Plan {
     pub fn make_quick(&mut self) {
         let Some(quick) = self.quick.clone() else { return };
         let timing = &mut self.timing;
+        let planned = timing.duration;
         timing.duration = quick.duration.unwrap_or(timing.duration);
         timing.warm_up = quick.warm_up.unwrap_or(timing.warm_up);
-        timing.ramp_up = quick.ramp_up.unwrap_or(timing.ramp_up);
+        timing.ramp_up = quick.ramp_up.unwrap_or_else(|| timing.scaled_ramp_up(planned));
         timing.rounds = quick.rounds.unwrap_or(timing.rounds);
         let matrix = &mut self.matrix;
         matrix.users = quick.users.unwrap_or_else(|| matrix.users.clone());

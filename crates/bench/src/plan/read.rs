@@ -65,6 +65,12 @@ fn timing(root: &Cursor<'_>) -> Timing {
     if timing.warm_up >= timing.duration {
         root.mistake_at("warm_up", "`warm_up` must be shorter than `duration`, which includes it");
     }
+    if timing.ramp_up > timing.warm_up {
+        root.mistake_at(
+            "ramp_up",
+            "`ramp_up` must not be longer than `warm_up`: users would be missing from the measured time",
+        );
+    }
     if timing.rate.is_some_and(|rate| rate <= 0.0) {
         root.mistake_at("rate", "`rate` must be more than 0 requests per second");
     }
@@ -193,6 +199,7 @@ fn expect(cursor: Cursor<'_>) -> Expect {
         status: status.and_then(Result::ok),
         any_status: false,
         same_size: cursor.flag("same_size"),
+        same_body: cursor.flag("same_body"),
         rules: cursor.texts("text").unwrap_or_default().into_iter().map(rule).collect(),
     };
     cursor.finish();

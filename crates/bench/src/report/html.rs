@@ -95,9 +95,7 @@ fn pair_section(results: &Results, rows: &[Row]) -> String {
     let mut body = String::new();
     for (row, other) in pairs(rows, &results.targets()) {
         let ratio = |metric| match row.paired_ratio(other, metric) {
-            Some((median, least, greatest)) => {
-                format!("<b>{}</b> ({}–{})", ratio_text(median), ratio_text(least), ratio_text(greatest))
-            }
+            Some(ratio) => format!("<b>{}</b>{}", ratio_text(ratio.median), ratio.range_text()),
             None => String::new(),
         };
         let cells = [Metric::Throughput, Metric::Average, Metric::TargetCpu].map(ratio);

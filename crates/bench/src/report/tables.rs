@@ -204,9 +204,7 @@ pub fn pair_table(results: &Results) -> String {
     let mut body = String::new();
     for (row, other) in pairs(&rows, &results.targets()) {
         let ratio = |metric| match row.paired_ratio(other, metric) {
-            Some((median, least, greatest)) => {
-                format!("**{}** ({}–{})", ratio_text(median), ratio_text(least), ratio_text(greatest))
-            }
+            Some(ratio) => format!("**{}**{}", ratio_text(ratio.median), ratio.range_text()),
             None => String::new(),
         };
         let ratios = [Metric::Throughput, Metric::Average, Metric::TargetCpu].map(ratio);

@@ -57,8 +57,21 @@ pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>)
     if let Some(in_system) = figures.get(Metric::UsersInSystem) {
         line("Little's law", littles_law(in_system, users, rate));
     }
+    if let Some(started) = figures.get(Metric::UsersStarted).filter(|started| *started < users as f64) {
+        line("Users", format!("only {started} of {users} had started when the measured time began"));
+    }
+    if tally.reconnects > 0 {
+        line("Reconnects", format!("{} kept connections were closed by the server between requests", tally.reconnects));
+    }
+    if tally.late.samples > 0 {
+        let late = tally.late;
+        line(
+            "Under way at the end",
+            format!("{}, of which {} failed; not part of the throughput", late.samples, late.errors),
+        );
+    }
     if tally.unsent > 0 {
-        line("Never sent", format!("{} requests came due while no connection was free", tally.unsent));
+        line("Never sent", format!("{} requests came due and were not sent: the rate was not reached", tally.unsent));
     }
     for (reason, count) in &tally.reasons {
         line("Failed", format!("{count} × {reason}"));
@@ -137,9 +150,7 @@ pub fn ratios(results: &Results) -> String {
     for (row, other) in pairs(&rows, &targets) {
         let cell = &row.cell;
         let ratio = |metric| match row.paired_ratio(other, metric) {
-            Some((median, least, greatest)) => {
-                format!("{} ({}–{})", ratio_text(median), ratio_text(least), ratio_text(greatest))
-            }
+            Some(ratio) => format!("{}{}", ratio_text(ratio.median), ratio.range_text()),
             None => String::new(),
         };
         let mut line = vec![other.target.clone(), cell.scenario.clone()];
