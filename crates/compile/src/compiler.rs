@@ -117,6 +117,16 @@ pub fn unprotected(is_listed: bool, artifact: &str, at: Place, message: &str) ->
     Diagnostic { severity: Severity::Error, at, message }
 }
 
+/// Whether two file names end alike, a mistyped letter aside.
+fn is_same_format(left: &str, right: &str) -> bool {
+    let ending =
+        |name: &str| std::path::Path::new(name).extension().map(|ending| ending.to_string_lossy().into_owned());
+    match (ending(left), ending(right)) {
+        (Some(left), Some(right)) => left == right || suggestion(&left, std::iter::once(&*right)).is_some(),
+        _ => true,
+    }
+}
+
 /// Mediators inside mediators inside mediators: deeper is a mistake or an attack.
 const MAX_DEPTH: usize = 128;
 
@@ -191,6 +201,8 @@ impl<'r> Compiler<'r> {
     /// Says that a name is defined nowhere, with the name that was probably meant.
     pub fn unknown(&mut self, kind: NameKind, name: &str, at: Place) {
         let candidates = self.declared.keys().filter(|(other, _)| *other == kind).map(|(_, name)| &**name);
+        // A schema is not what a reference to a data mapper's `.dmc` of the same name means.
+        let candidates = candidates.filter(|candidate| kind != NameKind::RESOURCE || is_same_format(name, candidate));
         let hint = suggestion(name, candidates).map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
         let message = format!("unknown {} `{name}`{hint}", kind.noun());
         if self.options.strict { self.error(at, message) } else { self.warn(at, message) }

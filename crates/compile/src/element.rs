@@ -8,6 +8,7 @@ use penstock_engine::Place;
 use penstock_xml::{Document, NodeId, NodeKind};
 
 use crate::Compiler;
+use crate::diagnostic::suggestion;
 
 /// The namespace of Synapse configuration.
 pub const SYNAPSE: &str = "http://ws.apache.org/ns/synapse";
@@ -106,6 +107,11 @@ impl<'a> Element<'a> {
     /// Whether it is in the Synapse namespace or in none: old artifacts leave it out.
     pub fn is_synapse(&self) -> bool {
         matches!(self.document().namespace(self.node), SYNAPSE | "")
+    }
+
+    /// Its namespace, empty for none.
+    pub(crate) fn namespace(&self) -> &'a str {
+        self.document().namespace(self.node)
     }
 
     /// Where it stands.
@@ -239,8 +245,13 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Reports attributes and child elements that nobody asked for.
+    /// Reports attributes and child elements that were not read.
     pub fn finish(&self, cx: &mut Compiler<'_>) {
+        self.finish_knowing(cx, &[]);
+    }
+
+    /// The same; mistyped child elements get a suggestion from these names.
+    pub fn finish_knowing(&self, cx: &mut Compiler<'_>, elements: &[&str]) {
         // Editors write these everywhere; they say nothing about how a message runs.
         for editors_own in ["description", "mediatorid", "statistics", "trace"] {
             self.attribute(editors_own);
@@ -255,7 +266,10 @@ impl<'a> Element<'a> {
         }
         for child in document.children(self.node).filter(|child| document.is_element(*child)) {
             if !self.source.is_marked(child) && document.local_name(child) != "description" {
-                let message = format!("<{}> does not know the element <{}>", self.name(), document.local_name(child));
+                let name = document.local_name(child);
+                let meant = suggestion(name, elements.iter().copied());
+                let hint = meant.map_or_else(String::new, |meant| format!(", did you mean <{meant}>?"));
+                let message = format!("<{}> does not know the element <{name}>{hint}", self.name());
                 cx.warn(self.source.place(child), message);
             }
         }

@@ -67,6 +67,11 @@ fn run(files: &[(&str, &str)], strict: bool) -> Compilation {
     compile(&inputs, &REGISTRY, &CompileOptions { strict, ..CompileOptions::default() })
 }
 
+/// The text with the namespace declared on its root.
+fn in_synapse(text: &str) -> String {
+    text.replacen(' ', " xmlns='http://ws.apache.org/ns/synapse' ", 1)
+}
+
 fn check(text: &str, expected: &[&str]) {
     let said: Vec<String> = run(&[("a.xml", text)], false).diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(said, expected, "{text}");
@@ -75,7 +80,7 @@ fn check(text: &str, expected: &[&str]) {
 #[test]
 fn every_mistake_is_said_at_once_with_its_place() {
     check(
-        "<sequence name='s'>\n  <prbe/>\n  <probe colour='red'/>\n  <store/>\n  <probe expression='//a['/>\n</sequence>",
+        "<sequence xmlns='http://ws.apache.org/ns/synapse' name='s'>\n  <prbe/>\n  <probe colour='red'/>\n  <store/>\n  <probe expression='//a['/>\n</sequence>",
         &[
             "a.xml:2:3: error: unknown mediator <prbe>, did you mean <probe>?",
             "a.xml:3:10: warning: <probe> does not know the attribute `colour`",
@@ -95,10 +100,12 @@ fn what_is_not_xml_is_told_where_it_breaks() {
 
 #[test]
 fn a_name_that_nothing_defines_is_a_warning_with_a_suggestion_and_an_error_when_strict() {
-    let files =
-        [("a.xml", "<sequence name='orders'/>"), ("b.xml", "<sequence name='b'><probe key='ordres'/></sequence>")];
+    let files = [
+        ("a.xml", &*in_synapse("<sequence name='orders'/>")),
+        ("b.xml", &in_synapse("<sequence name='b'>\n<probe key='ordres'/></sequence>")),
+    ];
     let text = "unknown sequence `ordres`, did you mean `orders`?";
-    assert_eq!(run(&files, false).diagnostics[0].to_string(), format!("b.xml:1:27: warning: {text}"));
+    assert_eq!(run(&files, false).diagnostics[0].to_string(), format!("b.xml:2:8: warning: {text}"));
     assert!(run(&files, true).has_errors());
 }
 
@@ -122,10 +129,10 @@ fn artifacts_with_errors_are_left_out_and_the_others_served() {
 #[test]
 fn order_of_files_does_not_matter() {
     let files = [
-        ("1.xml", "<sequence name='first'><probe key='second'/></sequence>"),
+        ("1.xml", "<sequence xmlns='http://ws.apache.org/ns/synapse' name='first'><probe key='second'/></sequence>"),
         (
             "2.xml",
-            "<definitions><sequence name='second'><probe key='first'/></sequence><endpoint name='e'><address uri='http://h'/></endpoint></definitions>",
+            "<definitions xmlns='http://ws.apache.org/ns/synapse'><sequence name='second'><probe key='first'/></sequence><endpoint name='e'><address uri='http://h'/></endpoint></definitions>",
         ),
     ];
     assert_eq!(run(&files, true).diagnostics, []);
@@ -163,5 +170,72 @@ fn a_registered_artifact_kind_is_named_declared_and_built_like_the_others() {
         ]
     );
     let good: Vec<(&str, bool)> = done.artifacts.iter().map(|one| (one.name.as_str(), one.good)).collect();
-    assert_eq!(good, [("first", true), ("second", false), ("first", true)]);
+    assert_eq!(good, [("a.xml", false), ("first", true), ("second", false), ("first", true)]);
+}
+
+#[test]
+fn the_second_api_of_a_context_is_an_error() {
+    let api = |attributes: &str| in_synapse(&format!("<api {attributes}><resource methods='GET'/></api>"));
+    let done = run(
+        &[
+            ("a.xml", &api("name='A' context='/orders'")),
+            ("b.xml", &api("name='B' context='/orders/'")),
+            ("host.xml", &api("name='C' context='/orders' hostname='example.org'")),
+            ("one.xml", &api("name='V' context='/v' version='1'")),
+            ("two.xml", &api("name='V' context='/v' version='2'")),
+        ],
+        false,
+    );
+    let lines: Vec<String> = done.diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(lines, ["b.xml:1:55: error: the context `/orders` is already registered by the API `A` at a.xml:1:1"]);
+    assert_eq!(done.program.routes.apis().len(), 4);
+}
+
+#[test]
+fn mistyped_methods_elements_and_namespaces_are_reported() {
+    check(
+        "<api xmlns='http://ws.apache.org/ns/synapse' name='A' context='/a'>\n\
+         <resource methods='GTE POST'>\n<inSeqence/></resource>\n<resorce/></api>",
+        &[
+            "a.xml:2:11: error: unknown HTTP method `GTE`, did you mean `GET`?",
+            "a.xml:3:1: warning: <resource> does not know the element <inSeqence>, did you mean <inSequence>?",
+            "a.xml:4:1: warning: <api> does not know the element <resorce>, did you mean <resource>?",
+        ],
+    );
+    check(
+        "<proxy xmlns='http://ws.apache.org/ns/synapse' name='P'><target>\n<faultSequnce/></target></proxy>",
+        &["a.xml:2:1: warning: <target> does not know the element <faultSequnce>, did you mean <faultSequence>?"],
+    );
+    let needed = "Micro Integrator needs `http://ws.apache.org/ns/synapse`";
+    check("<sequence name='s'/>", &[&format!("a.xml:1:1: warning: <sequence> has no namespace; {needed}")]);
+    check(
+        "<sequence xmlns='urn:other' name='s'/>",
+        &[&format!("a.xml:1:1: warning: <sequence> has the namespace `urn:other`; {needed}")],
+    );
+}
+
+#[test]
+fn an_address_that_is_no_url_is_a_warning() {
+    let endpoint = |inner: &str| in_synapse(&format!("<endpoint name='e'>\n{inner}</endpoint>"));
+    check(
+        &endpoint("<address uri='localhost:9000'/>"),
+        &[
+            "a.xml:2:10: warning: the address `localhost:9000` is not a URL: it does not begin with a scheme such as `http://`",
+        ],
+    );
+    check(
+        &endpoint("<http uri-template='htp://localhost/{uri.var.x}'/>"),
+        &[
+            "a.xml:2:7: warning: the address `htp://localhost/{uri.var.x}` is not a URL: unknown scheme `htp`, did you mean `http`?",
+        ],
+    );
+    check(&endpoint("<http uri-template='{uri.var.base}/x'/>"), &[]);
+}
+
+#[test]
+fn a_proxy_service_whose_protection_is_missing_is_not_served() {
+    let text = in_synapse("<proxy name='P'><target/>\n<enableSec/></proxy>");
+    let done = run(&[("a.xml", &text)], false);
+    assert!(done.diagnostics[0].to_string().starts_with("a.xml:2:1: error: <enableSec> has no <policy>"));
+    assert_eq!((done.program.routes.proxies().count(), done.artifacts[0].good), (0, false));
 }

@@ -43,7 +43,31 @@ fn every_mistake_is_said_with_its_place() {
         "{}",
         done.stdout
     );
-    assert_eq!(lines[3], "1 artifact, 0 good: 2 errors, 1 warning");
+    assert_eq!(lines[3], "2 artifacts, 0 good: 2 errors, 1 warning");
+}
+
+#[test]
+fn a_folder_without_artifacts_is_an_error() {
+    let folder = Folder::new("check-empty");
+    folder.write("empty/README.md", "nothing");
+    let done = penstock(&folder.0, &["check", "empty"]);
+    let expected = "error: no artifact was found under these paths\n0 artifacts, 0 good: 0 errors, 0 warnings\n";
+    assert_eq!((done.status, done.stdout.as_str()), (1, expected));
+}
+
+#[test]
+fn a_mistyped_data_mapper_is_not_taken_for_its_source() {
+    let folder = Folder::new("check-formats");
+    folder.write("repo/src/main/wso2mi/resources/registry/gov/datamapper/Map.ts", "x");
+    let sequence = "<sequence xmlns='http://ws.apache.org/ns/synapse' name='S'>\n\
+         <xslt key='gov:datamapper/Map.dmc'/>\n</sequence>";
+    folder.write("repo/src/main/wso2mi/artifacts/sequences/s.xml", sequence);
+    let done = penstock(&folder.0, &["check", "repo"]);
+    assert!(
+        done.stdout.contains("unknown local entry or registry resource `gov:datamapper/Map.dmc`\n"),
+        "{}",
+        done.stdout
+    );
 }
 
 #[test]

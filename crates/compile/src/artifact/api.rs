@@ -8,14 +8,46 @@ use penstock_message::Method;
 use super::kind::{ArtifactKind, ArtifactName, withdraw_nothing};
 use super::sequence;
 use crate::compiler::NameKind;
+use crate::diagnostic::suggestion;
 use crate::{Compiler, Element};
+
+/// The methods of the registry of RFC 9110 §16.1.1 that a client may send.
+const METHODS: [&str; 18] = [
+    "GET",
+    "POST",
+    "PUT",
+    "DELETE",
+    "PATCH",
+    "HEAD",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "SEARCH",
+    "REPORT",
+];
 
 /// The kind. One with errors is not added to the routes, so nothing is withdrawn.
 pub(super) const KIND: ArtifactKind =
     ArtifactKind { element: "api", name: ArtifactName::Attribute("name"), declare, build, withdraw: withdraw_nothing };
 
 fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
-    cx.declare(NameKind::API, name, el.place());
+    cx.declare(NameKind::API, &full_name(name, version(el)), el.place());
+}
+
+fn version<'a>(el: &Element<'a>) -> Option<&'a str> {
+    el.attribute("version").filter(|version| !version.is_empty())
+}
+
+/// `NAME` or `NAME:vVERSION`: versions of an API share its name.
+fn full_name(name: &str, version: Option<&str>) -> String {
+    version.map_or_else(|| name.to_owned(), |version| format!("{name}:v{version}"))
 }
 
 /// Adds the API to the program's routes.
@@ -26,7 +58,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         cx.error(el.attribute_place("context"), format!("the context `{context}` must start with `/`"));
         return;
     }
-    let version = el.attribute("version").filter(|version| !version.is_empty());
+    let version = version(el);
     let version_type = el.attribute("version-type").unwrap_or(if version.is_some() { "url" } else { "" });
     let trimmed = context.trim_end_matches('/');
     let context = match (version, version_type) {
@@ -34,7 +66,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         (Some(version), _) => format!("{trimmed}/{version}"),
         (None, _) => trimmed.to_owned(),
     };
-    let full_name = version.map_or_else(|| name.to_owned(), |version| format!("{name}:v{version}"));
+    let full_name = full_name(name, version);
     let mut api = Api {
         label: format!("{{api:{full_name}}}").into(),
         name: full_name.into(),
@@ -70,10 +102,31 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         }
         cors.finish(cx);
     }
-    el.finish(cx);
+    el.finish_knowing(cx, &["resource", "handlers", "cors"]);
+    if let Some(other) = cx.program.routes.apis().iter().find(|other| is_same_address(other, &api)) {
+        // A second API of the same name has been reported when it was declared.
+        if other.name != api.name {
+            let message = format!(
+                "the context `{}` is already registered by the API `{}` at {}",
+                api.context, other.name, other.at
+            );
+            cx.error(el.attribute_place("context"), message);
+        }
+        return;
+    }
     if cx.errors_so_far() == errors {
         cx.program.routes.add_api(api);
     }
+}
+
+/// Whether the routes of one API hide those of the other.
+fn is_same_address(left: &Api, right: &Api) -> bool {
+    let version = |api: &Api| api.version.as_ref().map(|version| version.text.clone());
+    left.context == right.context
+        && version(left) == version(right)
+        && left.host == right.host
+        && left.port == right.port
+        && (left.secure == right.secure || left.secure.is_none() || right.secure.is_none())
 }
 
 /// `<handlers>`: Java classes of the original that run before any resource.
@@ -146,12 +199,24 @@ fn agent_test(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<TextTest> {
     }
 }
 
+/// The methods of a resource. Micro Integrator refuses an API with others.
+fn methods(cx: &mut Compiler<'_>, el: &Element<'_>) -> Vec<Method> {
+    let names = el.attribute("methods").unwrap_or_default();
+    let mut methods = Vec::new();
+    for name in names.split([' ', ',']).filter(|name| !name.is_empty()) {
+        let upper = name.to_uppercase();
+        if !METHODS.contains(&upper.as_str()) {
+            let meant = suggestion(&upper, METHODS.into_iter());
+            let hint = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+            cx.error(el.attribute_place("methods"), format!("unknown HTTP method `{name}`{hint}"));
+        }
+        methods.push(Method::parse(&upper));
+    }
+    methods
+}
+
 fn build_resource(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Resource> {
-    let methods = el.attribute("methods").unwrap_or_default();
-    let methods = methods
-        .split([' ', ','])
-        .filter(|method| !method.is_empty())
-        .map(|method| Method::parse(&method.to_uppercase()));
+    let methods = methods(cx, el);
     let secure = protocol(cx, el, "protocol");
     let path = |name| el.attribute(name).filter(|path| !path.is_empty());
     let pattern = match (path("url-mapping"), path("uri-template")) {
@@ -166,7 +231,7 @@ fn build_resource(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Resource> {
         (None, None) => Pattern::Default,
     };
     let resource = Resource {
-        methods: methods.collect(),
+        methods: methods.into_iter().collect(),
         pattern,
         in_sequence: sequence::part(cx, el, "inSequence"),
         out_sequence: sequence::part(cx, el, "outSequence"),
@@ -176,6 +241,6 @@ fn build_resource(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Resource> {
         user_agent: agent_test(cx, el),
         at: el.place(),
     };
-    el.finish(cx);
+    el.finish_knowing(cx, &["inSequence", "outSequence", "faultSequence"]);
     Some(resource)
 }

@@ -19,7 +19,7 @@ use penstock_xml::{Document, ParseOptions};
 
 use crate::compiler::{CompileOptions, Compiler, NameKind};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::element::{Element, Source};
+use crate::element::{Element, SYNAPSE, Source};
 use crate::registry::{Front, Registry};
 
 pub use kind::{ArtifactKind, ArtifactName, declare_nothing, withdraw_nothing};
@@ -148,6 +148,20 @@ impl Compilation {
 /// Elements of a configuration that have no meaning here.
 const IGNORED: [&str; 3] = ["registry", "taskManager", "description"];
 
+/// Artifacts whose elements Micro Integrator looks up in the namespace of Synapse.
+const IN_SYNAPSE: [&str; 10] = [
+    "api",
+    "definitions",
+    "endpoint",
+    "localEntry",
+    "messageProcessor",
+    "messageStore",
+    "proxy",
+    "sequence",
+    "task",
+    "template",
+];
+
 /// The root of a file in `conf/datasources` of Micro Integrator, which lists data sources.
 const DATA_SOURCES: &str = "datasources-configuration";
 
@@ -180,12 +194,16 @@ pub fn compile_with(
     fronts: &[&dyn Front],
 ) -> Compilation {
     let mut cx = Compiler::new(registry, options);
-    let sources = parse(&mut cx, inputs);
+    let mut statuses = Vec::new();
+    let sources = parse(&mut cx, inputs, &mut statuses);
     let mut artifacts = Vec::new();
     for (source, connector) in &sources {
         if let Some(root) = source.root() {
             let first = artifacts.len();
-            collect(&mut cx, root, &mut artifacts);
+            if connector.is_none() {
+                check_namespace(&mut cx, &root);
+            }
+            collect(&mut cx, root, &mut artifacts, &mut statuses);
             if let Some(connector) = connector {
                 for operation in &mut artifacts[first..] {
                     operation.name = format!("{connector}.{}", operation.name);
@@ -193,11 +211,12 @@ pub fn compile_with(
             }
         }
     }
-    for artifact in &artifacts {
+    for artifact in &mut artifacts {
+        let errors = cx.errors_so_far();
         (artifact.kind.declare)(&mut cx, &artifact.name, &artifact.element);
+        artifact.broken = cx.errors_so_far() > errors;
     }
     connections(&mut cx, &mut artifacts);
-    let mut statuses = Vec::with_capacity(artifacts.len());
     for artifact in &artifacts {
         let errors = cx.errors_so_far();
         cx.begin_artifact(&artifact.name);
@@ -227,7 +246,11 @@ pub fn compile_with(
 }
 
 /// The artifacts' texts, with the connector of those that are operations.
-fn parse<'i>(cx: &mut Compiler<'_>, inputs: &'i [Input]) -> Vec<(Source, Option<&'i str>)> {
+fn parse<'i>(
+    cx: &mut Compiler<'_>,
+    inputs: &'i [Input],
+    statuses: &mut Vec<ArtifactStatus>,
+) -> Vec<(Source, Option<&'i str>)> {
     let mut sources = Vec::new();
     for input in inputs {
         match &input.kind {
@@ -263,6 +286,7 @@ fn parse<'i>(cx: &mut Compiler<'_>, inputs: &'i [Input]) -> Vec<(Source, Option<
                     Err(error) => {
                         let position = error.position;
                         let at = Place { file: input.file.clone(), line: position.line, column: position.column };
+                        statuses.push(unread(at.clone()));
                         cx.error(at, format!("not well-formed XML: {}", error.message));
                     }
                 }
@@ -270,6 +294,24 @@ fn parse<'i>(cx: &mut Compiler<'_>, inputs: &'i [Input]) -> Vec<(Source, Option<
         }
     }
     sources
+}
+
+/// The status of an artifact whose kind or name cannot be read.
+fn unread(at: Place) -> ArtifactStatus {
+    ArtifactStatus { kind: "artifact", name: at.file.to_string(), at, good: false }
+}
+
+/// Warns about artifacts that Micro Integrator would not find anything in: it looks elements up by their namespace.
+fn check_namespace(cx: &mut Compiler<'_>, root: &Element<'_>) {
+    let namespace = root.namespace();
+    if namespace == SYNAPSE || !IN_SYNAPSE.contains(&root.name()) {
+        return;
+    }
+    let has = match namespace {
+        "" => "no namespace".to_owned(),
+        other => format!("the namespace `{other}`"),
+    };
+    cx.warn(root.place(), format!("<{}> has {has}; Micro Integrator needs `{SYNAPSE}`", root.name()));
 }
 
 fn is_xml(media_type: Option<&str>, key: &str) -> bool {
@@ -280,7 +322,12 @@ fn is_xml(media_type: Option<&str>, key: &str) -> bool {
 }
 
 /// Finds the artifacts of a root: itself, or the children of `definitions`.
-fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Artifact<'s>>) {
+fn collect<'s>(
+    cx: &mut Compiler<'_>,
+    root: Element<'s>,
+    artifacts: &mut Vec<Artifact<'s>>,
+    statuses: &mut Vec<ArtifactStatus>,
+) {
     if root.name() == "import" {
         // It enables a connector; every connector that is present is enabled.
         return;
@@ -288,12 +335,13 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
     if root.name() == DATA_SOURCES {
         root.accept_all();
         for source in root.elements("datasources").flat_map(|list| list.elements("datasource")).collect::<Vec<_>>() {
-            collect(cx, source, artifacts);
+            collect(cx, source, artifacts, statuses);
         }
         return;
     }
     let Some(kind) = cx.registry.artifact(root.name()) else {
         if !unsupported::report(cx, &root) && !IGNORED.contains(&root.name()) {
+            statuses.push(unread(root.place()));
             cx.error(root.place(), format!("<{}> is not an artifact Penstock knows", root.name()));
         }
         return;
@@ -301,7 +349,7 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
     if root.name() == definitions::KIND.element {
         let (loose, inner) = definitions::divide(cx, &root);
         for child in inner {
-            collect(cx, child, artifacts);
+            collect(cx, child, artifacts, statuses);
         }
         if loose.is_empty() {
             return;
@@ -309,7 +357,10 @@ fn collect<'s>(cx: &mut Compiler<'_>, root: Element<'s>, artifacts: &mut Vec<Art
     }
     match kind.name.of(&root) {
         Some(name) => artifacts.push(Artifact { kind, name, element: root, broken: false }),
-        None => cx.error(root.place(), format!("<{}> needs {}", kind.element, kind.name)),
+        None => {
+            statuses.push(unread(root.place()));
+            cx.error(root.place(), format!("<{}> needs {}", kind.element, kind.name));
+        }
     }
 }
 
@@ -321,6 +372,6 @@ fn connections(cx: &mut Compiler<'_>, artifacts: &mut [Artifact<'_>]) {
         let Some(kind) = cx.registry.connector(connector) else { continue };
         let errors = cx.errors_so_far();
         (kind.connection)(&artifact.name, &init, cx);
-        artifact.broken = cx.errors_so_far() > errors;
+        artifact.broken |= cx.errors_so_far() > errors;
     }
 }

@@ -57,7 +57,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         } else if let Some(inline) = target.child("endpoint") {
             proxy.endpoint = Some(endpoint::destination(cx, &inline));
         }
-        target.finish(cx);
+        target.finish_knowing(cx, &["inSequence", "outSequence", "faultSequence", "endpoint"]);
     }
     if let Some(publish) = el.child("publishWSDL") {
         publish_wsdl(cx, &publish, &mut proxy);
@@ -75,7 +75,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
             "<enableAddressing> of a proxy service is not supported; its responses have no header of WS-Addressing";
         cx.warn(addressing.place(), message);
     }
-    el.finish(cx);
+    el.finish_knowing(cx, &["target", "publishWSDL", "parameter", "policy", "enableSec", "enableAddressing"]);
     if cx.errors_so_far() == errors {
         cx.program.routes.add_proxy(proxy);
     }

@@ -6,7 +6,7 @@ use penstock_engine::endpoint::{Format, Leaf, Target};
 use penstock_engine::{Exchange, Fault};
 use penstock_xml::{Document, ParseOptions};
 
-use super::UrlTemplate;
+use super::{UrlTemplate, url_check};
 use crate::{Compiler, Element, Source};
 
 struct Address {
@@ -23,6 +23,7 @@ enum Uri {
 pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Leaf>> {
     let uri = el.required(cx, "uri")?;
     let uri = super::policy::configured(cx, uri, &el.attribute_place("uri"));
+    url_check::report(cx, &uri, &el.attribute_place("uri"));
     let format = format(cx, el);
     el.attribute("statistics");
     unsupported_form(cx, el);

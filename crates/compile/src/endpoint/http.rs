@@ -8,7 +8,7 @@ use penstock_engine::endpoint::{Format, Leaf, Target, TokenSource};
 use penstock_engine::{Exchange, Fault};
 use penstock_message::Method;
 
-use super::UrlTemplate;
+use super::{UrlTemplate, url_check};
 use crate::expression::Text;
 use crate::{Compiler, Element};
 
@@ -22,6 +22,7 @@ struct Http {
 pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<(Box<dyn Leaf>, Option<TokenSource>)> {
     let template = el.required(cx, "uri-template")?;
     let template = super::policy::configured(cx, template, &el.attribute_place("uri-template"));
+    url_check::report(cx, &template, &el.attribute_place("uri-template"));
     let template = UrlTemplate::compile(cx, el, &template, el.attribute_place("uri-template"))?;
     let method =
         el.attribute("method").filter(|method| !method.is_empty()).map(|method| Method::parse(&method.to_uppercase()));

@@ -8,6 +8,7 @@ mod http;
 mod oauth;
 mod policy;
 mod template;
+mod url_check;
 
 pub(crate) use policy::configured;
 

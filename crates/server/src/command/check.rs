@@ -14,7 +14,7 @@ use crate::config;
 pub(super) fn command() -> Command {
     Command::new("check")
         .about("Compiles everything and prints every diagnostic as file:line:column: level: message")
-        .after_help("Exit status 1 if anything is an error; with --strict also for a warning.")
+        .after_help("Exit status 1 if anything is an error or there is no artifact; with --strict also for a warning.")
         .arg(super::paths_argument().required(true))
         .arg(super::run::config_argument())
         .arg(Arg::new("strict").long("strict").action(ArgAction::SetTrue).help("Warnings count as errors"))
@@ -28,7 +28,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let options = BuildOptions { strict, configurables: surroundings.configurables(), ..BuildOptions::default() };
     let built = build::build(&paths, &options, &settings)?;
     super::print(&report(&built));
-    let bad = built.count(Severity::Error) > 0 || (strict && built.count(Severity::Warning) > 0);
+    let bad = built.artifacts.is_empty()
+        || built.count(Severity::Error) > 0
+        || (strict && built.count(Severity::Warning) > 0);
     Ok(if bad { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
@@ -36,6 +38,9 @@ fn report(built: &Built) -> String {
     let mut out = String::new();
     for diagnostic in &built.diagnostics {
         let _ = writeln!(out, "{diagnostic}");
+    }
+    if built.artifacts.is_empty() {
+        out.push_str("error: no artifact was found under these paths\n");
     }
     let good = built.artifacts.iter().filter(|artifact| artifact.good).count();
     let artifacts = counted(built.artifacts.len(), "artifact");

@@ -43,6 +43,9 @@ const FOLDERS: [&str; 7] = [
 /// Folders inside those folders: `APIs/NAME/Sequences/in-sequence/Custom` is the deepest there is.
 const DEPTH_MAX: usize = 6;
 
+const PLAIN_DEFINITION: &str = "an API definition beside integration artifacts is taken for documentation; to serve it, \
+                                name the file on the command line or give it extensions `x-wso2-…`";
+
 /// Folders around a project in an archive.
 const ROOT_DEPTH_MAX: usize = 3;
 
@@ -84,7 +87,7 @@ fn root<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
 impl Loader {
     /// Whether a folder is a project: its descriptor describes an API.
     pub(super) fn is_project(&self, folder: &Path) -> bool {
-        DESCRIPTORS.iter().any(|name| self.known.ask(&folder.join(name), Question::IsDescriptor))
+        DESCRIPTORS.iter().any(|name| self.known.ask(&folder.join(name), Question::Descriptor))
     }
 
     /// Loads a project folder.
@@ -160,9 +163,42 @@ impl Loader {
         true
     }
 
+    /// A definition or descriptor in a folder; `false` when the file is none. Whether a definition without extensions is an
+    /// API to serve is decided when the whole folder is read.
+    pub(super) fn found_definition(&mut self, path: &Path) -> bool {
+        if !self.known.ask(path, Question::Api) {
+            return false;
+        }
+        if self.known.ask(path, Question::ForGateway) {
+            return self.definition_file(path);
+        }
+        self.plain_definitions.push(path.to_owned());
+        true
+    }
+
+    /// Loads the plain definitions of a folder with nothing else to serve; beside integration artifacts they document
+    /// backends, and serving them would open these to clients.
+    pub(super) fn plain_definitions(&mut self, has_artifacts: bool) {
+        for path in std::mem::take(&mut self.plain_definitions) {
+            match has_artifacts {
+                true => self.documentation.push(path),
+                false => drop(self.definition_file(&path)),
+            }
+        }
+    }
+
+    /// Reports the definitions that are taken for documentation and were not named by themselves.
+    pub(super) fn report_documentation(&mut self) {
+        for path in std::mem::take(&mut self.documentation) {
+            if !self.is_loaded(&path) {
+                self.leave_out(&path, PLAIN_DEFINITION);
+            }
+        }
+    }
+
     /// A definition or descriptor that stands by itself; `false` when the file is none.
     pub(super) fn definition_file(&mut self, path: &Path) -> bool {
-        if !self.known.ask(path, Question::IsApi) {
+        if !self.known.ask(path, Question::Api) {
             return false;
         }
         if self.first_time(path) {

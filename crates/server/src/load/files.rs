@@ -26,9 +26,11 @@ type Answers = HashMap<(PathBuf, Question), (u64, bool)>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Question {
     /// Whether it is a definition or a descriptor.
-    IsApi,
+    Api,
     /// Whether the file of a descriptor's name is one.
-    IsDescriptor,
+    Descriptor,
+    /// Whether a definition or descriptor was written for a gateway.
+    ForGateway,
 }
 
 impl KnownFiles {
@@ -50,8 +52,9 @@ impl KnownFiles {
 
 fn look(path: &Path, question: Question) -> std::io::Result<bool> {
     let answer = |bytes: &[u8]| match question {
-        Question::IsApi => sniff::is_api(bytes),
-        Question::IsDescriptor => sniff::is_api_descriptor(bytes),
+        Question::Api => sniff::is_api(bytes),
+        Question::Descriptor => sniff::is_api_descriptor(bytes),
+        Question::ForGateway => sniff::is_for_gateway(bytes),
     };
     let mut file = std::fs::File::open(path)?;
     if file.metadata()?.len() > FILE_BYTES_MAX {

@@ -91,7 +91,11 @@ pub fn load_with(paths: &[PathBuf], kept: &[Kept], known: &KnownFiles) -> Result
         if metadata.is_dir() {
             std::fs::read_dir(path).map_err(failed)?;
             loader.roots.push(path.clone());
+            let before = loader.loaded.inputs.len();
             loader.folder(path, 0);
+            let found = &loader.loaded.inputs[before..];
+            let has_artifacts = found.iter().any(|input| input.kind == InputKind::Artifact);
+            loader.plain_definitions(has_artifacts);
         } else {
             std::fs::File::open(path).map_err(failed)?;
             loader.given_file(path);
@@ -131,6 +135,10 @@ struct Loader {
     seen: HashSet<PathBuf>,
     /// What files are, from the loads before.
     known: KnownFiles,
+    /// API definitions of the folder being read that have no extensions of WSO2.
+    plain_definitions: Vec<PathBuf>,
+    /// Those that stand beside integration artifacts.
+    documentation: Vec<PathBuf>,
     /// What was left out, by the reason.
     left_out: BTreeMap<&'static str, Vec<PathBuf>>,
     /// Carbon applications, and the archive each came from. One name and version is taken once.
@@ -141,6 +149,7 @@ impl Loader {
     fn finish(mut self) -> Loaded {
         self.connectors();
         self.named_sources();
+        self.report_documentation();
         for (reason, files) in std::mem::take(&mut self.left_out) {
             let Some(first) = files.first() else { continue };
             let others = match files.len() {
@@ -214,6 +223,11 @@ impl Loader {
                 None
             }
         }
+    }
+
+    /// Whether a file has been read already.
+    fn is_loaded(&self, path: &Path) -> bool {
+        std::fs::canonicalize(path).is_ok_and(|real| self.seen.contains(&real))
     }
 
     /// Whether a file is met for the first time.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use penstock_compile::Severity;
+
 use super::Loader;
 use super::descriptor;
 
@@ -103,7 +105,13 @@ impl Loader {
             return;
         }
         let Some(bytes) = self.read(&path, super::FILE_BYTES_MAX) else { return };
-        let Ok(items) = descriptor::project_resources(&path.display().to_string(), bytes) else { return };
+        let items = match descriptor::project_resources(&path.display().to_string(), bytes) {
+            Ok(items) => items,
+            Err((at, message)) => {
+                let message = format!("the resources it lists are not loaded: {message}");
+                return self.note(Severity::Warning, at, message);
+            }
+        };
         for item in items {
             let Some(collection) = key_of(&item.path) else { continue };
             // The file stands in the folder, or below it where its path in the registry says.

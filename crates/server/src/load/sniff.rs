@@ -1,5 +1,7 @@
 //! What a file is, by its name and its first element.
 
+use std::path::Path;
+
 use crate::registry::REGISTRY;
 use penstock_compile::is_root_element;
 
@@ -58,6 +60,18 @@ pub(super) fn is_api(bytes: &[u8]) -> bool {
             || (name == "apiVersion" && is_of_platform(value));
     });
     found
+}
+
+/// Whether a text that is an API definition or descriptor was written for a gateway: it has extensions of WSO2, or is a
+/// descriptor. Other definitions often document a backend.
+pub(super) fn is_for_gateway(bytes: &[u8]) -> bool {
+    const EXTENSION: &[u8] = b"x-wso2-";
+    let mut is_descriptor = false;
+    top_members(bytes, &mut |name, value| {
+        is_descriptor |= (name == "type" && matches!(value, "api" | "mcp_server"))
+            || (name == "apiVersion" && is_of_platform(value));
+    });
+    is_descriptor || bytes.windows(EXTENSION.len()).any(|part| part == EXTENSION)
 }
 
 /// Whether a resource is one of WSO2's API Platform, and not of Kubernetes or of anybody else.
@@ -184,9 +198,18 @@ pub fn is_editors(name: &str) -> bool {
         || name.contains("___jb_")
 }
 
-/// Folders that hold no artifacts.
-pub fn is_clutter_folder(name: &str) -> bool {
-    name.starts_with('.') || matches!(name, "target" | "node_modules" | "META-INF" | "test" | "metadata")
+/// Folders that hold no artifacts. `test` is one where Maven keeps tests, in `src`.
+pub fn is_clutter_folder(folder: &Path) -> bool {
+    let Some(name) = folder.file_name().map(|name| name.to_string_lossy()) else { return false };
+    let is_in_sources = || folder.parent().and_then(Path::file_name).is_some_and(|parent| parent == "src");
+    name.starts_with('.')
+        || matches!(&*name, "target" | "node_modules" | "META-INF" | "metadata")
+        || (name == "test" && is_in_sources())
+}
+
+/// Whether a root element is that of a file of a test suite, which `penstock test` reads.
+pub(super) fn is_of_tests(root: &str) -> bool {
+    matches!(root, "unit-test" | "mock-service")
 }
 
 #[cfg(test)]
@@ -226,6 +249,20 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_named_test_may_hold_artifacts() {
+        for (folder, expected) in [
+            ("shop/src/test", true),
+            ("shop/test", false),
+            ("test", false),
+            ("shop/target", true),
+            ("shop/.git", true),
+            ("shop/api", false),
+        ] {
+            assert_eq!(is_clutter_folder(Path::new(folder)), expected, "{folder}");
+        }
+    }
+
+    #[test]
     fn knows_definitions_from_resources() {
         for (text, expected) in [
             ("openapi: 3.0.1\ninfo: {}", true),
@@ -242,6 +279,9 @@ mod tests {
         ] {
             assert_eq!(is_api(text.as_bytes()), expected, "{text}");
         }
+        assert!(!is_for_gateway(b"openapi: 3.0.1\ninfo: {}"));
+        assert!(is_for_gateway(b"openapi: 3.0.1\nx-wso2-basePath: /a"));
+        assert!(is_for_gateway(b"type: api\ndata: {}"));
         assert!(is_api_descriptor(b"name: A\ncontext: /a\nversion: 1\n"));
         assert!(!is_api_descriptor(b"name: A\nversion: 1\n"));
     }

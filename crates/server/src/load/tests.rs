@@ -317,10 +317,10 @@ fn api_projects_are_folders_archives_and_single_files() {
             "all/b.zip Policies/p_v1.j2",
             "all/b.zip Sequences/in-sequence/Custom/s.xml",
             "all/b.zip api.json",
-            "all/bare.json ",
-            "all/events.yaml ",
             "all/shop APIs/A-1/Sequences/in-sequence/Custom/s.xml APIs/A-1/api.yaml api_product.yaml",
             "all/tools backends.yaml mcp_server.yaml",
+            "all/bare.json ",
+            "all/events.yaml ",
             "all/other.yaml:1:1: warning: left out: not an artifact; resources belong into a folder `registry` or `resources` \
              of a project",
         ],
@@ -331,4 +331,54 @@ fn api_projects_are_folders_archives_and_single_files() {
         "bad.zip",
         &["bad.zip:1:1: error: not an API project: the archive is refused: the entry `../../x` points outside it"],
     );
+}
+
+#[test]
+fn plain_definitions_beside_artifacts_are_documentation() {
+    let folder = Folder::new("definitions");
+    folder.write("flows/a.xml", "<api/>");
+    folder.write("docs/backend.yaml", "openapi: 3.0.1\ninfo: {}\n");
+    folder.write("docs/old.json", "{\"swagger\": \"2.0\"}");
+    folder.write("apis/own.yaml", "openapi: 3.0.1\nx-wso2-basePath: /own\n");
+    check(
+        &folder,
+        "",
+        &[
+            "apis/own.yaml ",
+            "flows/a.xml",
+            "docs/backend.yaml:1:1: warning: left out (and 1 other file): an API definition beside integration artifacts is \
+             taken for documentation; to serve it, name the file on the command line or give it extensions `x-wso2-…`",
+        ],
+    );
+    check(&folder, "docs", &["docs/backend.yaml ", "docs/old.json "]);
+    let loaded = load(&[folder.0.clone(), folder.0.join("docs/backend.yaml")]).unwrap();
+    let lines = summary(&loaded, &folder.0);
+    assert!(lines.contains(&"docs/backend.yaml ".to_owned()), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("docs/old.json:1:1: warning: left out: ")), "{lines:?}");
+}
+
+#[test]
+fn resources_that_a_registry_project_lists_are_not_left_out() {
+    let folder = Folder::new("registry-project");
+    folder.write("Configs/s.xml", "<sequence/>");
+    folder.write(
+        "Registry/artifact.xml",
+        "<artifacts><artifact name='M' version='1' type='registry/resource'>\
+         <item><file>M.dmc</file><path>/_system/governance/datamapper</path></item></artifact></artifacts>",
+    );
+    folder.write("Registry/M.dmc", "map");
+    check(&folder, "", &["Configs/s.xml", "Registry/M.dmc = gov:datamapper/M.dmc -"]);
+    folder.write("Registry/artifact.xml", "<artifacts>");
+    let notes = load(std::slice::from_ref(&folder.0)).unwrap().notes;
+    let start = "the resources it lists are not loaded: ";
+    assert!(notes.iter().any(|note| note.message.starts_with(start)), "{notes:?}");
+}
+
+#[test]
+fn a_folder_named_test_is_read_and_its_suites_are_not() {
+    let folder = Folder::new("test-folder");
+    folder.write("test/src/main/synapse-config/api/a.xml", "<api/>");
+    folder.write("test/suite.xml", "<unit-test/>");
+    folder.write("test/src/test/b.xml", "<api/>");
+    check(&folder, "", &["test/src/main/synapse-config/api/a.xml"]);
 }

@@ -72,6 +72,7 @@ impl Loader {
         let Some(bytes) = self.read(path, super::FILE_BYTES_MAX) else { return };
         match sniff::root_element(&bytes) {
             // A file that was named, or cannot be understood, is the compiler's to complain about.
+            Some(root) if !given && sniff::is_of_tests(&root) => {}
             Some(root) if !given && !sniff::is_artifact(&root, &bytes) => self.leave_out(path, FOREIGN_XML),
             _ => self.artifact(&path.display().to_string(), bytes),
         }
@@ -100,7 +101,7 @@ impl Loader {
         for path in self.sorted(folder) {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             if path.is_dir() {
-                if !sniff::is_clutter_folder(name) {
+                if !sniff::is_clutter_folder(&path) {
                     self.folder(&path, depth + 1);
                 }
             } else if !sniff::is_clutter(name) {
@@ -119,11 +120,13 @@ impl Loader {
             "xml" | "dbs" => self.artifact_file(path, false),
             "java" | "class" | "jar" => self.leave_out(path, JAVA),
             "zip" => self.zip_file(path, CONNECTOR),
-            "json" | "yaml" | "yml" if self.definition_file(path) => {}
+            "properties" | "env" | "toml" => {}
+            // A resource that the `artifact.xml` of a registry project names.
+            _ if self.is_loaded(path) => {}
+            "json" | "yaml" | "yml" if self.found_definition(path) => {}
             "xslt" | "xsl" | "xsd" | "wsdl" | "json" | "yaml" | "yml" | "js" | "dmc" | "xquery" | "xq" => {
                 self.leave_out(path, FOREIGN_RESOURCE);
             }
-            "properties" | "env" | "toml" => {}
             _ => self.leave_out(path, UNKNOWN),
         }
     }

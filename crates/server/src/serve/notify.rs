@@ -68,13 +68,10 @@ fn watch(watches: &rustix::fd::OwnedFd, path: &Path, depth: usize, count: &mut u
         return;
     }
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
-        if is_folder && !crate::load::is_clutter_folder(&name.to_string_lossy()) {
-            let inside = entry.path();
-            if inside.is_dir() {
-                watch(watches, &inside, depth + 1, count);
-            }
+        let inside = entry.path();
+        if is_folder && !crate::load::is_clutter_folder(&inside) && inside.is_dir() {
+            watch(watches, &inside, depth + 1, count);
         }
     }
 }

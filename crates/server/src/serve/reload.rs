@@ -224,7 +224,7 @@ impl Snapshot {
             let name = name.to_string_lossy();
             let inside = entry.path();
             let is_folder = inside.is_dir();
-            let skip = if is_folder { is_clutter_folder(&name) && name != ".meta" } else { is_editors(&name) };
+            let skip = if is_folder { is_clutter_folder(&inside) && name != ".meta" } else { is_editors(&name) };
             if !skip {
                 self.add(&inside, depth + 1);
             }
