@@ -41,7 +41,6 @@ pub enum Metric {
     Late,
     UsersStarted,
     LoadBusy,
-    BackendDelay,
     BackendRequests,
     BackendMismatches,
 }
@@ -49,7 +48,7 @@ pub enum Metric {
 use Metric as M;
 
 /// Metric, its column title as published where it was published, and decimals to show.
-const COLUMNS: [(Metric, &str, usize); 38] = [
+const COLUMNS: [(Metric, &str, usize); 37] = [
     (M::Samples, "# Samples", 0),
     (M::Errors, "Error Count", 0),
     (M::ErrorPercent, "Error %", 2),
@@ -85,7 +84,6 @@ const COLUMNS: [(Metric, &str, usize); 38] = [
     (M::Late, "Under Way at the End", 0),
     (M::UsersStarted, "Users Started", 0),
     (M::LoadBusy, "Load Threads Busy (%)", 1),
-    (M::BackendDelay, "Back-end Delay Measured (ms)", 2),
     (M::BackendRequests, "Back-end Requests", 0),
     (M::BackendMismatches, "Back-end Mismatches", 0),
 ];

@@ -124,11 +124,44 @@ impl PairedRatio {
     }
 }
 
+/// A row with a larger share of failed requests is not a result.
+const ERROR_PERCENT_MAX: f64 = 1.0;
+
 impl Row {
+    /// Why the row is no result, round by round; empty if it is one.
+    pub fn invalid(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        for (round, figures) in &self.rounds {
+            let figure = |metric| figures.get(metric).unwrap_or(0.0);
+            let mut add = |why: String| reasons.push(format!("round {round}: {why}"));
+            if figure(Metric::ErrorPercent) >= ERROR_PERCENT_MAX {
+                add(format!("{} % of the requests failed", figures.text(Metric::ErrorPercent)));
+            }
+            if figure(Metric::Unsent) > 0.0 {
+                add(format!("{} requests were not sent", figures.text(Metric::Unsent)));
+            }
+            if figure(Metric::BackendMismatches) > 0.0 {
+                let count = figures.text(Metric::BackendMismatches);
+                add(format!("{count} requests reached the backend in another form than expected"));
+            }
+            let least_ms = figures.get(Metric::Minimum).unwrap_or(f64::INFINITY);
+            if least_ms < self.cell.backend_delay_ms as f64 {
+                add(format!("a response came after {least_ms:.3} ms, before the back-end's delay"));
+            }
+            if figures.get(Metric::UsersStarted).is_some_and(|users| users < self.cell.users as f64) {
+                add(format!("only {} users had started", figures.text(Metric::UsersStarted)));
+            }
+        }
+        reasons
+    }
+
     /// The rounds' values of a figure compared pair by pair with another row's, as ratios this/other:
     /// median, least and greatest. Runs of the same round follow each other closely, so what disturbs the
     /// machine disturbs both and drops out of the ratio.
     pub fn paired_ratio(&self, other: &Row, metric: Metric) -> Option<PairedRatio> {
+        if !self.invalid().is_empty() || !other.invalid().is_empty() {
+            return None;
+        }
         let ratios: Vec<f64> = self
             .rounds
             .iter()

@@ -4,6 +4,7 @@ mod matrix;
 mod start;
 
 use crate::echo::EchoServer;
+use crate::echo::arrivals::ArrivalCounts;
 use crate::error::Error;
 use crate::figures::{Figures, Metric};
 use crate::load::tally::{FailedExchange, Tally};
@@ -111,9 +112,13 @@ impl Session<'_> {
                 spec.warm_up = Duration::ZERO;
                 spec.ramp_up = Duration::ZERO;
                 spec.rate = None;
+                if let Some(backend) = backend {
+                    backend.arrivals().expect(scenario.arrival.clone().unwrap_or_default());
+                }
                 let (tally, _) = self.load(&spec, None, None, &mut |_| {})?;
                 let key = format!("{} · {}", target.name, scenario.name);
-                if let Some(failure) = tally.first_failure {
+                let unproved = || backend.filter(|_| scenario.arrival.is_some()).and_then(unproved);
+                if let Some(failure) = tally.first_failure.or_else(unproved) {
                     report.left_out.push(format!("{key}: it fails: {}", failure.reason));
                     report.failures.push((key, failure));
                     broken.push((target.name.clone(), scenario.name.clone()));
@@ -193,9 +198,16 @@ impl Session<'_> {
         }
         if let Some(backend) = backend {
             backend.set_delay(Duration::from_millis(cell.backend_delay_ms));
+            backend.arrivals().expect(scenario.arrival.clone().unwrap_or_default());
         }
         let spec = self.load_spec(scenario, target, cell.message_bytes, cell.users)?;
-        let (tally, figures) = self.load(&spec, target.pid, backend, &mut |elapsed| progress.show(what, elapsed))?;
+        let (mut tally, figures) =
+            self.load(&spec, target.pid, backend, &mut |elapsed| progress.show(what, elapsed))?;
+        if let Some(backend) = backend.filter(|_| scenario.arrival.is_some())
+            && let Some(failure) = unproved(backend)
+        {
+            tally.first_failure.get_or_insert(failure);
+        }
         if self.stopped() {
             // A test that was cut short is made again when the run is resumed.
             return Ok(());
@@ -218,6 +230,7 @@ impl Session<'_> {
         show: &mut dyn FnMut(Duration),
     ) -> Result<(Tally, Figures), Error> {
         let mut watch = pid.map(Watch::new);
+        let (mut arrived_before, mut arrived) = (ArrivalCounts::default(), ArrivalCounts::default());
         let (mut backend_before, mut backend_used) = (CpuTime::default(), CpuTime::default());
         let outcome = load::run(spec, &mut |moment| {
             if let Some(watch) = &mut watch {
@@ -225,8 +238,12 @@ impl Session<'_> {
             }
             match (moment, backend) {
                 (Moment::Tick(elapsed), _) => show(elapsed),
-                (Moment::WindowOpens, Some(backend)) => backend_before = backend.cpu(),
-                (Moment::WindowCloses, Some(backend)) => backend_used = backend.cpu() - backend_before,
+                (Moment::WindowOpens, Some(backend)) => {
+                    (backend_before, arrived_before) = (backend.cpu(), backend.arrivals().counts());
+                }
+                (Moment::WindowCloses, Some(backend)) => {
+                    (backend_used, arrived) = (backend.cpu() - backend_before, backend.arrivals().counts());
+                }
                 _ => {}
             }
         })?;
@@ -236,8 +253,20 @@ impl Session<'_> {
         }
         if let (Some(_), Some(samples)) = (backend, figures.get(Metric::Samples)) {
             figures.set(Metric::BackendCpu, backend_used.total_us() / samples);
+            figures.set(Metric::BackendRequests, (arrived.requests - arrived_before.requests) as f64);
+            figures.set(Metric::BackendMismatches, (arrived.mismatches - arrived_before.mismatches) as f64);
         }
         figures.set(Metric::LoadAverage, load_average());
         Ok((outcome.tally, figures))
     }
+}
+
+/// Why what reached the backend does not prove the scenario's work, if it does not.
+fn unproved(backend: &EchoServer) -> Option<FailedExchange> {
+    let arrivals = backend.arrivals();
+    let reason = match arrivals.counts().requests {
+        0 => "no request reached the backend".to_owned(),
+        _ => arrivals.first_mismatch()?,
+    };
+    Some(FailedExchange { reason, ..FailedExchange::default() })
 }

@@ -182,8 +182,6 @@ title = "A test"
 duration = "150ms"
 warm_up = "20ms"
 rounds = 2
-[backend]
-port = 0
 [[target]]
 name = "first"
 url = "http://localhost:BACKEND"
@@ -244,4 +242,52 @@ fn a_plan_is_measured_reported_and_resumed() {
     std::fs::remove_file(directory.file("runs.csv")).unwrap();
     session(kept).run().unwrap();
     assert_eq!(directory.load().unwrap().runs.len(), 3, "only what was missing is measured");
+}
+
+#[test]
+fn an_echo_server_in_the_place_of_the_gateway_proves_nothing() {
+    let stranger = echo(false, 0);
+    let scratch = Scratch::new("stranger");
+    for name in ["quick", "mi-4.5.0", "ei-6.6.0", "mediators"] {
+        let mut plan = penstock_bench::plan::builtin::plan(name).unwrap();
+        plan.make_quick();
+        plan.backend.as_mut().unwrap().port = 0;
+        let url = format!("http://localhost:{}", stranger.port());
+        plan.targets = vec![penstock_bench::plan::Target { name: "stranger".into(), url, ..Default::default() }];
+        let directory = ResultsDirectory::create(&scratch.0.join(name)).unwrap();
+        let session = Session {
+            plan: &plan,
+            plan_directory: ".".into(),
+            tokens: Arc::default(),
+            threads: 1,
+            directory: &directory,
+            done: Vec::new(),
+            penstock: "penstock".into(),
+            stop: Arc::default(),
+        };
+        let report = session.run().unwrap();
+        assert_eq!(report.left_out.len(), plan.scenarios.len(), "{name}: {:?}", report.left_out);
+        assert!(directory.load().unwrap().runs.is_empty());
+    }
+}
+
+#[test]
+fn the_backend_tells_a_transformed_request_from_an_untouched_one() {
+    use penstock_bench::echo::arrivals::{ArrivalCounts, ArrivalRule};
+    let server = echo(false, 0);
+    let url = format!("http://localhost:{}/service/EchoService", server.port());
+    for (path, text, mismatch) in [
+        ("/service/EchoService", "ticker", None),
+        ("/service/EchoService", "symbol", Some("the backend got a body without `symbol`")),
+        ("/other", "ticker", Some("the backend got the path `/service/EchoService` instead of `/other`")),
+    ] {
+        server.arrivals().expect(ArrivalRule { path: Some(path.into()), text: vec![text.into()] });
+        let mut spec = spec(&url, b"<ticker>IBM</ticker>".to_vec());
+        (spec.users, spec.threads, spec.requests_per_user_max) = (1, 1, Some(1));
+        spec.warm_up = Duration::ZERO;
+        assert_eq!(run(&spec).tally.errors, 0);
+        assert_eq!(server.arrivals().first_mismatch().as_deref(), mismatch);
+        let mismatches = u64::from(mismatch.is_some());
+        assert_eq!(server.arrivals().counts(), ArrivalCounts { requests: 1, mismatches });
+    }
 }

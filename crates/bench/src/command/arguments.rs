@@ -68,6 +68,17 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     (0.0..=31_536_000.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }
 
+/// Refuses a ramp-up that is longer than the warm-up: the measured window would begin with fewer users than its row names.
+pub fn check_ramp_up(ramp_up: Duration, warm_up: Duration) -> Result<(), Error> {
+    if ramp_up > warm_up {
+        let (ramp_up, warm_up) = (ramp_up.as_secs_f64(), warm_up.as_secs_f64());
+        return Err(Error::Usage(format!(
+            "the ramp-up ({ramp_up} s) must not be longer than the warm-up ({warm_up} s): users would be missing from the measured time"
+        )));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,15 +94,4 @@ mod tests {
             assert_eq!(parse_duration(text), None, "{text}");
         }
     }
-}
-
-/// Refuses a ramp-up that is longer than the warm-up: the measured window would begin with fewer users than its row names.
-pub fn check_ramp_up(ramp_up: Duration, warm_up: Duration) -> Result<(), Error> {
-    if ramp_up > warm_up {
-        let (ramp_up, warm_up) = (ramp_up.as_secs_f64(), warm_up.as_secs_f64());
-        return Err(Error::Usage(format!(
-            "the ramp-up ({ramp_up} s) must not be longer than the warm-up ({warm_up} s): users would be missing from the measured time"
-        )));
-    }
-    Ok(())
 }

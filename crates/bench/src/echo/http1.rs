@@ -32,11 +32,12 @@ where
                 return Ok(());
             }
         };
-        service.wait().await;
         let body = match &request.body {
             Body::InPlace { start, end } => &buffer[*start..*end],
             Body::Decoded(bytes) => bytes,
         };
+        service.arrivals.record(path_of(&buffer), body);
+        service.wait().await;
         write_head(&mut response, &request, &buffer, body.len());
         write_both(&mut stream, &response, if request.head_method { &[] } else { body }).await?;
         if !request.keep_alive {
@@ -48,6 +49,11 @@ where
             buffer.drain(..request.consumed);
         }
     }
+}
+
+/// The target of the request line that the buffer starts with.
+fn path_of(buffer: &[u8]) -> &[u8] {
+    buffer.split(|byte| *byte == b' ').nth(1).unwrap_or_default()
 }
 
 fn write_head(response: &mut Vec<u8>, request: &Request, buffer: &[u8], body_bytes: usize) {

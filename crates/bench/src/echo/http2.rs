@@ -60,6 +60,7 @@ async fn answer(
     if !gathered.is_empty() {
         whole = gathered.freeze();
     }
+    service.arrivals.record(head.uri.path().as_bytes(), &whole);
     service.wait().await;
     let mut response = http::Response::new(());
     if let Some(kind) = head.headers.get(http::header::CONTENT_TYPE) {

@@ -2,11 +2,13 @@
 //!
 //! One thread per core, each with its own listener on the same port; HTTP/1.1 in `http1`, HTTP/2 in `http2`.
 //! A connection that opens with the HTTP/2 preface, or negotiates `h2` over TLS, speaks HTTP/2.
+pub mod arrivals;
 mod http1;
 mod http2;
 
 use crate::error::Error;
 use crate::observe::process::{CpuTime, thread_cpu};
+use arrivals::Arrivals;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -59,6 +61,7 @@ impl EchoSpec {
 pub struct EchoServer {
     port: u16,
     delay_us: Arc<AtomicU64>,
+    arrivals: Arc<Arrivals>,
     tasks: Vec<PathBuf>,
     end: Option<watch::Sender<()>>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -74,8 +77,14 @@ impl EchoServer {
         let delay_us = Arc::new(AtomicU64::new(0));
         let (end, ended) = watch::channel(());
         let (announce, announced) = mpsc::channel();
-        let mut server =
-            EchoServer { port: spec.port, delay_us, tasks: Vec::new(), end: Some(end), threads: Vec::new() };
+        let mut server = EchoServer {
+            port: spec.port,
+            delay_us,
+            arrivals: Arc::default(),
+            tasks: Vec::new(),
+            end: Some(end),
+            threads: Vec::new(),
+        };
         server.set_delay(spec.delay);
         // The threads share the port, and would share it with a stranger of the same user too: ask for it alone first.
         let taken =
@@ -87,6 +96,7 @@ impl EchoServer {
                 port: server.port,
                 acceptor: acceptor.clone(),
                 delay_us: server.delay_us.clone(),
+                arrivals: server.arrivals.clone(),
                 ended: ended.clone(),
             };
             let announce = announce.clone();
@@ -105,6 +115,11 @@ impl EchoServer {
     /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// What reaches it.
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 
     /// Changes the delay for requests that arrive from now on.
@@ -132,6 +147,7 @@ struct Worker {
     port: u16,
     acceptor: Option<TlsAcceptor>,
     delay_us: Arc<AtomicU64>,
+    arrivals: Arc<Arrivals>,
     ended: watch::Receiver<()>,
 }
 
@@ -139,6 +155,7 @@ struct Worker {
 struct Service {
     acceptor: Option<TlsAcceptor>,
     delay_us: Arc<AtomicU64>,
+    arrivals: Arc<Arrivals>,
 }
 
 impl Service {
@@ -166,7 +183,8 @@ impl Worker {
             }
             Ok((runtime, listener, port, task)) => {
                 let _ = announce.send(Ok((port, task)));
-                let service = Rc::new(Service { acceptor: self.acceptor, delay_us: self.delay_us });
+                let service =
+                    Rc::new(Service { acceptor: self.acceptor, delay_us: self.delay_us, arrivals: self.arrivals });
                 let local = LocalSet::new();
                 local.spawn_local(accept(listener, service));
                 // The sender is dropped when the server ends.

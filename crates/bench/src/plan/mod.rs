@@ -6,6 +6,7 @@ pub mod builtin;
 mod read;
 mod toml_cursor;
 
+use crate::echo::arrivals::ArrivalRule;
 use crate::error::Error;
 use crate::load::expect::Expect;
 use crate::payload::Shape;
@@ -100,6 +101,8 @@ pub struct Scenario {
     pub body: BodySource,
     /// What must come back.
     pub expect: Expect,
+    /// What must reach the embedded backend for every request; `None` if the scenario needs no backend.
+    pub arrival: Option<ArrivalRule>,
     /// Whether to speak HTTP/2.
     pub http2: bool,
 }

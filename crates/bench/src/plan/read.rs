@@ -1,6 +1,7 @@
 //! From the tables of a plan's file to types. Mistakes are noted, not thrown: one reading reports all.
 use super::toml_cursor::{Cursor, Source};
 use super::{Backend, BodySource, Matrix, Plan, Quick, Scenario, Target, Timing};
+use crate::echo::arrivals::ArrivalRule;
 use crate::error::Error;
 use crate::http::request::check_header;
 use crate::load::expect::{Expect, Field, TextRule};
@@ -183,10 +184,21 @@ fn scenario(cursor: Cursor<'_>) -> Scenario {
         tokens: cursor.text("tokens"),
         body,
         expect: cursor.table("expect").map(expect).unwrap_or_default(),
+        arrival: match cursor.table("at_backend") {
+            Some(rule) => arrival(rule),
+            None => Some(ArrivalRule::default()),
+        },
         http2: cursor.flag("http2"),
     };
     cursor.finish();
     scenario
+}
+
+fn arrival(cursor: Cursor<'_>) -> Option<ArrivalRule> {
+    let nothing = cursor.flag("nothing");
+    let rule = ArrivalRule { path: cursor.text("path"), text: cursor.texts("text").unwrap_or_default() };
+    cursor.finish();
+    (!nothing).then_some(rule)
 }
 
 fn expect(cursor: Cursor<'_>) -> Expect {

@@ -26,6 +26,11 @@ pub fn page(results: &Results, published: Option<&Published>, failures: &[(Strin
     }
     body.push_str(&pair_section(results, &rows));
     body.push_str(&all_figures(&rows));
+    let invalid = super::tables::invalid_lines(&rows);
+    if !invalid.is_empty() {
+        let items: String = invalid.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
+        body.push_str(&format!("<section><h2>Invalid rows</h2><ul>{items}</ul></section>"));
+    }
     body.push_str(&failure_section(failures));
     body.push_str(&conditions(results));
     format!(
@@ -136,7 +141,10 @@ fn all_figures(rows: &[Row]) -> String {
     let head: String = metrics.iter().map(|metric| format!("<th>{}</th>", escape(metric.title()))).collect();
     let mut body = String::new();
     for row in rows {
-        let cells: Vec<String> = metrics.iter().map(|metric| row.figures.text(*metric)).collect();
+        let valid = row.invalid().is_empty();
+        let text = |metric: &Metric| row.figures.text(*metric);
+        let shown = |metric| if valid { text(metric) } else { format!("<s>{}</s>", text(metric)) };
+        let cells: Vec<String> = metrics.iter().map(shown).collect();
         body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&row.target), key_cells(row), number_cells(&cells)));
     }
     format!(

@@ -56,7 +56,7 @@ const PUBLISHED_TITLES: [&str; 4] = [
 pub fn published_fields(row: &Row, published: &Published) -> [String; 4] {
     let Some(other) = published.row(&row.cell) else { return Default::default() };
     let ratio = |above: Option<f64>, below: Option<f64>| match (above, below) {
-        (Some(above), Some(below)) if below > 0.0 => ratio_text(above / below),
+        (Some(above), Some(below)) if below > 0.0 && row.invalid().is_empty() => ratio_text(above / below),
         _ => String::new(),
     };
     let plain = |value: Option<f64>| value.map(|value| format!("{value:.2}")).unwrap_or_default();
@@ -162,8 +162,9 @@ pub fn table(rows: &[&Row]) -> String {
     text.push_str(&format!("\n|---|---:|---:|---:|{}\n", "---:|".repeat(shown.len())));
     for row in rows {
         text.push_str(&key(row));
+        let strike = if row.invalid().is_empty() { "" } else { "~~" };
         for metric in &shown {
-            text.push_str(&format!(" {} |", row.figures.text(*metric)));
+            text.push_str(&format!(" {strike}{}{strike} |", row.figures.text(*metric)));
         }
         text.push('\n');
     }
@@ -237,6 +238,21 @@ pub fn pairs<'a>(rows: &'a [Row], targets: &[&str]) -> Vec<(&'a Row, &'a Row)> {
     pairs
 }
 
+/// Every row that is no result, with the reason.
+pub fn invalid_lines(rows: &[Row]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for row in rows {
+        let cell = &row.cell;
+        for why in row.invalid() {
+            lines.push(format!(
+                "Invalid: {}, {}, {} users, {} B, {} ms delay: {why}",
+                row.target, cell.scenario, cell.users, cell.message_bytes, cell.backend_delay_ms
+            ));
+        }
+    }
+    lines
+}
+
 /// What a reader must know before trusting the figures.
 pub fn remarks(results: &Results) -> String {
     let mut lines = Vec::new();
@@ -244,6 +260,7 @@ pub fn remarks(results: &Results) -> String {
         lines.push(format!("Left out: {why}"));
     }
     let rows = results.rows();
+    lines.extend(invalid_lines(&rows));
     let costs: Vec<f64> = rows
         .iter()
         .filter_map(|row| Some(row.figures.get(Metric::LoadCpu)? / row.figures.get(Metric::TargetCpu)?))

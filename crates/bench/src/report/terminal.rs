@@ -115,6 +115,7 @@ pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
     if published.is_some() {
         head.extend(["published", "ratio", "avg ms", "ratio"]);
     }
+    head.push("");
     table.push(head.into_iter().map(str::to_owned).collect());
     for row in rows {
         let cell = &row.cell;
@@ -137,9 +138,14 @@ pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
         if let Some(published) = published {
             line.extend(published_fields(row, published));
         }
+        line.push(if row.invalid().is_empty() { String::new() } else { "invalid".to_owned() });
         table.push(line);
     }
-    align(&table)
+    let mut text = align(&table);
+    for line in crate::report::tables::invalid_lines(rows) {
+        text.push_str(&format!("{line}\n"));
+    }
+    text
 }
 
 /// Ratios of the first gateway to the others, round by round; empty with a single gateway.
