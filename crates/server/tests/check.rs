@@ -94,6 +94,8 @@ fn statuses_say_whose_fault_it_is() {
         (&["run", "--offset", "-1"], 2, "--offset"),
         (&["nonsense"], 2, "nonsense"),
         (&["xpath", "//["], 1, "error: "),
+        (&["xpath", "1", "o.xml", "-v", "x"], 2, "NAME=VALUE"),
+        (&["xslt", "s.xsl", "--param-expr", "p"], 2, "NAME=VALUE"),
         (&["xpath", "1", "missing.xml"], 3, "`missing.xml` does not exist"),
     ] {
         let done = penstock(&folder.0, arguments);
@@ -107,11 +109,18 @@ fn statuses_say_whose_fault_it_is() {
 #[test]
 fn xpath_prints_one_item_a_line() {
     let folder = Folder::new("xpath");
+    folder.write("count.xpath", "count(\n  //@id\n)");
+    folder.write("inner/o.xml", "<o id='3'/>");
     folder.write("o.xml", "<o:orders xmlns:o='urn:o'><o:order id='1'>bolt</o:order><o:order id='2'/></o:orders>");
     for (arguments, expected) in [
         (&["xpath", "count(//o:order)", "o.xml", "-n", "o=urn:o"][..], "2\n"),
         (&["xpath", "//o:order[1]/text()", "o.xml", "-n", "o=urn:o"], "bolt\n"),
         (&["xpath", "//@id", "o.xml"], "id=\"1\"\nid=\"2\"\n"),
+        (&["xpath", "concat($who, '!')", "o.xml", "-v", "who=you"], "you!\n"),
+        (&["xpath", "$ids[2]", "o.xml", "--variable-expr", "ids=//@id"], "id=\"2\"\n"),
+        (&["xpath", "-f", "count.xpath", "o.xml"], "2\n"),
+        (&["xpath", "count(doc('o.xml')//@id) + count(doc('o.xml') | doc('./o.xml'))", "o.xml"], "3\n"),
+        (&["xpath", "count(doc('o.xml')//@id)", "o.xml", "--base-uri", "inner/x.xml"], "1\n"),
     ] {
         let done = penstock(&folder.0, arguments);
         assert_eq!((done.status, done.stdout.as_str()), (0, expected), "{arguments:?}: {}", done.stderr);
@@ -129,6 +138,19 @@ fn xslt_prints_the_result() {
     folder.write("a.xml", "<a>one</a>");
     let done = penstock(&folder.0, &["xslt", "s.xsl", "a.xml", "-p", "p=two"]);
     assert_eq!((done.status, done.stdout.as_str()), (0, "onetwo"), "{}", done.stderr);
+    folder.write(
+        "t.xsl",
+        "<xsl:stylesheet version='2.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'><xsl:param name='day'/>\
+         <xsl:output method='text'/><xsl:template name='go'><xsl:value-of select='day-from-date($day) + 1'/></xsl:template>\
+         <xsl:template match='a' mode='m'>mode</xsl:template></xsl:stylesheet>",
+    );
+    for (arguments, expected) in [
+        (&["xslt", "t.xsl", "--initial-template", "go", "--param-expr", "day=xs:date('2026-01-30')"][..], "31"),
+        (&["xslt", "t.xsl", "a.xml", "--initial-mode", "m"], "mode"),
+    ] {
+        let done = penstock(&folder.0, arguments);
+        assert_eq!((done.status, done.stdout.as_str()), (0, expected), "{arguments:?}: {}", done.stderr);
+    }
     assert_eq!(penstock(&folder.0, &["xslt", "none.xsl", "a.xml"]).status, 3);
     assert_eq!(penstock(&folder.0, &["xslt", "a.xml", "a.xml", "-p", "p"]).status, 2);
 }

@@ -31,6 +31,7 @@ mod load;
 mod model;
 mod names;
 mod simple;
+mod syntax;
 mod validate;
 
 use bytes::Bytes;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use penstock_xml::{Document, ParseOptions};
+use penstock_xpath::{DynamicContext, NoHost, Sequence, Session, StaticContext, Version, XPath, XPathError};
 
 use crate::{CompileOptions, Resolver, Resource, Stylesheet, TransformOptions};
 
@@ -22,6 +23,12 @@ pub struct Arguments {
     pub source: Option<PathBuf>,
     /// Parameters: name and value.
     pub params: Vec<(String, String)>,
+    /// Parameters whose values are XPath expressions: name and expression.
+    pub typed_params: Vec<(String, String)>,
+    /// The named template to begin with, as `name` or `{namespace}name`.
+    pub initial_template: Option<String>,
+    /// The mode to begin in.
+    pub initial_mode: Option<String>,
     /// Where the result goes; standard output when nowhere else.
     pub output: Option<PathBuf>,
 }
@@ -99,6 +106,8 @@ fn transform(arguments: &Arguments, errors: &mut dyn Write) -> Result<(), (Statu
         let _ = writeln!(errors, "warning: {warning}");
     }
     let (input, name) = match &arguments.source {
+        // A named template needs no source.
+        None if arguments.initial_template.is_some() => (NO_SOURCE.to_vec(), PathBuf::from("no source")),
         Some(file) => (std::fs::read(file).map_err(|error| environment(file, error))?, file.clone()),
         None => {
             let mut input = Vec::new();
@@ -122,6 +131,13 @@ fn transform(arguments: &Arguments, errors: &mut dyn Write) -> Result<(), (Statu
     for (name, value) in &arguments.params {
         options.string_param(name.clone(), value);
     }
+    for (name, expression) in &arguments.typed_params {
+        let value = evaluate(expression)
+            .map_err(|error| (Status::Usage, format!("error: the parameter `{name}`: {}\n", error.message())))?;
+        options.params.push((name.clone(), value));
+    }
+    options.initial_template = arguments.initial_template.as_deref();
+    options.initial_mode = arguments.initial_mode.as_deref();
     let mut out = Vec::new();
     let result = stylesheet.transform(&Arc::new(document), Document::ROOT, &options, &mut out);
     let _ = errors.write_all(said.borrow().as_bytes());
@@ -130,6 +146,16 @@ fn transform(arguments: &Arguments, errors: &mut dyn Write) -> Result<(), (Statu
         Some(file) => std::fs::write(file, &out).map_err(|error| environment(file, error)),
         None => std::io::stdout().write_all(&out).map_err(|error| environment(Path::new("standard output"), error)),
     }
+}
+
+/// What stands in for the source where there is none.
+const NO_SOURCE: &[u8] = b"<no-source/>";
+
+/// The value of an expression that needs no document, such as `xs:date('2026-01-31')` or `1 to 3`.
+fn evaluate(expression: &str) -> Result<Sequence, XPathError> {
+    let compiled = XPath::compile(expression, &StaticContext::new().version(Version::Two))?;
+    let session = Session::new();
+    compiled.evaluate(&DynamicContext::new(&session, &NoHost))
 }
 
 /// Resolves references to files, relative to the file that makes them.

@@ -1,5 +1,6 @@
 //! Attributes, attribute groups and their wildcards.
 
+use super::consistency::DeclaredValue;
 use super::{Builder, Outcome};
 use crate::XSI;
 use crate::load::{Kind, Place};
@@ -34,6 +35,10 @@ impl Builder<'_> {
                     let definition = self.named(Kind::AttributeGroup, symbol, child)?;
                     let group = self.nested(child, |builder| builder.attribute_group(definition))?;
                     for one in group.uses {
+                        if all.uses.iter().any(|other| other.name == one.name) {
+                            let name = self.names.show(one.name);
+                            return self.fail(child, format!("the attribute `{name}` is declared twice"));
+                        }
                         put(&mut all.uses, one);
                     }
                     all.prohibited.extend(group.prohibited);
@@ -94,8 +99,19 @@ impl Builder<'_> {
             all.prohibited.push(declared.name);
             return Ok(());
         }
+        let fixed = declared.value.as_ref().filter(|value| value.fixed);
+        let kept = |fixed: &ValueConstraint| {
+            value.as_ref().is_none_or(|value| value.fixed && value.text.trim() == fixed.text.trim())
+        };
+        if fixed.is_some_and(|fixed| !kept(fixed)) {
+            return self.fail(place, "the value of the attribute is fixed where it is declared");
+        }
         declared.required = usage == "required";
         declared.value = value.or(declared.value);
+        if all.uses.iter().any(|other| other.name == declared.name) {
+            let name = self.names.show(declared.name);
+            return self.fail(place, format!("the attribute `{name}` is declared twice"));
+        }
         put(&mut all.uses, declared);
         Ok(())
     }
@@ -130,6 +146,10 @@ impl Builder<'_> {
             },
         };
         let value = value_constraint(document, place);
+        self.attribute_types.push((place, kind));
+        if let Some(value) = value.clone() {
+            self.values.push(DeclaredValue { place, kind, value });
+        }
         Ok(AttributeUse { name, kind, required: false, value })
     }
 

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::attribute::{Attributes, put};
 use super::attribution::ambiguity;
+use super::restriction::Restriction;
 use super::{Builder, Outcome};
-use crate::load::Place;
+use crate::load::{Kind, Place};
 use crate::model::{
     ComplexType, Content, Derivations, Group, GroupKind, Particle, Term, Type, TypeId, Types, Wildcard,
 };
+use crate::names::Symbol;
 
 const MODELS: [&str; 4] = ["sequence", "choice", "all", "group"];
 
@@ -49,6 +51,8 @@ impl Builder<'_> {
             let group = Group::new(GroupKind::Sequence, Vec::new());
             made.content = Content::Elements(Particle { min: 1, max: 1, term: Term::Group(Arc::new(group)) });
         }
+        let kinds = made.attributes.iter().map(|one| one.kind).collect();
+        self.models.push((place, made.content.clone(), kinds));
         // Where a namespace was not found, wildcards stand for what nobody knows.
         if let Content::Elements(model) = &made.content
             && self.loaded.unknown.is_empty()
@@ -78,6 +82,7 @@ impl Builder<'_> {
         made.base = Some(base);
         made.by_extension = self.document(place).name(place.node) == "extension";
         let own = self.attributes(place)?;
+        self.check_final(place, symbol, made.by_extension)?;
         let parent = match self.get(base) {
             Type::Complex(parent) => Some(parent.clone()),
             Type::Simple(_) => None,
@@ -89,11 +94,57 @@ impl Builder<'_> {
                 return self.fail(place, "complex content cannot be derived from a simple type");
             };
             let content = self.own_content(place)?;
+            if made.by_extension {
+                self.check_extension(place, parent, &content, made.mixed)?;
+            }
             made.mixed |= made.by_extension && parent.mixed && base != self.any_type;
             made.content = if made.by_extension { joined(&parent.content, content) } else { content };
         }
+        if made.by_extension {
+            let inherited = parent.as_ref().map(|parent| &parent.attributes[..]).unwrap_or_default();
+            if let Some(twice) = own.uses.iter().find(|one| inherited.iter().any(|other| other.name == one.name)) {
+                let name = self.names.show(twice.name);
+                return self.fail(place, format!("the base has the attribute `{name}` already"));
+            }
+        } else if parent.is_some() {
+            self.restrictions.push(Restriction {
+                place,
+                base,
+                content: made.content.clone(),
+                mixed: made.mixed,
+                attributes: own.uses.clone(),
+                prohibited: own.prohibited.clone(),
+                wildcard: own.wildcard.clone(),
+            });
+        }
         inherit(made, parent.as_ref(), own);
         Ok(())
+    }
+
+    /// Whether the base of a derivation excludes it by `final`.
+    fn check_final(&mut self, place: Place, base: Symbol, by_extension: bool) -> Outcome<()> {
+        let Some(base) = self.index.get(&(Kind::Type, base)).copied() else { return Ok(()) };
+        let excluded = self.excluded(base);
+        if if by_extension { excluded.extension } else { excluded.restriction } {
+            return self.fail(place, "the base excludes this derivation by `final`");
+        }
+        Ok(())
+    }
+
+    /// What can be added to a base (XML Schema part 1 §3.4.6, Derivation Valid (Extension)).
+    fn check_extension(&mut self, place: Place, base: &ComplexType, own: &Content, mixed: bool) -> Outcome<()> {
+        let all = |content: &Content| matches!(content, Content::Elements(Particle { term: Term::Group(group), .. }) if group.kind == GroupKind::All);
+        let added = !matches!(own, Content::Empty);
+        match &base.content {
+            Content::Simple(_) if added => self.fail(place, "complex content cannot extend a type with simple content"),
+            Content::Elements(_) if base.mixed != mixed && base.base.is_some() && (added || mixed) => {
+                self.fail(place, "mixed content extends mixed content, and the other way round")
+            }
+            Content::Elements(_) if added && (all(own) || all(&base.content)) => {
+                self.fail(place, "<all> is not part of a larger model")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The type of the text of simple content.
@@ -104,7 +155,19 @@ impl Builder<'_> {
         parent: Option<&ComplexType>,
         made: &ComplexType,
     ) -> Outcome<TypeId> {
+        let emptiable = |content: &Content| match content {
+            Content::Elements(model) => model.nullable(),
+            _ => false,
+        };
+        if let Some(parent) = parent
+            && !made.by_extension
+            && !matches!(parent.content, Content::Simple(_))
+            && !(parent.mixed && emptiable(&parent.content))
+        {
+            return self.fail(place, "only simple content, or mixed content that may be empty, is restricted to text");
+        }
         let inherited = match parent.map(|parent| &parent.content) {
+            None if !made.by_extension => return self.fail(place, "a simple type is extended here, not restricted"),
             None => base,
             Some(Content::Simple(text)) => *text,
             // Mixed content that may be empty can be restricted to text.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::attribute::value_constraint;
+use super::consistency::DeclaredValue;
 use super::{Builder, Outcome};
 use crate::load::{Kind, Place};
 use crate::model::{Derivations, ElementDeclaration, ElementId, TypeId};
@@ -116,6 +117,9 @@ impl Builder<'_> {
             if !matches!(inner, "simpleType" | "complexType" | "unique" | "key" | "keyref") {
                 return self.fail(allowed, format!("<{inner}> is not allowed in <element>"));
             }
+        }
+        if let Some(value) = value_constraint(document, place) {
+            self.values.push(DeclaredValue { place, kind, value });
         }
         self.elements[id.0 as usize] = Some(ElementDeclaration {
             kind,

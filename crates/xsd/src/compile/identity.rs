@@ -1,5 +1,6 @@
 //! `<unique>`, `<key>`, `<keyref>` and the paths they are written in.
 
+use super::consistency::DeclaredIdentity;
 use super::{Builder, Outcome};
 use crate::load::Place;
 use crate::model::{Identity, IdentityKind, NameTest, Path};
@@ -29,6 +30,9 @@ impl Builder<'_> {
                 };
                 let paths = self.paths(part, text)?;
                 match self.document(part).name(part.node) {
+                    "selector" if paths.iter().any(|path| path.attribute.is_some()) => {
+                        return self.fail(part, "a selector leads to elements");
+                    }
                     "selector" => selector = paths,
                     _ => fields.push(paths),
                 }
@@ -36,6 +40,11 @@ impl Builder<'_> {
             if selector.is_empty() || fields.is_empty() {
                 return self.fail(child, "an identity constraint needs a <selector> and a <field>");
             }
+            let refers_to = match kind {
+                IdentityKind::KeyRef(key) => Some(key),
+                _ => None,
+            };
+            self.identities.push(DeclaredIdentity { place: child, name, fields: fields.len(), refers_to });
             all.push(Identity { name, kind, selector, fields });
         }
         Ok(all)

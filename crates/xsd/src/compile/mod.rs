@@ -5,9 +5,12 @@ mod attribute;
 mod attribution;
 mod builtins;
 mod complex;
+mod consistency;
 mod element;
+mod facets;
 mod identity;
 mod particle;
+mod restriction;
 mod simple;
 
 use std::collections::HashMap;
@@ -18,7 +21,8 @@ use penstock_xml::NodeId;
 use crate::SchemaError;
 use crate::load::{ERRORS_MAX, Kind, Loaded, Place, SchemaDocument};
 use crate::model::{
-    AttributeUse, Components, ElementDeclaration, ElementId, Particle, SimpleType, Type, TypeId, Types, Variety,
+    AttributeUse, Components, Content, ElementDeclaration, ElementId, Particle, SimpleType, Type, TypeId, Types,
+    Variety,
 };
 use crate::names::{Names, Symbol};
 use crate::simple::{Builtin, WhiteSpace};
@@ -54,6 +58,13 @@ pub(super) struct Builder<'l> {
     open: Vec<Place>,
     attributes: HashMap<Symbol, AttributeUse>,
     builtins: HashMap<Builtin, TypeId>,
+    restrictions: Vec<restriction::Restriction>,
+    identities: Vec<consistency::DeclaredIdentity>,
+    values: Vec<consistency::DeclaredValue>,
+    /// Content and types of the attributes of each complex type.
+    models: Vec<(Place, Content, Vec<TypeId>)>,
+    /// Types of attributes, which must be simple.
+    attribute_types: Vec<(Place, TypeId)>,
     any_type: TypeId,
     /// Stands for types that are not ready.
     any_simple: Type,
@@ -65,7 +76,22 @@ pub(super) struct Builder<'l> {
 /// Compiles what was loaded.
 pub(crate) fn compile(loaded: &Loaded) -> Result<Components, Vec<SchemaError>> {
     let mut builder = Builder::new(loaded);
+    for document in &loaded.documents {
+        for error in crate::syntax::check(document) {
+            // The mistake is in the list of errors.
+            let _ = builder.report::<()>(error);
+        }
+    }
     builder.all();
+    // Components that failed to compile are stood in for, and would only bring mistakes of their own.
+    if builder.errors.is_empty() {
+        builder.check_restrictions();
+        builder.check_models();
+        builder.check_attribute_types();
+        builder.check_identities();
+        builder.check_substitutions();
+        builder.check_values();
+    }
     if !builder.errors.is_empty() {
         return Err(builder.errors);
     }
@@ -130,6 +156,11 @@ impl<'l> Builder<'l> {
             open: Vec::new(),
             attributes: HashMap::new(),
             builtins: HashMap::new(),
+            restrictions: Vec::new(),
+            identities: Vec::new(),
+            values: Vec::new(),
+            models: Vec::new(),
+            attribute_types: Vec::new(),
             any_type: TypeId(0),
             any_simple: Type::Simple(any_simple),
             depth: 0,

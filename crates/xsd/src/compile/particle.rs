@@ -34,6 +34,13 @@ impl Builder<'_> {
                 let Some(inner) = self.nested(place, |builder| builder.group_definition(definition))? else {
                     return Ok(None);
                 };
+                let whole = self.document(place).document.parent(place.node).is_some_and(|parent| {
+                    matches!(self.document(place).name(parent), "complexType" | "extension" | "restriction")
+                });
+                let all = matches!(&inner.term, Term::Group(group) if group.kind == GroupKind::All);
+                if all && (!whole || max > 1) {
+                    return self.fail(place, "<all> is not part of a larger model, and does not occur again");
+                }
                 return Ok(Some(repeated(inner, min, max)));
             }
             name @ ("sequence" | "choice" | "all") => {

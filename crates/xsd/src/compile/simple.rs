@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use penstock_xpath::regex::Regex;
 
-use super::{Builder, Outcome};
-use crate::load::Place;
+use super::{Builder, Outcome, facets};
+use crate::load::{Kind, Place};
 use crate::model::{SimpleType, Type, TypeId, Types, Variety};
 use crate::simple::{self, Builtin, Facet, Ordered, WhiteSpace};
 
@@ -17,11 +17,20 @@ impl Builder<'_> {
         match self.document(inner).name(inner.node) {
             "restriction" => {
                 let base = self.base_of_restriction(inner, &label)?;
+                if base == self.any_type || base == self.builtins[&Builtin::AnySimple] {
+                    return self.fail(inner, "a simple type restricts another one than `anySimpleType`");
+                }
                 self.restricted(inner, base, label)
             }
             "list" => {
                 let item = self.type_or_inline(inner, "itemType", &label)?;
+                if let Some(name) = self.document(inner).attribute(inner.node, "itemType") {
+                    self.check_simple_final(inner, name, "list")?;
+                }
                 self.ensure(item, inner)?;
+                if self.is_list(item) {
+                    return self.fail(inner, "the items of a list are no lists");
+                }
                 self.simple_variety(Variety::List(item), label)
             }
             _ => {
@@ -29,6 +38,7 @@ impl Builder<'_> {
                 let named = self.document(inner).attribute(inner.node, "memberTypes").unwrap_or_default();
                 for name in named.split_ascii_whitespace() {
                     let symbol = self.symbol(inner, name)?;
+                    self.check_simple_final(inner, name, "union")?;
                     members.push(self.type_ref(symbol, inner)?);
                 }
                 for child in self.children(inner) {
@@ -39,6 +49,30 @@ impl Builder<'_> {
                 }
                 self.simple_variety(Variety::Union(members), label)
             }
+        }
+    }
+
+    /// Whether a named type excludes a way of deriving from it.
+    fn check_simple_final(&mut self, place: Place, name: &str, way: &str) -> Outcome<()> {
+        let symbol = self.symbol(place, name)?;
+        let Some(found) = self.index.get(&(Kind::Type, symbol)).copied() else { return Ok(()) };
+        let document = self.document(found);
+        let own = document.attribute(found.node, "final");
+        let text = own.or_else(|| document.attribute(document.root, "finalDefault")).unwrap_or_default();
+        if text.split_ascii_whitespace().any(|one| one == "#all" || one == way) {
+            return self.fail(place, format!("`{name}` excludes this derivation by `final`"));
+        }
+        Ok(())
+    }
+
+    fn is_list(&self, id: TypeId) -> bool {
+        match self.get(id) {
+            Type::Simple(simple) => match &simple.variety {
+                Variety::List(_) => true,
+                Variety::Union(members) => members.iter().any(|member| self.is_list(*member)),
+                Variety::Atomic(_) => false,
+            },
+            Type::Complex(_) => false,
         }
     }
 
@@ -65,6 +99,9 @@ impl Builder<'_> {
 
     fn base_of_restriction(&mut self, place: Place, label: &str) -> Outcome<TypeId> {
         let base = self.type_or_inline(place, "base", label)?;
+        if let Some(name) = self.document(place).attribute(place.node, "base") {
+            self.check_simple_final(place, name, "restriction")?;
+        }
         self.ensure(base, place)?;
         Ok(base)
     }
@@ -76,6 +113,7 @@ impl Builder<'_> {
             return self.fail(place, "the base of a simple type must be a simple type");
         };
         let mut made = SimpleType { label, base: Some(base), ..parent.clone() };
+        let (inherited, inherited_space) = (made.facets.len(), made.white_space);
         let (mut patterns, mut values) = (Vec::new(), Vec::new());
         for child in self.children(place) {
             let name = self.document(child).name(child.node);
@@ -85,6 +123,13 @@ impl Builder<'_> {
                 }
                 continue;
             };
+            if !facets::applies(name, &made) {
+                return self.fail(child, format!("<{name}> means nothing for the type that is restricted"));
+            }
+            let whole = matches!(made.variety, Variety::Atomic(builtin) if builtin.is_integer());
+            if whole && name == "fractionDigits" && !text.trim().trim_start_matches('0').is_empty() {
+                return self.fail(child, "whole numbers have no fraction digits");
+            }
             match name {
                 "pattern" => patterns.push((self.pattern(child, text)?, text.to_owned())),
                 "enumeration" => values.push((self.facet_value(child, base, text)?, text.to_owned())),
@@ -94,12 +139,19 @@ impl Builder<'_> {
                         "replace" => WhiteSpace::Replace,
                         _ => WhiteSpace::Collapse,
                     };
+                    if made.white_space < inherited_space {
+                        return self.fail(child, "the base treats white space in a stricter way");
+                    }
                 }
                 _ => {
                     let facet = self.facet(child, name, base, text)?;
                     made.facets.push(facet);
                 }
             }
+        }
+        let (of_base, own) = made.facets.split_at(inherited);
+        if let Some(message) = facets::contradiction(own, of_base) {
+            return self.fail(place, message);
         }
         if !patterns.is_empty() {
             made.facets.push(Facet::Pattern(patterns.into()));
@@ -118,6 +170,15 @@ impl Builder<'_> {
             "maxExclusive" => Ordered::MaxExclusive,
             _ => return self.counted(place, name, text),
         };
+        // An exclusive bound is not a value of its own type, and may still be given again.
+        if let Type::Simple(parent) = self.get(base) {
+            let again = parent.facets.iter().find(
+                |facet| matches!(facet, Facet::Bound(known, _, written) if *known == ordered && written == text.trim()),
+            );
+            if let Some(again) = again {
+                return Ok(again.clone());
+            }
+        }
         Ok(Facet::Bound(ordered, self.facet_value(place, base, text)?, text.trim().to_owned()))
     }
 

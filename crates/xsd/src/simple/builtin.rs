@@ -82,6 +82,19 @@ builtins! {
 }
 
 impl Builtin {
+    /// Whether it is `integer` or derived from it.
+    pub(crate) fn is_integer(self) -> bool {
+        self == Builtin::Integer || (self.base() != self && self.base().is_integer())
+    }
+
+    /// The primitive type it is derived from.
+    pub(crate) fn primitive(self) -> Builtin {
+        match self.base() {
+            Builtin::AnySimple => self,
+            base => base.primitive(),
+        }
+    }
+
     /// The value a text spells; `None` when it spells none. White space was dealt with before.
     pub(crate) fn parse<'t>(self, text: &'t str, context: Context<'_>) -> Option<Value<'t>> {
         let bounded = |low: &str, high: &str| {

@@ -128,6 +128,20 @@ fn check_simple<'t>(
 }
 
 impl Facet {
+    /// The element it is written as.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Facet::Length(_) => "length",
+            Facet::MinLength(_) => "minLength",
+            Facet::MaxLength(_) => "maxLength",
+            Facet::Pattern(_) => "pattern",
+            Facet::Enumeration(_) => "enumeration",
+            Facet::Bound(ordered, ..) => ordered.name(),
+            Facet::TotalDigits(_) => "totalDigits",
+            Facet::FractionDigits(_) => "fractionDigits",
+        }
+    }
+
     fn check(&self, simple: &SimpleType, text: &str, value: &Value<'_>) -> Result<(), String> {
         let label = &simple.label;
         let lengths = |name: &str, wanted: usize, holds: fn(&usize, &usize) -> bool| {
