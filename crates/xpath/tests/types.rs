@@ -133,3 +133,9 @@ fn large_sequences_are_hashed_and_indexed() {
         ],
     );
 }
+
+#[test]
+fn items_stay_small() {
+    // Sequences are arrays of items; maps, arrays and functions are to fit behind one pointer too.
+    assert_eq!(size_of::<penstock_xpath::Item>(), 24);
+}
