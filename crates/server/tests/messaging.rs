@@ -84,6 +84,19 @@ fn order(id: u32) -> String {
     format!("{{\"id\":{id}}}")
 }
 
+/// Waits until the metrics have all of these texts.
+fn wait_for_metrics(server: &Server, texts: &[&str]) -> String {
+    let end = std::time::Instant::now() + PATIENCE;
+    loop {
+        let metrics = server.admin("/metric-service/metrics").body;
+        if texts.iter().all(|text| metrics.contains(text)) {
+            return metrics;
+        }
+        assert!(std::time::Instant::now() < end, "{metrics}\n{}", server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_stored_message_is_forwarded_once_its_backend_takes_it() {
     for (name, store) in [("memory", ">"), ("table", JDBC)] {
@@ -121,8 +134,8 @@ fn an_undeliverable_message_deactivates_the_processor_and_outlives_the_process()
     server.wait();
     // Still deactivated after a restart, until the state is another.
     let server = Server::start(&folder, &["run", "artifacts"], &toml);
-    let metrics = server.admin("/metric-service/metrics").body;
     let up = "penstock_background_service_up{kind=\"messageProcessor\",name=\"Forward\"}";
+    let metrics = wait_for_metrics(&server, &[up]);
     assert!(metrics.contains(&format!("{up} 0")), "{metrics}");
     drop(server);
     std::fs::remove_dir_all(folder.0.join("registry")).unwrap();
@@ -149,14 +162,6 @@ fn a_task_runs_at_the_start_and_as_often_as_its_count() {
     server.wait_for_log("TICK 42");
     let metric = "penstock_background_service_messages_total{kind=\"task\",name=\"Ticker\",outcome=\"succeeded\"} 2";
     let up = "penstock_background_service_up{kind=\"task\",name=\"Ticker\"} 0";
-    let end = std::time::Instant::now() + PATIENCE;
-    loop {
-        let metrics = server.admin("/metric-service/metrics").body;
-        if metrics.contains(metric) && metrics.contains(up) {
-            break;
-        }
-        assert!(std::time::Instant::now() < end, "{metrics}\n{}", server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_metrics(&server, &[metric, up]);
     assert_eq!(server.log().matches("TICK 42").count(), 2, "{}", server.log());
 }
