@@ -131,7 +131,7 @@ fn the_timeout_of_an_endpoint_begins_when_the_request_is_sent() {
 fn what_a_client_does_to_its_body_does_not_count_against_an_endpoint() {
     let backend = Backend::start();
     let toml = "timeouts.body = \"200ms\"";
-    let (_folder, server) = start("client", &forwarding(backend.port, ""), toml);
+    let (_folder, mut server) = start("client", &forwarding(backend.port, ""), toml);
     // It stops sending.
     let mut client = begin(&server, "/f", 6);
     client.write_all(b"abc").unwrap();
@@ -155,7 +155,7 @@ fn what_a_client_does_to_its_body_does_not_count_against_an_endpoint() {
     works(&server);
     // A backend that closes the connection of a whole request is at fault.
     assert_eq!(server.post("/f/closes", "text/plain", "abc").status, 502);
-    assert!(server.log().contains("is suspended"), "{}", server.log());
+    server.wait_for_log("is suspended");
     assert_eq!(server.post("/f", "text/plain", "abc").status, 503);
 }
 

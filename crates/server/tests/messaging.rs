@@ -163,5 +163,6 @@ fn a_task_runs_at_the_start_and_as_often_as_its_count() {
     let metric = "penstock_background_service_messages_total{kind=\"task\",name=\"Ticker\",outcome=\"succeeded\"} 2";
     let up = "penstock_background_service_up{kind=\"task\",name=\"Ticker\"} 0";
     wait_for_metrics(&server, &[metric, up]);
+    server.wait_for_log_times("TICK 42", 2);
     assert_eq!(server.log().matches("TICK 42").count(), 2, "{}", server.log());
 }

@@ -100,8 +100,8 @@ fn events_that_nobody_has_yet_are_sent_after_the_next_start() {
     server.signal(rustix::process::Signal::KILL);
     drop(server);
     std::fs::OpenOptions::new().append(true).open(&kept).unwrap().write_all(&[9; 40]).unwrap();
-    let server = Server::start(&folder, &["run", "all"], TOML);
-    assert!(server.log().contains("40 bytes at the end of"), "{}", server.log());
+    let mut server = Server::start(&folder, &["run", "all"], TOML);
+    server.wait_for_log("40 bytes at the end of");
     event(&server, "20 is the end");
     server.signal(rustix::process::Signal::KILL);
     drop(server);

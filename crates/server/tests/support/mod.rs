@@ -128,17 +128,24 @@ impl Server {
         self.log.lock().unwrap().clone()
     }
 
-    /// Waits until the log holds a text.
+    /// Waits until the log holds a text. The log is written and read asynchronously: a line may arrive after the
+    /// response that it is about.
     pub fn wait_for_log(&mut self, text: &str) {
+        self.wait_for_log_times(text, 1);
+    }
+
+    /// Waits until the log holds a text at least `times` times.
+    pub fn wait_for_log_times(&mut self, text: &str, times: usize) {
         let end = Instant::now() + PATIENCE;
-        while !self.log().contains(text) {
+        let logged = |server: &Server| server.log().matches(text).count() >= times;
+        while !logged(self) {
             if let Some(status) = self.child.try_wait().unwrap() {
                 // The reader of the log may be behind.
                 std::thread::sleep(Duration::from_millis(100));
-                assert!(self.log().contains(text), "ended with {status} without saying `{text}`:\n{}", self.log());
+                assert!(logged(self), "ended with {status} without the line `{text}`:\n{}", self.log());
                 return;
             }
-            assert!(Instant::now() < end, "`{text}` was never said:\n{}", self.log());
+            assert!(Instant::now() < end, "the log never had `{text}` {times} times:\n{}", self.log());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
