@@ -178,7 +178,8 @@ fn refused_connections_are_errors_and_no_throughput() {
     let figures = Figures::of_load(&outcome);
     assert!(outcome.tally.errors >= 6, "{:?}", outcome.tally.reasons);
     assert_eq!(outcome.tally.errors, outcome.tally.samples());
-    assert_eq!((figures.get(Metric::Throughput), figures.get(Metric::Sent)), (Some(0.0), Some(0.0)));
+    // Not `Sent`: a connection that the kernel accepted before the listener closed may carry a request.
+    assert_eq!(figures.get(Metric::Throughput), Some(0.0));
 }
 
 #[test]
