@@ -53,7 +53,7 @@ tokens() {
 tokens tokens Unlimited
 tokens limited Plenty
 
-results=${OUT:-$work/results}
+results=${OUT:-penstock-bench/managed-apis-$(date -u +%Y-%m-%d-%H-%M-%S)}
 if [ -n "${PLAN:-}" ]; then
     "$PENSTOCK" run "$work/apis" --config "$work/penstock.toml" 2>"$work/penstock.log" &
     gateway=$!

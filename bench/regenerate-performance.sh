@@ -10,8 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-3}
 page=docs/performance.md
-results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+results=${OUT:-penstock-bench/performance-$(date -u +%Y-%m-%d-%H-%M-%S)}
 
 if [ -z "${PENSTOCK:-}" ]; then
     cargo build --release --bin penstock

@@ -43,12 +43,16 @@ pub enum Metric {
     LoadBusy,
     BackendRequests,
     BackendMismatches,
+    BackendDelay,
+    Confirmed,
+    ForeignCpu,
+    Drift,
 }
 
 use Metric as M;
 
 /// Metric, its column title as published where it was published, and decimals to show.
-const COLUMNS: [(Metric, &str, usize); 37] = [
+const COLUMNS: [(Metric, &str, usize); 41] = [
     (M::Samples, "# Samples", 0),
     (M::Errors, "Error Count", 0),
     (M::ErrorPercent, "Error %", 2),
@@ -86,6 +90,10 @@ const COLUMNS: [(Metric, &str, usize); 37] = [
     (M::LoadBusy, "Load Threads Busy (%)", 1),
     (M::BackendRequests, "Back-end Requests", 0),
     (M::BackendMismatches, "Back-end Mismatches", 0),
+    (M::BackendDelay, "Measured Back-end Delay (ms)", 2),
+    (M::Confirmed, "Confirmed by the Back-end", 0),
+    (M::ForeignCpu, "CPU of Other Programs (%)", 1),
+    (M::Drift, "Drift of Throughput (%)", 1),
 ];
 
 impl Metric {
@@ -151,6 +159,11 @@ impl Figures {
         self.values[metric as usize] = value.is_finite().then_some(value);
     }
 
+    /// Removes a figure that means nothing for this run.
+    pub fn clear(&mut self, metric: Metric) {
+        self.values[metric as usize] = None;
+    }
+
     /// The figure as text with the metric's decimals; empty if it was not measured.
     pub fn text(&self, metric: Metric) -> String {
         self.get(metric).map(|value| format!("{value:.*}", metric.decimals())).unwrap_or_default()
@@ -168,6 +181,9 @@ impl Figures {
         figures.set(M::UsersStarted, outcome.users_started as f64);
         let available_us = outcome.window.as_secs_f64() * 1e6 * outcome.threads as f64;
         figures.set(M::LoadBusy, 100.0 * outcome.load_cpu.total_us() / available_us);
+        if let Some(drift) = outcome.tally.drift() {
+            figures.set(M::Drift, 100.0 * drift);
+        }
         figures
     }
 

@@ -10,6 +10,8 @@ pub enum Shape {
     Xml,
     /// An object whose array of symbols is as long as fits.
     Json,
+    /// An object of a size and a text that is as long as fits: the message of the published API Manager tests.
+    Record,
     /// Letters, exactly as many as asked for.
     Text,
 }
@@ -24,6 +26,7 @@ impl Shape {
             "soap" => Shape::Soap,
             "xml" => Shape::Xml,
             "json" => Shape::Json,
+            "record" => Shape::Record,
             "text" => Shape::Text,
             _ => return None,
         })
@@ -33,7 +36,7 @@ impl Shape {
     pub fn content_type(self) -> &'static str {
         match self {
             Shape::Soap | Shape::Xml => "text/xml",
-            Shape::Json => "application/json",
+            Shape::Json | Shape::Record => "application/json",
             Shape::Text => "text/plain",
         }
     }
@@ -47,6 +50,7 @@ impl Shape {
             Shape::Soap => orders(bytes, SOAP_START, SOAP_END),
             Shape::Xml => orders(bytes, XML_START, XML_END),
             Shape::Json => json(bytes),
+            Shape::Record => record(bytes),
             Shape::Text => Ok((b'a'..=b'z').cycle().take(bytes).collect()),
         }
     }
@@ -112,6 +116,16 @@ fn json(bytes: usize) -> Result<Vec<u8>, Error> {
     Ok(body.into_bytes())
 }
 
+fn record(bytes: usize) -> Result<Vec<u8>, Error> {
+    let start = format!("{{\"size\":\"{bytes}B\",\"payload\":\"");
+    const END: &str = "\"}";
+    let Some(room) = bytes.checked_sub(start.len() + END.len()) else {
+        return Err(Error::Input(format!("a record of {bytes} bytes has no room for its size")));
+    };
+    let letters: String = ('0'..='9').chain('A'..='Z').cycle().take(room).collect();
+    Ok(format!("{start}{letters}{END}").into_bytes())
+}
+
 /// Reads a size such as `500`, `500B`, `1KB` (1,000 bytes), `1KiB` (1,024 bytes) or `2MB`.
 pub fn parse_size(text: &str) -> Option<usize> {
     let split = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -133,7 +147,7 @@ mod tests {
 
     #[test]
     fn bodies_have_exactly_the_size_asked_for() {
-        for shape in [Shape::Soap, Shape::Xml, Shape::Json, Shape::Text] {
+        for shape in [Shape::Soap, Shape::Xml, Shape::Json, Shape::Record, Shape::Text] {
             for bytes in [50, 500, 1000, 1024, 10_000, 10_240, 100_000, 102_400] {
                 if bytes == 50 && matches!(shape, Shape::Soap | Shape::Xml) {
                     assert!(shape.generate(bytes).is_err());

@@ -1,4 +1,7 @@
 //! The directory results go to: one line per run as soon as it is over, so that nothing measured is ever lost.
+//! What makes a row invalid or doubtful stands in `judgement`.
+pub mod judgement;
+
 use crate::csv;
 use crate::error::Error;
 use crate::figures::{Figures, Metric, median};
@@ -43,6 +46,8 @@ pub struct Row {
     pub figures: Figures,
     /// Figures of each round, in order.
     pub rounds: Vec<(u32, Figures)>,
+    /// Whether requests came due at a rate; then users are not the requests under way.
+    pub open_loop: bool,
 }
 
 /// Everything one command measured.
@@ -83,6 +88,7 @@ impl Results {
                     cell: run.cell.clone(),
                     figures: Figures::default(),
                     rounds: vec![entry],
+                    open_loop: self.about("rate").is_some(),
                 }),
             }
         }
@@ -124,42 +130,12 @@ impl PairedRatio {
     }
 }
 
-/// A row with a larger share of failed requests is not a result.
-const ERROR_PERCENT_MAX: f64 = 1.0;
-
 impl Row {
-    /// Why the row is no result, round by round; empty if it is one.
-    pub fn invalid(&self) -> Vec<String> {
-        let mut reasons = Vec::new();
-        for (round, figures) in &self.rounds {
-            let figure = |metric| figures.get(metric).unwrap_or(0.0);
-            let mut add = |why: String| reasons.push(format!("round {round}: {why}"));
-            if figure(Metric::ErrorPercent) >= ERROR_PERCENT_MAX {
-                add(format!("{} % of the requests failed", figures.text(Metric::ErrorPercent)));
-            }
-            if figure(Metric::Unsent) > 0.0 {
-                add(format!("{} requests were not sent", figures.text(Metric::Unsent)));
-            }
-            if figure(Metric::BackendMismatches) > 0.0 {
-                let count = figures.text(Metric::BackendMismatches);
-                add(format!("{count} requests reached the backend in another form than expected"));
-            }
-            let least_ms = figures.get(Metric::Minimum).unwrap_or(f64::INFINITY);
-            if least_ms < self.cell.backend_delay_ms as f64 {
-                add(format!("a response came after {least_ms:.3} ms, before the back-end's delay"));
-            }
-            if figures.get(Metric::UsersStarted).is_some_and(|users| users < self.cell.users as f64) {
-                add(format!("only {} users had started", figures.text(Metric::UsersStarted)));
-            }
-        }
-        reasons
-    }
-
     /// The rounds' values of a figure compared pair by pair with another row's, as ratios this/other:
     /// median, least and greatest. Runs of the same round follow each other closely, so what disturbs the
     /// machine disturbs both and drops out of the ratio.
     pub fn paired_ratio(&self, other: &Row, metric: Metric) -> Option<PairedRatio> {
-        if !self.invalid().is_empty() || !other.invalid().is_empty() {
+        if !self.comparable() || !other.comparable() {
             return None;
         }
         let ratios: Vec<f64> = self
@@ -305,13 +281,14 @@ fn parse_run(fields: &[String], metrics: &[Option<Metric>]) -> Option<Run> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    pub fn run(target: &str, users: usize, round: u32, throughput: f64) -> Run {
+    pub(crate) fn run(target: &str, users: usize, round: u32, throughput: f64) -> Run {
         let cell = Cell { scenario: "Direct, Proxy".into(), users, message_bytes: 500, backend_delay_ms: 0 };
         let mut figures = Figures::default();
         figures.set(Metric::Throughput, throughput);
+        figures.set(Metric::Confirmed, 1.0);
         figures.distribution = vec![1.0, 2.5];
         Run { target: target.into(), cell, round, figures }
     }

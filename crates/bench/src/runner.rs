@@ -7,12 +7,14 @@ use crate::echo::EchoServer;
 use crate::echo::arrivals::ArrivalCounts;
 use crate::error::Error;
 use crate::figures::{Figures, Metric};
+use crate::http::request::TOKEN;
+use crate::load::expect::Expect;
 use crate::load::tally::{FailedExchange, Tally};
 use crate::load::{self, LoadSpec, Moment};
-use crate::observe::machine::load_average;
+use crate::observe::machine::{MachineCpu, load_average};
 use crate::observe::process::CpuTime;
 use crate::observe::watch::Watch;
-use crate::plan::Plan;
+use crate::plan::{Plan, Scenario};
 use crate::progress::Progress;
 use crate::report::terminal;
 use crate::results::{Cell, ResultsDirectory, Run};
@@ -105,20 +107,9 @@ impl Session<'_> {
                     return Ok(broken);
                 }
                 let bytes = self.plan.matrix.message_bytes.iter().copied().max().unwrap_or(0);
-                let mut spec = self.load_spec(scenario, target, bytes, 1)?;
-                spec.requests_per_user_max = Some(1);
-                spec.response_timeout = spec.response_timeout.min(PROBE_TIMEOUT);
-                spec.duration = spec.response_timeout + spec.connect_timeout;
-                spec.warm_up = Duration::ZERO;
-                spec.ramp_up = Duration::ZERO;
-                spec.rate = None;
-                if let Some(backend) = backend {
-                    backend.arrivals().expect(scenario.arrival.clone().unwrap_or_default());
-                }
-                let (tally, _) = self.load(&spec, None, None, &mut |_| {})?;
+                let spec = probe_spec(self.load_spec(scenario, target, bytes, 1)?);
                 let key = format!("{} · {}", target.name, scenario.name);
-                let unproved = || backend.filter(|_| scenario.arrival.is_some()).and_then(unproved);
-                if let Some(failure) = tally.first_failure.or_else(unproved) {
+                if let Some(failure) = self.probe_one(scenario, spec, backend)? {
                     report.left_out.push(format!("{key}: it fails: {}", failure.reason));
                     report.failures.push((key, failure));
                     broken.push((target.name.clone(), scenario.name.clone()));
@@ -126,6 +117,34 @@ impl Session<'_> {
             }
         }
         Ok(broken)
+    }
+
+    /// Why a scenario does not work on a gateway, if it does not.
+    fn probe_one(
+        &self,
+        scenario: &Scenario,
+        spec: LoadSpec,
+        backend: Option<&EchoServer>,
+    ) -> Result<Option<FailedExchange>, Error> {
+        if let Some(backend) = backend {
+            backend.arrivals().expect(scenario.arrivals.clone().unwrap_or_default());
+        }
+        let (tally, _) = self.load(&spec, None, None, &mut |_| {})?;
+        let unproved = || backend.filter(|_| scenario.arrivals.is_some()).and_then(unproved);
+        let failure = tally.first_failure.or_else(unproved);
+        let (None, Some(status)) = (&failure, scenario.without_token) else { return Ok(failure) };
+        let mut spec = spec;
+        spec.request.headers.retain(|(_, value)| !value.contains(TOKEN));
+        spec.expect = Expect { status: Some(status), ..Expect::default() };
+        if let Some(backend) = backend {
+            backend.arrivals().expect(Vec::new());
+        }
+        let (tally, _) = self.load(&spec, None, None, &mut |_| {})?;
+        let arrived = backend.is_some_and(|backend| backend.arrivals().counts().requests > 0);
+        let let_through =
+            || FailedExchange { reason: "it reached the backend".to_owned(), ..FailedExchange::default() };
+        let failure = tally.first_failure.or_else(|| arrived.then(let_through));
+        Ok(failure.map(|failure| FailedExchange { reason: format!("without a token: {}", failure.reason), ..failure }))
     }
 
     fn measure_all(
@@ -198,12 +217,19 @@ impl Session<'_> {
         }
         if let Some(backend) = backend {
             backend.set_delay(Duration::from_millis(cell.backend_delay_ms));
-            backend.arrivals().expect(scenario.arrival.clone().unwrap_or_default());
+            backend.arrivals().expect(scenario.arrivals.clone().unwrap_or_default());
         }
         let spec = self.load_spec(scenario, target, cell.message_bytes, cell.users)?;
-        let (mut tally, figures) =
+        let (mut tally, mut figures) =
             self.load(&spec, target.pid, backend, &mut |elapsed| progress.show(what, elapsed))?;
-        if let Some(backend) = backend.filter(|_| scenario.arrival.is_some())
+        // What the backend got is judged only where the scenario says what it must get.
+        let backend = backend.filter(|_| scenario.arrivals.is_some());
+        let confirmed = backend.is_some() || scenario.arrivals.is_none();
+        figures.set(Metric::Confirmed, f64::from(u8::from(confirmed)));
+        if backend.is_none() {
+            figures.clear(Metric::BackendRequests);
+        }
+        if let Some(backend) = backend
             && let Some(failure) = unproved(backend)
         {
             tally.first_failure.get_or_insert(failure);
@@ -232,9 +258,15 @@ impl Session<'_> {
         let mut watch = pid.map(Watch::new);
         let (mut arrived_before, mut arrived) = (ArrivalCounts::default(), ArrivalCounts::default());
         let (mut backend_before, mut backend_used) = (CpuTime::default(), CpuTime::default());
+        let (mut machine_before, mut machine_after) = (MachineCpu::default(), MachineCpu::default());
         let outcome = load::run(spec, &mut |moment| {
             if let Some(watch) = &mut watch {
                 watch.at(moment);
+            }
+            match moment {
+                Moment::WindowOpens => machine_before = MachineCpu::read(),
+                Moment::WindowCloses => machine_after = MachineCpu::read(),
+                Moment::Tick(_) => {}
             }
             match (moment, backend) {
                 (Moment::Tick(elapsed), _) => show(elapsed),
@@ -250,23 +282,38 @@ impl Session<'_> {
         let mut figures = Figures::of_load(&outcome);
         if let Some(seen) = watch.and_then(Watch::finish) {
             figures.add_target(&seen);
+            let known_us = seen.cpu.total_us() + outcome.load_cpu.total_us() + backend_used.total_us();
+            if let Some(share) = machine_after.foreign_share(&machine_before, known_us) {
+                figures.set(Metric::ForeignCpu, 100.0 * share);
+            }
         }
         if let (Some(_), Some(samples)) = (backend, figures.get(Metric::Samples)) {
+            let arrived = arrived.since(&arrived_before);
             figures.set(Metric::BackendCpu, backend_used.total_us() / samples);
-            figures.set(Metric::BackendRequests, (arrived.requests - arrived_before.requests) as f64);
-            figures.set(Metric::BackendMismatches, (arrived.mismatches - arrived_before.mismatches) as f64);
+            figures.set(Metric::BackendRequests, arrived.complete() as f64);
+            figures.set(Metric::BackendMismatches, arrived.mismatches as f64);
+            if arrived.requests > 0 {
+                figures.set(Metric::BackendDelay, arrived.delay_ms());
+            }
         }
         figures.set(Metric::LoadAverage, load_average());
         Ok((outcome.tally, figures))
     }
 }
 
+/// A load as a single request.
+fn probe_spec(mut spec: LoadSpec) -> LoadSpec {
+    spec.requests_per_user_max = Some(1);
+    spec.response_timeout = spec.response_timeout.min(PROBE_TIMEOUT);
+    spec.duration = spec.response_timeout + spec.connect_timeout;
+    spec.warm_up = Duration::ZERO;
+    spec.ramp_up = Duration::ZERO;
+    spec.rate = None;
+    spec
+}
+
 /// Why what reached the backend does not prove the scenario's work, if it does not.
 fn unproved(backend: &EchoServer) -> Option<FailedExchange> {
-    let arrivals = backend.arrivals();
-    let reason = match arrivals.counts().requests {
-        0 => "no request reached the backend".to_owned(),
-        _ => arrivals.first_mismatch()?,
-    };
+    let reason = backend.arrivals().unproved()?;
     Some(FailedExchange { reason, ..FailedExchange::default() })
 }

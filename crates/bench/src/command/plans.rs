@@ -43,14 +43,14 @@ fn whole_time(plan: &Plan) -> Duration {
 pub fn payload_command() -> clap::Command {
     clap::Command::new("payload")
         .about("Writes a message of a published shape and size")
-        .arg(Arg::new("SHAPE").required(true).help("soap, xml, json or text"))
+        .arg(Arg::new("SHAPE").required(true).help("soap, xml, json, record or text"))
         .arg(Arg::new("SIZE").required(true).help("Such as 500, 10KB or 10KiB"))
         .arg(option("out", "FILE", "File to write [default: standard output]").short('o'))
 }
 
 pub fn run_payload(matches: &ArgMatches) -> Result<Outcome, Error> {
     let (shape, size) = (text(matches, "SHAPE").unwrap_or_default(), text(matches, "SIZE").unwrap_or_default());
-    let unknown = || Error::Usage(format!("unknown shape `{shape}`; there are soap, xml, json and text"));
+    let unknown = || Error::Usage(format!("unknown shape `{shape}`; there are soap, xml, json, record and text"));
     let bytes = parse_size(size).ok_or_else(|| Error::Usage(format!("`{size}` is not a size like `500` or `10KB`")))?;
     let body = Shape::parse(shape).ok_or_else(unknown)?.generate(bytes)?;
     match text(matches, "out") {

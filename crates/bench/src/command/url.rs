@@ -38,7 +38,7 @@ pub fn command() -> clap::Command {
                 .help("Header to send; `${token}` in it takes the next token"),
         )
         .arg(option("body", "FILE", "File to send as the body").conflicts_with("payload"))
-        .arg(option("payload", "SHAPE:SIZE", "Generated body: soap, xml, json or text, such as soap:10KB"))
+        .arg(option("payload", "SHAPE:SIZE", "Generated body: soap, xml, json, record or text, such as soap:10KB"))
         .arg(option("tokens", "FILE", "CSV file whose first column holds the values for `${token}`"))
         .arg(flag("http2", "Speak HTTP/2"))
         .arg(option("streams", "N", "Users that share one HTTP/2 connection").default_value("1"))

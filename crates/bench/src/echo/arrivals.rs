@@ -1,8 +1,9 @@
 //! What reached the backend: the proof that a gateway did its work and did not answer by itself.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
-/// What every request that reaches the backend must look like.
+/// What a request that reaches the backend must look like.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArrivalRule {
     /// Path without query; any path if absent.
@@ -14,50 +15,116 @@ pub struct ArrivalRule {
 /// Requests that reached the backend, counted by all of its threads.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    rule: RwLock<Arc<ArrivalRule>>,
+    expected: RwLock<Arc<Expected>>,
     requests: AtomicU64,
     mismatches: AtomicU64,
+    waited_ns: AtomicU64,
     first_mismatch: Mutex<Option<String>>,
 }
 
-/// Counts since the rule was set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The rules, each with the number of requests that it is the first to match.
+#[derive(Debug, Default)]
+struct Expected(Vec<(ArrivalRule, AtomicU64)>);
+
+/// Counts since the rules were set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArrivalCounts {
     /// Requests.
     pub requests: u64,
-    /// Requests that do not match the rule.
+    /// Requests that match no rule.
     pub mismatches: u64,
+    /// Requests by the rule that they match.
+    pub matched: Vec<u64>,
+    /// Time that responses were held back, over all requests.
+    pub waited_ns: u64,
 }
 
-impl Arrivals {
-    /// Sets the rule and starts counting from zero.
-    pub fn expect(&self, rule: ArrivalRule) {
-        *self.rule.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rule);
-        *self.first_mismatch.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.requests.store(0, Ordering::Relaxed);
-        self.mismatches.store(0, Ordering::Relaxed);
-    }
-
-    /// Counts since the rule was set.
-    pub fn counts(&self) -> ArrivalCounts {
+impl ArrivalCounts {
+    /// What was counted after `earlier`.
+    pub fn since(&self, earlier: &ArrivalCounts) -> ArrivalCounts {
+        let before = |index: usize| earlier.matched.get(index).copied().unwrap_or(0);
+        let matched = self.matched.iter().enumerate();
         ArrivalCounts {
-            requests: self.requests.load(Ordering::Relaxed),
-            mismatches: self.mismatches.load(Ordering::Relaxed),
+            requests: self.requests.saturating_sub(earlier.requests),
+            mismatches: self.mismatches.saturating_sub(earlier.mismatches),
+            matched: matched.map(|(index, count)| count.saturating_sub(before(index))).collect(),
+            waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
         }
     }
 
-    /// Why the first request that does not match the rule does not.
-    pub fn first_mismatch(&self) -> Option<String> {
-        self.first_mismatch.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Requests that match the rule that fewest match: how often the whole of the expected work was done.
+    pub fn complete(&self) -> u64 {
+        self.matched.iter().copied().min().unwrap_or(self.requests)
+    }
+
+    /// How long a response was held back on average, in milliseconds; 0 without requests.
+    pub fn delay_ms(&self) -> f64 {
+        if self.requests == 0 { 0.0 } else { self.waited_ns as f64 / self.requests as f64 / 1e6 }
+    }
+}
+
+impl Arrivals {
+    /// Sets the rules and starts counting from zero. Every request must match one of them; without rules, any request
+    /// will do.
+    pub fn expect(&self, rules: Vec<ArrivalRule>) {
+        let expected = Expected(rules.into_iter().map(|rule| (rule, AtomicU64::new(0))).collect());
+        *self.expected.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(expected);
+        *self.first_mismatch.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        for count in [&self.requests, &self.mismatches, &self.waited_ns] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts since the rules were set.
+    pub fn counts(&self) -> ArrivalCounts {
+        let expected = self.expected();
+        ArrivalCounts {
+            requests: self.requests.load(Ordering::Relaxed),
+            mismatches: self.mismatches.load(Ordering::Relaxed),
+            matched: expected.0.iter().map(|(_, count)| count.load(Ordering::Relaxed)).collect(),
+            waited_ns: self.waited_ns.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Why what reached the backend is not the work that is expected; `None` if it is.
+    pub fn unproved(&self) -> Option<String> {
+        if self.requests.load(Ordering::Relaxed) == 0 {
+            return Some("no request reached the backend".to_owned());
+        }
+        if let Some(why) = self.first_mismatch.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Some(why);
+        }
+        let expected = self.expected();
+        let (rule, _) = expected.0.iter().find(|(_, count)| count.load(Ordering::Relaxed) == 0)?;
+        let place = rule.path.as_deref().map_or_else(String::new, |path| format!(" with the path `{path}`"));
+        Some(format!("no request{place} reached the backend"))
+    }
+
+    fn expected(&self) -> Arc<Expected> {
+        self.expected.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn record(&self, path: &[u8], body: &[u8]) {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let rule = self.rule.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(why) = rule.mismatch(path, body) {
+        let expected = self.expected();
+        let mut why = None;
+        for (rule, count) in &expected.0 {
+            match rule.mismatch(path, body) {
+                None => {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                Some(reason) => drop(why.get_or_insert(reason)),
+            }
+        }
+        if let Some(why) = why {
             self.mismatches.fetch_add(1, Ordering::Relaxed);
             self.first_mismatch.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         }
+    }
+
+    pub(super) fn record_wait(&self, waited: Duration) {
+        self.waited_ns.fetch_add(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 }
 

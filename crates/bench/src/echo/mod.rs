@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
@@ -162,7 +162,9 @@ impl Service {
     async fn wait(&self) {
         let delay_us = self.delay_us.load(Ordering::Relaxed);
         if delay_us > 0 {
+            let begun = Instant::now();
             tokio::time::sleep(Duration::from_micros(delay_us)).await;
+            self.arrivals.record_wait(begun.elapsed());
         }
     }
 }

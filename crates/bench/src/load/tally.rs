@@ -55,6 +55,8 @@ pub struct Tally {
     pub reconnects: u64,
     /// Exchanges under way at the end of the window.
     pub late: Late,
+    /// Samples that succeeded in each part of the window.
+    parts: [u64; WINDOW_PARTS],
     /// Open loop: requests that came due and were not sent because no connection was free.
     pub unsent: u64,
     /// The first failure of the whole run, warm-up included.
@@ -75,11 +77,17 @@ impl Default for Tally {
             connections: 0,
             reconnects: 0,
             late: Late::default(),
+            parts: [0; WINDOW_PARTS],
             unsent: 0,
             first_failure: None,
         }
     }
 }
+
+/// Parts of the measured window in which successes are counted apart, to notice a gateway that is still warming up.
+pub const WINDOW_PARTS: usize = 9;
+/// Fewer successes than this in the window say nothing about a drift: their scatter alone would look like one.
+const DRIFT_SAMPLES_MIN: u64 = 900;
 
 /// Reasons are counted apart up to this many; a server that words every error differently must not fill the memory.
 const REASONS_MAX: usize = 32;
@@ -103,6 +111,21 @@ impl Tally {
         self.late.samples += 1;
         self.late.errors += u64::from(failed);
         self.late.sum_ns += self.sum_ns - sum_before;
+    }
+
+    /// Counts a success in the part of the window in which it ended; `share` of the window was over then.
+    pub fn record_part(&mut self, share: f64) {
+        let part = (share * WINDOW_PARTS as f64) as usize;
+        self.parts[part.min(WINDOW_PARTS - 1)] += 1;
+    }
+
+    /// How much more was done in the last third of the window than in the first, as a share of the first.
+    pub fn drift(&self) -> Option<f64> {
+        let third = WINDOW_PARTS / 3;
+        let sum = |parts: &[u64]| count(parts.iter().sum());
+        let (first, last) = (sum(&self.parts[..third]), sum(&self.parts[WINDOW_PARTS - third..]));
+        let enough = self.parts.iter().sum::<u64>() >= DRIFT_SAMPLES_MIN && first > 0.0;
+        enough.then(|| last / first - 1.0)
     }
 
     /// Samples that succeeded within the window: what counts as throughput.
@@ -157,6 +180,9 @@ impl Tally {
         self.received_bytes += other.received_bytes;
         self.connections += other.connections;
         self.unsent += other.unsent;
+        for (part, count) in self.parts.iter_mut().zip(other.parts) {
+            *part += count;
+        }
         self.reconnects += other.reconnects;
         self.late.samples += other.late.samples;
         self.late.errors += other.late.errors;
@@ -214,6 +240,21 @@ mod tests {
         assert_eq!((one.samples(), one.errors, one.reasons["status 500"]), (3, 2, 2));
         assert!((one.mean_ns() - 3e6).abs() < 1.0);
         assert_eq!(one.first_failure.unwrap().after, Duration::from_millis(10));
+    }
+
+    #[test]
+    fn a_drift_is_that_of_the_last_third_against_the_first() {
+        let mut tally = Tally::default();
+        for number in 0..1000 {
+            // As many in the first half of the window as in the quarter after it.
+            let share = f64::from(number) / 1000.0;
+            tally.record_part(if share < 0.5 { share } else { 0.5 + (share - 0.5) / 2.0 });
+        }
+        assert!(tally.drift().unwrap() < -0.5, "the load ends at three quarters of the window: {:?}", tally.drift());
+        let mut even = Tally::default();
+        (0..1000).for_each(|number| even.record_part(f64::from(number) / 1000.0));
+        assert!(even.drift().unwrap().abs() < 0.02);
+        assert_eq!(Tally::default().drift(), None);
     }
 
     #[test]

@@ -108,6 +108,11 @@ impl Shared {
                 tally.record_late(elapsed, exchange.failure.is_some());
             } else {
                 tally.record(elapsed, exchange.sent_bytes, exchange.received_bytes);
+                if exchange.failure.is_none() {
+                    let window = self.part.window_closes.saturating_duration_since(self.part.window_opens);
+                    let into_window = exchange.end.saturating_duration_since(self.part.window_opens);
+                    tally.record_part(into_window.as_secs_f64() / window.as_secs_f64());
+                }
             }
             tally.connections += u64::from(exchange.connecting.is_some());
             tally.reconnects += u64::from(exchange.reconnected);

@@ -101,8 +101,11 @@ pub struct Scenario {
     pub body: BodySource,
     /// What must come back.
     pub expect: Expect,
-    /// What must reach the embedded backend for every request; `None` if the scenario needs no backend.
-    pub arrival: Option<ArrivalRule>,
+    /// Status that the gateway must return when the headers with `${token}` are missing: the proof that it checks them.
+    pub without_token: Option<u16>,
+    /// What must reach the embedded backend: every request matches one of the rules, and every rule is matched.
+    /// `None` if the scenario needs no backend.
+    pub arrivals: Option<Vec<ArrivalRule>>,
     /// Whether to speak HTTP/2.
     pub http2: bool,
 }
@@ -252,7 +255,11 @@ users = [10]
             "\"20s\"\n[[",
             "small.toml:5:11: `warm_up` must be shorter than `duration`, which includes it",
         );
-        check("\"soap\"", "\"soup\"", "small.toml:12:11: unknown payload `soup`; there are soap, xml, json and text");
+        check(
+            "\"soap\"",
+            "\"soup\"",
+            "small.toml:12:11: unknown payload `soup`; there are soap, xml, json, record and text",
+        );
         check("path = \"/direct\"\n", "", "small.toml:9:1: scenario needs the key `path`");
         check("[1, 1_000]", "[0]", "small.toml:17:9: numbers of users must be from 1 to 100000");
     }

@@ -158,7 +158,10 @@ fn scenario(cursor: Cursor<'_>) -> Scenario {
         (Some(shape), None) => match Shape::parse(&shape) {
             Some(shape) => BodySource::Generated(shape),
             None => {
-                cursor.mistake_at("payload", &format!("unknown payload `{shape}`; there are soap, xml, json and text"));
+                cursor.mistake_at(
+                    "payload",
+                    &format!("unknown payload `{shape}`; there are soap, xml, json, record and text"),
+                );
                 BodySource::None
             }
         },
@@ -184,31 +187,41 @@ fn scenario(cursor: Cursor<'_>) -> Scenario {
         tokens: cursor.text("tokens"),
         body,
         expect: cursor.table("expect").map(expect).unwrap_or_default(),
-        arrival: match cursor.table("at_backend") {
-            Some(rule) => arrival(rule),
-            None => Some(ArrivalRule::default()),
-        },
+        without_token: status(&cursor, "without_token"),
+        arrivals: arrivals(&cursor),
         http2: cursor.flag("http2"),
     };
     cursor.finish();
     scenario
 }
 
-fn arrival(cursor: Cursor<'_>) -> Option<ArrivalRule> {
-    let nothing = cursor.flag("nothing");
-    let rule = ArrivalRule { path: cursor.text("path"), text: cursor.texts("text").unwrap_or_default() };
-    cursor.finish();
-    (!nothing).then_some(rule)
+fn arrivals(cursor: &Cursor<'_>) -> Option<Vec<ArrivalRule>> {
+    let mut rules = Vec::new();
+    let mut nothing = false;
+    for rule in cursor.table_or_tables("at_backend") {
+        nothing |= rule.flag("nothing");
+        rules.push(ArrivalRule { path: rule.text("path"), text: rule.texts("text").unwrap_or_default() });
+        rule.finish();
+    }
+    if nothing && rules.iter().any(|rule| *rule != ArrivalRule::default()) {
+        cursor.mistake_at("at_backend", "`nothing` stands alone");
+    }
+    (!nothing).then_some(rules)
+}
+
+fn status(cursor: &Cursor<'_>, key: &'static str) -> Option<u16> {
+    let code = cursor.number(key)?;
+    let status = u16::try_from(code).ok().filter(|code| (100..600).contains(code));
+    if status.is_none() {
+        cursor.mistake_at(key, &format!("`{key}` must be a status code from 100 to 599"));
+    }
+    status
 }
 
 fn expect(cursor: Cursor<'_>) -> Expect {
-    let status = cursor.number("status").map(u16::try_from);
-    if matches!(status, Some(Ok(0..=99 | 600..) | Err(_))) {
-        cursor.mistake_at("status", "`status` must be a status code from 100 to 599");
-    }
     let rule = |pattern| TextRule { field: Field::Body, pattern, equals: false, negated: false };
     let expect = Expect {
-        status: status.and_then(Result::ok),
+        status: status(&cursor, "status"),
         any_status: false,
         same_size: cursor.flag("same_size"),
         same_body: cursor.flag("same_body"),

@@ -192,7 +192,15 @@ impl<'a> Cursor<'a> {
         array.iter().filter_map(table).collect()
     }
 
-    /// Reports every key nobody asked for.
+    /// One table, or a list of tables.
+    pub fn table_or_tables(&self, key: &'static str) -> Vec<Cursor<'a>> {
+        match self.table.get(key).map(Spanned::get_ref) {
+            Some(DeValue::Array(_)) => self.tables(key),
+            _ => self.table(key).into_iter().collect(),
+        }
+    }
+
+    /// Reports every key that was not read.
     pub fn finish(self) {
         let known = self.known.into_inner();
         for (name, _) in self.table {

@@ -2,7 +2,7 @@
 use super::chart::{escape, short_number};
 use super::panels::{cpu_section, scenarios};
 use super::published::{CAVEAT, Published};
-use super::tables::{SYSTEM, pairs, parameters, published_fields, ratio_text};
+use super::tables::{SYSTEM, pairs, parameters, published_fields, ratio_text, remarks_on};
 use crate::figures::Metric;
 use crate::load::tally::FailedExchange;
 use crate::results::{Results, Row};
@@ -18,9 +18,11 @@ pub fn page(results: &Results, published: Option<&Published>, failures: &[(Strin
         "<header><h1>{title}</h1><p>Measured with <code>penstock bench</code> on {}.</p></header>",
         about("date")
     );
-    body.push_str(&facts(&rows));
-    body.push_str(&scenarios(results, &rows, published));
-    body.push_str(&cpu_section(results, &rows));
+    // Invalid figures stand in no chart and are the best of nothing.
+    let valid: Vec<Row> = rows.iter().filter(|row| row.invalid().is_empty()).cloned().collect();
+    body.push_str(&facts(&rows, &valid));
+    body.push_str(&scenarios(results, &valid, published));
+    body.push_str(&cpu_section(results, &valid));
     if let Some(published) = published {
         body.push_str(&published_section(&rows, published));
     }
@@ -39,19 +41,24 @@ initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{tit
     )
 }
 
-fn facts(rows: &[Row]) -> String {
+fn facts(rows: &[Row], valid: &[Row]) -> String {
     let errors: f64 = rows.iter().filter_map(|row| row.figures.get(Metric::Errors)).sum();
-    let best = rows.iter().max_by(|a, b| value(a, Metric::Throughput).total_cmp(&value(b, Metric::Throughput)));
+    let best = valid.iter().max_by(|a, b| value(a, Metric::Throughput).total_cmp(&value(b, Metric::Throughput)));
     let mut items = Vec::new();
     if let Some(best) = best {
         let what = format!("requests/s at best: {}, {}", best.target, best.cell.scenario);
         items.push((short_number(value(best, Metric::Throughput)), what));
     }
-    let cpu = rows.iter().filter_map(|row| Some((row, row.figures.get(Metric::TargetCpu)?)));
+    let cpu = valid.iter().filter_map(|row| Some((row, row.figures.get(Metric::TargetCpu)?)));
     if let Some((row, cpu)) = cpu.min_by(|a, b| a.1.total_cmp(&b.1)) {
         items.push((format!("{cpu:.1} µs"), format!("CPU per request at best: {}, {}", row.target, row.cell.scenario)));
     }
     items.push((short_number(errors), "failed requests".to_owned()));
+    items.push(((rows.len() - valid.len()).to_string(), "invalid rows".to_owned()));
+    items.push((
+        rows.iter().filter(|row| !row.warnings().is_empty()).count().to_string(),
+        "rows with warnings".to_owned(),
+    ));
     items.push((rows.iter().map(|row| row.rounds.len()).sum::<usize>().to_string(), "tests run".to_owned()));
     let costs: Vec<f64> = rows
         .iter()
@@ -62,6 +69,12 @@ fn facts(rows: &[Row]) -> String {
     }
     let items = items.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{}</span></li>", escape(what)));
     format!("<ul class=\"facts\">{}</ul>", items.collect::<String>())
+}
+
+/// A figure of the row, struck out if the row is invalid.
+fn own_figure(row: &Row, metric: Metric) -> String {
+    let text = row.figures.text(metric);
+    if row.invalid().is_empty() { text } else { format!("<s>{text}</s>") }
 }
 
 fn value(row: &Row, metric: Metric) -> f64 {
@@ -76,10 +89,10 @@ fn published_section(rows: &[Row], published: &Published) -> String {
             continue;
         }
         let cells = [
-            row.figures.text(Metric::Throughput),
+            own_figure(row, Metric::Throughput),
             throughput,
             throughput_ratio,
-            row.figures.text(Metric::Average),
+            own_figure(row, Metric::Average),
             average,
             average_ratio,
         ];
@@ -126,8 +139,7 @@ const KEY_HEAD: &str = "<th>Scenario</th><th>Users</th><th>Size (B)</th><th>Dela
 
 fn key_cells(row: &Row) -> String {
     let cell = &row.cell;
-    let numbers =
-        number_cells(&[cell.users.to_string(), cell.message_bytes.to_string(), cell.backend_delay_ms.to_string()]);
+    let numbers = number_cells(&[cell.users.to_string(), cell.message_bytes.to_string(), row.delay_text()]);
     format!("<td>{}</td>{numbers}", escape(&cell.scenario))
 }
 
@@ -141,14 +153,17 @@ fn all_figures(rows: &[Row]) -> String {
     let head: String = metrics.iter().map(|metric| format!("<th>{}</th>", escape(metric.title()))).collect();
     let mut body = String::new();
     for row in rows {
-        let valid = row.invalid().is_empty();
-        let text = |metric: &Metric| row.figures.text(*metric);
-        let shown = |metric| if valid { text(metric) } else { format!("<s>{}</s>", text(metric)) };
-        let cells: Vec<String> = metrics.iter().map(shown).collect();
-        body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&row.target), key_cells(row), number_cells(&cells)));
+        let cells: Vec<String> = metrics.iter().map(|metric| own_figure(row, *metric)).collect();
+        body.push_str(&format!(
+            "<tr><td>{}</td>{}<td class=\"w\">{}</td>{}</tr>",
+            escape(&row.target),
+            key_cells(row),
+            escape(&remarks_on(row)),
+            number_cells(&cells)
+        ));
     }
     format!(
-        "<section><h2>All figures</h2><p>Medians over the rounds.</p><div class=\"scroll\"><table><thead><tr><th>Gateway</th>{KEY_HEAD}{head}</tr>\
+        "<section><h2>All figures</h2><p>Medians over the rounds.</p><div class=\"scroll\"><table><thead><tr><th>Gateway</th>{KEY_HEAD}<th>Remarks</th>{head}</tr>\
 </thead><tbody>{body}</tbody></table></div></section>"
     )
 }

@@ -1,6 +1,5 @@
 //! `summary.csv` and `summary.md`, in the layout of the published tables.
 use super::published::{CAVEAT, Published};
-use super::terminal::LITTLES_LAW_TOLERANCE_PERCENT;
 use crate::csv;
 use crate::figures::Metric;
 use crate::results::{KEY_COLUMNS, Results, Row};
@@ -21,7 +20,7 @@ const SHOWN: [Metric; 8] = [
 pub fn summary_csv(results: &Results, published: Option<&Published>) -> String {
     let mut titles: Vec<String> = KEY_COLUMNS[..5].iter().map(|title| csv::field(title)).collect();
     titles.extend(Metric::all().map(|metric| csv::field(metric.title())));
-    titles.push("Rounds".to_owned());
+    titles.extend(["Rounds", "Invalid", "Warnings"].map(str::to_owned));
     if published.is_some() {
         titles.extend(PUBLISHED_TITLES.map(str::to_owned));
     }
@@ -37,6 +36,7 @@ pub fn summary_csv(results: &Results, published: Option<&Published>) -> String {
         ];
         fields.extend(Metric::all().map(|metric| row.figures.text(metric)));
         fields.push(row.rounds.len().to_string());
+        fields.extend([row.invalid(), row.warnings()].map(|lines| csv::field(&lines.join("; "))));
         if let Some(published) = published {
             fields.extend(published_fields(&row, published));
         }
@@ -56,7 +56,7 @@ const PUBLISHED_TITLES: [&str; 4] = [
 pub fn published_fields(row: &Row, published: &Published) -> [String; 4] {
     let Some(other) = published.row(&row.cell) else { return Default::default() };
     let ratio = |above: Option<f64>, below: Option<f64>| match (above, below) {
-        (Some(above), Some(below)) if below > 0.0 && row.invalid().is_empty() => ratio_text(above / below),
+        (Some(above), Some(below)) if below > 0.0 && row.comparable() => ratio_text(above / below),
         _ => String::new(),
     };
     let plain = |value: Option<f64>| value.map(|value| format!("{value:.2}")).unwrap_or_default();
@@ -159,21 +159,21 @@ pub fn table(rows: &[&Row]) -> String {
     for metric in &shown {
         text.push_str(&format!(" {} |", metric.title()));
     }
-    text.push_str(&format!("\n|---|---:|---:|---:|{}\n", "---:|".repeat(shown.len())));
+    text.push_str(&format!(" Warnings |\n|---|---:|---:|---:|{}---|\n", "---:|".repeat(shown.len())));
     for row in rows {
         text.push_str(&key(row));
         let strike = if row.invalid().is_empty() { "" } else { "~~" };
         for metric in &shown {
             text.push_str(&format!(" {strike}{}{strike} |", row.figures.text(*metric)));
         }
-        text.push('\n');
+        text.push_str(&format!(" {} |\n", md(&remarks_on(row))));
     }
     text
 }
 
 fn key(row: &Row) -> String {
     let cell = &row.cell;
-    format!("| {} | {} | {} | {} |", md(&cell.scenario), cell.users, cell.message_bytes, cell.backend_delay_ms)
+    format!("| {} | {} | {} | {} |", md(&cell.scenario), cell.users, cell.message_bytes, row.delay_text())
 }
 
 /// Own figures, published figures and ratios.
@@ -187,9 +187,12 @@ Published | Ratio | Average Response Time (ms) | Published | Ratio |\n|---|---|-
         if throughput.is_empty() {
             continue;
         }
-        let own = |metric| row.figures.text(metric);
+        let strike = if row.invalid().is_empty() { "" } else { "~~" };
+        let own = |metric| format!("{strike}{}{strike}", row.figures.text(metric));
+        let bold = |ratio: String| if ratio.is_empty() { ratio } else { format!("**{ratio}**") };
+        let (throughput_ratio, average_ratio) = (bold(throughput_ratio), bold(average_ratio));
         text.push_str(&format!(
-            "| {} {} {} | {throughput} | **{throughput_ratio}** | {} | {average} | **{average_ratio}** |\n",
+            "| {} {} {} | {throughput} | {throughput_ratio} | {} | {average} | {average_ratio} |\n",
             md(&row.target),
             key(row),
             own(Metric::Throughput),
@@ -238,6 +241,12 @@ pub fn pairs<'a>(rows: &'a [Row], targets: &[&str]) -> Vec<(&'a Row, &'a Row)> {
     pairs
 }
 
+/// `invalid` and the warnings of a row, for the cell at its end.
+pub fn remarks_on(row: &Row) -> String {
+    let invalid = (!row.invalid().is_empty()).then(|| "invalid".to_owned());
+    invalid.into_iter().chain(row.warnings()).collect::<Vec<_>>().join("; ")
+}
+
 /// Every row that is no result, with the reason.
 pub fn invalid_lines(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
@@ -246,7 +255,7 @@ pub fn invalid_lines(rows: &[Row]) -> Vec<String> {
         for why in row.invalid() {
             lines.push(format!(
                 "Invalid: {}, {}, {} users, {} B, {} ms delay: {why}",
-                row.target, cell.scenario, cell.users, cell.message_bytes, cell.backend_delay_ms
+                row.target, cell.scenario, cell.users, cell.message_bytes, cell.backend_delay_ms,
             ));
         }
     }
@@ -269,17 +278,6 @@ pub fn remarks(results: &Results) -> String {
     if let Some(share) = crate::figures::median(costs) {
         lines
             .push(format!("The load side cost {:.0} % of the gateway's CPU time per request (median).", share * 100.0));
-    }
-    for row in &rows {
-        let Some(in_system) = row.figures.get(Metric::UsersInSystem) else { continue };
-        let off = 100.0 * (in_system / row.cell.users as f64 - 1.0);
-        if off.abs() > LITTLES_LAW_TOLERANCE_PERCENT && results.about("rate").is_none() {
-            lines.push(format!(
-                "Little's law is off by {off:+.1} % for {}, {}, {} users, {} B: the load side was late, or responses were too \
-slow for the measured time.",
-                row.target, row.cell.scenario, row.cell.users, row.cell.message_bytes
-            ));
-        }
     }
     if lines.is_empty() {
         return String::new();

@@ -3,6 +3,7 @@ use crate::figures::{Figures, Metric};
 use crate::load::tally::{FailedExchange, Tally};
 use crate::report::published::Published;
 use crate::report::tables::{pairs, published_fields, ratio_text};
+use crate::results::judgement::{littles_law_holds, littles_law_off, warnings};
 use crate::results::{Results, Row};
 
 /// The figures of one load.
@@ -73,6 +74,9 @@ pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>)
     if tally.unsent > 0 {
         line("Never sent", format!("{} requests came due and were not sent: the rate was not reached", tally.unsent));
     }
+    for warning in warnings(figures, rate.is_none().then_some(users)) {
+        line("Warning", warning);
+    }
     for (reason, count) in &tally.reasons {
         line("Failed", format!("{count} × {reason}"));
     }
@@ -115,7 +119,7 @@ pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
     if published.is_some() {
         head.extend(["published", "ratio", "avg ms", "ratio"]);
     }
-    head.push("");
+    head.push(REMARKS);
     table.push(head.into_iter().map(str::to_owned).collect());
     for row in rows {
         let cell = &row.cell;
@@ -124,7 +128,7 @@ pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
             cell.scenario.clone(),
             cell.users.to_string(),
             cell.message_bytes.to_string(),
-            cell.backend_delay_ms.to_string(),
+            row.delay_text(),
         ];
         let shown = [
             Metric::Throughput,
@@ -134,11 +138,12 @@ pub fn rows(rows: &[Row], published: Option<&Published>) -> String {
             Metric::TargetCpu,
             Metric::TargetMemoryPeak,
         ];
-        line.extend(shown.map(|metric| row.figures.text(metric)));
+        let valid = row.invalid().is_empty();
+        line.extend(shown.map(|metric| row.figures.text(metric)).map(|text| if valid { text } else { struck(&text) }));
         if let Some(published) = published {
             line.extend(published_fields(row, published));
         }
-        line.push(if row.invalid().is_empty() { String::new() } else { "invalid".to_owned() });
+        line.push(crate::report::tables::remarks_on(row));
         table.push(line);
     }
     let mut text = align(&table);
@@ -160,7 +165,7 @@ pub fn ratios(results: &Results) -> String {
             None => String::new(),
         };
         let mut line = vec![other.target.clone(), cell.scenario.clone()];
-        line.extend([cell.users.to_string(), cell.message_bytes.to_string(), cell.backend_delay_ms.to_string()]);
+        line.extend([cell.users.to_string(), cell.message_bytes.to_string(), row.delay_text()]);
         line.extend([Metric::Throughput, Metric::Average, Metric::TargetCpu].map(ratio));
         table.push(line);
     }
@@ -170,17 +175,35 @@ pub fn ratios(results: &Results) -> String {
     format!("\nRatios {first}/other of the same round, median (least–greatest):\n{}", align(&table))
 }
 
-/// Columns of equal width; the first two hold names, the others numbers.
+/// Title of the column that holds words after the numbers.
+const REMARKS: &str = "Remarks";
+
+/// Combining stroke: it strikes out the character before it, and takes no room.
+const STROKE: char = '\u{336}';
+
+/// Struck-out text, which reads as such in every terminal and file.
+fn struck(text: &str) -> String {
+    text.chars().flat_map(|character| [character, STROKE]).collect()
+}
+
+/// Columns that a text takes on the terminal.
+fn columns_of(text: &str) -> usize {
+    text.chars().filter(|character| *character != STROKE).count()
+}
+
+/// Columns of equal width; the first two and the remarks hold words, the others numbers.
 fn align(table: &[Vec<String>]) -> String {
     let columns = table.first().map_or(0, Vec::len);
-    let width = |column: usize| table.iter().map(|line| line.get(column).map_or(0, |text| text.chars().count())).max();
+    let width = |column: usize| table.iter().map(|line| line.get(column).map_or(0, |text| columns_of(text))).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for line in table {
         for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
             let gap = if column == 0 { "" } else { "  " };
-            let cell = if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
-            text.push_str(&format!("{gap}{cell}"));
+            let pad = " ".repeat(width - columns_of(cell));
+            let head = table.first().and_then(|head| head.get(column));
+            let left = column < 2 || head.is_some_and(|head| head == REMARKS);
+            text.push_str(&if left { format!("{gap}{cell}{pad}") } else { format!("{gap}{pad}{cell}") });
         }
         text.truncate(text.trim_end().len());
         text.push('\n');
@@ -193,14 +216,10 @@ pub fn littles_law(in_system: f64, users: usize, rate: Option<f64>) -> String {
     if rate.is_some() {
         return format!("{in_system:.2} requests under way on average");
     }
-    let users = users as f64;
-    let off = 100.0 * (in_system / users - 1.0);
-    let verdict = if off.abs() <= LITTLES_LAW_TOLERANCE_PERCENT { "holds" } else { "is off" };
+    let off = littles_law_off(in_system, users);
+    let verdict = if littles_law_holds(in_system, users) { "holds" } else { "is off" };
     format!("{verdict}: throughput × average response time = {in_system:.2}, users = {users} ({off:+.1} %)")
 }
-
-/// Users that spend more than this share of their time outside of requests make response times doubtful.
-pub const LITTLES_LAW_TOLERANCE_PERCENT: f64 = 5.0;
 
 /// What went over the wire when something failed for the first time.
 pub fn failed_exchange(failure: &FailedExchange) -> String {
