@@ -14,9 +14,11 @@ mod element;
 pub mod endpoint;
 pub mod expression;
 mod fragment;
+pub mod inbound;
 mod missing;
 mod operation;
 mod parameter;
+mod parameters;
 mod registry;
 
 pub use artifact::{
@@ -27,5 +29,7 @@ pub use compiler::{CompileOptions, Compiler, MessageKeys, NameKind, is_served_un
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};
+pub use inbound::{Feed, InboundEndpoint, InboundKind, ListenerKind, ProxyListener};
 pub use parameter::Parameter;
+pub use parameters::{Parameters, content_hash};
 pub use registry::{Classes, ConnectorKind, Effect, Front, HandlerKind, MediatorKind, Registry, Secured, Unsupported};

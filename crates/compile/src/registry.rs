@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_engine::{Mediator, Place, Resource};
 
-use crate::{ArtifactKind, ArtifactStatus, Compiler, Element, Input, artifact};
+use crate::{ArtifactKind, ArtifactStatus, Compiler, Element, InboundKind, Input, ListenerKind, artifact};
 
 /// A kind of mediator: one file of the `mediators` crate.
 pub struct MediatorKind {
@@ -62,6 +62,10 @@ pub struct Registry {
     pub mediators: &'static [&'static [MediatorKind]],
     /// Artifact kinds beside those of this crate, a list for each crate that has some.
     pub artifacts: &'static [&'static [ArtifactKind]],
+    /// The protocols of inbound endpoints.
+    pub inbound: &'static [InboundKind],
+    /// The transports that proxy services listen on, beside HTTP.
+    pub listeners: &'static [ListenerKind],
     /// The API handlers.
     pub handlers: &'static [HandlerKind],
     /// The connectors that run natively.

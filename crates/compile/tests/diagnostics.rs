@@ -48,6 +48,8 @@ const REGISTRY: Registry = Registry {
         build: build_beacon,
         withdraw: withdraw_nothing,
     }]],
+    inbound: &[],
+    listeners: &[],
     handlers: &[],
     connectors: &[],
     security: |_, _, _| None,

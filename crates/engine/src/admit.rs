@@ -35,15 +35,25 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
         return begin(exchange, start.into_iter());
     }
     let line = &client.line;
-    let target = line.target();
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let path = line.target().split('?').next().unwrap_or_default();
     if line.method == Method::Get
         && let Some(answer) = crate::describe::services(core, &program.routes, path)
     {
         return Admission::Answer(Box::new(answer));
     }
+    let dispatch = program.routes.dispatch(path, || message.headers.get("Host"), line.secure);
+    admit_to(core, loaded, Request { client, message }, dispatch)
+}
+
+/// Makes the exchange of a service that was found, or the answer when there is none to run.
+pub(crate) fn admit_to(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request, dispatch: Dispatch) -> Admission {
+    let program = &loaded.program;
+    let Request { client, mut message } = request;
+    let line = &client.line;
+    let target = line.target();
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
-    match program.routes.dispatch(path, || message.headers.get("Host"), line.secure) {
+    match dispatch {
         Dispatch::Proxy(proxy) => {
             let refusal = if proxy.is_stopped {
                 Some(format!("The system is attempting to access an inactive service: {}", proxy.name))
@@ -107,6 +117,17 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
             let status = if instead.is_some() { 202 } else { status };
             begin(make(message, Entry::Api(api, Unserved::Refused(status))), handlers.chain(instead))
         }
+        Dispatch::Source(source, sequence) => {
+            let named = sequence.as_ref().map(|name| (name, program.sequence_names.get(name).copied()));
+            let start = named.map_or(program.main, |(_, found)| found);
+            let exchange = make(message, Entry::Source(source.clone()));
+            match (start, named) {
+                (None, Some((name, _))) => {
+                    Admission::Run(exchange, Err(Fault::new(format!("Sequence: {name} not found"))))
+                }
+                _ => begin(exchange, start.into_iter()),
+            }
+        }
         Dispatch::Main => match program.main {
             None => {
                 make(message, Entry::Main).log_simple("");
@@ -119,7 +140,8 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
 
 /// Enters what the exchange starts with, in the order of `start`, and gives it its service's fault handlers.
 fn begin(mut exchange: Box<Exchange>, start: impl DoubleEndedIterator<Item = SequenceId>) -> Admission {
-    let base = exchange.entry.base_handlers(&exchange.loaded.program);
+    let loaded = exchange.loaded.clone();
+    let base = exchange.entry.base_handlers(&loaded.program);
     exchange.handlers.extend(base);
     // The stack runs from its top: what starts first is pushed last.
     let entered = start.rev().try_for_each(|sequence| run::enter(&mut exchange, sequence));

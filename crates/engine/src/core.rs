@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
+use crate::background::ServiceError;
 use crate::database::Databases;
+use crate::entrance::Entrances;
 use crate::ports::{Environment, LogSink, Outbound};
 use crate::store::{StoreError, Stores};
 use crate::{Fault, Metrics, Program};
@@ -69,6 +71,7 @@ pub struct Core {
     current: Arc<Current>,
     databases: OnceCell<Arc<dyn Databases>>,
     stores: OnceCell<Arc<dyn Stores>>,
+    entrances: OnceCell<Arc<dyn Entrances>>,
     seen: RefCell<(u64, Rc<Loaded>)>,
 }
 
@@ -91,6 +94,7 @@ impl Core {
             current,
             databases: OnceCell::new(),
             stores: OnceCell::new(),
+            entrances: OnceCell::new(),
             seen: RefCell::new((generation, loaded)),
         })
     }
@@ -116,6 +120,17 @@ impl Core {
     pub fn stores(&self) -> Result<&Arc<dyn Stores>, StoreError> {
         let none = || StoreError { message: "no message stores are configured".into(), is_unreachable: false };
         self.stores.get().ok_or_else(none)
+    }
+
+    /// Gives the core what opens ports, once, before services run on it.
+    pub fn set_entrances(&self, entrances: Arc<dyn Entrances>) {
+        // As with databases.
+        let _ = self.entrances.set(entrances);
+    }
+
+    /// What opens ports.
+    pub fn entrances(&self) -> Result<&Arc<dyn Entrances>, ServiceError> {
+        self.entrances.get().ok_or_else(|| ServiceError::lasting("ports cannot be opened here"))
     }
 
     /// The program new requests get.

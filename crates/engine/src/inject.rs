@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use penstock_message::{Message, Method, RequestLine, Value};
 
+use crate::background::Control;
 use crate::core::Core;
 use crate::endpoint::deliver;
 use crate::mediator::Destination;
 use crate::ports::{Client, Level};
 use crate::route::Entry;
-use crate::{Exchange, Fault, Side, run, serve, wait};
+use crate::{Exchange, Fault, Side, run, serve, slices, wait};
 
 /// A message for a flow.
 pub struct Injection {
@@ -48,6 +49,26 @@ pub struct Source {
     pub transport: &'static str,
     /// The sequence that handles faults that the flow itself does not handle.
     pub on_error: Option<Arc<str>>,
+}
+
+/// What consumes the messages of a source that acknowledges: an inbound endpoint, the listener of a proxy service.
+#[derive(Debug, Clone)]
+pub struct Consumer {
+    /// What runs.
+    pub target: InjectTarget,
+    /// The source.
+    pub source: Arc<Source>,
+}
+
+impl Consumer {
+    /// Runs the flow of a message and counts it. The source acknowledges the message when [`Outcome::is_done`]; otherwise
+    /// it returns it to where it came from, or does with it what its parameters say for failures.
+    pub async fn consume(&self, control: &Control, message: Message) -> Injected {
+        let injection = Injection { target: self.target.clone(), message, source: self.source.clone() };
+        let injected = inject(control.core(), injection).await;
+        control.count(injected.outcome.is_done());
+        injected
+    }
 }
 
 /// How the flow of an injected message ended.
@@ -106,14 +127,13 @@ pub async fn inject(core: &Rc<Core>, injection: Injection) -> Injected {
     let base = exchange.entry.base_handlers(&program);
     let common = program.fault.filter(|_| target == InjectTarget::Main);
     exchange.handlers.extend(common.into_iter().chain(base));
-    exchange.handlers.extend(source.on_error.as_ref().and_then(|name| program.sequence_names.get(name)));
     let entered = match (missing, start) {
         (Some(fault), _) => Err(fault),
         (None, Some(start)) => run::enter(&mut exchange, start),
         (None, None) => Ok(()),
     };
     let started = exchange.started;
-    let end = serve::travel(&mut exchange, entered).await;
+    let end = slices::on_account(program.limits.memory_bytes_max, serve::travel(&mut exchange, entered)).await;
     let outcome = outcome(&mut exchange, end);
     drop(in_flight);
     core.metrics.finished(source.kind, &source.name, started.elapsed(), exchange.fault.is_some() || !outcome.is_done());

@@ -18,6 +18,7 @@ mod credentials;
 pub mod database;
 mod describe;
 pub mod endpoint;
+pub mod entrance;
 mod exchange;
 #[cfg(test)]
 mod fake;

@@ -37,7 +37,12 @@ impl Service for Dispatcher {
     }
 }
 
-async fn answer(core: &Core, _in_flight: InFlight, exchange: Box<Exchange>, entered: Result<(), Fault>) -> Message {
+pub(crate) async fn answer(
+    core: &Core,
+    _in_flight: InFlight,
+    exchange: Box<Exchange>,
+    entered: Result<(), Fault>,
+) -> Message {
     let started = exchange.started;
     if let Entry::Operation(operation) = &exchange.entry
         && let Some(observer) = operation.observer.clone()
@@ -49,7 +54,10 @@ async fn answer(core: &Core, _in_flight: InFlight, exchange: Box<Exchange>, ente
         reply.extension = extension;
         return *reply;
     }
-    let metric = exchange.entry.metric().map(|(kind, name)| (kind, name.clone()));
+    let metric = match &exchange.entry {
+        Entry::Source(source) => Some((source.kind, source.name.clone())),
+        entry => entry.metric().map(|(kind, name)| (kind, name.clone())),
+    };
     let (reply, failed) = flow(exchange, entered).await;
     if let Some((kind, name)) = metric {
         core.metrics.finished(kind, &name, started.elapsed(), failed);

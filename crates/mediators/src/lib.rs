@@ -124,6 +124,8 @@ pub const KNOWN: &[&str] = &["opa"];
 pub const REGISTRY: Registry = Registry {
     mediators: &[MEDIATORS],
     artifacts: &[],
+    inbound: &[],
+    listeners: &[],
     handlers: handlers::HANDLERS,
     connectors: CONNECTORS,
     security: security::compile,

@@ -6,5 +6,7 @@ use penstock_compile::Registry;
 pub const REGISTRY: Registry = Registry {
     mediators: &[penstock_mediators::MEDIATORS, penstock_messaging::MEDIATORS],
     artifacts: &[penstock_messaging::ARTIFACTS],
+    inbound: penstock_transports::inbound::PROTOCOLS,
+    listeners: penstock_transports::inbound::LISTENERS,
     ..penstock_mediators::REGISTRY
 };

@@ -13,5 +13,7 @@ pub mod pages;
 pub const REGISTRY: penstock_compile::Registry = penstock_compile::Registry {
     mediators: &[penstock_mediators::MEDIATORS, penstock_messaging::MEDIATORS],
     artifacts: &[penstock_messaging::ARTIFACTS],
+    inbound: penstock_transports::inbound::PROTOCOLS,
+    listeners: penstock_transports::inbound::LISTENERS,
     ..penstock_mediators::REGISTRY
 };

@@ -9,5 +9,6 @@
 //! Start reading at [`http`].
 
 pub mod http;
+pub mod inbound;
 pub mod sql;
 pub mod store;

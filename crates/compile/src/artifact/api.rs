@@ -75,6 +75,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         host: el.attribute("hostname").filter(|host| !host.is_empty()).map(Arc::from),
         port: el.attribute("port").and_then(|port| port.trim().parse().ok()),
         secure: protocol(cx, el, "transports"),
+        binds_to: bindings(el),
         at: el.place(),
         ..Api::default()
     };
@@ -119,6 +120,12 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     }
 }
 
+/// `binds-to`: inbound endpoints, separated by commas.
+fn bindings(el: &Element<'_>) -> Vec<Arc<str>> {
+    let names = el.attribute("binds-to").unwrap_or_default().split(',');
+    names.map(str::trim).filter(|name| !name.is_empty()).map(Arc::from).collect()
+}
+
 /// Whether the routes of one API hide those of the other.
 fn is_same_address(left: &Api, right: &Api) -> bool {
     let version = |api: &Api| api.version.as_ref().map(|version| version.text.clone());
@@ -126,6 +133,7 @@ fn is_same_address(left: &Api, right: &Api) -> bool {
         && version(left) == version(right)
         && left.host == right.host
         && left.port == right.port
+        && left.binds_to == right.binds_to
         && (left.secure == right.secure || left.secure.is_none() || right.secure.is_none())
 }
 

@@ -149,10 +149,11 @@ impl Compilation {
 const IGNORED: [&str; 3] = ["registry", "taskManager", "description"];
 
 /// Artifacts whose elements Micro Integrator looks up in the namespace of Synapse.
-const IN_SYNAPSE: [&str; 10] = [
+const IN_SYNAPSE: [&str; 11] = [
     "api",
     "definitions",
     "endpoint",
+    "inboundEndpoint",
     "localEntry",
     "messageProcessor",
     "messageStore",

@@ -1,14 +1,17 @@
 //! `<proxy name="…">`: a service at `/services/NAME`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use penstock_engine::background::{BackgroundService, Pace, RunService};
 use penstock_engine::route::Proxy;
 use penstock_xml::{Document, ParseOptions};
 
 use super::kind::{ArtifactKind, ArtifactName, withdraw_nothing};
 use super::sequence;
 use crate::compiler::NameKind;
-use crate::{Compiler, Element, endpoint};
+use crate::inbound::{self, Feed, LISTENER, ListenerKind, ProxyListener};
+use crate::{Compiler, Element, Parameters, content_hash, endpoint};
 
 /// The kind. One with errors is not added to the routes, so nothing is withdrawn.
 pub(super) const KIND: ArtifactKind = ArtifactKind {
@@ -31,13 +34,19 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     }
     let transports = el.attribute("transports").unwrap_or("http https");
     let offers = |wanted: &str| transports.split([' ', ',']).any(|transport| transport.trim() == wanted);
-    let others =
-        transports.split([' ', ',']).filter(|transport| !matches!(transport.trim(), "" | "http" | "https" | "local"));
-    let others: Vec<&str> = others.collect();
-    if !others.is_empty() {
-        let message =
-            format!("the transport `{}` is not supported yet; the service is not offered over it", others.join("`, `"));
-        cx.warn(el.attribute_place("transports"), message);
+    let mut listeners = Vec::new();
+    for transport in transports.split([' ', ',']).map(str::trim) {
+        if matches!(transport, "" | "http" | "https" | "local") {
+            continue;
+        }
+        match cx.registry.listeners.iter().find(|kind| kind.transport == transport) {
+            Some(kind) => listeners.push(kind),
+            None => {
+                let message =
+                    format!("the transport `{transport}` is not supported yet; the service is not offered over it");
+                cx.warn(el.attribute_place("transports"), message);
+            }
+        }
     }
     let mut proxy = Proxy {
         name: name.into(),
@@ -68,6 +77,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         }
         parameter.accept_all();
     }
+    let feeds = listen(cx, name, el, &listeners);
     security(cx, el, &mut proxy);
     if let Some(addressing) = el.child("enableAddressing") {
         addressing.accept_all();
@@ -77,8 +87,43 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     }
     el.finish_knowing(cx, &["target", "publishWSDL", "parameter", "policy", "enableSec", "enableAddressing"]);
     if cx.errors_so_far() == errors {
+        for (transport, runner) in feeds {
+            cx.program.services.push(BackgroundService {
+                kind: LISTENER,
+                name: format!("{name}/{transport}").into(),
+                content: content_hash(el),
+                at: el.place(),
+                starts_paused: proxy.is_stopped,
+                runner,
+            });
+        }
         cx.program.routes.add_proxy(proxy);
     }
+}
+
+/// The services that bring messages in over transports other than HTTP.
+fn listen(
+    cx: &mut Compiler<'_>,
+    name: &str,
+    el: &Element<'_>,
+    kinds: &[&ListenerKind],
+) -> Vec<(&'static str, Arc<dyn RunService>)> {
+    let mut feeds = Vec::new();
+    if kinds.is_empty() {
+        return feeds;
+    }
+    let parameters = Parameters::read(el, cx, true);
+    for kind in kinds {
+        let listener = ProxyListener::new(*el, name, kind.transport);
+        if let Some(feed) = (kind.build)(&listener, &parameters, cx) {
+            let pace = match &feed {
+                Feed::Polled(_) => inbound::poll_interval(&parameters, el, cx),
+                Feed::Service(_) => Duration::ZERO,
+            };
+            feeds.push((kind.transport, feed.into_service(Pace::Every(pace))));
+        }
+    }
+    feeds
 }
 
 fn publish_wsdl(cx: &mut Compiler<'_>, publish: &Element<'_>, proxy: &mut Proxy) {

@@ -73,6 +73,11 @@ impl Control {
         *self.wanted.borrow() == Wanted::Stop
     }
 
+    /// Whether the service may take another message: it must neither pause nor stop.
+    pub fn is_wanted(&self) -> bool {
+        *self.wanted.borrow() == Wanted::Run
+    }
+
     /// Pauses the service, as an operator would. It stays paused over restarts.
     pub fn pause(&self) {
         self.status.pause();

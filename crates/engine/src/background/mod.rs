@@ -5,7 +5,9 @@
 //!
 //! Start reading at [`BackgroundService`], then `supervisor.rs`.
 
+mod backoff;
 mod control;
+mod poll;
 mod supervisor;
 mod table;
 
@@ -15,14 +17,17 @@ use std::sync::Arc;
 use crate::Place;
 use crate::ports::LocalFuture;
 
+pub use backoff::Backoff;
 pub use control::Control;
+pub use poll::{Pace, Poll, PollSource, Polling};
 pub use supervisor::{SavedStates, Supervisor};
 pub use table::{ServiceState, ServiceStatus, ServiceTable};
 
 /// A service of a program.
 #[derive(Clone)]
 pub struct BackgroundService {
-    /// The kind of artifact that defines it: `task`, `messageProcessor`, `inboundEndpoint`.
+    /// The kind of artifact that defines it: `task`, `messageProcessor`, `inboundEndpoint`; `listener` for a transport of a
+    /// proxy service.
     pub kind: &'static str,
     /// Its name; unique within its kind.
     pub name: Arc<str>,

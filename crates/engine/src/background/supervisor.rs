@@ -7,17 +7,12 @@ use std::time::Duration;
 
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::backoff::{Backoff, LONGEST};
 use super::control::Control;
 use super::table::{ServiceStatus, ServiceTable, Wanted};
 use super::{BackgroundService, ServiceError};
 use crate::Core;
 use crate::ports::Level;
-
-/// The first pause before a service that failed is run again; it doubles with each failure in a row.
-const RETRY_FIRST: Duration = Duration::from_millis(500);
-
-/// The longest pause between two attempts.
-const RETRY_LONGEST: Duration = Duration::from_secs(60);
 
 /// Paused services that stay paused over restarts.
 pub trait SavedStates: Send + Sync {
@@ -138,7 +133,7 @@ async fn save_pauses(control: Control, states: Arc<dyn SavedStates>) {
 
 /// Runs a service, again after an error, until it must stop.
 async fn keep_running(service: BackgroundService, mut control: Control) {
-    let mut pause = RETRY_FIRST;
+    let mut backoff = Backoff::default();
     while control.next().await {
         let started = tokio::time::Instant::now();
         // A task of its own, so that a panic ends this service only; the set ends it when the supervisor gives up waiting.
@@ -163,22 +158,16 @@ async fn keep_running(service: BackgroundService, mut control: Control) {
             }
             return;
         }
-        if started.elapsed() > RETRY_LONGEST {
-            pause = RETRY_FIRST;
+        if started.elapsed() > LONGEST {
+            backoff.reset();
         }
+        let pause = backoff.next_pause();
         control.log(Level::Info, &format!("next attempt in {} ms", pause.as_millis()));
-        if !control.sleep(with_jitter(pause)).await {
+        if !control.sleep(pause).await {
             return;
         }
         control.status.count_restart();
-        pause = (pause * 2).min(RETRY_LONGEST);
     }
-}
-
-/// Between three quarters of a pause and all of it, so that many services do not return to a broker at once.
-fn with_jitter(pause: Duration) -> Duration {
-    let noise = u32::from(crate::clock::random() as u8);
-    pause * 3 / 4 + pause / 4 * noise / u32::from(u8::MAX)
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub struct Api {
     pub port: Option<u16>,
     /// `transports`: only over HTTP (`false`) or HTTPS.
     pub secure: Option<bool>,
+    /// `binds-to`: the inbound endpoints it is offered over, `default` for the HTTP and HTTPS listeners. Empty: those.
+    pub binds_to: Vec<Arc<str>>,
     /// The resources in the order they were written.
     pub resources: Vec<Resource>,
     /// What runs before any resource (`handlers`, `cors`).
@@ -108,6 +110,14 @@ pub enum ResourceMatch {
 const ALL_METHODS: &str = "GET, POST, PUT, DELETE";
 
 impl Api {
+    /// Whether it is offered over an inbound endpoint, or over `default`.
+    pub(super) fn is_bound_to(&self, name: &str) -> bool {
+        match self.binds_to.as_slice() {
+            [] => name == super::DEFAULT_BINDING,
+            bound => bound.iter().any(|endpoint| **endpoint == *name),
+        }
+    }
+
     /// Whether a request is this API's. `path` has no query; `host` is what the Host field says.
     pub(super) fn takes(&self, path: &str, host: Option<&str>, secure: bool) -> bool {
         let rest = if &*self.context == "/" { Some(path) } else { path.strip_prefix(&*self.context) };

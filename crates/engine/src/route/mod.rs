@@ -17,6 +17,9 @@ pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceSummary}
 pub(crate) use template::decode;
 pub use template::{UriTemplate, UriTemplateError, Variables};
 
+/// What `binds-to` calls the HTTP and HTTPS listeners.
+const DEFAULT_BINDING: &str = "default";
+
 /// All services of a program.
 #[derive(Default)]
 pub struct Routes {
@@ -95,6 +98,8 @@ pub enum Dispatch {
     Proxy(Arc<Proxy>),
     /// An API.
     Api(Arc<Api>),
+    /// The sequence of an inbound endpoint, `main` without a name.
+    Source(Arc<Source>, Option<Arc<str>>),
     /// Nothing: `main`.
     Main,
 }
@@ -136,8 +141,14 @@ impl Routes {
             return Dispatch::Proxy(proxy.clone());
         }
         let host = if self.apis.is_empty() { None } else { host() };
-        let found = self.apis.iter().find(|api| api.takes(path, host, secure));
+        let found = self.apis.iter().find(|api| api.is_bound_to(DEFAULT_BINDING) && api.takes(path, host, secure));
         found.map_or(Dispatch::Main, |api| Dispatch::Api(api.clone()))
+    }
+
+    /// The API of a path that is bound to an inbound endpoint (`binds-to`).
+    pub fn api_bound_to(&self, endpoint: &str, path: &str, host: Option<&str>, secure: bool) -> Option<&Arc<Api>> {
+        let is_bound = |api: &&Arc<Api>| !api.binds_to.is_empty() && api.is_bound_to(endpoint);
+        self.apis.iter().filter(is_bound).find(|api| api.takes(path, host, secure))
     }
 
     /// A service name may contain slashes (`folder/Name`), so longer names are tried first; a dot
@@ -165,7 +176,11 @@ impl Entry {
             Entry::Proxy(proxy) => proxy.fault_sequence,
             Entry::Resource(api, index) => api.resources[*index].fault_sequence,
             Entry::Operation(operation) => operation.fault_sequence,
-            Entry::Api(..) | Entry::Source(_) | Entry::Main => None,
+            // After `main`'s handler: the one of the endpoint is the innermost.
+            Entry::Source(source) => {
+                source.on_error.as_ref().and_then(|name| program.sequence_names.get(name)).copied()
+            }
+            Entry::Api(..) | Entry::Main => None,
         };
         let common = program.fault.filter(|_| !matches!(self, Entry::Operation(_) | Entry::Source(_)));
         common.into_iter().chain(own)

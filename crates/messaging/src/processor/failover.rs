@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_compile::{Compiler, Element};
+use penstock_compile::{Compiler, Element, Parameters};
 use penstock_engine::background::{Control, RunService, ServiceError};
 use penstock_engine::ports::{Level, LocalFuture};
 
 use super::Common;
 use super::forwarding::{move_to, take};
-use crate::definition::Parameters;
 use crate::store::MESSAGE_STORE;
 
 struct Failover {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_compile::{Compiler, Element};
+use penstock_compile::{Compiler, Element, Parameters};
 use penstock_engine::Fault;
 use penstock_engine::background::{Control, RunService, ServiceError};
 use penstock_engine::inject;
@@ -14,7 +14,6 @@ use penstock_engine::store::{MessageStore, Reservation};
 use penstock_message::Message;
 
 use super::{Common, endpoint, sequence};
-use crate::definition::Parameters;
 use crate::store::{self, MESSAGE_STORE};
 use crate::stored;
 

@@ -7,12 +7,14 @@ mod sampling;
 
 use std::sync::Arc;
 
-use penstock_compile::{ArtifactKind, ArtifactName, Compiler, Element, NameKind, declare_nothing, withdraw_nothing};
+use penstock_compile::{
+    ArtifactKind, ArtifactName, Compiler, Element, NameKind, Parameters, content_hash, declare_nothing,
+    withdraw_nothing,
+};
 use penstock_engine::background::{BackgroundService, Control, RunService};
 use penstock_engine::inject::{InjectTarget, Injected, Injection, Source, inject};
 use penstock_message::Message;
 
-use crate::definition::{Parameters, content_hash};
 use crate::store::MESSAGE_STORE;
 use rhythm::Rhythm;
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use penstock_compile::{Compiler, Element};
+use penstock_compile::{Compiler, Element, Parameters};
 use penstock_engine::background::Control;
 
-use crate::definition::Parameters;
 use crate::task::Cron;
 
 /// The interval of a processor that names none.

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use penstock_compile::{Compiler, Element};
+use penstock_compile::{Compiler, Element, Parameters};
 use penstock_engine::background::{Control, RunService, ServiceError};
 use penstock_engine::ports::{Level, LocalFuture};
 
 use super::{Common, sequence};
-use crate::definition::Parameters;
 use crate::processor::forwarding::take;
 use crate::stored;
 

@@ -5,12 +5,12 @@ pub(crate) mod mediator;
 
 use std::sync::Arc;
 
-use penstock_compile::{ArtifactKind, ArtifactName, Compiler, Element, NameKind, suggestion, withdraw_nothing};
+use penstock_compile::{
+    ArtifactKind, ArtifactName, Compiler, Element, NameKind, Parameters, suggestion, withdraw_nothing,
+};
 use penstock_engine::database::{DataSource, Location, PoolSettings, Secret};
 use penstock_engine::store::{Record, StoreBackend, StoreDefinition, StoreError};
 use penstock_engine::{Core, Program, clock};
-
-use crate::definition::Parameters;
 
 /// The kind. A store is read when it is declared, because `store` mediators and processors refer to it.
 pub(crate) const KIND: ArtifactKind = ArtifactKind {

@@ -6,7 +6,9 @@ mod trigger;
 
 use std::sync::Arc;
 
-use penstock_compile::{ArtifactKind, ArtifactName, Compiler, Element, declare_nothing, withdraw_nothing};
+use penstock_compile::{
+    ArtifactKind, ArtifactName, Compiler, Element, content_hash, declare_nothing, withdraw_nothing,
+};
 use penstock_engine::background::{BackgroundService, Control, RunService, ServiceError};
 use penstock_engine::inject::inject;
 use penstock_engine::ports::LocalFuture;
@@ -14,8 +16,6 @@ use penstock_engine::ports::LocalFuture;
 pub(crate) use cron::Cron;
 use injector::Injector;
 use trigger::Trigger;
-
-use crate::definition::content_hash;
 
 /// The kind of artifact and of service.
 const ELEMENT: &str = "task";

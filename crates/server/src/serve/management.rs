@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use penstock_engine::background::Supervisor;
+use penstock_engine::entrance::Entrances;
 use penstock_engine::ports::Level;
 use penstock_transports::http::PerCore;
 use tokio::runtime::LocalOptions;
@@ -32,21 +33,22 @@ impl Management {
 }
 
 /// Starts the thread.
-pub(super) fn start(facilities: Facilities) -> Result<Management, Failure> {
+pub(super) fn start(facilities: Facilities, entrances: Arc<dyn Entrances>) -> Result<Management, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
     let (stop, stopping) = watch::channel(false);
     let log = facilities.log.clone();
     let run =
         move || match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime.block_on(work(facilities, stopping)),
+            Ok(runtime) => runtime.block_on(work(facilities, entrances, stopping)),
             Err(cause) => log.say(Level::Fatal, "Server", &format!("no management runtime: {cause}")),
         };
     let thread = std::thread::Builder::new().name("management".to_owned()).spawn(run).map_err(cannot)?;
     Ok(Management { stop, thread })
 }
 
-async fn work(facilities: Facilities, mut stopping: watch::Receiver<bool>) {
+async fn work(facilities: Facilities, entrances: Arc<dyn Entrances>, mut stopping: watch::Receiver<bool>) {
     let (core, sender) = facilities.core(&PerCore::start());
+    core.set_entrances(entrances);
     let Facilities { settings, environment, current, state, .. } = facilities;
     let gateway = state.gateway_state().clone();
     tokio::task::spawn_local(async move { gateway.run_background(sender).await });

@@ -12,6 +12,7 @@ mod banner;
 mod certificates;
 mod descriptors;
 mod end;
+mod entrances;
 mod facilities;
 mod management;
 mod memory;
@@ -164,7 +165,8 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     }
     // Probes outlive the workers: while the server drains they report it.
     let admin = admin::start(admin, state.clone())?;
-    let management = management::start(facilities)?;
+    let entrances = Arc::new(entrances::InboundPorts { state: state.clone(), live: live.clone() });
+    let management = management::start(facilities, entrances)?;
     let turn = Arc::new(Mutex::new(()));
     // Before the banner: a file that changes after it is a change.
     let watcher = settings

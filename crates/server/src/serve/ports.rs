@@ -78,6 +78,11 @@ impl Live {
         }
     }
 
+    /// What ports of inbound endpoints have in common with the HTTP port.
+    pub(super) fn integrations(&self) -> Arc<LiveConfig> {
+        self.get(Role::Integrations { secure: false })
+    }
+
     fn get(&self, role: Role) -> Arc<LiveConfig> {
         let found = self.listeners.iter().find(|(known, _)| *known == role);
         found.map(|(_, config)| config.clone()).unwrap_or_else(|| ListenerConfig::default().into())

@@ -7,10 +7,11 @@ use penstock_compile::{ArtifactStatus, Diagnostic, Severity};
 use penstock_engine::background::ServiceTable;
 use penstock_engine::{Current, Logins, Metrics};
 use penstock_gateway::{GatewayPorts, GatewayState};
-use penstock_transports::http::{Counters, HttpListener};
+use penstock_transports::http::Counters;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Served;
+use super::entrances::LateListener;
 use super::ports::Opener;
 use crate::command::Failure;
 use crate::config::Settings;
@@ -41,7 +42,7 @@ pub struct State {
     /// What managed APIs keep across reloads.
     gateway_state: Arc<GatewayState>,
     /// Where the workers take listeners that are opened later.
-    workers: Mutex<Vec<UnboundedSender<HttpListener>>>,
+    workers: Mutex<Vec<UnboundedSender<LateListener>>>,
     draining: AtomicBool,
     artifacts: Mutex<Arc<Artifacts>>,
     cores: Mutex<Vec<CoreCounters>>,
@@ -128,9 +129,14 @@ impl State {
     }
 
     /// Says how the ports of managed APIs are opened, and who serves what comes in by them.
-    pub(super) fn may_open(&self, opener: Opener, workers: Vec<UnboundedSender<HttpListener>>) {
+    pub(super) fn may_open(&self, opener: Opener, workers: Vec<UnboundedSender<LateListener>>) {
         *self.gateway.lock().unwrap_or_else(PoisonError::into_inner) = Some(opener);
         *self.workers.lock().unwrap_or_else(PoisonError::into_inner) = workers;
+    }
+
+    /// Where each worker takes listeners that are opened later.
+    pub(super) fn workers(&self) -> Vec<UnboundedSender<LateListener>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Opens the ports of managed APIs, unless they are open. Says which they are when it was this call that opened them.
@@ -144,7 +150,7 @@ impl State {
         for (worker, listeners) in workers.iter().zip(listeners) {
             for listener in listeners {
                 // A worker that ended needs no listener.
-                let _ = worker.send(listener);
+                let _ = worker.send(listener.into());
             }
         }
         *opener = None;

@@ -4,11 +4,13 @@ use std::rc::Rc;
 use std::thread::JoinHandle;
 
 use penstock_engine::Dispatcher;
+use penstock_engine::entrance::EntranceService;
 use penstock_engine::ports::Service;
 use penstock_transports::http::{AccessLog, HttpListener, PerCore, Shutdown};
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::entrances::{Inbound, LateListener};
 use super::facilities::Facilities;
 use crate::command::Failure;
 use crate::config::Opening;
@@ -20,7 +22,7 @@ pub(super) struct Shared {
     pub(super) access: Option<Writer>,
     pub(super) stop: Shutdown,
     /// Listeners that are opened later.
-    pub(super) more: UnboundedReceiver<HttpListener>,
+    pub(super) more: UnboundedReceiver<LateListener>,
 }
 
 /// Starts a worker. It ends when it was told to stop and everything is drained.
@@ -46,7 +48,7 @@ async fn work(listeners: Vec<HttpListener>, shared: Shared) {
     let per_core = PerCore::start();
     let (core, _) = facilities.core(&per_core);
     let Facilities { settings, log, .. } = facilities;
-    let service: Rc<dyn Service> = Dispatcher::new(core);
+    let service: Rc<dyn Service> = Dispatcher::new(core.clone());
     let access: Option<Rc<dyn AccessLog>> = access.map(|writer| {
         let managed = settings.gateway_opening != Opening::Never;
         Rc::new(Access::new(writer, log.clone(), managed)) as Rc<dyn AccessLog>
@@ -58,8 +60,20 @@ async fn work(listeners: Vec<HttpListener>, shared: Shared) {
     loop {
         let ended = tokio::select! {
             ended = serving.join_next() => ended,
-            Some(listener) = more.recv() => {
-                serving.spawn_local(listener.serve(per_core.clone(), service.clone(), access.clone(), stop.clone()));
+            Some(LateListener { listener, inbound }) = more.recv() => {
+                let (per_core, access) = (per_core.clone(), access.clone());
+                match inbound {
+                    None => serving.spawn_local(listener.serve(per_core, service.clone(), access, stop.clone())),
+                    Some(Inbound { entrance, stop, open }) => {
+                        let service = EntranceService::new(core.clone(), entrance);
+                        let serve = listener.serve(per_core, service, access, stop);
+                        serving.spawn_local(async move {
+                            let ended = serve.await;
+                            drop(open);
+                            ended
+                        })
+                    }
+                };
                 continue;
             }
         };

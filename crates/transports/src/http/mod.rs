@@ -19,6 +19,7 @@ mod counters;
 mod date;
 pub mod http1;
 mod http2;
+pub mod inbound;
 mod listener;
 mod per_core;
 mod proxy_protocol;
