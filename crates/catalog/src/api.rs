@@ -209,6 +209,26 @@ pub struct ClientCertificate {
     pub sandbox: Option<bool>,
 }
 
+/// A header field that a request must have to be for an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HeaderMatch {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its value, or a regular expression for the whole value.
+    pub value: Arc<str>,
+    /// Whether it is an expression.
+    pub is_pattern: bool,
+}
+
+/// Timeouts of an operation; zero means none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resilience {
+    /// For the backend's whole answer.
+    pub timeout: Option<Duration>,
+    /// Between two pieces of it.
+    pub idle_timeout: Option<Duration>,
+}
+
 /// One method on one path template.
 #[derive(Debug, Clone, Default)]
 pub struct Operation {
@@ -240,6 +260,10 @@ pub struct Operation {
     pub policies: Policies,
     /// The policies of an API of the API Platform, in their order.
     pub chain: Vec<Arc<ChainStep>>,
+    /// Header fields that a request must have besides method and path; all of them.
+    pub header_matches: Vec<HeaderMatch>,
+    /// Timeouts of its own.
+    pub resilience: Resilience,
     /// Examples, for [`Implementation::Mock`].
     pub mock: Vec<MockResponse>,
     /// What computes answers, for [`Implementation::Inline`]: JavaScript, and where it stands.

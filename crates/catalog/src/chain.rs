@@ -11,6 +11,8 @@ use crate::At;
 pub struct Platform {
     /// `metadata.name`, which the file's other resources call it by.
     pub handle: Arc<str>,
+    /// The hosts of the production backends: names, `*.example.com`, or `sandbox-*`; empty means any.
+    pub hosts: Vec<Arc<str>>,
     /// The host by which requests go to the sandbox.
     pub sandbox_host: Option<Arc<str>>,
 }

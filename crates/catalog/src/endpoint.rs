@@ -25,6 +25,10 @@ pub struct Cluster {
     pub kind: ClusterKind,
     /// For the whole answer; the gateway's when absent.
     pub timeout: Option<Duration>,
+    /// For connecting; the gateway's when absent.
+    pub connect_timeout: Option<Duration>,
+    /// Whether backends get the `Host` of the request instead of their own.
+    pub keeps_host: bool,
     /// How a failed request is repeated.
     pub retry: Option<Retry>,
     /// What is refused rather than queued.

@@ -18,9 +18,9 @@ mod websub;
 
 pub use access::{Application, Subscription, SubscriptionState};
 pub use api::{
-    Api, ApiKind, ClientCertificate, Cors, Flows, GraphQl, Implementation, Interceptor, InterceptorPart, Lifecycle,
-    MockExample, MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse, Requirement, Schemes,
-    SecurityMode,
+    Api, ApiKind, ClientCertificate, Cors, Flows, GraphQl, HeaderMatch, Implementation, Interceptor, InterceptorPart,
+    Lifecycle, MockExample, MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse,
+    Requirement, Resilience, Schemes, SecurityMode,
 };
 pub use chain::{ChainStep, Platform, Setting, SettingValue};
 pub use condition::{Condition, ConditionalGroup, Denial, IpRange, Subject};

@@ -71,6 +71,8 @@ pub struct SendOptions {
     pub response_timeout: Duration,
     /// From now to the deadline of the request this is sent for.
     pub time_left: Duration,
+    /// For connecting, when it is not the sender's usual time.
+    pub connect_timeout: Option<Duration>,
     /// `OUT_ONLY`: the reply is not used, and done means that the transport took the message.
     pub one_way: bool,
     /// Certificates to trust, when the route has some of its own.
@@ -101,7 +103,14 @@ impl SendOptions {
     /// A plain request whose reply must begin within `response_timeout`, counted from now: its body is here.
     pub fn within(response_timeout: Duration) -> SendOptions {
         let time_left = response_timeout;
-        SendOptions { response_timeout, time_left, one_way: false, tls: None, http: HttpOptions::default() }
+        SendOptions {
+            response_timeout,
+            time_left,
+            connect_timeout: None,
+            one_way: false,
+            tls: None,
+            http: HttpOptions::default(),
+        }
     }
 }
 

@@ -131,6 +131,9 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         let mut methods: HashMap<Arc<str>, String> = HashMap::new();
         for operation in &operations {
             let all = methods.entry(operation.path.clone()).or_default();
+            if all.split(' ').any(|known| *known == *operation.method) {
+                continue;
+            }
             if !all.is_empty() {
                 all.push(' ');
             }

@@ -6,7 +6,9 @@ use penstock_catalog::Cors;
 
 use crate::observe::TracingConfig;
 use crate::policy::CompressionConfig;
-pub use crate::policy::chain::{Algorithm, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
+pub use crate::policy::chain::{
+    Algorithm, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat,
+};
 use crate::policy::graphql::GraphQlConfig;
 use crate::policy::limits::LimitsConfig;
 use crate::security::SecurityConfig;

@@ -33,7 +33,9 @@ use penstock_catalog::Api;
 use penstock_compile::{ArtifactStatus, Compiler, Front, Input, InputKind};
 use penstock_engine::Place;
 
-pub use config::{Algorithm, ErrorStyle, GatewayConfig, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
+pub use config::{
+    Algorithm, ErrorStyle, GatewayConfig, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat,
+};
 pub use context::CallContext;
 pub use error::{GatewayError, codes};
 pub use import::{Import, Imported, Project, ProjectFile, fill_template};

@@ -339,6 +339,7 @@ async fn transmit(exchange: &mut Exchange, target: Target, timeout: Duration) ->
     let options = SendOptions {
         response_timeout: timeout,
         time_left: remaining,
+        connect_timeout: None,
         one_way: exchange.one_way,
         tls: target.tls.clone(),
         http: HttpOptions {

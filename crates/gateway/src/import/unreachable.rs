@@ -26,7 +26,7 @@ impl Import<'_> {
                 self.warn(at, format!("`{method} {path}` can never be reached: paths with `.` or `..` are refused"));
                 continue;
             }
-            let key = (PathPattern::parse(path).shape(), method.clone());
+            let key = (PathPattern::parse(path).shape(), method.clone(), operation.header_matches.clone());
             let Some(first) = by_shape.get(&key) else {
                 by_shape.insert(key, operation);
                 continue;

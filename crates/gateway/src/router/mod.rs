@@ -3,6 +3,8 @@
 //! Start reading at [`ApiRouter`], then `table.rs` (the operations below one base path) and `pattern.rs`.
 
 mod dots;
+mod header_match;
+mod host;
 mod pattern;
 mod table;
 
@@ -16,7 +18,7 @@ use penstock_compile::Compiler;
 use penstock_engine::Step;
 use penstock_engine::ports::Client;
 use penstock_engine::route::{Operation, Routed, Router, ServiceSummary};
-use penstock_message::Message;
+use penstock_message::{Headers, Message};
 
 use crate::config::{ErrorStyle, GatewayConfig};
 use crate::context::CallContext;
@@ -27,6 +29,8 @@ use crate::state::GatewayState;
 use crate::system::System;
 
 pub(crate) use dots::{has_dot_segment, without_needless_escapes};
+pub(crate) use header_match::whole_value;
+pub(crate) use host::{HostRank, best_rank, rank};
 pub use pattern::PathPattern;
 use table::Table;
 
@@ -40,7 +44,7 @@ pub(crate) struct Routes {
 pub(crate) struct Base {
     /// The base path, without a slash at its end; empty for the root.
     pub path: Arc<str>,
-    /// The hosts it is for; empty means every one.
+    /// The hosts it is for, see `host.rs`; empty means every one.
     pub hosts: Vec<Arc<str>>,
     /// Whether it is served over HTTP, over HTTPS.
     pub transports: (bool, bool),
@@ -72,8 +76,6 @@ impl Routes {
         for served in all {
             let same_path = self.bases.entry(served.base.path.clone()).or_default();
             same_path.push(served);
-            // Those for named hosts before the one for all others.
-            same_path.sort_by_key(|served| served.base.hosts.is_empty());
         }
         true
     }
@@ -100,7 +102,7 @@ pub(crate) struct Served {
 pub(crate) struct ApiRouter {
     config: Arc<GatewayConfig>,
     state: Arc<GatewayState>,
-    /// By base path; those for named hosts before the one for all others.
+    /// By base path.
     bases: HashMap<Arc<str>, Vec<Arc<Served>>>,
     /// The segments of the longest base path.
     segments_max: usize,
@@ -163,11 +165,16 @@ impl ApiRouter {
         let mut is_denied = false;
         loop {
             if let Some(served) = self.bases.get(&path[..end]) {
-                for found in served.iter().filter(|served| served.is_for(host)) {
-                    if found.is_offered(secure) {
-                        return Some(Found::Api(found, &path[end..]));
+                let mut best: Option<(HostRank, &Served)> = None;
+                for (rank, found) in served.iter().filter_map(|served| Some((served.rank(host)?, served))) {
+                    if !found.is_offered(secure) {
+                        is_denied = true;
+                    } else if best.is_none_or(|(known, _)| rank > known) {
+                        best = Some((rank, found));
                     }
-                    is_denied = true;
+                }
+                if let Some((_, found)) = best {
+                    return Some(Found::Api(found, &path[end..]));
                 }
             }
             match path[..end].rfind('/') {
@@ -179,18 +186,18 @@ impl ApiRouter {
 
     /// What a request is for; `None` when no API has such a base path.
     fn find(&self, asked: &Asked<'_>) -> Option<(&Arc<Operation>, Option<&Target>)> {
-        let Asked { path, method, host, secure, preflight } = *asked;
+        let Asked { path, method, host, secure, preflight, headers } = *asked;
         let (served, rest) = match self.base(path, host, secure)? {
             Found::Api(served, rest) => (served, rest),
             Found::Denied => return Some((&self.denied[usize::from(secure)], None)),
         };
-        let target = match served.table.find(rest, method) {
+        let target = match served.table.find(rest, method, headers) {
             table::Found::Operation(number) => served.base.targets.get(number),
             table::Found::OtherMethod(index) if method == "OPTIONS" => {
                 let index = match self.config.error_style {
                     ErrorStyle::ChoreoConnect => Some(index),
                     // A browser asks for the resource that has the method it means; without it nothing is asked.
-                    ErrorStyle::ApiManager => preflight.and_then(|wanted| served.table.path(rest, wanted)),
+                    ErrorStyle::ApiManager => preflight.and_then(|wanted| served.table.path(rest, wanted, headers)),
                 };
                 match index {
                     Some(index) => served.options.get(index).and_then(Option::as_ref),
@@ -237,6 +244,7 @@ struct Asked<'a> {
     secure: bool,
     /// The method a browser wants to be let use.
     preflight: Option<&'a str>,
+    headers: &'a Headers,
 }
 
 /// What there is at a base path.
@@ -251,7 +259,7 @@ impl Served {
     pub(crate) fn new(base: Base) -> Served {
         let operations = base.targets.iter().map(|target| {
             let Site { operation, pattern, .. } = &*target.site;
-            (&*operation.path, &**pattern, &*operation.method)
+            (&**pattern, &**operation)
         });
         let table = Table::new(operations);
         let by_path: HashMap<&str, &Target> =
@@ -268,9 +276,9 @@ impl Served {
         self.base.targets.first().is_some_and(|target| target.site.api.platform.is_some())
     }
 
-    fn is_for(&self, host: Option<&str>) -> bool {
-        let host = host.map(without_port).unwrap_or_default();
-        self.base.hosts.is_empty() || self.base.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    /// How closely the hosts it is for describe that of a request; `None` when it is not for it.
+    fn rank(&self, host: Option<&str>) -> Option<HostRank> {
+        best_rank(&self.base.hosts, host.map(without_port).unwrap_or_default())
     }
 
     fn is_offered(&self, secure: bool) -> bool {
@@ -305,6 +313,7 @@ impl Router for ApiRouter {
             host,
             secure: line.secure,
             preflight: message.headers.get("access-control-request-method"),
+            headers: &message.headers,
         };
         let mut found = self.find(&asked);
         if found.is_some() && (has_dot_segment(line.path()) || self.is_another_unescaped(&asked, found)) {

@@ -7,7 +7,12 @@
 //! never answers for a protected one that is described more closely.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
+use penstock_catalog::Operation;
+use penstock_message::Headers;
+
+use super::header_match::HeaderConditions;
 use super::pattern::{PathPattern, Segment, Segments, escaped, mixed};
 
 /// What was found for a request.
@@ -50,11 +55,14 @@ struct Node {
 pub(super) struct Table {
     paths: Vec<Path>,
     root: Node,
+    /// What requests for an operation must have besides, by its number.
+    conditions: HashMap<u32, HeaderConditions>,
 }
 
 /// What one walk looks for and what it found so far.
 struct Search<'m> {
     method: &'m str,
+    headers: &'m Headers,
     /// Whether the request's path has a slash at its end.
     slash: bool,
     /// Path and operation.
@@ -64,19 +72,32 @@ struct Search<'m> {
 }
 
 impl Table {
-    /// Makes a table of patterns with their templates and methods; operations are known by their position.
-    pub(super) fn new<'a>(operations: impl Iterator<Item = (&'a str, &'a PathPattern, &'a str)>) -> Table {
+    /// Makes a table of operations with their patterns; they are known by their position.
+    pub(super) fn new<'a>(operations: impl Iterator<Item = (&'a PathPattern, &'a Operation)>) -> Table {
         let mut table = Table::default();
-        let mut known = std::collections::HashMap::new();
-        for (number, (template, pattern, method)) in operations.enumerate() {
+        let mut known = HashMap::new();
+        for (number, (pattern, operation)) in operations.enumerate() {
+            let number = number as u32;
+            let (template, method) = (&*operation.path, &*operation.method);
             let index = *known.entry(template).or_insert_with(|| {
                 table.paths.push(Path { methods: Vec::new(), slash: pattern.has_slash() });
                 table.root.add(pattern, table.paths.len() - 1);
                 table.paths.len() - 1
             });
             let methods = &mut table.paths[index].methods;
-            if methods.iter().all(|(other, _)| **other != *method) {
-                methods.push((method.into(), number as u32));
+            let conditions = &mut table.conditions;
+            if !operation.header_matches.is_empty() {
+                conditions.insert(number, HeaderConditions::new(&operation.header_matches));
+            } else if methods.iter().any(|(other, known)| **other == *method && !conditions.contains_key(known)) {
+                continue;
+            }
+            methods.push((method.into(), number));
+        }
+        if !table.conditions.is_empty() {
+            for path in &mut table.paths {
+                let order = |number: &u32| table.conditions.get(number).map(HeaderConditions::order);
+                // Those without conditions last.
+                path.methods.sort_by_key(|(_, number)| (order(number).is_none(), order(number)));
             }
         }
         table.root.finish();
@@ -84,8 +105,8 @@ impl Table {
     }
 
     /// Finds the operation of a path below the base path.
-    pub(super) fn find(&self, path: &str, method: &str) -> Found {
-        let search = self.search(path, method);
+    pub(super) fn find(&self, path: &str, method: &str, headers: &Headers) -> Found {
+        let search = self.search(path, method, headers);
         match (search.found, search.other) {
             (Some((_, operation)), _) => Found::Operation(operation),
             (None, Some(index)) => Found::OtherMethod(index),
@@ -94,13 +115,13 @@ impl Table {
     }
 
     /// The path with the operation of a method.
-    pub(super) fn path(&self, path: &str, method: &str) -> Option<usize> {
-        self.search(path, method).found.map(|(index, _)| index)
+    pub(super) fn path(&self, path: &str, method: &str, headers: &Headers) -> Option<usize> {
+        self.search(path, method, headers).found.map(|(index, _)| index)
     }
 
-    fn search<'m>(&self, path: &str, method: &'m str) -> Search<'m> {
+    fn search<'m>(&self, path: &str, method: &'m str, headers: &'m Headers) -> Search<'m> {
         let path = escaped(path);
-        let mut search = Search { method, slash: path.ends_with('/'), found: None, other: None };
+        let mut search = Search { method, headers, slash: path.ends_with('/'), found: None, other: None };
         self.walk(&self.root, Segments::of(&path), &mut search);
         search
     }
@@ -141,7 +162,12 @@ impl Table {
                 if (path.slash == search.slash) != same_slash {
                     continue;
                 }
-                if let Some((_, operation)) = path.methods.iter().find(|(method, _)| **method == *search.method) {
+                let fits = |method: &str, operation: &u32| {
+                    *method == *search.method
+                        && (self.conditions.is_empty()
+                            || self.conditions.get(operation).is_none_or(|wanted| wanted.hold(search.headers)))
+                };
+                if let Some((_, operation)) = path.methods.iter().find(|(method, operation)| fits(method, operation)) {
                     search.found = Some((index, *operation as usize));
                     return;
                 }
@@ -221,13 +247,54 @@ fn position<K: Ord + Clone>(list: &mut Vec<(K, Node)>, key: &K) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use penstock_catalog::HeaderMatch;
+
     use super::*;
 
     /// A table of methods and templates.
     fn table(operations: &[(&str, &str)]) -> Table {
-        let patterns: Vec<_> = operations.iter().map(|(_, template)| PathPattern::parse(template)).collect();
-        let parts = operations.iter().zip(&patterns);
-        Table::new(parts.map(|((method, template), pattern)| (*template, pattern, *method)))
+        table_of(operations.iter().map(|(method, path)| operation(method, path, &[])).collect())
+    }
+
+    fn table_of(operations: Vec<Operation>) -> Table {
+        let patterns: Vec<_> = operations.iter().map(|operation| PathPattern::parse(&operation.path)).collect();
+        Table::new(patterns.iter().zip(&operations))
+    }
+
+    fn operation(method: &str, path: &str, matches: &[(&str, &str, bool)]) -> Operation {
+        let header = |(name, value, is_pattern): &(&str, &str, bool)| HeaderMatch {
+            name: (*name).into(),
+            value: (*value).into(),
+            is_pattern: *is_pattern,
+        };
+        let header_matches = matches.iter().map(header).collect();
+        Operation { method: method.into(), path: path.into(), header_matches, ..Operation::default() }
+    }
+
+    #[test]
+    fn fields_of_the_request_choose_among_operations_of_a_path() {
+        let table = table_of(vec![
+            operation("GET", "/pick", &[]),
+            operation("GET", "/pick", &[("x-variant", "v[0-9]+", true)]),
+            operation("GET", "/pick", &[("X-Variant", "v1", false)]),
+            operation("GET", "/pick", &[("x-variant", "v1", false), ("x-more", "yes", false)]),
+            operation("GET", "/only", &[("x-variant", "v1", false)]),
+            operation("GET", "/*", &[]),
+        ]);
+        for (path, fields, expected) in [
+            ("/pick", vec![], 0),
+            ("/pick", vec![("x-variant", "v12")], 1),
+            ("/pick", vec![("x-variant", "v1")], 2),
+            ("/pick", vec![("x-more", "yes"), ("x-variant", "v1")], 3),
+            ("/pick", vec![("x-variant", "xv12")], 0),
+            ("/only", vec![("x-variant", "v1")], 4),
+            // A path whose conditions do not hold leaves the request to a less specific one.
+            ("/only", vec![], 5),
+        ] {
+            let mut headers = Headers::new();
+            fields.iter().for_each(|(name, value)| headers.set(name, *value));
+            assert_eq!(table.find(path, "GET", &headers), Found::Operation(expected), "{path} {fields:?}");
+        }
     }
 
     #[test]
@@ -279,12 +346,16 @@ mod tests {
             ("/elsewhere/a/b/c", "GET", "/*"),
             ("", "GET", "/*"),
         ] {
-            let Found::Operation(number) = table.find(path, method) else { panic!("{method} {path} is not found") };
+            let Found::Operation(number) = table.find(path, method, &Headers::new()) else {
+                panic!("{method} {path} is not found")
+            };
             assert_eq!(operations[number], (method, expected), "{method} {path}");
         }
-        let Found::OtherMethod(index) = table.find("/elsewhere/a/b/c", "POST") else { panic!("no other method") };
+        let Found::OtherMethod(index) = table.find("/elsewhere/a/b/c", "POST", &Headers::new()) else {
+            panic!("no other method")
+        };
         assert_eq!(table.first_operation(index), Some(0));
-        assert_eq!(self::table(&[("GET", "/x")]).find("/y", "GET"), Found::Nothing);
+        assert_eq!(self::table(&[("GET", "/x")]).find("/y", "GET", &Headers::new()), Found::Nothing);
     }
 
     /// All templates of a small alphabet against all paths of it: the path that is found fits, and no path that fits takes
@@ -311,7 +382,9 @@ mod tests {
         let all: Vec<Vec<bool>> = templates.iter().map(|template| takes(template)).collect();
         let narrower = |left: &[bool], right: &[bool]| left != right && left.iter().zip(right).all(|(l, r)| !l || *r);
         for (place, path) in paths.iter().enumerate() {
-            let Found::Operation(found) = table.find(path, "GET") else { panic!("{path} is not found") };
+            let Found::Operation(found) = table.find(path, "GET", &Headers::new()) else {
+                panic!("{path} is not found")
+            };
             assert!(all[found][place], "{} does not fit {path}", templates[found]);
             for (other, taken) in all.iter().enumerate().filter(|(_, taken)| taken[place]) {
                 assert!(!narrower(taken, &all[found]), "{path}: {} before {}", templates[found], templates[other]);

@@ -65,13 +65,20 @@ fn needless_escapes_lead_to_no_other_operation() {
         ("/a/users/a%2Fb", false),
         ("/a/%6fther", false),
     ] {
-        let asked = Asked { path, method: "GET", host: None, secure: false, preflight: None };
+        let asked = Asked { path, method: "GET", host: None, secure: false, preflight: None, headers: &Headers::new() };
         assert_eq!(router.is_another_unescaped(&asked, router.find(&asked)), is_another, "{path}");
     }
 }
 
 fn found(router: &ApiRouter, method: &str, host: &str, path: &str) -> String {
-    match router.find(&Asked { path, method, host: Some(host), secure: false, preflight: None }) {
+    match router.find(&Asked {
+        path,
+        method,
+        host: Some(host),
+        secure: false,
+        preflight: None,
+        headers: &Headers::new(),
+    }) {
         None => "no API".to_owned(),
         Some((operation, None)) if Arc::ptr_eq(operation, &router.other_method) => "other method".to_owned(),
         Some((_, None)) => "no resource".to_owned(),
@@ -144,7 +151,14 @@ fn many_apis_and_operations() {
         for (method, path) in &requests {
             hits += usize::from(
                 router
-                    .find(&Asked { path, method, host: Some("localhost:8280"), secure: false, preflight: None })
+                    .find(&Asked {
+                        path,
+                        method,
+                        host: Some("localhost:8280"),
+                        secure: false,
+                        preflight: None,
+                        headers: &Headers::new(),
+                    })
                     .is_some_and(|(_, target)| target.is_some()),
             );
         }

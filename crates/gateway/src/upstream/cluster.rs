@@ -156,6 +156,16 @@ impl Backends {
         }
     }
 
+    /// Whether backends get the `Host` of the request.
+    pub(super) fn keeps_host(&self) -> bool {
+        self.cluster.keeps_host
+    }
+
+    /// For connecting, when it is not the gateway's timeout.
+    pub(super) fn connect_timeout(&self) -> Option<Duration> {
+        self.cluster.connect_timeout
+    }
+
     /// Whether a policy sets the address.
     pub(super) fn is_addressed(&self) -> bool {
         self.cluster.kind == ClusterKind::Addressed

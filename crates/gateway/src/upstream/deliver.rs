@@ -13,7 +13,7 @@ use penstock_message::{Body, Message};
 
 use super::cluster::{Backends, Choice, Host};
 use super::proof::Proof;
-use super::{breaker, request};
+use super::{breaker, idle, request};
 use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
 use crate::policy::{Site, facts, graphql, websocket};
@@ -86,7 +86,11 @@ impl Upstreams {
         let context = CallContext::of(exchange)?;
         let backends = self.backends(&context)?;
         let started = Instant::now();
-        let deadline = (started + backends.timeout).min(exchange.deadline);
+        let resilience = self.site.operation.resilience;
+        let deadline = match resilience.timeout {
+            Some(Duration::ZERO) => exchange.deadline,
+            timeout => (started + timeout.unwrap_or(backends.timeout)).min(exchange.deadline),
+        };
         let answers = backends.proof.as_ref().is_some_and(Proof::answers);
         let several = backends.retry.is_some() || backends.hosts.len() > 1 || answers;
         // Before the circuit breaker: a client that takes its time to send must not keep others out.
@@ -141,6 +145,9 @@ impl Upstreams {
         };
         context.upstream.ended(started.elapsed(), outcome.as_ref().err().map(flag_of));
         let mut reply = outcome?;
+        if let Some(time) = resilience.idle_timeout.filter(|time| !time.is_zero()) {
+            idle::bound(time, &mut reply);
+        }
         if let Some(mut switched) = Switched::take(&mut reply.body) {
             switched.gate = match &self.site.graphql {
                 Some(definition) => {
@@ -225,6 +232,7 @@ impl Upstreams {
                 tls: backends.tls.clone(),
                 http: HttpOptions { http2: backends.http2 && !websocket, websocket, ..HttpOptions::default() },
                 time_left: exchange.deadline.saturating_duration_since(Instant::now()),
+                connect_timeout: backends.connect_timeout(),
                 ..SendOptions::within(to.left)
             },
         };

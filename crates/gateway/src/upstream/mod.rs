@@ -13,6 +13,7 @@ mod config;
 mod deliver;
 mod digest;
 mod health;
+mod idle;
 mod proof;
 mod request;
 

@@ -10,9 +10,9 @@ use super::proof::Proof;
 
 /// The fields of a client's request that go on. Framing and connection fields are the sender's.
 pub(super) fn headers(client: &Headers, backends: &Backends, authorization: Option<&str>) -> Headers {
-    // `Host` is the backend's own, and what steers Envoy is nothing a client may say.
+    // `Host` is the backend's own unless its API says otherwise, and what steers Envoy is nothing a client may say.
     let mut headers = client.filtered(|name, _| {
-        let host = name.len() == 4 && name.eq_ignore_ascii_case(b"host");
+        let host = !backends.keeps_host() && name.len() == 4 && name.eq_ignore_ascii_case(b"host");
         let steers = name.len() > 8 && name[0] | 0x20 == b'x' && name[..8].eq_ignore_ascii_case(b"x-envoy-");
         !host && !steers
     });

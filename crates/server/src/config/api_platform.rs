@@ -42,6 +42,23 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.platform.hosts.main",
+        kind: TEXT,
+        set: |settings, value| {
+            let names = value.text().split(';').map(str::trim).filter(|name| !name.is_empty());
+            of(settings).hosts.main = names.map(|name| name.to_ascii_lowercase().into()).collect();
+            Ok(())
+        },
+    },
+    Key {
+        name: "gateway.platform.hosts.sandbox",
+        kind: TEXT,
+        set: |settings, value| {
+            of(settings).hosts.sandbox = value.text().trim().to_ascii_lowercase().into();
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.platform.limits.algorithm",
         kind: TEXT,
         set: |settings, value| {
@@ -85,6 +102,8 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("router.upstream.tls.disable_ssl_verification", "tls.trust_all", ""),
     ("router.upstream.timeouts.route_timeout_ms", "gateway.route_timeout", "ms"),
     ("router.upstream.timeouts.connect_timeout_ms", "timeouts.connect", "ms"),
+    ("router.vhosts.main.default", "gateway.platform.hosts.main", ""),
+    ("router.vhosts.sandbox.default", "gateway.platform.hosts.sandbox", ""),
     ("policy_engine.request_body.max_decompressed_bytes", "limits.buffered_body", ""),
     ("policy_engine.logging.level", "log.level", ""),
 ];

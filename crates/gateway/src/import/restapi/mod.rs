@@ -1,8 +1,10 @@
 //! The resources of WSO2's API Platform: files with `apiVersion`, `kind`, `metadata` and `spec`.
 //!
-//! `template.rs` fills in values of the environment, `spec.rs` reads an API, `upstream.rs` its backends, `steps.rs` the
-//! rows of policies. What the parameters of a policy mean is read by the policy itself (`policy/chain/`).
+//! `template.rs` fills in values of the environment, `spec.rs` reads an API, `hosts.rs` its hosts, `upstream.rs` its
+//! backends, `operations.rs` its operations, `steps.rs` the rows of policies. What the parameters of a policy mean is read by the policy itself (`policy/chain/`).
 
+mod hosts;
+mod operations;
 mod spec;
 mod steps;
 mod template;
@@ -21,12 +23,24 @@ const GROUPS: [&str; 2] = ["gateway.api-platform.wso2.com/", "api-platform.wso2.
 /// The versions of the format.
 const VERSIONS: [&str; 4] = ["v1alpha1", "v1alpha2", "v1beta1", "v1"];
 
-/// Kinds that are served by other means, or not at all.
-const OTHER_KINDS: [&str; 8] =
-    ["WebSubApi", "WebBrokerApi", "GraphQLApi", "Mcp", "LlmProvider", "LlmProviderTemplate", "LlmProxy", "Agent"];
-
-/// Kinds that stand beside an API and change nothing about it here.
-const BESIDE: [&str; 5] = ["ApiKey", "Certificate", "ManagedSecret", "Subscription", "SubscriptionPlan"];
+/// Kinds of the API Platform that are not supported.
+const OTHER_KINDS: [&str; 15] = [
+    "WebSubApi",
+    "WebBrokerApi",
+    "GraphQLApi",
+    "GraphQLApiKey",
+    "Mcp",
+    "LlmProvider",
+    "LlmProviderTemplate",
+    "LlmProxy",
+    "Agent",
+    "ApiKey",
+    "Certificate",
+    "ManagedSecret",
+    "Secret",
+    "Subscription",
+    "SubscriptionPlan",
+];
 
 /// What a resource is.
 pub(super) enum Resource {
@@ -69,18 +83,14 @@ pub(super) fn read(import: &mut Import<'_>, document: &mut Document) -> Resource
             }
             match state.filter(|state| state.text().is_some_and(|text| **text == *"undeployed")) {
                 Some(state) if !import.failed() => {
-                    import.warn(&state.at(), "left out: `deploymentState` is `undeployed`");
+                    import.warn(&state.at(), "not served: `deploymentState` is `undeployed`");
                     Resource::Other
                 }
                 _ => Resource::Api(api),
             }
         }
-        kind if BESIDE.contains(&kind) => {
-            import.warn(&at("kind"), format!("left out: resources of the kind `{kind}` have no effect here"));
-            Resource::Other
-        }
         kind if OTHER_KINDS.contains(&kind) => {
-            import.error(&at("kind"), format!("resources of the kind `{kind}` are not served; `RestApi` is"));
+            import.error(&at("kind"), format!("resources of the kind `{kind}` are not supported; `RestApi` is"));
             Resource::Api(None)
         }
         kind => {

@@ -42,7 +42,7 @@ fn step(import: &mut Import<'_>, item: &Item<'_>, of_api: bool) -> Option<ChainS
         let meant = hint(&name, chain::names());
         import.error(
             &at,
-            format!("the policy `{name}` is not known{meant}; an API is not served without one of its policies"),
+            format!("the policy `{name}` is not supported{meant}; an API is not served without one of its policies"),
         );
     }
     let version = match import.some_text_of(item, "version") {

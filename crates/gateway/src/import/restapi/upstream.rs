@@ -35,6 +35,26 @@ pub(super) fn read(import: &mut Import<'_>, spec: &Item<'_>) -> Endpoints {
     endpoints
 }
 
+/// The backends of an operation: its own, and those of the API where it has none; `None` when it has none at all.
+pub(super) fn of_operation(import: &mut Import<'_>, item: &Item<'_>, of_api: &Endpoints) -> Option<Endpoints> {
+    item.get("upstream")?;
+    let upstream = mapping(import, item, "upstream", item.at())?;
+    known_keys(import, &upstream, &["main", "sandbox"]);
+    if upstream.entries().next().is_none() {
+        import.error(&upstream.at(), "`upstream` of an operation needs `main` or `sandbox`");
+    }
+    let mut own = |key: &str| {
+        let cluster = target(import, key, &upstream.get(key)?, &of_api.named).map(Arc::new)?;
+        Some(shared(cluster, &of_api.named))
+    };
+    let (main, sandbox) = (own("main"), own("sandbox"));
+    Some(Endpoints {
+        production: main.or_else(|| of_api.production.clone()),
+        sandbox: sandbox.or_else(|| of_api.sandbox.clone()),
+        named: Vec::new(),
+    })
+}
+
 /// The same cluster when a definition is referred to, so that both count together.
 fn shared(cluster: Arc<Cluster>, named: &[(Arc<str>, Arc<Cluster>)]) -> Arc<Cluster> {
     named.iter().find(|(_, known)| *known == cluster).map_or(cluster, |(_, known)| known.clone())
@@ -46,11 +66,15 @@ fn target(import: &mut Import<'_>, name: &str, item: &Item<'_>, named: &[(Arc<st
         return None;
     }
     known_keys(import, item, &["url", "ref", "hostRewrite", "auth", "timeout", "tls"]);
-    if let Some(rewrite) =
-        item.get("hostRewrite").filter(|rewrite| rewrite.text().is_some_and(|text| &**text == "manual"))
-    {
-        import.warn(&rewrite.at(), "`hostRewrite: manual` has no effect: backends get their own name as `Host`");
-    }
+    let keeps_host = match import.text_of(item, "hostRewrite").as_deref() {
+        None | Some("auto") => false,
+        Some("manual") => true,
+        Some(other) => {
+            let at = item.get("hostRewrite").map_or_else(|| item.at(), |rewrite| rewrite.at());
+            import.error(&at, format!("`hostRewrite` must be `auto` or `manual`, not `{other}`"));
+            false
+        }
+    };
     for key in ["auth", "tls"] {
         if let Some(found) = item.get(key) {
             import.error(
@@ -63,10 +87,18 @@ fn target(import: &mut Import<'_>, name: &str, item: &Item<'_>, named: &[(Arc<st
         (Some(url), None) => {
             let at = item.get("url").map_or_else(|| item.at(), |url| url.at());
             let url = checked(import, &url, &at)?;
-            Some(Cluster { urls: vec![url], timeout: timeout(import, item), at: item.at(), ..Cluster::default() })
+            let Times { request, connect } = times(import, item);
+            Some(Cluster {
+                urls: vec![url],
+                timeout: request,
+                connect_timeout: connect,
+                keeps_host,
+                at: item.at(),
+                ..Cluster::default()
+            })
         }
         (None, Some(name)) => match named.iter().find(|(known, _)| **known == *name) {
-            Some((_, cluster)) => Some((**cluster).clone()),
+            Some((_, cluster)) => Some(Cluster { keeps_host, ..(**cluster).clone() }),
             None => {
                 let meant = hint(&name, named.iter().map(|(known, _)| &**known));
                 import.error(&item.at(), format!("`upstreamDefinitions` has no `{name}`{meant}"));
@@ -114,9 +146,11 @@ fn definitions(import: &mut Import<'_>, spec: &Item<'_>) -> Vec<(Arc<str>, Arc<C
             import.error(&item.at(), format!("the upstream definition `{name}` has no address"));
             continue;
         }
+        let Times { request, connect } = times(import, &item);
         let cluster = Cluster {
             urls: by_weight(&weighted),
-            timeout: timeout(import, &item),
+            timeout: request,
+            connect_timeout: connect,
             at: item.at(),
             ..Cluster::default()
         };
@@ -151,29 +185,34 @@ fn checked(import: &mut Import<'_>, url: &str, at: &At) -> Option<Arc<str>> {
     }
 }
 
-/// The time for the whole answer: `timeout` itself, or its member `request`.
-fn timeout(import: &mut Import<'_>, item: &Item<'_>) -> Option<Duration> {
-    let timeout = item.get("timeout")?;
-    if timeout.is_map() {
-        known_keys(import, &timeout, &["connect", "request", "idle"]);
-        for key in ["connect", "idle"] {
-            if let Some(found) = timeout.get(key) {
-                import.warn(&found.at(), format!("`{key}` has no effect: the whole answer has one time, `request`"));
-            }
-        }
-        let request = timeout.get("request")?;
-        return duration(import, &request);
+/// The timeouts of a backend; the gateway's where absent.
+struct Times {
+    /// For the whole answer.
+    request: Option<Duration>,
+    connect: Option<Duration>,
+}
+
+/// Reads `timeout`: a mapping, or the time for the whole answer. A time of zero is the gateway's.
+fn times(import: &mut Import<'_>, item: &Item<'_>) -> Times {
+    let Some(timeout) = item.get("timeout") else { return Times { request: None, connect: None } };
+    if !timeout.is_map() {
+        return Times { request: duration(import, &timeout), connect: None };
     }
-    duration(import, &timeout)
+    known_keys(import, &timeout, &["connect", "request", "idle"]);
+    if let Some(idle) = timeout.get("idle") {
+        import.warn(&idle.at(), "`idle` of a backend is ignored; `resilience.idleTimeout` limits pauses of answers");
+    }
+    let mut time = |key: &str| timeout.get(key).and_then(|found| duration(import, &found));
+    Times { request: time("request"), connect: time("connect") }
 }
 
 fn duration(import: &mut Import<'_>, item: &Item<'_>) -> Option<Duration> {
     let text = import.text(item, "timeout")?;
-    let found = go_duration(&text).filter(|duration| !duration.is_zero());
+    let found = go_duration(&text);
     if found.is_none() {
         import.error(&item.at(), format!("a time is expected, as `5s` or `500ms`, not `{text}`"));
     }
-    found
+    found.filter(|time| !time.is_zero())
 }
 
 #[cfg(test)]

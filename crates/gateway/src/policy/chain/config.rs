@@ -11,6 +11,24 @@ pub struct PlatformConfig {
     pub jwt_auth: JwtAuthConfig,
     /// `basic-ratelimit` and `advanced-ratelimit`.
     pub rate_limit: RateLimitConfig,
+    /// The hosts of APIs that name none.
+    pub hosts: HostDefaults,
+}
+
+/// The hosts of APIs that name none.
+#[derive(Debug, Clone)]
+pub struct HostDefaults {
+    /// Of the production backends; `*` means any.
+    pub main: Vec<Arc<str>>,
+    /// Of the sandbox.
+    pub sandbox: Arc<str>,
+}
+
+impl Default for HostDefaults {
+    fn default() -> HostDefaults {
+        // The defaults of the API Platform.
+        HostDefaults { main: vec!["*".into()], sandbox: "sandbox-*".into() }
+    }
 }
 
 /// How tokens are taken.

@@ -17,6 +17,7 @@ mod duration;
 mod dynamic_endpoint;
 mod guardrail;
 mod headers;
+mod host_rewrite;
 mod interceptor_service;
 mod jwt_auth;
 mod log_message;
@@ -37,11 +38,12 @@ use self::params::{Notes, Params};
 use self::variables::OF_CONDITIONS;
 use super::operation::enter;
 use crate::cel::{Expression, Value};
+use crate::error::{GatewayError, codes};
 use crate::policy::{PolicyKind, Site};
-use crate::router::without_port;
+use crate::router::{best_rank, rank, without_port};
 use crate::{CallContext, Gateway, place};
 
-pub use config::{JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
+pub use config::{HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 pub(crate) use duration::go_duration;
 pub use ratelimit::Algorithm;
 pub(crate) use ratelimit::Buckets;
@@ -69,6 +71,7 @@ const CHAIN: &[ChainPolicy] = &[
     guardrail::CONTENT_LENGTH,
     cors::POLICY,
     dynamic_endpoint::POLICY,
+    host_rewrite::POLICY,
     interceptor_service::POLICY,
     guardrail::JSON_SCHEMA,
     jwt_auth::POLICY,
@@ -133,8 +136,9 @@ impl Made {
 fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let platform = site.api.platform.as_ref()?;
     let notes = Notes::default();
+    let endpoints = site.operation.endpoints.as_ref().unwrap_or(&site.api.endpoints);
     let sandbox = platform.sandbox_host.clone().map(|host| Step {
-        mediator: Box::new(Sandbox(host)),
+        mediator: Box::new(Sandbox { host, main: platform.hosts.clone(), exists: endpoints.sandbox.is_some() }),
         kind: "sandbox",
         at: place(&site.operation.at),
     });
@@ -159,7 +163,7 @@ fn steps(gateway: &Gateway, site: &Arc<Site>, notes: &Notes, of_answer: bool) ->
     let mut reads_sent = false;
     for (index, step) in site.operation.chain.iter().enumerate() {
         let Some(policy) = CHAIN.iter().find(|policy| *policy.name == *step.name) else {
-            notes.error(&step.at, format!("the policy `{}` is not known", step.name));
+            notes.error(&step.at, format!("the policy `{}` is not supported", step.name));
             continue;
         };
         let condition = match step.condition.as_ref().map(|(text, at)| (Expression::parse(text, OF_CONDITIONS), at)) {
@@ -239,13 +243,21 @@ impl Mediator for KeepSent {
     }
 }
 
-/// Sends requests for a host to the sandbox.
-struct Sandbox(Arc<str>);
+/// Sends requests to the sandbox whose host its pattern describes more closely than those of the API.
+struct Sandbox {
+    host: Arc<str>,
+    main: Vec<Arc<str>>,
+    /// Whether the operation has a sandbox; it is not served there otherwise.
+    exists: bool,
+}
 
 impl Mediator for Sandbox {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let host = exchange.message.headers.get("host").unwrap_or_default();
-        if without_port(host).eq_ignore_ascii_case(&self.0) {
+        let host = without_port(exchange.message.headers.get("host").unwrap_or_default());
+        if rank(&self.host, host).is_some_and(|sandbox| best_rank(&self.main, host).is_none_or(|main| sandbox > main)) {
+            if !self.exists {
+                return Err(GatewayError::new(codes::NOT_FOUND).into());
+            }
             let context = CallContext::of(exchange)?;
             std::rc::Rc::make_mut(&mut context.caller.borrow_mut()).sandbox = true;
         }

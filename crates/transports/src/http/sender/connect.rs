@@ -16,7 +16,6 @@ use tokio_rustls::TlsConnector;
 
 use super::backend_fault;
 use super::url::Url;
-use crate::http::HttpTimeouts;
 use crate::http::http1::Socket;
 use crate::http::tls::TlsClient;
 
@@ -45,12 +44,12 @@ impl Connector {
         url: &Url<'_>,
         tls: Option<&TlsProfile>,
         http2: bool,
-        timeouts: &HttpTimeouts,
+        time: Duration,
     ) -> Result<Socket, Fault> {
-        match tokio::time::timeout(timeouts.connect, self.open(url, tls, http2)).await {
+        match tokio::time::timeout(time, self.open(url, tls, http2)).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                let message = format!("connecting to `{}` took longer than {:?}", url.authority, timeouts.connect);
+                let message = format!("connecting to `{}` took longer than {time:?}", url.authority);
                 Err(backend_fault(codes::CONNECT_TIMEOUT, message).retryable())
             }
         }

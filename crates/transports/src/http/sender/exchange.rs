@@ -139,6 +139,8 @@ pub(crate) struct Exchange {
 pub(super) struct Allowance {
     /// From the end of the request to the head of the reply.
     pub(super) response: Duration,
+    /// For connecting, when it is not the usual time.
+    pub(super) connect: Option<Duration>,
     /// From `since` to the deadline of the client's request.
     total: Duration,
     /// A reading of the core's clock.
@@ -147,7 +149,12 @@ pub(super) struct Allowance {
 
 impl Allowance {
     pub(super) fn new(core: &PerCore, options: &SendOptions) -> Allowance {
-        Allowance { response: options.response_timeout, total: options.time_left, since: core.now_ticks() }
+        Allowance {
+            response: options.response_timeout,
+            connect: options.connect_timeout,
+            total: options.time_left,
+            since: core.now_ticks(),
+        }
     }
 
     /// The time until the deadline.

@@ -156,9 +156,10 @@ impl HttpSender {
         http2: bool,
         allowance: &Allowance,
     ) -> Result<Socket, Fault> {
-        let connecting = self.connector.connect(url, backend.tls.as_deref(), http2, &self.config.timeouts);
+        let time = allowance.connect.unwrap_or(self.config.timeouts.connect);
+        let connecting = self.connector.connect(url, backend.tls.as_deref(), http2, time);
         let left = allowance.left(&self.core);
-        if left > self.config.timeouts.connect {
+        if left > time {
             return connecting.await;
         }
         tokio::time::timeout(left, connecting).await.unwrap_or_else(|_| Err(Fault::deadline()))
