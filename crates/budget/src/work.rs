@@ -144,7 +144,7 @@ pub fn reserve(bytes: usize) {
 pub fn make_room<T>(list: &mut Vec<T>, more: usize) {
     if list.capacity() - list.len() < more {
         let room = grown(list.len(), list.capacity(), more);
-        reserve(room.saturating_mul(size_of::<T>()));
+        reserve((room - list.capacity()).saturating_mul(size_of::<T>()));
         list.reserve(room - list.len());
     }
 }
@@ -154,7 +154,7 @@ pub fn make_room<T>(list: &mut Vec<T>, more: usize) {
 pub fn make_room_for_text(text: &mut String, more: usize) {
     if text.capacity() - text.len() < more {
         let room = grown(text.len(), text.capacity(), more);
-        reserve(room);
+        reserve(room - text.capacity());
         text.reserve(room - text.len());
     }
 }

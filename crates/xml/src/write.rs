@@ -16,11 +16,14 @@ pub struct WriteOptions {
 /// Bytes per node to make room for; close to what small messages need.
 const BYTES_PER_NODE: usize = 16;
 
+/// Room that is made before anything is written; more follows as it is needed.
+const ROOM_BYTES_MAX: usize = 1 << 20;
+
 /// Writes a node and everything in it as UTF-8. A document node is written as its content, an attribute as its escaped
 /// value.
 pub fn to_vec(document: &Document, id: NodeId, options: &WriteOptions) -> Vec<u8> {
-    budget::reserve(document.subtree(id).len().saturating_mul(BYTES_PER_NODE));
-    let mut out = Vec::with_capacity(64 + document.subtree(id).len() * BYTES_PER_NODE);
+    let room = document.subtree(id).len() * BYTES_PER_NODE;
+    let mut out = Vec::with_capacity(64 + room.min(ROOM_BYTES_MAX));
     write_to(&mut out, document, id, options);
     out
 }

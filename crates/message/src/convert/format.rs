@@ -344,7 +344,11 @@ pub fn write_fragment(out: &mut Vec<u8>, document: &Document, node: NodeId) {
             }
         }
     }
-    out.append(&mut text);
+    if out.is_empty() {
+        *out = text;
+    } else {
+        out.append(&mut text);
+    }
 }
 
 /// Whether a prefix occurs, in a name or in content that may be one.

@@ -7,6 +7,12 @@ use crate::error::XmlError;
 use crate::names::same_bytes;
 use crate::scan::{find_name_end, find_text_end};
 
+/// Bytes passed over in the time of one step.
+const BYTES_PER_STEP: usize = 64;
+
+/// Bytes passed over between two counts of steps: some tens of microseconds.
+const BYTES_AT_ONCE: usize = 64 << 10;
+
 impl Reader<'_> {
     /// The next token that may matter: a start tag for which `is_boring` does not hold, the end of the element that is
     /// innermost now, or what is neither a tag nor text, a comment or a processing instruction.
@@ -18,11 +24,13 @@ impl Reader<'_> {
     pub fn skim(&mut self, is_boring: impl Fn(u32, bool) -> bool) -> Result<Token, Box<XmlError>> {
         let depth_before = self.depth();
         loop {
+            let before = self.state.at;
             if self.state.stage == Stage::Content
                 && let Some(token) = self.skim_plain(depth_before, &is_boring)
             {
                 return Ok(token);
             }
+            penstock_budget::steps(1 + (self.state.at - before) / BYTES_PER_STEP);
             let token = self.advance()?;
             let depth = self.depth();
             match token {
@@ -47,8 +55,12 @@ impl Reader<'_> {
         // The document element is left to the ordinary way: after its end other things are allowed.
         let depth_min = depth_before.max(1);
         let mut at = self.state.at;
+        let end_max = at + BYTES_AT_ONCE;
         let mut text_end = find_text_end(bytes, at);
         loop {
+            if text_end > end_max {
+                break;
+            }
             if bytes.get(text_end) != Some(&b'<') || (bracket && memmem::find(&bytes[at..text_end], b"]]>").is_some()) {
                 break;
             }

@@ -161,6 +161,7 @@ impl Matcher<'_> {
     /// Reads until everything is known or nothing more comes.
     pub(super) fn pass(&mut self, reader: &mut Reader<'_>) -> Result<Pass, XmlError> {
         loop {
+            penstock_budget::step();
             if self.is_decided() {
                 return Ok(Pass::Known);
             }
