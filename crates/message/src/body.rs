@@ -347,19 +347,7 @@ impl Body {
                 Poll::Ready(Some(Ok(chunk))) => match &mut collected {
                     Some(all) => all.extend_from_slice(&chunk),
                     None if head.is_empty() => *head = chunk,
-                    None => {
-                        let here = head.len() + chunk.len();
-                        let to_come = match rest.size_hint() {
-                            SizeHint::Exact(size) => {
-                                usize::try_from(size).map_or(RESERVED_MAX, |size| size.min(RESERVED_MAX))
-                            }
-                            SizeHint::Unknown => here,
-                        };
-                        let mut all = BytesMut::with_capacity(here + to_come);
-                        all.extend_from_slice(head);
-                        all.extend_from_slice(&chunk);
-                        collected = Some(all);
-                    }
+                    None => collected = Some(joined(std::mem::take(head), &chunk, rest.size_hint())),
                 },
             }
         };
@@ -393,6 +381,28 @@ fn ending_with(form: Form, trailers: Headers) -> Form {
         other => return other,
     };
     Form::Stream { head, rest: Box::new(Ended::with(trailers)) }
+}
+
+/// What came first and the next piece, in the block of the first where nothing else refers to it: a body arrives in many
+/// pieces, and copying the whole for each of them would take longer than anything that is done with it.
+fn joined(head: Bytes, chunk: &[u8], to_come: SizeHint) -> BytesMut {
+    let here = head.len() + chunk.len();
+    let mut all = head.try_into_mut().unwrap_or_else(|shared| {
+        let mut copy = BytesMut::with_capacity(here);
+        copy.extend_from_slice(&shared);
+        copy
+    });
+    if all.capacity() < here {
+        let ahead = match to_come {
+            SizeHint::Exact(size) => {
+                usize::try_from(size).map_or(RESERVED_MAX, |size| size.min(RESERVED_MAX.max(here / 2)))
+            }
+            SizeHint::Unknown => here,
+        };
+        all.reserve(chunk.len() + ahead);
+    }
+    all.extend_from_slice(chunk);
+    all
 }
 
 /// Whether what was read and what is to come are too much together, as far as that is known.

@@ -69,3 +69,17 @@ fn what_follows_a_body_goes_out_with_it_unless_it_is_converted() {
         assert_eq!(ends_with(&mut output.into_body()).as_deref(), expected, "{wanted:?}");
     }
 }
+
+#[test]
+fn a_body_in_many_pieces_grows_where_it_is() {
+    let piece = [b'x'; 1024];
+    let mut all = joined(Bytes::from_static(b"first"), &piece, SizeHint::Exact(1 << 20));
+    let mut moves = 0;
+    for count in 1..1_000 {
+        let before = all.as_ptr();
+        all = joined(all.freeze(), &piece, SizeHint::Exact(1 << 20));
+        moves += usize::from(all.as_ptr() != before);
+        assert_eq!(all.len(), 5 + (count + 1) * piece.len());
+    }
+    assert!(moves < 10, "the pieces were moved {moves} times");
+}
