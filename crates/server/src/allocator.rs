@@ -5,10 +5,12 @@
 //! well enough for nearly everything as they come.
 //!
 //! A tree or a result of a large message grows by half again and again. Copying hundreds of megabytes would hold up the core
-//! for as many milliseconds and need both copies at once; pages only move to other addresses.
+//! for as many milliseconds and need both copies at once; pages only move to other addresses. Where the system has no more
+//! pages, mimalloc may still have room: it reserves address space in advance, under `ulimit -v` nearly all of it.
 #![expect(unsafe_code, reason = "an allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::ffi::c_void;
 use std::ptr::{copy_nonoverlapping, null_mut};
 
 use libmimalloc_sys::{
@@ -28,29 +30,43 @@ const HUGE_BYTES: usize = 4 << 20;
 /// The least size of a page anywhere.
 const PAGE_BYTES: usize = 4096;
 
-/// Whether a block is pages of the system; its layout alone decides.
+unsafe extern "C" {
+    /// Whether mimalloc allocated a block. `libmimalloc_sys` declares it only together with another crate.
+    safe fn mi_is_in_heap_region(block: *const c_void) -> bool;
+}
+
+/// Whether a block should be pages of the system.
 #[inline]
 fn is_huge(layout: Layout) -> bool {
     layout.size() >= HUGE_BYTES && layout.align() <= PAGE_BYTES
 }
 
+/// Whether a block is pages of the system.
+#[inline]
+fn is_mapped(block: *const u8, layout: Layout) -> bool {
+    is_huge(layout) && !mi_is_in_heap_region(block.cast())
+}
+
+/// Zeroed pages of the system, or a zeroed block of mimalloc where there are none.
 #[cold]
-fn map(bytes: usize) -> *mut u8 {
+fn map(layout: Layout) -> *mut u8 {
     // SAFETY: a private mapping at an address of the system's choice touches no other memory.
-    let pages = unsafe { mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
-    pages.map_or(null_mut(), |pages| pages.cast())
+    let pages =
+        unsafe { mmap_anonymous(null_mut(), layout.size(), ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
+    // SAFETY: as in `Allocator::alloc`.
+    pages.unwrap_or_else(|_| unsafe { mi_zalloc_aligned(layout.size(), layout.align()) }).cast()
 }
 
 // SAFETY: `mi_malloc`, `mi_zalloc` and `mi_realloc` give blocks of at least the size asked for, aligned to 8 bytes or
 // more, or null; the variants with an alignment do the same for the alignment given, which `Layout` makes a power of
-// two. A block of any of them may be given to `mi_free` and to both ways to resize. Huge blocks are mappings of their own,
-// aligned to a page and zeroed; a block is huge by its layout, which is the same when it is given back.
+// two. A block of any of them may be given to `mi_free` and to both ways to resize. Mappings are aligned to a page and
+// zeroed; when a block is given back, its layout and mimalloc tell which of both it is.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         memory::allocated(layout.size());
         if is_huge(layout) {
-            return map(layout.size());
+            return map(layout);
         }
         // SAFETY: see above; neither call asks for more.
         unsafe {
@@ -66,7 +82,7 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         memory::allocated(layout.size());
         if is_huge(layout) {
-            return map(layout.size());
+            return map(layout);
         }
         // SAFETY: as in `alloc`.
         unsafe {
@@ -81,9 +97,9 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         memory::freed(layout.size());
-        if is_huge(layout) {
-            // SAFETY: a huge block is a mapping of this size. Unmapping it can only fail for want of memory of the kernel's,
-            // and then the pages stay.
+        if is_mapped(block, layout) {
+            // SAFETY: the block is a mapping of this size. Unmapping it can only fail when the kernel lacks memory, and then
+            // the pages stay.
             let _ = unsafe { munmap(block.cast(), layout.size()) };
             return;
         }
@@ -119,14 +135,14 @@ unsafe impl GlobalAlloc for Allocator {
 unsafe fn resize_huge(allocator: &Allocator, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
     // SAFETY: the caller promises that `size`, rounded up to the alignment, does not overflow.
     let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-    if is_huge(layout) && is_huge(new) {
+    if is_huge(new) && is_mapped(block, layout) {
         // SAFETY: the block is a mapping of this size, which nothing else refers to.
         let moved = unsafe { mremap(block.cast(), layout.size(), size, MremapFlags::MAYMOVE) };
-        return moved.map_or(null_mut(), |pages| {
+        if let Ok(pages) = moved {
             memory::freed(layout.size());
             memory::allocated(size);
-            pages.cast()
-        });
+            return pages.cast();
+        }
     }
     // SAFETY: the new block is another one and at least as long as what is copied; then the old one is given back.
     unsafe {

@@ -222,11 +222,11 @@ fn survives(scale: &Scale) {
         let mut connection = Connection::open(server.http);
         let reply =
             connection.try_request("POST", &format!("/a/{path}"), &[("Content-Type", content_type)], body.as_bytes());
+        let reply = reply.unwrap_or_else(|error| panic!("`{path}` got no answer: {error}\n{}", server.log()));
         assert!(server.is_running(), "`{path}` ended the process:\n{}", server.log());
         assert_eq!(server.admin("/healthz").status, 200, "after `{path}`");
         let ok = server.get("/a/ok");
         assert_eq!((ok.status, ok.body.as_str()), (200, "ok"), "after `{path}`");
-        let reply = reply.unwrap_or_else(|error| panic!("`{path}` got no answer: {error}\n{}", server.log()));
         if let Some(expected) = expected {
             assert!(reply.status >= 400 && reply.body.contains(expected), "`{path}`: {reply:?}");
         }
