@@ -1,7 +1,7 @@
 //! Branches that came from one message, and what is collected from them.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ pub struct Family {
     pub id: Option<Arc<str>>,
     /// How many branches there are.
     pub size: usize,
+    /// Messages that were collected and did not go on. When no branch runs any more, they are lost.
+    pub collected: Cell<usize>,
     slots: RefCell<HashMap<Arc<str>, Rc<dyn Any>>>,
 }
 
@@ -25,7 +27,7 @@ impl std::fmt::Debug for Family {
 impl Family {
     /// A family of `size` branches.
     pub fn new(id: Option<Arc<str>>, size: usize) -> Rc<Family> {
-        Rc::new(Family { id, size, slots: RefCell::default() })
+        Rc::new(Family { id, size, collected: Cell::new(0), slots: RefCell::default() })
     }
 
     /// The shared value under `key`, made by `make` for the first who asks.

@@ -2,6 +2,7 @@
 //!
 //! Branches that run one after another run in the transactions of their parent; those that run side by side have none.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -9,10 +10,13 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use penstock_message::Value;
 
-use crate::mediator::{Branch, BranchEnd, Fork, Kinship, Resume};
+use crate::mediator::{Branch, BranchEnd, Fork, Joins, Kinship, Resume};
 use crate::ports::Level;
 use crate::run::{self, End};
-use crate::{Exchange, Family, Fault, Flow, SequenceId, slices, wait};
+use crate::{Exchange, Family, Fault, Flow, Program, SequenceId, slices, wait};
+
+/// How deep an aggregate is looked for in the sequences that follow a fork; they may enter each other in a circle.
+const NESTED_JOIN_DEPTH_MAX: usize = 8;
 
 /// What the parent does after a fork.
 pub(crate) enum After {
@@ -97,7 +101,10 @@ async fn to_join(
 }
 
 async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
-    let family = Family::new(work.id, work.branches.len());
+    let size = work.branches.len();
+    let family = Family::new(work.id, size);
+    // Branches that ended with their own sequence, before what follows the fork.
+    let ended_early = &Cell::new(0);
     let mut children: Vec<(Exchange, Option<SequenceId>, Option<crate::Destination>)> = work
         .branches
         .into_iter()
@@ -112,7 +119,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         // What the original does on one thread: the branches in turn, all in the transaction, then the parent with it.
         for (mut child, sequence, mut endpoint) in children.drain(..) {
             std::mem::swap(&mut exchange.transactions, &mut child.transactions);
-            alone(&mut child, sequence, endpoint.take()).await;
+            alone(&mut child, sequence, endpoint.take(), ended_early).await;
             std::mem::swap(&mut exchange.transactions, &mut child.transactions);
             done.push((child, sequence, endpoint));
         }
@@ -122,7 +129,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
     if work.parallel {
         for (child, sequence, endpoint) in &mut children {
             runs.push(Box::pin(async move {
-                alone(child, *sequence, endpoint.take()).await;
+                alone(child, *sequence, endpoint.take(), ended_early).await;
                 None
             }));
         }
@@ -130,7 +137,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         let children = &mut children;
         runs.push(Box::pin(async move {
             for (child, sequence, endpoint) in children.iter_mut() {
-                alone(child, *sequence, endpoint.take()).await;
+                alone(child, *sequence, endpoint.take(), ended_early).await;
             }
             None
         }));
@@ -163,15 +170,62 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         exchange.fault = parent.fault.or(exchange.fault.take());
         exchange.sent |= parent.sent;
     }
-    Ok(After::End)
+    let missed = if work.continue_parent { 0 } else { ended_early.get() };
+    match incomplete(exchange, &family, missed) {
+        Some(fault) => Err(fault),
+        None => Ok(After::End),
+    }
+}
+
+/// The fault of an aggregate that can no longer complete: all branches ended, none failed, the client has no answer, and
+/// messages were collected that did not go on, or none came because the branches ended before.
+///
+/// Micro Integrator keeps such a group for ever and acknowledges with 202, or leaves the client waiting once a backend was
+/// called.
+fn incomplete(exchange: &Exchange, family: &Family, missed: usize) -> Option<Fault> {
+    if exchange.reply.is_answered() || exchange.fault.is_some() {
+        return None;
+    }
+    if exchange.acknowledges_faults() && !exchange.sent {
+        return None;
+    }
+    let (collected, size) = (family.collected.get(), family.size);
+    let program = &exchange.loaded.program;
+    let is_joined = || exchange.frames.iter().any(|frame| joins(program, frame.sequence, frame.next as usize, 0));
+    if collected > 0 || missed > 0 && is_joined() {
+        let text =
+            format!("the aggregate is incomplete: it has {collected} of {size} messages, and all branches ended");
+        return Some(Fault::new(text).public());
+    }
+    None
+}
+
+/// Whether branches are joined in a sequence, from a step on.
+fn joins(program: &Program, sequence: SequenceId, from: usize, depth: usize) -> bool {
+    let steps = program.sequence(sequence).steps.get(from..).unwrap_or_default();
+    depth < NESTED_JOIN_DEPTH_MAX
+        && steps.iter().any(|step| match step.mediator.joins() {
+            Joins::Nothing => false,
+            Joins::Branches => true,
+            Joins::Inside(inner) => joins(program, inner, 0, depth + 1),
+        })
 }
 
 /// Runs a branch that is not joined; the others go on when it fails.
-async fn alone(child: &mut Exchange, sequence: Option<SequenceId>, endpoint: Option<crate::Destination>) {
-    if let End::Failed(fault) = start(child, sequence, endpoint).await {
-        let id = child.correlation_id();
-        child.log(Level::Error, "Mediation", &format!("branch failed: {fault}, correlation_id: {id}"));
-        child.fault = Some(fault);
+async fn alone(
+    child: &mut Exchange,
+    sequence: Option<SequenceId>,
+    endpoint: Option<crate::Destination>,
+    ended_early: &Cell<usize>,
+) {
+    match start(child, sequence, endpoint).await {
+        End::Failed(fault) => {
+            let id = child.correlation_id();
+            child.log(Level::Error, "Mediation", &format!("branch failed: {fault}, correlation_id: {id}"));
+            child.fault = Some(fault);
+        }
+        End::Finished if !child.called => ended_early.update(|count| count + 1),
+        _ => {}
     }
 }
 

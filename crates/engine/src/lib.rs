@@ -59,8 +59,8 @@ pub use fault::{Fault, FaultCode, Place, Side, codes};
 pub use forwarded::{ForwardedField, TrustedProxies};
 pub use logins::{Login, Logins, Realm, Users};
 pub use mediator::{
-    Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Kinship, Late, Mediator, Needs, Resume,
-    Sequence, SequenceId, Step,
+    Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Joins, Kinship, Late, Mediator, Needs,
+    Resume, Sequence, SequenceId, Step,
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter, Unit};

@@ -18,6 +18,22 @@ pub trait Mediator: Send + Sync {
     fn needs(&self) -> Needs {
         Needs::Nothing
     }
+
+    /// Whether the branches of a fork are joined here: a branch that ends before is missed.
+    fn joins(&self) -> Joins {
+        Joins::Nothing
+    }
+}
+
+/// Whether a step joins branches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joins {
+    /// It does not.
+    Nothing,
+    /// It collects messages until all it waits for are there.
+    Branches,
+    /// It runs a sequence that may.
+    Inside(SequenceId),
 }
 
 /// What a mediator does with the body.

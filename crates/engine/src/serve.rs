@@ -142,7 +142,7 @@ pub(crate) async fn travel(exchange: &mut Exchange, entered: Result<(), Fault>) 
 
 impl Exchange {
     /// Whether the configuration restores Micro Integrator's 202 after a fault for this service.
-    fn acknowledges_faults(&self) -> bool {
+    pub(crate) fn acknowledges_faults(&self) -> bool {
         let name = self.entry.metric().map_or("main", |(_, name)| &**name);
         self.program().limits.accepted_after_fault.iter().any(|listed| &**listed == name)
     }

@@ -188,7 +188,13 @@ fn body(exchange: &mut Exchange) -> Result<String, Fault> {
     if exchange.message.media_type() == MediaType::Json {
         let text = match exchange.message.body.form() {
             Form::Empty => String::new(),
-            Form::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Form::Bytes(bytes) if bytes.trim_ascii().is_empty() => String::new(),
+            Form::Bytes(_) => {
+                // Written as it came, and read all the same: what is malformed is a fault for all that read a body.
+                exchange.json()?;
+                let program = exchange.program().clone();
+                exchange.message.text(&program.conversion)?.to_string()
+            }
             _ => exchange.json()?.to_string(),
         };
         return Ok(format!("Payload: {text}"));

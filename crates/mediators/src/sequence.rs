@@ -1,7 +1,7 @@
 //! `<sequence key="…"/>`: runs another sequence, then goes on.
 
 use penstock_compile::{Compiler, Element, MediatorKind};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_engine::{Exchange, Fault, Flow, Joins, Mediator, Needs};
 
 use crate::key::SequenceKey;
 
@@ -34,5 +34,12 @@ impl Mediator for Sequence {
 
     fn needs(&self) -> Needs {
         self.key.needs()
+    }
+
+    fn joins(&self) -> Joins {
+        match &self.key {
+            SequenceKey::Static(id) => Joins::Inside(*id),
+            _ => Joins::Nothing,
+        }
     }
 }

@@ -239,6 +239,7 @@ const FAILING: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
     <inSequence><property name="first" expression="local-name(//*[1])"/><respond/></inSequence>
     <faultSequence><log level="custom"><property name="seen" value="yes"/></log></faultSequence>
   </target></proxy>
+  <proxy name="Logs"><target><inSequence><log level="full"/><respond/></inSequence></target></proxy>
   <api name="gone" context="/gone"><resource methods="GET"><inSequence>
     <call><endpoint><address uri="http://127.0.0.1:1"/></endpoint></call><respond/>
   </inSequence></resource></api>
@@ -278,6 +279,10 @@ fn a_failure_is_never_acknowledged() {
         ("/reads", json, large.as_str(), 413),
         ("/services/Reads", json, "{\"a\":", 400),
         ("/services/Reads", "application/xml", "<a><b></a>", 400),
+        ("/services/Logs", json, "{\"a\":", 400),
+        ("/services/Logs", json, "{\"a\": 1}", 200),
+        ("/services/Logs", json, " \n", 200),
+        ("/services/Logs", "application/xml", "<a><b></a>", 400),
         ("/many", "application/xml", "<l><i/><i/><i/></l>", 500),
         ("/store", json, "{}", 500),
     ] {
@@ -294,6 +299,58 @@ fn a_failure_is_never_acknowledged() {
     let reply = server.get("/gone");
     assert_eq!(reply.status, 503);
     assert!(reply.head.contains("\r\nRetry-After: 30\r\n"), "{}", reply.head);
+}
+
+#[test]
+fn an_aggregate_that_cannot_complete_is_a_failure() {
+    let backend = Backend::start();
+    let call = format!(
+        "<call><endpoint><address uri='http://127.0.0.1:{}'/></endpoint></call><payloadFactory media-type='json'>\
+         <format>{{\"a\": 1}}</format><args/></payloadFactory>",
+        backend.port
+    );
+    let no_call = "<payloadFactory media-type='json'><format>{\"b\": 2}</format><args/></payloadFactory>";
+    let aggregate = "<aggregate id='c'><completeCondition><messageCount min='-1' max='-1'/></completeCondition>\
+                     <onComplete expression='json-eval($)'><respond/></onComplete></aggregate>";
+    let api = |name: &str, branches: &[&str], after: &str| {
+        let targets: String =
+            branches.iter().map(|branch| format!("<target><sequence>{branch}</sequence></target>")).collect();
+        format!(
+            "<api name='{name}' context='/{name}'><resource methods='GET'><inSequence><clone id='c'>{targets}</clone>{after}\
+             </inSequence></resource></api>"
+        )
+    };
+    let in_sequence = "<sequence key='joining'/>";
+    let artifacts = [
+        format!("<sequence name='joining'>{aggregate}</sequence>"),
+        api("both", &[&call, &call], aggregate),
+        // The second branch ends with its own sequence, as in Micro Integrator: only one that called a backend goes on.
+        api("one", &[&call, no_call], aggregate),
+        api("dropped", &[&call, "<drop/>"], aggregate),
+        api("none", &[no_call, no_call], aggregate),
+        api("inside", &[no_call, no_call], in_sequence),
+        api("acknowledged", &[no_call, no_call], aggregate),
+        api("all-dropped", &["<drop/>", "<drop/>"], aggregate),
+        api("alone", &[no_call, no_call], ""),
+    ]
+    .concat();
+    let artifacts = format!("<definitions xmlns='http://ws.apache.org/ns/synapse'>{artifacts}</definitions>");
+    let toml = "mediation.accepted_after_fault = [\"acknowledged\"]";
+    let (_folder, server) = start("incomplete", &artifacts, toml);
+    for (path, expected) in [
+        ("/both", 200),
+        ("/one", 500),
+        ("/dropped", 500),
+        ("/none", 500),
+        ("/inside", 500),
+        ("/acknowledged", 202),
+        ("/all-dropped", 202),
+        ("/alone", 202),
+    ] {
+        let reply = server.get(path);
+        assert_eq!(reply.status, expected, "{path}: {}\n{}", reply.body, server.log());
+        assert_eq!(reply.body.contains("the aggregate is incomplete"), expected == 500, "{path}: {}", reply.body);
+    }
 }
 
 #[test]

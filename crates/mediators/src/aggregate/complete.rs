@@ -6,7 +6,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use penstock_compile::Expression;
-use penstock_engine::{Exchange, Fault, Flow, SequenceId};
+use penstock_engine::{Exchange, Family, Fault, Flow, SequenceId};
 use penstock_message::{Scope, Value};
 use penstock_xml::{Document, TreeBuilder};
 
@@ -48,13 +48,14 @@ pub enum Part {
 
 impl Complete {
     /// Makes the message that goes on.
-    pub fn finish(&self, exchange: &mut Exchange, group: &RefCell<Group>) -> Result<Flow, Fault> {
+    pub fn finish(&self, exchange: &mut Exchange, family: &Family, group: &RefCell<Group>) -> Result<Flow, Fault> {
         let parts = {
             let mut group = group.borrow_mut();
             group.complete = true;
             if let Some(waiting) = group.waiting.take() {
                 waiting.wake();
             }
+            family.collected.update(|count| count.saturating_sub(group.parts.len()));
             std::mem::take(&mut group.parts)
         };
         // The joined message belongs to the family its parent belonged to.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use penstock_compile::expression::braced;
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
-use penstock_engine::{Exchange, Family, Fault, Flow, Mediator, Needs, Resume, clock};
+use penstock_engine::{Exchange, Family, Fault, Flow, Joins, Mediator, Needs, Resume, clock};
 use penstock_message::Value;
 
 use crate::payload;
@@ -212,10 +212,11 @@ impl Mediator for Aggregate {
         let count = {
             let mut group = group.borrow_mut();
             group.parts.push(part);
+            family.collected.update(|count| count + 1);
             group.parts.len()
         };
         if self.is_full(count, &family, min, max) {
-            return self.complete.finish(exchange, &group);
+            return self.complete.finish(exchange, &family, &group);
         }
         let first = group.borrow().expires.is_none();
         match self.timeout {
@@ -227,7 +228,11 @@ impl Mediator for Aggregate {
                 Ok(Flow::Wait(Box::pin(async move {
                     waited.await;
                     Resume::new(move |exchange: &mut Exchange, ()| {
-                        if group.borrow().complete { Ok(Flow::Stop) } else { complete.finish(exchange, &group) }
+                        if group.borrow().complete {
+                            Ok(Flow::Stop)
+                        } else {
+                            complete.finish(exchange, &family, &group)
+                        }
                     })
                 })))
             }
@@ -240,6 +245,10 @@ impl Mediator for Aggregate {
         let correlate = self.correlate.as_ref().map_or(Needs::Nothing, Expression::needs);
         let strongest = expression.max(correlate).max(self.min.needs()).max(self.max.needs());
         if strongest == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Branches
     }
 }
 
