@@ -52,12 +52,13 @@ pub(crate) fn admit_to(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request, d
     let line = &client.line;
     let target = line.target();
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let is_local = client.protocol == crate::local::PROTOCOL;
     let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
     match dispatch {
         Dispatch::Proxy(proxy) => {
             let refusal = if proxy.is_stopped {
                 Some(format!("The system is attempting to access an inactive service: {}", proxy.name))
-            } else if !(if line.secure { proxy.https } else { proxy.http }) {
+            } else if !(is_local && proxy.local || if line.secure { proxy.https } else { proxy.http }) {
                 Some(format!("The service cannot be found for the endpoint reference (EPR) {path}"))
             } else {
                 None

@@ -1,6 +1,6 @@
 //! What every exchange of one core shares.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,6 +73,8 @@ pub struct Core {
     stores: OnceCell<Arc<dyn Stores>>,
     entrances: OnceCell<Arc<dyn Entrances>>,
     seen: RefCell<(u64, Rc<Loaded>)>,
+    /// Local calls that run.
+    pub(crate) local_calls: Cell<usize>,
 }
 
 impl Core {
@@ -96,6 +98,7 @@ impl Core {
             stores: OnceCell::new(),
             entrances: OnceCell::new(),
             seen: RefCell::new((generation, loaded)),
+            local_calls: Cell::new(0),
         })
     }
 

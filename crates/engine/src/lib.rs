@@ -31,6 +31,7 @@ mod incoming;
 pub mod inject;
 pub mod kept;
 pub mod lease;
+mod local;
 mod logins;
 mod mediator;
 mod metrics;

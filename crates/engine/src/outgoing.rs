@@ -146,22 +146,13 @@ fn url_of(exchange: &Exchange, target: &Target) -> Result<Arc<str>, Fault> {
     if !is_absolute(&target.url) {
         return Err(Fault::new(format!("`{}` is not an absolute URL", target.url)));
     }
-    let url = match target.url.strip_prefix("local:") {
-        Some(path) => own_url(exchange, path),
-        None => target.url.clone(),
-    };
+    let url = target.url.clone();
     match &exchange.message.url_postfix {
         Some(postfix) if target.append_postfix && !postfix.is_empty() && takes_postfix(exchange, target.format) => {
             Ok(join(&url, postfix).into())
         }
         _ => Ok(url),
     }
-}
-
-/// The local transport: a path of this server.
-fn own_url(exchange: &Exchange, path: &str) -> Arc<str> {
-    let environment = &exchange.core.environment;
-    format!("http://{}:{}/{}", environment.host, environment.http_port, path.trim_start_matches('/')).into()
 }
 
 /// What follows the service in a path goes to the backend with REST calls only. A call of SOAP is a POST to one address.

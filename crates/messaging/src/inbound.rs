@@ -75,9 +75,9 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let content = content_hash(el);
     let Some(kind) = kind else { return };
     let feed = (kind.build)(&endpoint, &parameters, cx);
+    let (Some(feed), Some(pace)) = (feed, pace) else { return };
     let ignored: Vec<&str> = COMMON_IGNORED.iter().chain(kind.ignored).copied().collect();
     parameters.report_unread(&format!("the protocol `{}`", endpoint.source.transport), &ignored, cx);
-    let (Some(feed), Some(pace)) = (feed, pace) else { return };
     if cx.errors_so_far() > errors {
         return;
     }

@@ -3,10 +3,10 @@
 
 use penstock_compile::{InboundKind, ListenerKind};
 
-use crate::http;
+use crate::{file, http};
 
 /// The protocols of inbound endpoints.
-pub const PROTOCOLS: &[InboundKind] = &[http::inbound::HTTP, http::inbound::HTTPS];
+pub const PROTOCOLS: &[InboundKind] = &[file::inbound::KIND, http::inbound::HTTP, http::inbound::HTTPS];
 
 /// The transports that proxy services listen on, beside HTTP.
-pub const LISTENERS: &[ListenerKind] = &[];
+pub const LISTENERS: &[ListenerKind] = &[file::inbound::LISTENER];

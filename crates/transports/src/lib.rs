@@ -8,6 +8,7 @@
 //!
 //! Start reading at [`http`].
 
+pub mod file;
 pub mod http;
 pub mod inbound;
 pub mod sql;

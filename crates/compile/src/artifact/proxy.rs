@@ -53,6 +53,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         label: format!("{{proxy:{name}}}").into(),
         http: offers("http"),
         https: offers("https"),
+        local: offers("local"),
         is_stopped: !el.flag("startOnLoad", true),
         at: el.place(),
         ..Proxy::default()

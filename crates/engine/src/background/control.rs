@@ -57,13 +57,14 @@ impl Control {
     }
 
     /// Waits for a future: `None` when the service must pause or stop before it is ready.
-    pub async fn until<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
-        if *self.wanted.borrow_and_update() != Wanted::Run {
+    pub async fn until<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut wanted = self.wanted.clone();
+        if *wanted.borrow_and_update() != Wanted::Run {
             return None;
         }
         tokio::select! {
             biased;
-            _ = self.wanted.wait_for(|wanted| *wanted != Wanted::Run) => None,
+            _ = wanted.wait_for(|wanted| *wanted != Wanted::Run) => None,
             output = future => Some(output),
         }
     }

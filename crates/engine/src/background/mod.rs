@@ -19,7 +19,7 @@ use crate::ports::LocalFuture;
 
 pub use backoff::Backoff;
 pub use control::Control;
-pub use poll::{Pace, Poll, PollSource, Polling};
+pub use poll::{Pace, Poll, PollSource, Polled, Polling};
 pub use supervisor::{SavedStates, Supervisor};
 pub use table::{ServiceState, ServiceStatus, ServiceTable};
 

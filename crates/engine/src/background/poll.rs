@@ -36,7 +36,17 @@ pub trait Poll {
     /// Takes the messages that are there and runs their flows. Ends early when `control` asks the service to pause or stop:
     /// test [`Control::is_wanted`] between two messages. A temporary error marks the service as faulty, and the next poll
     /// comes later each time; any other error ends it.
-    fn poll<'a>(&'a mut self, control: &'a Control) -> LocalFuture<'a, Result<(), ServiceError>>;
+    fn poll<'a>(&'a mut self, control: &'a Control) -> LocalFuture<'a, Result<Polled, ServiceError>>;
+}
+
+/// What came of a poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Polled {
+    /// The source works.
+    Done,
+    /// The source can be reached and has nothing to poll, such as a folder that does not exist: the reason. The service is
+    /// faulty, and is polled again at its usual time.
+    Missing(String),
 }
 
 /// A service that polls a source.
@@ -65,9 +75,12 @@ async fn poll_repeatedly(mut poller: Box<dyn Poll>, pace: Pace, mut control: Con
     };
     while control.sleep(pause).await {
         let failed = match poller.poll(&control).await {
-            Ok(()) => {
-                control.working();
+            Ok(polled) => {
                 backoff.reset();
+                match polled {
+                    Polled::Done => control.working(),
+                    Polled::Missing(reason) => control.faulty(reason),
+                }
                 Duration::ZERO
             }
             Err(error) if error.is_temporary => {

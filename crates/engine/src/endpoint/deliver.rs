@@ -353,7 +353,10 @@ async fn transmit(exchange: &mut Exchange, target: Target, timeout: Duration) ->
     let outgoing = slices::run(exchange, |exchange| outgoing::prepare(exchange, target, options)).await?;
     let outbound = exchange.core.outbound.clone();
     exchange.sent = true;
-    let mut reply = Box::new(outbound.send(outgoing).await?);
+    let mut reply = Box::new(match outgoing.url.starts_with("local:") {
+        true => crate::local::call(&exchange.core, &exchange.client, outgoing).await?,
+        false => outbound.send(outgoing).await?,
+    });
     relocate(exchange, &mut reply);
     let strict = exchange.message.properties.is_true("FORCE_ERROR_ON_SOAP_FAULT")
         || exchange.message.axis2.is_true("FORCE_ERROR_ON_SOAP_FAULT");

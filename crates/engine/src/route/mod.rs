@@ -48,6 +48,8 @@ pub struct Proxy {
     pub http: bool,
     /// Whether it is offered over HTTPS.
     pub https: bool,
+    /// Whether services of this process may call it (`local:///services/NAME`) when it is not offered over HTTP.
+    pub local: bool,
     /// Whether it waits to be started (`startOnLoad="false"`): requests are refused.
     pub is_stopped: bool,
     /// The WSDL that `?wsdl` answers with; addresses are rewritten when it is sent.

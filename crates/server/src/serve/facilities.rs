@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::database::Databases;
-use penstock_engine::ports::Environment;
+use penstock_engine::ports::{Environment, Senders};
 use penstock_engine::store::Stores;
 use penstock_engine::{Core, Current, Metrics};
+use penstock_transports::file::FileSender;
 use penstock_transports::http::tls::TlsClient;
 use penstock_transports::http::{HttpSender, PerCore, SenderConfig};
 
@@ -39,7 +40,8 @@ impl Facilities {
         let sender = Rc::new(HttpSender::new(per_core, config));
         let metrics = Arc::new(Metrics::default());
         state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });
-        let core = Core::new(sender.clone(), log, environment, metrics, current);
+        let outbound = Rc::new(Senders::new(sender.clone()).with("vfs", Rc::new(FileSender)));
+        let core = Core::new(outbound, log, environment, metrics, current);
         core.set_databases(databases);
         core.set_stores(stores);
         (core, sender)

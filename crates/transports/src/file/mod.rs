@@ -1,0 +1,20 @@
+//! Files: polled by inbound endpoints (`protocol="file"`) and proxy services (`transports="vfs"`), written by endpoints
+//! (`vfs:file:///folder`).
+//!
+//! A file is a message. It is locked, read, and moved or deleted when its flow has ended; a process that is killed in between
+//! leaves the file where it was. Large files stream.
+//!
+//! Start reading at [`poll`], then `lock.rs` and `sender.rs`.
+
+mod finish;
+pub mod inbound;
+mod local;
+mod location;
+mod lock;
+mod message;
+mod poll;
+pub mod sender;
+mod settings;
+mod system;
+
+pub use sender::FileSender;
