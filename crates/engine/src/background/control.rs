@@ -86,6 +86,7 @@ impl Control {
 
     /// Reports that the service does not work at present and goes on trying: a broker that is away.
     pub fn faulty(&self, reason: impl Into<Arc<str>>) {
+        self.status.reported();
         let reason = reason.into();
         if self.status.state() != ServiceState::Faulty(reason.clone()) {
             self.log(Level::Warn, &reason);
@@ -95,6 +96,7 @@ impl Control {
 
     /// Reports that the service works.
     pub fn working(&self) {
+        self.status.reported();
         if matches!(self.status.state(), ServiceState::Faulty(_)) {
             self.status.set_state(ServiceState::Running);
         }

@@ -46,6 +46,11 @@ pub trait RunService: Send + Sync {
     /// Runs until [`Control::next`] or [`Control::sleep`] asks it to stop, or until it cannot go on. After an error the
     /// supervisor runs it again, later each time.
     fn run(&self, control: Control) -> LocalFuture<'static, Result<(), ServiceError>>;
+
+    /// Whether clients connect to it: the server is ready when its port is open. It calls [`Control::working`] then.
+    fn opens_port(&self) -> bool {
+        false
+    }
 }
 
 /// Why a service cannot go on.

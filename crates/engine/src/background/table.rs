@@ -1,7 +1,7 @@
 //! The services that run, as other threads see them: state, counters, and the state that is wanted.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
@@ -39,6 +39,8 @@ pub struct ServiceStatus {
     succeeded: AtomicU64,
     failed: AtomicU64,
     restarts: AtomicU64,
+    /// Whether it reported that it works, or that it does not.
+    has_reported: AtomicBool,
 }
 
 impl ServiceStatus {
@@ -55,6 +57,7 @@ impl ServiceStatus {
             succeeded: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
+            has_reported: AtomicBool::new(false),
         })
     }
 
@@ -91,6 +94,15 @@ impl ServiceStatus {
     /// Whether it is paused, or will be when its current message is done.
     pub fn is_pausing(&self) -> bool {
         *self.wanted.borrow() == Wanted::Pause
+    }
+
+    /// Whether it has come so far that it works, does not work, or waits to be activated.
+    pub fn has_settled(&self) -> bool {
+        self.has_reported.load(Ordering::Acquire) || self.is_pausing()
+    }
+
+    pub(super) fn reported(&self) {
+        self.has_reported.store(true, Ordering::Release);
     }
 
     pub(super) fn set_state(&self, state: ServiceState) {

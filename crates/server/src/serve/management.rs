@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use penstock_engine::background::Supervisor;
+use penstock_engine::background::{BackgroundService, Supervisor};
 use penstock_engine::entrance::Entrances;
 use penstock_engine::ports::Level;
 use penstock_transports::http::PerCore;
@@ -16,6 +17,7 @@ use tokio::sync::watch;
 
 use super::facilities::Facilities;
 use super::service_states::RegistryStates;
+use super::state::State;
 use crate::command::Failure;
 
 /// The management runtime. It stops when [`Management::stop`] is called.
@@ -29,6 +31,24 @@ impl Management {
     pub(super) fn stop(self) -> JoinHandle<()> {
         self.stop.send_replace(true);
         self.thread
+    }
+}
+
+/// How long the server waits for ports of inbound endpoints before it is ready without them.
+const PORTS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often it looks.
+const PORTS_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Waits until the ports of inbound endpoints are open, or cannot be opened at present.
+pub(super) fn wait_for_ports(state: &State) {
+    let end = Instant::now() + PORTS_TIMEOUT;
+    let program = state.current.get();
+    let is_open = |service: &BackgroundService| {
+        state.services.get(service.kind, &service.name).is_some_and(|status| status.has_settled())
+    };
+    while !program.services.iter().filter(|service| service.runner.opens_port()).all(is_open) && Instant::now() < end {
+        std::thread::sleep(PORTS_INTERVAL);
     }
 }
 

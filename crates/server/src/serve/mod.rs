@@ -163,10 +163,11 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
             worker::Shared { facilities: facilities.clone(), access: logs.access.clone(), stop: stop.clone(), more };
         threads.push(worker::start(index, listeners, shared)?);
     }
-    // Probes outlive the workers: while the server drains they report it.
-    let admin = admin::start(admin, state.clone())?;
     let entrances = Arc::new(entrances::InboundPorts { state: state.clone(), live: live.clone() });
     let management = management::start(facilities, entrances)?;
+    management::wait_for_ports(&state);
+    // Probes outlive the workers: while the server drains they report it.
+    let admin = admin::start(admin, state.clone())?;
     let turn = Arc::new(Mutex::new(()));
     // Before the banner: a file that changes after it is a change.
     let watcher = settings

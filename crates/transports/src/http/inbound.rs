@@ -153,6 +153,10 @@ impl RunService for Port {
         let (number, entrance, keys) = (self.number, self.entrance.clone(), self.keys.clone());
         Box::pin(serve(number, entrance, keys, control))
     }
+
+    fn opens_port(&self) -> bool {
+        true
+    }
 }
 
 async fn serve(
