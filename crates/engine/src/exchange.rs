@@ -9,6 +9,7 @@ use penstock_message::{Envelope, Headers, Message};
 
 use crate::core::{Core, Loaded};
 use crate::database::Transactions;
+use crate::journal::Journal;
 use crate::mediator::{FunctionScope, Kinship, SequenceId};
 use crate::ports::Client;
 use crate::route::Entry;
@@ -65,6 +66,8 @@ pub struct Exchange {
     pub extension: Option<Rc<dyn std::any::Any>>,
     /// What it ran so far, while somebody who may wants to know. Branches have none.
     pub trace: Option<Rc<Trace>>,
+    /// What is logged about the request; branches write into their parent's.
+    pub(crate) journal: Option<Rc<Journal>>,
     /// Transactions over databases. Branches that run one after another are lent their parent's (`fork.rs`).
     pub transactions: Transactions,
     /// Client side of the exchange, shared by all branches.
@@ -77,6 +80,8 @@ pub struct Exchange {
     pub(crate) floor: usize,
     pub(crate) called: bool,
     pub(crate) steps: u64,
+    /// How many flows of this server wait for this one.
+    pub(crate) waiting_flows: u16,
     /// The fault whose handler is running or ran last.
     pub(crate) fault: Option<Fault>,
     /// Whether a request of this exchange went to a backend and was (or is being) answered.
@@ -121,7 +126,7 @@ impl Exchange {
         let started = Instant::now();
         // The streams of gRPC last as long as both sides like; idle timeouts bound them.
         let time = if message.is_grpc() { GRPC_DEADLINE } else { loaded.program.limits.deadline };
-        Exchange {
+        let mut exchange = Exchange {
             message,
             direction: Direction::Request,
             client,
@@ -135,6 +140,7 @@ impl Exchange {
             held: Rc::default(),
             extension: None,
             trace: None,
+            journal: None,
             transactions: Transactions::default(),
             reply: Rc::default(),
             loaded,
@@ -144,10 +150,13 @@ impl Exchange {
             floor: 0,
             called: false,
             steps: 0,
+            waiting_flows: 0,
             fault: None,
             sent: false,
             one_way: false,
-        }
+        };
+        exchange.journal = Journal::open(&mut exchange);
+        exchange
     }
 
     /// The program this exchange runs in.
@@ -251,6 +260,7 @@ impl Exchange {
             held: self.held.clone(),
             extension: self.extension.clone(),
             trace: None,
+            journal: self.journal.clone(),
             transactions: Transactions::default(),
             reply: self.reply.clone(),
             loaded: self.loaded.clone(),
@@ -260,6 +270,7 @@ impl Exchange {
             floor: self.frames.len(),
             called: false,
             steps: self.steps,
+            waiting_flows: self.waiting_flows,
             fault: None,
             sent: self.sent,
             one_way: false,

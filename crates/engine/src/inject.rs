@@ -10,6 +10,7 @@ use penstock_message::{Message, Method, RequestLine, Value};
 use crate::background::Control;
 use crate::core::Core;
 use crate::endpoint::deliver;
+use crate::journal::{self, Observed};
 use crate::mediator::Destination;
 use crate::ports::{Client, Level};
 use crate::route::Entry;
@@ -133,11 +134,16 @@ pub async fn inject(core: &Rc<Core>, injection: Injection) -> Injected {
         (None, None) => Ok(()),
     };
     let started = exchange.started;
+    let observed = Observed::of(&exchange);
     let end = slices::on_account(program.limits.memory_bytes_max, serve::travel(&mut exchange, entered)).await;
     let outcome = outcome(&mut exchange, end);
     drop(in_flight);
     core.metrics.finished(source.kind, &source.name, started.elapsed(), exchange.fault.is_some() || !outcome.is_done());
     let mut reply = exchange.reply.take().map(|reply| *reply);
+    if let Some(observed) = observed {
+        let failed = exchange.fault.is_some() || !outcome.is_done();
+        journal::finish(&observed, &*core.log, reply.as_ref().unwrap_or(&exchange.message), failed, started.elapsed());
+    }
     if let Some(reply) = &mut reply {
         let limit = program.limits.body_bytes_max;
         if let Err(error) = wait::buffer(&mut reply.body, limit).await {

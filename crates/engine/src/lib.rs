@@ -29,6 +29,7 @@ mod fork;
 mod forwarded;
 mod incoming;
 pub mod inject;
+mod journal;
 pub mod kept;
 pub mod lease;
 mod local;

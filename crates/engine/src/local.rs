@@ -7,9 +7,9 @@ use bytes::Bytes;
 use penstock_message::{Message, RequestLine};
 
 use crate::admit::{Admission, admit_to};
-use crate::core::Core;
+use crate::core::{Core, Loaded};
 use crate::ports::{Client, Outgoing, Request};
-use crate::{Fault, Side, codes, serve};
+use crate::{Exchange, Fault, Side, codes, serve};
 
 /// `Client::protocol` of a local call: proxy services with `transports="local"` take it.
 pub(crate) const PROTOCOL: &str = "local";
@@ -26,6 +26,9 @@ impl Drop for Running {
     }
 }
 
+/// Services that wait for each other within one transaction. More is a service that calls itself.
+const WITHIN_MAX: u16 = 16;
+
 /// Calls the service at the path of the address, on behalf of a client.
 pub(crate) async fn call(core: &Rc<Core>, client: &Client, outgoing: Outgoing) -> Result<Message, Fault> {
     if core.local_calls.get() >= CALLS_MAX {
@@ -34,16 +37,10 @@ pub(crate) async fn call(core: &Rc<Core>, client: &Client, outgoing: Outgoing) -
     }
     core.local_calls.set(core.local_calls.get() + 1);
     let running = Running(core.clone());
-    let Outgoing { url, method, mut message, options } = outgoing;
-    // Each service has properties of its own.
-    message.properties = Default::default();
-    message.axis2 = Default::default();
-    message.method = method.clone();
-    let path = path_of(&url);
-    let line = RequestLine { method, target: Bytes::copy_from_slice(path.as_bytes()), secure: client.line.secure };
-    let client = Rc::new(Client { line, protocol: PROTOCOL, ..client.clone() });
+    let (options, path) = (outgoing.options.clone(), path_of(&outgoing.url));
+    let request = request_of(client, outgoing);
     // A task of its own, so that a service that calls itself does not nest the stack.
-    let task = tokio::task::spawn_local(answer(running, Request { client, message }));
+    let task = tokio::task::spawn_local(answer(running, request));
     let late = || {
         let text = format!("the local service {path} did not respond in time");
         Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Backend, text)
@@ -53,14 +50,56 @@ pub(crate) async fn call(core: &Rc<Core>, client: &Client, outgoing: Outgoing) -
     ended.map_err(|error| Fault::coded(codes::SENDER_IO_RECEIVING, Side::Backend, error.to_string()))
 }
 
-async fn answer(running: Running, request: Request) -> Message {
-    let core = running.0.clone();
-    let loaded = core.program();
+/// Calls the service in the transaction of the exchange, as Micro Integrator does on one thread.
+pub(crate) async fn call_within(exchange: &mut Exchange, outgoing: Outgoing) -> Result<Message, Fault> {
+    if exchange.waiting_flows >= WITHIN_MAX {
+        let text = format!(
+            "more than {WITHIN_MAX} local calls wait for each other in one transaction: a service calls itself"
+        );
+        return Err(Fault::coded(codes::SENDER_IO_SENDING, Side::Us, text));
+    }
+    let request = request_of(&exchange.client, outgoing);
+    let core = exchange.core.clone();
+    let (mut called, entered) = match admitted(&core, &core.program(), request) {
+        Admission::Answer(message) => return Ok(*message),
+        Admission::Run(called, entered) => (called, entered),
+    };
+    called.deadline = called.deadline.min(exchange.deadline);
+    called.steps = exchange.steps;
+    called.waiting_flows = exchange.waiting_flows + 1;
+    std::mem::swap(&mut exchange.transactions, &mut called.transactions);
+    let (reply, failed) = serve::complete(&mut called, entered).await;
+    std::mem::swap(&mut exchange.transactions, &mut called.transactions);
+    exchange.steps = called.steps;
+    if let Some((kind, name)) = called.entry.metric() {
+        core.metrics.finished(kind, name, called.started.elapsed(), failed);
+    }
+    Ok(*reply)
+}
+
+/// The request that the service gets.
+fn request_of(client: &Client, outgoing: Outgoing) -> Request {
+    let Outgoing { url, method, mut message, .. } = outgoing;
+    // Each service has properties of its own.
+    message.properties = Default::default();
+    message.axis2 = Default::default();
+    message.method = method.clone();
+    let target = Bytes::copy_from_slice(path_of(&url).as_bytes());
+    let line = RequestLine { method, target, secure: client.line.secure };
+    Request { client: Rc::new(Client { line, protocol: PROTOCOL, ..client.clone() }), message }
+}
+
+fn admitted(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
     let line = &request.client.line;
     let host = || request.message.headers.get("Host");
     let dispatch = loaded.program.routes.dispatch(line.path(), host, line.secure);
+    admit_to(core, loaded, request, dispatch)
+}
+
+async fn answer(running: Running, request: Request) -> Message {
+    let core = running.0.clone();
     let in_flight = core.metrics.enter();
-    match admit_to(&core, &loaded, request, dispatch) {
+    match admitted(&core, &core.program(), request) {
         Admission::Answer(message) => *message,
         Admission::Run(exchange, entered) => serve::answer(&core, in_flight, exchange, entered).await,
     }

@@ -5,6 +5,7 @@ use penstock_message::{Form, Message, Shape, Value};
 
 use crate::endpoint::{self, deliver};
 use crate::exchange::Frame;
+use crate::journal::{self, Before};
 use crate::mediator::{Branch, Destination, Fork, FunctionScope, Needs, Resume, Sequence};
 use crate::ports::{Level, LocalFuture};
 use crate::route::Entry;
@@ -47,6 +48,7 @@ async fn drive(exchange: &mut Exchange) -> End {
         if let Some(trace) = &exchange.trace {
             trace.begin(step.kind);
         }
+        let before = Before::of(exchange);
         let outcome = if exchange.steps > program.limits.steps_max {
             Err(Fault::new(format!("more than {} mediators ran for one message", program.limits.steps_max)).public())
         } else if step.mediator.needs() == Needs::Whole
@@ -59,11 +61,19 @@ async fn drive(exchange: &mut Exchange) -> End {
         } else {
             slices::run(exchange, |exchange| step.mediator.run(exchange)).await
         };
+        let asked = match (&before, &outcome) {
+            (Some(_), Ok(flow)) => journal::describe(flow, program),
+            _ => None,
+        };
+        let is_again = matches!(outcome, Ok(Flow::Pull | Flow::Buffer));
         let outcome = match outcome {
             Ok(Flow::Next) => Ok(None),
             Ok(flow) => act(exchange, flow).await,
             Err(fault) => Err(fault),
         };
+        if let Some(before) = before.filter(|_| !is_again) {
+            before.log(exchange, step, asked, &outcome);
+        }
         if let Some(trace) = &exchange.trace {
             trace.end(outcome.as_ref().err());
         }

@@ -8,6 +8,7 @@ use penstock_message::Message;
 
 use crate::admit::{Admission, admit};
 use crate::core::Core;
+use crate::journal::{self, Observed};
 use crate::metrics::InFlight;
 use crate::ports::{Level, LocalFuture, Request, Service};
 use crate::route::{Entry, Finished};
@@ -30,8 +31,14 @@ impl Service for Dispatcher {
     fn answer<'a>(&'a self, request: Request) -> LocalFuture<'a, Message> {
         let in_flight = self.core.metrics.enter();
         // Before there is a future, so that no future has to carry a request.
+        let client = self.core.log.enabled(Level::Debug).then(|| request.client.clone());
         match admit(&self.core, &self.core.program(), request) {
-            Admission::Answer(message) => Box::pin(ready(*message)),
+            Admission::Answer(message) => {
+                if let Some(client) = client {
+                    journal::unserved(&*self.core.log, &client, &message);
+                }
+                Box::pin(ready(*message))
+            }
             Admission::Run(exchange, entered) => Box::pin(answer(&self.core, in_flight, exchange, entered)),
         }
     }
@@ -44,12 +51,19 @@ pub(crate) async fn answer(
     entered: Result<(), Fault>,
 ) -> Message {
     let started = exchange.started;
+    let observed = Observed::of(&exchange);
+    let logged = |reply: &Message, failed| {
+        if let Some(observed) = &observed {
+            journal::finish(observed, &*core.log, reply, failed, started.elapsed());
+        }
+    };
     if let Entry::Operation(operation) = &exchange.entry
         && let Some(observer) = operation.observer.clone()
     {
         let extension = exchange.extension.clone();
         let (mut reply, failed) = flow(exchange, entered).await;
         let took = started.elapsed();
+        logged(&reply, failed);
         observer.finished(&Finished { reply: &reply, took, failed, extension: extension.as_ref() });
         reply.extension = extension;
         return *reply;
@@ -59,6 +73,7 @@ pub(crate) async fn answer(
         entry => entry.metric().map(|(kind, name)| (kind, name.clone())),
     };
     let (reply, failed) = flow(exchange, entered).await;
+    logged(&reply, failed);
     if let Some((kind, name)) = metric {
         core.metrics.finished(kind, &name, started.elapsed(), failed);
     }
@@ -72,7 +87,9 @@ async fn flow(exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Messa
     let reply = exchange.reply.clone();
     let mut whole: LocalFuture<'static, (Box<Message>, bool)> = {
         let limit = exchange.loaded.program.limits.memory_bytes_max;
-        Box::pin(slices::on_account(limit, complete(exchange, entered)))
+        let mut exchange = exchange;
+        let whole = async move { complete(&mut exchange, entered).await };
+        Box::pin(slices::on_account(limit, whole))
     };
     let outcome = poll_fn(|cx| {
         if let Poll::Ready((message, failed)) = whole.as_mut().poll(cx) {
@@ -100,8 +117,8 @@ enum Outcome {
 }
 
 /// The whole way of a message: in path, implicit send, faults, and the answer when there was none.
-async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Message>, bool) {
-    let end = travel(&mut exchange, entered).await;
+pub(crate) async fn complete(exchange: &mut Exchange, entered: Result<(), Fault>) -> (Box<Message>, bool) {
+    let end = travel(exchange, entered).await;
     let failed = exchange.fault.is_some() || matches!(end, End::Failed(_));
     if exchange.reply.is_answered() {
         // Taken already when the client was answered early.
@@ -110,7 +127,7 @@ async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (B
     let fault = match end {
         End::Failed(fault) => {
             if exchange.loaded.program.fault.is_none() && !matches!(exchange.entry, Entry::Operation(_)) {
-                run::set_error_properties(&mut exchange, &fault);
+                run::set_error_properties(exchange, &fault);
                 exchange.log_unhandled();
             }
             let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
@@ -125,8 +142,8 @@ async fn complete(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (B
     // Micro Integrator acknowledges with 202 when no backend was called before the fault, and otherwise leaves the client
     // waiting for its socket timeout. A client that reads 202 takes its message for accepted.
     match fault.filter(|_| exchange.sent || !exchange.acknowledges_faults()) {
-        Some(fault) => (Box::new(fallback::answer(&mut exchange, &fault)), true),
-        None => (incoming::unanswered(&mut exchange), failed),
+        Some(fault) => (Box::new(fallback::answer(exchange, &fault)), true),
+        None => (incoming::unanswered(exchange), failed),
     }
 }
 

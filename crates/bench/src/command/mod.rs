@@ -29,16 +29,22 @@ pub fn bench(args: Vec<String>) -> ExitCode {
         Some(("jmx", matches)) => jmx_command::run(matches),
         Some(("report", matches)) => report_command::run(matches),
         Some(("payload", matches)) => plans::run_payload(matches),
-        _ => Err(Error::Usage("which of the commands? see `penstock bench --help`".to_owned())),
+        _ => Err(Error::Usage("missing subcommand; see `penstock bench --help`".to_owned())),
     })
 }
 
 /// Runs `penstock echo ARGS…`.
 pub fn echo(args: Vec<String>) -> ExitCode {
-    run(echo_command::command(), args, echo_command::run)
+    run(echo_command(), args, echo_command::run)
 }
 
-fn bench_command() -> clap::Command {
+/// The command line of `penstock echo`.
+pub fn echo_command() -> clap::Command {
+    echo_command::command()
+}
+
+/// The command line of `penstock bench`.
+pub fn bench_command() -> clap::Command {
     clap::Command::new("bench")
         .bin_name("penstock bench")
         .about("Measures any gateway the way the published results were measured")
@@ -75,6 +81,10 @@ fn run(command: clap::Command, args: Vec<String>, act: impl FnOnce(&ArgMatches) 
         Err(help) if matches!(help.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             print(&help.to_string());
             return ExitCode::SUCCESS;
+        }
+        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = write!(std::io::stderr(), "{help}");
+            return ExitCode::from(2);
         }
         Err(error) => Err(Error::Usage(error.to_string().trim_end().trim_start_matches("error: ").to_owned())),
     };

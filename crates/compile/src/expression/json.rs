@@ -42,10 +42,19 @@ impl JsonExpression {
         };
         match JsonPath::parse(&path, Dialect::Artifacts) {
             Ok(path) => Some(JsonExpression { path, property }),
-            Err(error) => {
-                cx.error(at.clone(), format!("the expression `{text}` is not a valid JSONPath: {error}"));
-                None
-            }
+            Err(error) => match JsonPath::parse_tolerantly(&path) {
+                Ok(path) => {
+                    let text = format!(
+                        "`{text}` is hardly the path that is meant: {error}; Micro Integrator takes the text there for the name of a member, and so does Penstock"
+                    );
+                    cx.warn(at.clone(), text);
+                    Some(JsonExpression { path, property })
+                }
+                Err(_) => {
+                    cx.error(at.clone(), format!("the expression `{text}` is not a valid JSONPath: {error}"));
+                    None
+                }
+            },
         }
     }
 

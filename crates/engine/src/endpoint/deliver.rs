@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use penstock_message::{Form, Message, SoapVersion};
 
 use super::{Endpoint, EndpointKind, Format, Leaf, Sessions, Target, TimeoutAction, TimeoutDuration, TokenSource};
 use crate::mediator::Destination;
 use crate::ports::{HttpOptions, LocalFuture, SendOptions};
-use crate::{Direction, Exchange, Fault, Side, codes, outgoing, slices, wait};
+use crate::{Direction, Exchange, Fault, Side, codes, local, outgoing, slices, wait};
 
 /// Groups inside groups inside groups are a configuration that refers to itself.
 const MAX_NESTING: usize = 16;
@@ -65,7 +65,13 @@ pub(crate) fn deliver<'a>(
             }
             EndpointKind::Managed(delivery) => {
                 exchange.sent = true;
-                delivery.deliver(exchange).await.map(Box::new)
+                let started = Instant::now();
+                let outcome = delivery.deliver(exchange).await.map(Box::new);
+                if let Some(journal) = &exchange.journal {
+                    let status = outcome.as_ref().map(|reply| reply.status);
+                    journal.called(endpoint.label(), "", "", status, started.elapsed());
+                }
+                outcome
             }
         }
     })
@@ -233,7 +239,7 @@ async fn to_address(exchange: &mut Exchange, url: Arc<str>, append_postfix: bool
         addressing: None,
     };
     let timeout = exchange.program().limits.endpoint_timeout;
-    transmit(exchange, target, timeout).await
+    transmit(exchange, None, target, timeout).await
 }
 
 /// A `send` or `call` without an endpoint: to the message's own `To`.
@@ -270,8 +276,8 @@ async fn deliver_leaf(
         Some(TimeoutDuration::Computed(compute)) => compute(exchange)?,
     };
     let sent = match &endpoint.policy.token {
-        None => transmit(exchange, target, timeout).await,
-        Some(source) => Box::pin(transmit_with_token(exchange, source, target, timeout)).await,
+        None => transmit(exchange, Some(endpoint), target, timeout).await,
+        Some(source) => Box::pin(transmit_with_token(exchange, endpoint, source, target, timeout)).await,
     };
     match sent {
         Ok(reply) => {
@@ -304,6 +310,7 @@ async fn deliver_leaf(
 /// Sends with a token; a backend that does not take it gets the request once more, with a new one.
 async fn transmit_with_token(
     exchange: &mut Exchange,
+    endpoint: &Endpoint,
     source: &TokenSource,
     target: Target,
     timeout: Duration,
@@ -316,26 +323,31 @@ async fn transmit_with_token(
         target
     };
     let token = source.token(exchange).await?;
-    let reply = transmit(exchange, with(&token), timeout).await?;
+    let reply = transmit(exchange, Some(endpoint), with(&token), timeout).await?;
     if reply.status != 401 {
         return Ok(reply);
     }
     let Some(token) = source.renewed(exchange, &token).await? else { return Ok(reply) };
-    let reply = transmit(exchange, with(&token), timeout).await?;
+    let reply = transmit(exchange, Some(endpoint), with(&token), timeout).await?;
     if reply.status == 401 {
         source.refused_again(exchange);
     }
     Ok(reply)
 }
 
-async fn transmit(exchange: &mut Exchange, target: Target, timeout: Duration) -> Result<Box<Message>, Fault> {
+async fn transmit(
+    exchange: &mut Exchange,
+    endpoint: Option<&Endpoint>,
+    target: Target,
+    timeout: Duration,
+) -> Result<Box<Message>, Fault> {
     if exchange.message.must_be_read_for(outgoing::shape_of(target.format))
         || target.addressing.is_some()
         || outgoing::has_fields_in_query(exchange, &target)
     {
         wait::buffer_body(exchange).await?;
     }
-    let remaining = exchange.deadline.saturating_duration_since(std::time::Instant::now());
+    let remaining = exchange.deadline.saturating_duration_since(Instant::now());
     let options = SendOptions {
         response_timeout: timeout,
         time_left: remaining,
@@ -353,10 +365,19 @@ async fn transmit(exchange: &mut Exchange, target: Target, timeout: Duration) ->
     let outgoing = slices::run(exchange, |exchange| outgoing::prepare(exchange, target, options)).await?;
     let outbound = exchange.core.outbound.clone();
     exchange.sent = true;
-    let mut reply = Box::new(match outgoing.url.starts_with("local:") {
-        true => crate::local::call(&exchange.core, &exchange.client, outgoing).await?,
-        false => outbound.send(outgoing).await?,
-    });
+    let noted = exchange.journal.as_ref().map(|_| (outgoing.method.clone(), outgoing.url.clone(), Instant::now()));
+    let outcome = if !outgoing.url.starts_with("local:") {
+        outbound.send(outgoing).await
+    } else if exchange.transactions.any() {
+        Box::pin(local::call_within(exchange, outgoing)).await
+    } else {
+        local::call(&exchange.core, &exchange.client, outgoing).await
+    };
+    if let (Some(journal), Some((method, url, started))) = (&exchange.journal, noted) {
+        let status = outcome.as_ref().map(|reply| reply.status);
+        journal.called(endpoint.map_or("", Endpoint::label), method.as_str(), &url, status, started.elapsed());
+    }
+    let mut reply = Box::new(outcome?);
     relocate(exchange, &mut reply);
     let strict = exchange.message.properties.is_true("FORCE_ERROR_ON_SOAP_FAULT")
         || exchange.message.axis2.is_true("FORCE_ERROR_ON_SOAP_FAULT");

@@ -24,6 +24,22 @@ pub trait Router: Send + Sync {
     fn services(&self) -> Vec<ServiceSummary> {
         Vec::new()
     }
+
+    /// The same with operations and backends.
+    fn listing(&self) -> Vec<ServiceListing> {
+        Vec::new()
+    }
+}
+
+/// A service with what it offers.
+#[derive(Debug, Clone)]
+pub struct ServiceListing {
+    /// The service.
+    pub summary: ServiceSummary,
+    /// Method and path template of each operation.
+    pub operations: Vec<(Arc<str>, Arc<str>)>,
+    /// Addresses of its backends.
+    pub endpoints: Vec<Arc<str>>,
 }
 
 /// A service at one of its addresses.

@@ -13,7 +13,7 @@ use crate::mediator::{Destination, Mediator, SequenceId};
 use crate::{Place, Program};
 
 pub use api::{Api, Asked, Pattern, Resource, ResourceMatch, TextTest, Version};
-pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceSummary};
+pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceListing, ServiceSummary};
 pub(crate) use template::decode;
 pub use template::{UriTemplate, UriTemplateError, Variables};
 

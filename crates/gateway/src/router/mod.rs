@@ -17,7 +17,7 @@ use penstock_catalog::{Api, ApiKind};
 use penstock_compile::Compiler;
 use penstock_engine::Step;
 use penstock_engine::ports::Client;
-use penstock_engine::route::{Operation, Routed, Router, ServiceSummary};
+use penstock_engine::route::{Operation, Routed, Router, ServiceListing, ServiceSummary};
 use penstock_message::{Headers, Message};
 
 use crate::config::{ErrorStyle, GatewayConfig};
@@ -338,24 +338,45 @@ impl Router for ApiRouter {
     }
 
     fn services(&self) -> Vec<ServiceSummary> {
-        let one = |served: &Arc<Served>| {
-            let api = &served.base.targets.first()?.site.api;
-            let kind = match api.kind {
-                ApiKind::Http => "HTTP",
-                ApiKind::Soap => "SOAP",
-                ApiKind::GraphQl => "GRAPHQL",
-                ApiKind::WebSocket => "WS",
-                ApiKind::Mcp => "MCP",
-                ApiKind::WebSub => "WEBSUB",
-                ApiKind::Sse => "SSE",
-            };
-            let path = if served.base.path.is_empty() { "/" } else { &served.base.path };
-            let (name, version) = (api.name.to_string(), api.version.to_string());
-            Some(ServiceSummary { name, version, kind, path: path.to_owned(), hosts: served.base.hosts.clone() })
-        };
-        let mut services: Vec<_> = self.bases.values().flatten().filter_map(one).collect();
+        let mut services: Vec<_> = self.bases.values().flatten().filter_map(|served| served.summary()).collect();
         services.sort();
         services
+    }
+
+    fn listing(&self) -> Vec<ServiceListing> {
+        let one = |served: &Arc<Served>| {
+            let summary = served.summary()?;
+            let targets = &served.base.targets;
+            let operation =
+                |target: &Target| (target.site.operation.method.clone(), target.site.operation.path.clone());
+            let endpoints = &targets.first()?.site.api.endpoints;
+            let clusters = endpoints.production.iter().chain(&endpoints.sandbox);
+            let mut endpoints: Vec<_> = clusters.flat_map(|cluster| cluster.urls.iter().cloned()).collect();
+            endpoints.dedup();
+            Some(ServiceListing { summary, operations: targets.iter().map(operation).collect(), endpoints })
+        };
+        let mut services: Vec<_> = self.bases.values().flatten().filter_map(one).collect();
+        services.sort_by(|one, other| one.summary.cmp(&other.summary));
+        services
+    }
+}
+
+impl Served {
+    /// The API at this base path.
+    fn summary(&self) -> Option<ServiceSummary> {
+        let api = &self.base.targets.first()?.site.api;
+        let kind = match api.kind {
+            ApiKind::Http => "HTTP",
+            ApiKind::Soap => "SOAP",
+            ApiKind::GraphQl => "GRAPHQL",
+            ApiKind::WebSocket => "WS",
+            ApiKind::Mcp => "MCP",
+            ApiKind::WebSub => "WEBSUB",
+            ApiKind::Sse => "SSE",
+        };
+        let path = if self.base.path.is_empty() { "/" } else { &self.base.path };
+        let (name, version) = (api.name.to_string(), api.version.to_string());
+        Some(ServiceSummary { name, version, kind, path: path.to_owned(), hosts: self.base.hosts.clone() })
     }
 }
 

@@ -60,6 +60,14 @@ impl JsonPath {
         Parser::new(text, dialect, None).path()
     }
 
+    /// A path of artifacts by the rules of Micro Integrator, which takes any character but `.`, `[`, `(` and white space
+    /// for part of a member's name: `$[0])` is the member `)` of the first element.
+    pub fn parse_tolerantly(text: &str) -> Result<JsonPath, PathError> {
+        let mut parser = Parser::new(text, Dialect::Artifacts, None);
+        parser.tolerant = true;
+        parser.path()
+    }
+
     /// A path in the artifacts' dialect made of parsed segments.
     pub fn from_segments(segments: Vec<Segment>, function: Option<TailFunction>) -> JsonPath {
         let singular = ast::is_singular(&segments);

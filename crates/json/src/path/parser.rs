@@ -17,13 +17,15 @@ pub(super) struct Parser<'t> {
     pub at: usize,
     pub dialect: Dialect,
     pub resolve: Option<&'t mut dyn Resolve>,
+    /// Names outside of brackets end at `.`, `[`, `(` and white space only.
+    pub tolerant: bool,
     depth: usize,
     descendants: usize,
 }
 
 impl<'t> Parser<'t> {
     pub fn new(text: &'t str, dialect: Dialect, resolve: Option<&'t mut dyn Resolve>) -> Parser<'t> {
-        Parser { text, at: 0, dialect, resolve, depth: 0, descendants: 0 }
+        Parser { text, at: 0, dialect, resolve, tolerant: false, depth: 0, descendants: 0 }
     }
 
     pub fn strict(&self) -> bool {
@@ -102,7 +104,12 @@ impl<'t> Parser<'t> {
 
     /// Whether a name without quotes begins here, behind a bracket.
     fn begins_name(&self) -> bool {
-        self.text[..self.at].ends_with(']') && self.peek().is_some_and(|next| next.is_alphabetic() || next == '_')
+        let begins = |next: char| next.is_alphabetic() || next == '_' || self.is_tolerant() && !next.is_whitespace();
+        self.text[..self.at].ends_with(']') && self.peek().is_some_and(begins)
+    }
+
+    fn is_tolerant(&self) -> bool {
+        self.tolerant && self.depth == 0
     }
 
     /// What may follow `..`, and `.` in so far as the dialect allows it.
@@ -120,6 +127,7 @@ impl<'t> Parser<'t> {
 
     fn shorthand_name(&mut self) -> Result<String, PathError> {
         let strict = self.strict();
+        let tolerant = self.is_tolerant();
         let end = self
             .rest()
             .char_indices()
@@ -129,6 +137,8 @@ impl<'t> Parser<'t> {
                         || *character == '_'
                         || !character.is_ascii()
                         || (*index > 0 && character.is_ascii_digit()))
+                } else if tolerant {
+                    matches!(character, '.' | '[' | '(') || character.is_whitespace()
                 } else {
                     // Inside a filter an operator may follow without a space.
                     matches!(character, '.' | '[' | '(' | ')' | ']' | ',' | '=' | '<' | '>' | '!' | '&' | '|' | '~')

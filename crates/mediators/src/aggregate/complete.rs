@@ -107,6 +107,13 @@ impl Part {
 /// The list, as the member that the property names when there is one.
 fn enclosed_json(elements: Vec<serde_json::Value>, enclosing: Option<Value>) -> serde_json::Value {
     let list = serde_json::Value::Array(elements);
+    // A property without a type may hold the object as text.
+    let enclosing = enclosing.map(|value| match &value {
+        Value::String(text) if text.trim_start().starts_with('{') => {
+            serde_json::from_str(text).map_or(value, |json| Value::Json(Arc::new(json)))
+        }
+        _ => value,
+    });
     let mut hull = serde_json::Map::new();
     match enclosing {
         None => return list,
@@ -165,6 +172,7 @@ mod tests {
         for (enclosing, expected) in [
             (None, "[1,2]"),
             (Some(Value::string("all")), r#"{"all":[1,2]}"#),
+            (Some(Value::string(r#"{"root":[]}"#)), r#"{"root":[1,2]}"#),
             (Some(Value::Json(Arc::new(serde_json::json!({"n": 0, "all": null})))), r#"{"n":0,"all":[1,2]}"#),
         ] {
             assert_eq!(enclosed_json(elements(), enclosing).to_string(), expected);

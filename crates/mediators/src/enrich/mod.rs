@@ -147,6 +147,7 @@ impl Enrich {
                 payload::replace_by_nodes(exchange, &contents)
             }
             Target::Property(name) => {
+                let value = self.as_property(value);
                 let old = match self.action {
                     Action::Replace => None,
                     _ => exchange.property(Scope::Default, name),
@@ -164,6 +165,20 @@ impl Enrich {
                 exchange.message.variables.set(name.clone(), joined);
                 Ok(())
             }
+        }
+    }
+
+    /// A string that a JSONPath finds keeps its quotes in a property, as in Micro Integrator.
+    fn as_property(&self, value: Value) -> Value {
+        match (&self.source, value) {
+            (Source::Custom(paths, _), Value::Json(json))
+                if json.is_string()
+                    && self.action == Action::Replace
+                    && paths.iter().all(|path| path.json_path().is_some()) =>
+            {
+                Value::string(json.to_string())
+            }
+            (_, value) => value,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_compile::Expression;
 use penstock_engine::{Exchange, Fault};
-use penstock_message::Value;
+use penstock_message::{Scope, Value};
 use penstock_xml::{Document, NodeId, NodeKind, TreeBuilder};
 
 use super::{Action, put_envelope};
@@ -12,6 +12,9 @@ use crate::tree::{self, Change, Changes, Content};
 
 /// Changes the message at the nodes a path finds.
 pub fn change(exchange: &mut Exchange, target: &Expression, action: Action, contents: &[Content]) -> Result<(), Fault> {
+    if let Some((scope, name)) = property_of(&target.text) {
+        return change_property(exchange, target, (scope, name), action, contents);
+    }
     let (document, nodes) = target.nodes(exchange)?;
     let envelope = exchange.xml()?;
     if nodes.is_empty() {
@@ -26,6 +29,59 @@ pub fn change(exchange: &mut Exchange, target: &Expression, action: Action, cont
     // What goes to several places would be there several times; the original changes the first.
     let nodes = if action == Action::Remove { nodes } else { nodes[..1].to_vec() };
     put_envelope(exchange, tree::edit(&document, &changes(&document, &nodes, action, contents)), envelope.soap)
+}
+
+/// Scope and name of the property that a path begins with: `$ctx:name/item`, `get-property('name')/item`.
+fn property_of(path: &str) -> Option<(Scope, &str)> {
+    let path = path.trim();
+    if let Some(arguments) = path.strip_prefix("get-property(") {
+        let (arguments, _) = arguments.split_once(')')?;
+        let mut names = arguments.split(',').map(|name| name.trim().trim_matches(['\'', '"']));
+        let first = names.next()?;
+        return match names.next() {
+            Some(name) => Some((Scope::parse(first)?, name)),
+            None => Some((Scope::Default, first)),
+        };
+    }
+    let (scope, rest) = path.strip_prefix('$')?.split_once(':')?;
+    let scope = match scope {
+        "ctx" => Scope::Default,
+        "axis2" => Scope::Axis2,
+        _ => return None,
+    };
+    let is_end = |letter: char| !(letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.'));
+    Some((scope, &rest[..rest.find(is_end).unwrap_or(rest.len())]))
+}
+
+/// Changes a property that holds XML, at the nodes a path finds in it.
+fn change_property(
+    exchange: &mut Exchange,
+    target: &Expression,
+    (scope, name): (Scope, &str),
+    action: Action,
+    contents: &[Content],
+) -> Result<(), Fault> {
+    let Some(Value::Xml(document, nodes)) = exchange.property(scope, name) else {
+        return Err(Fault::new(format!("the target `{}` of <enrich> is not XML", target.text)));
+    };
+    // A document of its own, so that nothing else changes that the nodes are part of.
+    let mut builder = TreeBuilder::new();
+    nodes.iter().for_each(|node| builder.copy(&document, *node));
+    let own = Arc::new(builder.finish());
+    let roots = own.children(Document::ROOT).collect();
+    exchange.set_property(scope, name, Value::Xml(own.clone(), roots));
+    let (document, found) = target.nodes(exchange)?;
+    if found.is_empty() && action == Action::Remove {
+        return Ok(());
+    }
+    if found.is_empty() || !Arc::ptr_eq(&document, &own) {
+        return Err(Fault::new(format!("the target `{}` of <enrich> is not in the property", target.text)));
+    }
+    let found = if action == Action::Remove { found } else { found[..1].to_vec() };
+    let changed = Arc::new(tree::edit(&own, &changes(&own, &found, action, contents)));
+    let roots = changed.children(Document::ROOT).collect();
+    exchange.set_property(scope, name, Value::Xml(changed, roots));
+    Ok(())
 }
 
 /// What changes at each node. Elements take elements; text becomes the text of an element, and goes nowhere else.

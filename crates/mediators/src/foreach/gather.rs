@@ -100,8 +100,9 @@ impl Inner {
 
     fn results(&self, exchange: &mut Exchange, ends: Vec<BranchEnd>) -> Result<Vec<Option<Value>>, Fault> {
         let mut results = Vec::with_capacity(ends.len());
-        for end in ends {
+        for (index, end) in ends.into_iter().enumerate() {
             if let Some(fault) = end.fault {
+                super::log_failure(exchange, index, &fault);
                 return Err(fault);
             }
             results.push(with_message(exchange, end.message, payload::payload_of)?);

@@ -73,6 +73,7 @@ impl Inner {
         let join = Resume::new(move |exchange: &mut Exchange, ends: Vec<BranchEnd>| {
             for end in ends {
                 if let Some(fault) = end.fault {
+                    super::log_failure(exchange, index, &fault);
                     if !self.continue_on_failure {
                         exchange.message = running.original;
                         return Err(fault);

@@ -6,6 +6,7 @@ mod shape;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use penstock_compile::{Compiler, Element, MediatorKind, NameKind, Text};
+use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resources};
 use penstock_json::mapping::Options;
 use penstock_message::Form;
@@ -131,16 +132,24 @@ impl Mediator for JsonTransform {
         if self.schema.is_none() && self.properties.is_empty() {
             return Ok(Flow::Next);
         }
+        self.transform(exchange)
+            .inspect_err(|fault| exchange.log(Level::Error, "JSONTransformMediator", &fault.message))?;
+        Ok(Flow::Next)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Whole
+    }
+}
+
+impl JsonTransform {
+    fn transform(&self, exchange: &mut Exchange) -> Result<(), Fault> {
         let mut json = self.json(exchange)?;
         if let Some(schema) = &self.schema {
             json = Arc::new(schema.apply(exchange, (*json).clone())?);
         }
         exchange.message.headers.remove("Content-Encoding");
         exchange.message.body.set(Form::Json(json));
-        Ok(Flow::Next)
-    }
-
-    fn needs(&self) -> Needs {
-        Needs::Whole
+        Ok(())
     }
 }

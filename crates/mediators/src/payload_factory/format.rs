@@ -7,7 +7,7 @@ use penstock_compile::{Compiler, Element, Expression, InlineText, NameKind};
 use penstock_engine::{Needs, Place};
 use penstock_xml::{Document, NodeId, NodeKind, WriteOptions};
 
-use super::Media;
+use super::{Media, sample};
 use crate::template::{self, pieces};
 use crate::tree::{Change, Changes, edit, lean_copy};
 
@@ -85,11 +85,39 @@ pub fn compile(
             }
         };
     }
-    let mut cutter = Cutter { cx, el, at, media, arguments, pieces: Vec::new(), in_tag: false, in_string: false };
+    let mut cutter = Cutter {
+        cx,
+        el,
+        at,
+        media,
+        arguments,
+        pieces: Vec::new(),
+        missing: Vec::new(),
+        in_tag: false,
+        in_string: false,
+    };
     cutter.cut(&text)?;
-    let pieces = cutter.pieces;
+    let Cutter { pieces, missing, .. } = cutter;
+    report_missing(cx, el, &missing, arguments);
+    if media == Media::Json
+        && let Err(why) = sample::check(&pieces)
+    {
+        cx.warn(el.place(), format!("the format is not valid JSON: {why}"));
+    }
     el.accept_all();
     Some(Format { pieces, length_hint, is_envelope, template: None })
+}
+
+/// Warns about `$n` that stay in the text.
+fn report_missing(cx: &mut Compiler<'_>, el: &Element<'_>, missing: &[usize], arguments: usize) {
+    let has = match arguments {
+        0 => "there is no <arg>".to_owned(),
+        1 => "there is one <arg>".to_owned(),
+        count => format!("there are {count} <arg>"),
+    };
+    for number in missing {
+        cx.warn(el.place(), format!("`${number}` has no argument and stays in the text: {has}"));
+    }
 }
 
 /// The text of the format, and whether it is an envelope.
@@ -178,6 +206,8 @@ struct Cutter<'a, 'e, 'r> {
     media: Media,
     arguments: usize,
     pieces: Vec<Piece>,
+    /// Numbers of arguments that are not there.
+    missing: Vec<usize>,
     in_tag: bool,
     /// Inside a string of JSON.
     in_string: bool,
@@ -226,6 +256,9 @@ impl Cutter<'_, '_, '_> {
             let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
             let number: usize = rest[at + 1..at + 1 + digits].parse().unwrap_or(0);
             if number == 0 || number > self.arguments {
+                if number > 0 && !self.missing.contains(&number) {
+                    self.missing.push(number);
+                }
                 from = at + 1;
                 continue;
             }

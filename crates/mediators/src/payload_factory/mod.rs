@@ -5,6 +5,7 @@ mod argument;
 mod format;
 mod insert;
 mod model;
+mod sample;
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 
 mod e4x;
 mod host;
+mod java;
 mod sandbox;
 
 use std::sync::Arc;
@@ -77,7 +78,9 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         Entry::Inline(text) => Some(text),
         Entry::Function(_) => None,
     });
+    let mut classes = Vec::new();
     for text in texts {
+        classes.extend(java::missing_classes(text));
         match as_javascript(text) {
             Ok(None) => {}
             Ok(Some(translated)) => *text = translated,
@@ -86,6 +89,11 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
                 return None;
             }
         }
+    }
+    if !classes.is_empty() {
+        let names: Vec<String> = classes.iter().map(|class| format!("`{class}`")).collect();
+        let classes = names.join(", ");
+        cx.warn(el.place(), format!("the script uses Java, which cannot be run; it fails when it gets to {classes}"));
     }
     let reads_as_text = matches!(language, "js" | "rhinoJs");
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);

@@ -28,7 +28,8 @@
     getPayloadJSON: () => parsed(host.payloadJson()),
     setPayloadJSON: (value) => host.setPayloadJson(json(value)),
     getPayloadText: () => host.payloadText(),
-    getPayloadXML: () => xml.of(host.payloadXml()),
+    // Engines without E4X give the element itself: what changes in it, changes the message.
+    getPayloadXML: () => (xml.isE4X ? xml.of(host.payloadXml()) : xml.live(host.envelope()).getBody().getFirstElement()),
     setPayloadXML: (value) => host.setPayloadXml(xml.isXml(value) ? xml.written(value) : String(value)),
     getEnvelope: () => xml.live(host.envelope()),
     getEnvelopeXML: () => xml.of(host.envelope()),
@@ -45,7 +46,7 @@
       if (mustUnderstand) block['@' + prefix + ':mustUnderstand'] = '1';
       if (envelope.getHeader() === null) {
         const name = prefix === '' ? 'Header' : prefix + ':Header';
-        envelope.prependChild(XML(`<${name} xmlns${prefix === '' ? '' : ':' + prefix}="${envelope.namespace()}"/>`));
+        envelope.prependChild(XML(`<${name} xmlns${prefix === '' ? '' : ':' + prefix}="${envelope.getNamespaceURI()}"/>`));
       }
       envelope.getHeader().appendChild(block);
     },
@@ -90,7 +91,12 @@
     },
   };
   globalThis.javax = { xml: { namespace: { QName } } };
-  globalThis.Packages = { java: globalThis.java, javax: globalThis.javax };
+  const axiom = { om: { OMAbstractFactory: { getOMFactory: xml.factory }, util: { AXIOMUtil: { stringToOM: xml.fromText } } } };
+  globalThis.org = { apache: { axiom } };
+  globalThis.Packages = { java: globalThis.java, javax: globalThis.javax, org: globalThis.org };
+  // Engines of Java look a class up by its name.
+  const classOf = (name) => name.split('.').reduce((found, part) => found?.[part], globalThis.Packages) ?? refuse(name);
+  globalThis.Java = { type: (name) => classOf(String(name)), from: (list) => Array.from(list), to: (list) => list };
   globalThis.importPackage = () => undefined;
   globalThis.importClass = () => undefined;
   globalThis.print = (line) => host.log('info', String(line));

@@ -24,6 +24,7 @@ const LOADED_MAX: usize = 256;
 
 const PRELUDE: &str = include_str!("prelude.js");
 const XML: &str = include_str!("xml.js");
+const TREE: &str = include_str!("tree.js");
 
 thread_local! {
     static IDLE: RefCell<Vec<Sandbox>> = const { RefCell::new(Vec::new()) };
@@ -193,8 +194,9 @@ impl Loaded {
                 let prelude: Function<'_> = ctx.eval(PRELUDE)?;
                 let xml: Function<'_> = ctx.eval(XML)?;
                 let host = host::object(&ctx, &slot, times)?;
-                let made: Object<'_> =
-                    prelude.call((host.clone(), xml.call::<_, Object<'_>>((host, script.reads_as_text))?))?;
+                let tree: Function<'_> = ctx.eval(TREE)?;
+                let xml: Object<'_> = xml.call((host.clone(), script.reads_as_text, tree))?;
+                let made: Object<'_> = prelude.call((host, xml))?;
                 for text in &script.library {
                     ctx.eval_with_options::<(), _>(format!("{text}\n;undefined"), sloppy())?;
                 }

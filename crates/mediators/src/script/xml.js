@@ -1,7 +1,7 @@
 // XML as scripts of the original see it: E4X of old engines (paths, lists, attributes, changes), and the ways of
 // the Java tree that scripts call (`getText`, `getFirstElement`, `detach`). The translation of literals and of
 // operators that are no JavaScript ends in `__xml`, `__descendants` and `__children`.
-(function (host, plainText) {
+(function (host, plainText, makeTree) {
   'use strict';
   const BRAND = Symbol('xml');
   const ENTITIES = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
@@ -56,7 +56,11 @@
   const prefixesIn = (node, into) => {
     if (node.kind !== 'element') return into;
     into.add(prefixOf(node.name));
-    for (const [name] of node.attributes) if (name.includes(':')) into.add(prefixOf(name));
+    for (const [name, value] of node.attributes) {
+      if (name.includes(':')) into.add(prefixOf(name));
+      // A name may stand in a value, too: `xsi:type="q:order"`.
+      if (/^[\w.-]+:[^\s:/]/.test(value)) into.add(prefixOf(value));
+    }
     for (const child of node.children) prefixesIn(child, into);
     return into;
   };
@@ -111,7 +115,7 @@
   };
 
   class Xml {
-    constructor(nodes, written) { this.known = nodes; this.written = written; }
+    constructor(nodes, written, origin) { this.known = nodes; this.written = written; this.origin = origin; }
     get nodes() { return (this.known ??= parse(this.written, true)); }
   }
   const namespaceFits = (uri, wanted) => (wanted === '*' ? true : uri === (wanted === undefined ? '' : String(wanted)));
@@ -124,7 +128,7 @@
   const children = (list, name, namespace) => {
     if (name[0] === '@') return wrap(list.nodes.flatMap((node) => attributesOf(node, name.slice(1), namespace)));
     const fits = (child) => (name === '*' ? true : elementFits(child, name, namespace));
-    return wrap(list.nodes.flatMap((node) => (node.children ?? []).filter(fits)));
+    return wrap(list.nodes.flatMap((node) => (node.children ?? []).filter(fits)), undefined, { list, name });
   };
   const below = (node, visit) => { for (const child of node.children ?? []) { visit(child); below(child, visit); } };
   const descendants = (list, name, namespace) => {
@@ -150,6 +154,8 @@
     made.get = (index) => made[index];
     made.size = () => made.length;
     made.isEmpty = () => made.length === 0;
+    made.item = (index) => made[index] ?? null;
+    made.getLength = () => made.length;
     made.iterator = () => iterator(made);
     return made;
   };
@@ -189,7 +195,13 @@
     hasSimpleContent: (list) => list.nodes.every(isSimple),
     hasComplexContent: (list) => !list.nodes.every(isSimple),
     normalize: (list) => wrap(list.nodes),
-    appendChild: (list, value) => { putChildren(one(list), one(list).children.concat(nodesFrom(value))); return wrap(list.nodes); },
+    appendChild: (list, value) => {
+      // DOM moves what is appended; E4X copies what stands elsewhere.
+      const moves = isXml(value) && (!plainText || value[BRAND].nodes.every((node) => !node.parent && !node.live));
+      const nodes = moves ? tree.taken(value) : nodesFrom(value);
+      tree.put(one(list), one(list).children.length, nodes);
+      return moves && !plainText ? value : wrap(list.nodes);
+    },
     prependChild: (list, value) => { putChildren(one(list), nodesFrom(value).concat(one(list).children)); return wrap(list.nodes); },
     setChildren: (list, value) => { putChildren(one(list), nodesFrom(value)); return wrap(list.nodes); },
     setName: (list, name) => { one(list).name = String(name); changed(one(list)); },
@@ -199,7 +211,7 @@
       changed(one(list));
     },
     getText: (list) => list.nodes.map(textOf).join(''),
-    getAttributeValue: (list, name) => text(children(list, '@' + named(name)[0], named(name)[1])[BRAND]) || null,
+    getAttributeValue: (list, name) => name === undefined ? one(list).value : text(children(list, '@' + named(name)[0], named(name)[1])[BRAND]) || null,
     setText: (list, value) => putChildren(one(list), [{ kind: 'text', value: String(value) }]),
     getLocalName: (list) => localOf(one(list).name),
     getNamespaceURI: (list) => uriOf(one(list), prefixOf(one(list).name)),
@@ -210,7 +222,6 @@
     getFirstChildWithName: (list, name) => inJava({ nodes: elementsOf(list).filter((node) => elementFits(node, ...named(name))) }),
     getChildrenWithName: (list, name) => iterator(javaList(elementsOf(list).filter((node) => elementFits(node, ...named(name))))),
     getChildrenWithLocalName: (list, name) => iterator(javaList(elementsOf(list).filter((node) => elementFits(node, String(name), '*')))),
-    addChild: (list, value) => putChildren(one(list), one(list).children.concat(nodesFrom(value))),
     detach: (list) => { for (const node of list.nodes) detached(node); return wrap(list.nodes); },
     discard: (list) => { for (const node of list.nodes) detached(node); },
     getBody: (list) => soapPart(list, 'Body'),
@@ -218,10 +229,33 @@
     build: () => undefined,
     buildWithAttachments: () => undefined,
   };
+  const tree = makeTree({
+    wrap: (nodes) => wrap(nodes), isXml: (value) => isXml(value), nodesOf: (value) => (value[BRAND] ?? value).nodes,
+    javaList, iterator, changed, detached, uriOf, prefixOf, localOf, prefixesIn, textOf, below, parse, writtenAlone,
+  });
+  Object.assign(METHODS, tree.methods);
+  // Java reads `element.localName` as `element.getLocalName()`.
+  const getter = (key) => (plainText || key === '' ? undefined : METHODS['get' + key[0].toUpperCase() + key.slice(1)]);
 
+  // `list[list.length()] = value`: one more element behind those of the list.
+  const append = (list, value) => {
+    const { list: owner, name } = list.origin ?? {};
+    const parent = list.nodes[0]?.parent ?? owner?.nodes[0];
+    const nodes = isXml(value) ? nodesFrom(value) : [{ kind: 'element', name: name ?? 'item', attributes: [], children: nodesFrom(value) }];
+    for (const node of nodes) for (const child of node.children ?? []) child.parent = node;
+    if (parent) {
+      const last = list.nodes.at(-1);
+      const at = last?.parent === parent ? parent.children.indexOf(last) + 1 : parent.children.length;
+      tree.put(parent, at, nodes);
+    }
+    list.nodes.push(...nodes);
+  };
   const assign = (list, key, value) => {
     const node = list.nodes[/^\d+$/.test(key) ? Number(key) : 0];
+    if (!node && /^\d+$/.test(key)) return append(list, value);
     if (!node) throw new Error('there is no element to write `' + key + '` into');
+    const setter = plainText ? undefined : METHODS['set' + key[0].toUpperCase() + key.slice(1)];
+    if (setter && key[0] !== '@') return setter(list, value);
     if (/^\d+$/.test(key)) {
       if (!isXml(value) || !node.parent) return putChildren(node, nodesFrom(value));
       const siblings = node.parent.children;
@@ -247,6 +281,7 @@
     if (key === Symbol.toPrimitive) return () => METHODS.toString(list);
     if (typeof key === 'symbol') return undefined;
     if (/^\d+$/.test(key)) return list.nodes[key] ? wrap([list.nodes[key]]) : undefined;
+    if (getter(key) && children(list, key)[BRAND].nodes.length === 0) return getter(key)(list);
     if (!Object.hasOwn(METHODS, key)) return children(list, key);
     const method = (...given) => METHODS[key](list, ...given);
     // An element may be called what a method is called: the name alone is the element, the call is the method.
@@ -266,7 +301,7 @@
       return true;
     },
   };
-  const wrap = (nodes, written) => new Proxy(new Xml(nodes, written), HANDLER);
+  const wrap = (nodes, written, origin) => new Proxy(new Xml(nodes, written, origin), HANDLER);
   const isXml = (value) => value !== null && (typeof value === 'object' || typeof value === 'function') && value[BRAND] instanceof Xml;
 
   // What a literal becomes: texts, with a kind and a value between each two.
@@ -282,16 +317,21 @@
     }
     return wrap(parse(whole.startsWith('<>') ? whole.slice(2, -3) : whole, false));
   };
+  // `a + b`, and `a += b`, of XML are a list of both.
+  globalThis.__add = (left, right) => (isXml(left) && isXml(right) ? wrap(left[BRAND].nodes.concat(right[BRAND].nodes)) : left + right);
   const made = (value) => (isXml(value) ? METHODS.copy(value[BRAND]) : wrap(parse(String(value ?? ''), false)));
   globalThis.XML = function (value) { return made(value); };
   globalThis.XMLList = function (value) { return made(value); };
   globalThis.Namespace = function (prefix, uri) { return new String(uri === undefined ? prefix : uri); };
-  globalThis.QName = function (uri, local) { return local === undefined ? { uri: '*', localPart: String(uri) } : { uri: String(uri), localPart: String(local) }; };
+  globalThis.QName = function (uri, local, prefix) { return local === undefined ? { ...tree.qname('', String(uri)), uri: '*' } : tree.qname(String(uri ?? ''), prefix ? prefix + ':' + local : String(local)); };
 
   return {
     isXml,
+    isE4X: plainText,
     written: (value) => written(value[BRAND]),
     of: (text) => wrap(undefined, text),
+    factory: () => tree.factory(null),
+    fromText: (text) => wrap(parse(String(text), true).filter((node) => node.kind === 'element')),
     // The message itself: what changes in it, changes the message.
     live: (text) => {
       const nodes = parse(text, true).filter((node) => node.kind === 'element');

@@ -57,7 +57,7 @@ pub(super) fn serving_arguments(command: Command) -> Command {
                 .help("Do not start when any artifact has an error"),
         )
         .arg(
-            Arg::new("no-watch").long("no-watch").action(ArgAction::SetTrue).help("Do not take over files that change"),
+            Arg::new("no-watch").long("no-watch").action(ArgAction::SetTrue).help("Do not reload changed files"),
         )
         .arg(
             Arg::new("log-format")
@@ -71,7 +71,7 @@ pub(super) fn serving_arguments(command: Command) -> Command {
                 .long("log-level")
                 .value_name("LEVEL")
                 .value_parser(["trace", "debug", "info", "warn", "error"])
-                .help("The quietest lines that are written [default: info]"),
+                .help("Minimum log level: debug adds a line for each request, trace one for each mediator [default: info]"),
         )
 }
 
@@ -110,7 +110,7 @@ pub(super) fn config_argument() -> Arg {
         .long("config")
         .value_name("FILE")
         .value_parser(clap::value_parser!(PathBuf))
-        .help("penstock.toml, or a deployment.toml of Micro Integrator")
+        .help("penstock.toml, or a deployment.toml of Micro Integrator; - for standard input")
 }
 
 /// The settings: defaults, then the file, then the command line.
@@ -219,9 +219,16 @@ fn parse_as(
     read: impl FnOnce(&str, &str, &dyn Fn(&str) -> Option<String>) -> Configuration,
 ) -> Result<Configuration, Failure> {
     let cannot = |cause| Failure::from(load::LoadError { path: file.to_owned(), cause });
-    let text = std::fs::read_to_string(file).map_err(cannot)?;
+    let bytes = load::standard_input::read_file(file).map_err(cannot)?;
+    let not_text = |_| cannot(std::io::Error::other("it is not UTF-8"));
+    let text = String::from_utf8(bytes.into()).map_err(not_text)?;
+    let name = if load::standard_input::is_named(file) {
+        load::standard_input::NAME.to_owned()
+    } else {
+        file.display().to_string()
+    };
     let lookup = |name: &str| surroundings.variables.get(name).cloned();
-    Ok(read(&file.display().to_string(), &text, &lookup))
+    Ok(read(&name, &text, &lookup))
 }
 
 /// Prints the diagnostics; the settings, unless one of them is an error.

@@ -2,8 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -73,7 +71,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let expressions = super::xslt::pairs(matches, "typed-variable", "--variable-expr")?;
     let from_file = matches.get_flag("file");
     let text = match from_file {
-        true => String::from_utf8(read(given)?).map_err(|_| Failure::input(format!("{given}: not UTF-8")))?,
+        true => String::from_utf8(super::read(given)?).map_err(|_| Failure::input(format!("{given}: not UTF-8")))?,
         false => given.to_owned(),
     };
     let text = &*text;
@@ -156,23 +154,9 @@ impl Host for Files {
 
 /// Reads and parses a document; `-` is standard input.
 fn parse(source: &str) -> Result<Document, Failure> {
-    let bytes = read(source)?;
+    let bytes = super::read(source)?;
     Document::parse(bytes, &ParseOptions::default()).map_err(|error| {
         let name = if source == "-" { "<stdin>" } else { source };
         Failure::input(format!("{name}:{}:{}: {}", error.position.line, error.position.column, error.message))
     })
-}
-
-/// The bytes of a file; `-` is standard input.
-pub(super) fn read(source: &str) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    if source == "-" {
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|cause| Failure::environment(format!("standard input: {cause}")))?;
-    } else {
-        let cannot = |cause| Failure::from(crate::load::LoadError { path: Path::new(source).to_owned(), cause });
-        bytes = std::fs::read(source).map_err(cannot)?;
-    }
-    Ok(bytes)
 }

@@ -59,7 +59,7 @@ impl Loader {
         }
     }
 
-    fn archive(&mut self, name: String, bytes: Bytes, nested: usize) {
+    pub(super) fn archive(&mut self, name: String, bytes: Bytes, nested: usize) {
         let mut archive = match Archive::open(name.clone(), bytes) {
             Ok(archive) => archive,
             Err(reason) => return self.error(&name, format!("not a Carbon application: {reason}")),

@@ -13,6 +13,7 @@ mod descriptor;
 mod files;
 mod registry;
 mod sniff;
+pub mod standard_input;
 mod tree;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -60,6 +61,7 @@ pub struct LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.cause.kind() {
+            _ if standard_input::is_named(&self.path) => write!(out, "standard input cannot be read: {}", self.cause),
             io::ErrorKind::NotFound => write!(out, "`{}` does not exist", self.path.display()),
             io::ErrorKind::PermissionDenied => write!(out, "`{}` may not be read by this user", self.path.display()),
             _ => write!(out, "`{}` cannot be read: {}", self.path.display(), self.cause),
@@ -87,6 +89,10 @@ pub fn load_with(paths: &[PathBuf], kept: &[Kept], known: &KnownFiles) -> Result
     let mut loader = Loader { known: known.clone(), ..Loader::default() };
     for path in paths {
         let failed = |cause| LoadError { path: path.clone(), cause };
+        if standard_input::is_named(path) {
+            loader.standard_input().map_err(failed)?;
+            continue;
+        }
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if metadata.is_dir() {
             std::fs::read_dir(path).map_err(failed)?;

@@ -84,7 +84,8 @@ impl SuiteReport {
 /// Runs one suite.
 pub fn run(file: &Path, options: &SuiteOptions) -> Result<SuiteReport, load::LoadError> {
     let started = Instant::now();
-    let bytes = std::fs::read(file).map_err(|cause| load::LoadError { path: file.to_owned(), cause })?;
+    let bytes =
+        load::standard_input::read_file(file).map_err(|cause| load::LoadError { path: file.to_owned(), cause })?;
     let mut report = SuiteReport {
         file: file.to_owned(),
         artifact: None,

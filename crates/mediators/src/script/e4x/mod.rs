@@ -68,16 +68,31 @@ impl<'s> Translator<'s> {
 
     /// Translates up to a closing bracket that was not opened here, or to the end. The bracket is left.
     fn code(&mut self, closing: Option<u8>) -> Result<(), String> {
+        self.code_until(closing, false)
+    }
+
+    /// The same; `of_assignment` ends at the end of an assignment, too.
+    fn code_until(&mut self, closing: Option<u8>, of_assignment: bool) -> Result<(), String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err("XML literals stand too deep in one another".into());
         }
-        let mut open: Vec<u8> = Vec::new();
+        // With the beginning of the expression that goes on behind the closing bracket.
+        let mut open: Vec<usize> = Vec::new();
         let mut operand = false;
+        // Where in the output the operand begins.
+        let mut begin = self.out.len();
         // How deep the brackets of a `for each` are whose `in` has not come yet.
         let mut each_at: Option<usize> = None;
         while self.at < self.source.len() {
             let byte = self.source[self.at];
+            if of_assignment && open.is_empty() && self.ends_assignment(operand) {
+                self.depth -= 1;
+                return Ok(());
+            }
+            if !operand && !byte.is_ascii_whitespace() {
+                begin = self.out.len();
+            }
             match byte {
                 b'/' if self.peek(1) == b'/' => {
                     let end = self.text[self.at..].find('\n').map_or(self.source.len(), |found| self.at + found);
@@ -106,7 +121,25 @@ impl<'s> Translator<'s> {
                     self.selector("__descendants")?;
                 }
                 b'.' if operand => self.after_dot()?,
+                b'+' if operand && self.peek(1) == b'=' && self.may_be_xml(begin) => {
+                    let target = self.out[begin..].trim_end().to_owned();
+                    self.at += 2;
+                    self.out.push_str(&format!("= __add({target},"));
+                    self.code_until(closing, true)?;
+                    self.out.push(')');
+                }
+                b'+' if operand && self.adds_literal() => {
+                    let left = self.out.split_off(begin);
+                    self.at += 1;
+                    self.out.push_str(&format!("__add({}, ", left.trim_end()));
+                    while self.peek(0).is_ascii_whitespace() {
+                        self.copy_to(self.at + 1);
+                    }
+                    self.literal()?;
+                    self.out.push(')');
+                }
                 _ if is_name_start(byte) => {
+                    begin = self.out.len();
                     let word = self.word();
                     let each = word == "for" && self.each();
                     if each {
@@ -129,14 +162,18 @@ impl<'s> Translator<'s> {
                     operand = true;
                 }
                 b'(' | b'[' | b'{' => {
-                    open.push(byte);
+                    open.push(begin);
                     self.copy_to(self.at + 1);
                     operand = false;
                 }
                 b')' | b']' | b'}' => {
-                    if open.pop().is_none() && closing == Some(byte) {
-                        self.depth -= 1;
-                        return Ok(());
+                    match open.pop() {
+                        Some(before) => begin = before,
+                        None if closing == Some(byte) => {
+                            self.depth -= 1;
+                            return Ok(());
+                        }
+                        None => {}
                     }
                     self.copy_to(self.at + 1);
                     operand = byte != b'}';
@@ -152,9 +189,35 @@ impl<'s> Translator<'s> {
         }
         self.depth -= 1;
         match closing {
-            Some(_) => Err("an expression in an XML literal does not end".into()),
-            None => Ok(()),
+            Some(_) if !of_assignment => Err("an expression in an XML literal does not end".into()),
+            _ => Ok(()),
         }
+    }
+
+    /// Whether the right side of an assignment is over here.
+    fn ends_assignment(&self, operand: bool) -> bool {
+        match self.peek(0) {
+            b';' | b',' | b')' | b']' | b'}' => true,
+            // Without a semicolon the line ends it, unless the next one goes on.
+            b'\n' if operand => {
+                let next = self.text[self.at..].trim_start().bytes().next();
+                !next.is_some_and(|next| b".+-*/%&|?:<>=([,".contains(&next))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what stands before and behind `+=` may be XML: a target that is written out twice must not do anything.
+    fn may_be_xml(&self, begin: usize) -> bool {
+        let behind = self.text[self.at + 2..].trim_start().bytes().next();
+        let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'"' | b'\'' | b'`');
+        !behind.is_some_and(is_plain) && !self.out[begin..].contains(['(', '+', '-'])
+    }
+
+    /// Whether `+` and a literal stand here.
+    fn adds_literal(&self) -> bool {
+        let behind = self.text[self.at + 1..].trim_start().as_bytes();
+        behind.first() == Some(&b'<') && behind.get(1).is_some_and(|next| is_name_start(*next) || *next == b'>')
     }
 
     fn word(&mut self) -> &'s str {

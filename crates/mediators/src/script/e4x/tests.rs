@@ -17,6 +17,15 @@ fn operators() {
 }
 
 #[test]
+fn appending() {
+    check("r.a += <b/>;", r#"r.a = __add(r.a, __xml(["<b/>"]));"#);
+    check("r.a[i].b += x\nf()", "r.a[i].b = __add(r.a[i].b, x)\nf()");
+    check("if (c) { l += <b/> }", r#"if (c) { l = __add(l, __xml(["<b/>"]) )}"#);
+    check("x = a.b + <c/> + <d/>;", r#"x = __add(__add(a.b,  __xml(["<c/>"])),  __xml(["<d/>"]));"#);
+    check("i += 1; s += 'x'; f(g() + 1)", "i += 1; s += 'x'; f(g() + 1)");
+}
+
+#[test]
 fn loops() {
     check("for each (var i in x..a) { f(i in y) }", r#"for (var i of x.__descendants("a")) { f(i in y) }"#);
     check("for (var i in x) {}", "for (var i in x) {}");
