@@ -361,7 +361,7 @@ fn shown(text: &str) -> String {
 }
 
 fn push_shown(out: &mut String, text: &str) {
-    let end = text.floor_char_boundary(SHOWN_BYTES);
+    let end = (0..=text.len().min(SHOWN_BYTES)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     out.push_str(&text[..end]);
     if end < text.len() {
         out.push('…');

@@ -85,7 +85,7 @@ fn with_input(folder: &Folder, arguments: &[&str], input: &[u8]) -> (i32, String
 fn a_dash_is_standard_input() {
     let folder = Folder::new("stdin");
     let (status, text) = with_input(&folder, &["check", "-"], ORDERS.as_bytes());
-    assert!(text.starts_with("<stdin>:5:21: warning: unknown sequence `Ask`"), "{text}");
+    assert!(text.starts_with("<stdin>:5:17: warning: unknown sequence `Ask`"), "{text}");
     assert!(status == 0 && text.ends_with("1 artifact, 1 good: 0 errors, 1 warning\n"), "{text}");
     let (status, text) = with_input(&folder, &["list", "-", "--json"], ORDERS.as_bytes());
     assert!(status == 0 && text.contains("\"<stdin>\""), "{text}");
@@ -164,4 +164,24 @@ fn trace_has_a_line_for_each_mediator() {
         assert!(log.contains(expected), "no `{expected}` in\n{log}");
     }
     assert!(!log.contains("secret-token"), "{log}");
+}
+
+#[test]
+fn the_echo_backend_describes_requests_without_a_body() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_penstock"))
+        .args(["echo", "--port", "0", "--describe", "--address", "127.0.0.1"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stderr.take().unwrap()), &mut line).unwrap();
+    let port: String = line.rsplit_once("localhost:").unwrap().1.chars().take_while(char::is_ascii_digit).collect();
+    let mut connection = support::Connection::open(port.parse().unwrap());
+    let described = connection.request("GET", "/books/42", &[], b"");
+    let echoed = connection.request("POST", "/books", &[("Content-Type", "text/plain")], b"a book");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(described.body, r#"{"method":"GET","path":"/books/42"}"#);
+    assert!(described.head.contains("Content-Type: application/json"), "{}", described.head);
+    assert_eq!(echoed.body, "a book");
 }

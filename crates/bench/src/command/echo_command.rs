@@ -16,11 +16,13 @@ pub fn command() -> clap::Command {
         .arg(option("address", "ADDRESS", "Address to listen on [default: every address]"))
         .arg(option("delay", "TIME", "Wait before each answer, such as 30ms").default_value("0ms"))
         .arg(flag("tls", "Speak TLS, with a certificate made on the spot"))
+        .arg(flag("describe", "Answer requests without a body with their method and path in JSON"))
         .arg(option("threads", "N", "Threads [default: one per processor]"))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
-    let mut spec = EchoSpec { tls: matches.get_flag("tls"), ..EchoSpec::default() };
+    let mut spec =
+        EchoSpec { tls: matches.get_flag("tls"), describe: matches.get_flag("describe"), ..EchoSpec::default() };
     if let Some(port) = number(matches, "port")? {
         spec.port =
             u16::try_from(port).map_err(|_| Error::Usage(format!("`--port {port}`: a port is at most 65535")))?;

@@ -37,8 +37,15 @@ where
             Body::Decoded(bytes) => bytes,
         };
         service.arrivals.record(path_of(&buffer), body);
+        let described = if body.is_empty() { service.description(method_of(&buffer), path_of(&buffer)) } else { None };
         service.wait().await;
-        write_head(&mut response, &request, &buffer, body.len());
+        let content_type = match (&described, request.content_type) {
+            (Some(_), _) => Some(&b"application/json"[..]),
+            (None, Some((start, end))) => Some(&buffer[start..end]),
+            (None, None) => None,
+        };
+        let body = described.as_ref().map_or(body, |text| text.as_bytes());
+        write_head(&mut response, &request, content_type, body.len());
         write_both(&mut stream, &response, if request.head_method { &[] } else { body }).await?;
         if !request.keep_alive {
             return stream.shutdown().await;
@@ -51,17 +58,22 @@ where
     }
 }
 
+/// The method of the request that the buffer starts with.
+fn method_of(buffer: &[u8]) -> &[u8] {
+    buffer.split(|byte| *byte == b' ').next().unwrap_or_default()
+}
+
 /// The target of the request line that the buffer starts with.
 fn path_of(buffer: &[u8]) -> &[u8] {
     buffer.split(|byte| *byte == b' ').nth(1).unwrap_or_default()
 }
 
-fn write_head(response: &mut Vec<u8>, request: &Request, buffer: &[u8], body_bytes: usize) {
+fn write_head(response: &mut Vec<u8>, request: &Request, content_type: Option<&[u8]>, body_bytes: usize) {
     response.clear();
     response.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
-    if let Some((start, end)) = request.content_type {
+    if let Some(content_type) = content_type {
         response.extend_from_slice(b"Content-Type: ");
-        response.extend_from_slice(&buffer[start..end]);
+        response.extend_from_slice(content_type);
         response.extend_from_slice(b"\r\n");
     }
     if !request.keep_alive {

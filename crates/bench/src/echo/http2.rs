@@ -63,7 +63,12 @@ async fn answer(
     service.arrivals.record(head.uri.path().as_bytes(), &whole);
     service.wait().await;
     let mut response = http::Response::new(());
-    if let Some(kind) = head.headers.get(http::header::CONTENT_TYPE) {
+    if whole.is_empty()
+        && let Some(text) = service.description(head.method.as_str().as_bytes(), head.uri.path().as_bytes())
+    {
+        whole = text.into();
+        response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    } else if let Some(kind) = head.headers.get(http::header::CONTENT_TYPE) {
         response.headers_mut().insert(http::header::CONTENT_TYPE, kind.clone());
     }
     response.headers_mut().insert(http::header::CONTENT_LENGTH, whole.len().into());

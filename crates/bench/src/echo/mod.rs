@@ -39,6 +39,8 @@ pub struct EchoSpec {
     pub delay: Duration,
     /// Whether to speak TLS, with a certificate made on the spot.
     pub tls: bool,
+    /// Whether a request without a body is answered with its method and path in JSON, not with an empty body.
+    pub describe: bool,
     /// Threads.
     pub threads: usize,
 }
@@ -46,7 +48,7 @@ pub struct EchoSpec {
 impl Default for EchoSpec {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        EchoSpec { address: None, port: 8688, delay: Duration::ZERO, tls: false, threads }
+        EchoSpec { address: None, port: 8688, delay: Duration::ZERO, tls: false, describe: false, threads }
     }
 }
 
@@ -97,6 +99,7 @@ impl EchoServer {
                 acceptor: acceptor.clone(),
                 delay_us: server.delay_us.clone(),
                 arrivals: server.arrivals.clone(),
+                describe: spec.describe,
                 ended: ended.clone(),
             };
             let announce = announce.clone();
@@ -148,6 +151,7 @@ struct Worker {
     acceptor: Option<TlsAcceptor>,
     delay_us: Arc<AtomicU64>,
     arrivals: Arc<Arrivals>,
+    describe: bool,
     ended: watch::Receiver<()>,
 }
 
@@ -156,9 +160,16 @@ struct Service {
     acceptor: Option<TlsAcceptor>,
     delay_us: Arc<AtomicU64>,
     arrivals: Arc<Arrivals>,
+    describe: bool,
 }
 
 impl Service {
+    /// What a request without a body is answered with, when it is not an empty body.
+    fn description(&self, method: &[u8], target: &[u8]) -> Option<String> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\\', "\\\\").replace('"', "\\\"");
+        self.describe.then(|| format!("{{\"method\":\"{}\",\"path\":\"{}\"}}", text(method), text(target)))
+    }
+
     async fn wait(&self) {
         let delay_us = self.delay_us.load(Ordering::Relaxed);
         if delay_us > 0 {
@@ -172,7 +183,7 @@ impl Service {
 type Opened = io::Result<(u16, PathBuf)>;
 
 impl Worker {
-    fn run(mut self, announce: &mpsc::Sender<Opened>) {
+    fn run(self, announce: &mpsc::Sender<Opened>) {
         let opened = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
             let listener = runtime.block_on(async { listen(self.address, self.port) })?;
             let port = listener.local_addr()?.port();
@@ -185,12 +196,13 @@ impl Worker {
             }
             Ok((runtime, listener, port, task)) => {
                 let _ = announce.send(Ok((port, task)));
-                let service =
-                    Rc::new(Service { acceptor: self.acceptor, delay_us: self.delay_us, arrivals: self.arrivals });
+                let Worker { acceptor, delay_us, arrivals, describe, .. } = self;
+                let mut ended = self.ended;
+                let service = Rc::new(Service { acceptor, delay_us, arrivals, describe });
                 let local = LocalSet::new();
                 local.spawn_local(accept(listener, service));
                 // The sender is dropped when the server ends.
-                runtime.block_on(local.run_until(async { while self.ended.changed().await.is_ok() {} }));
+                runtime.block_on(local.run_until(async { while ended.changed().await.is_ok() {} }));
             }
         }
     }

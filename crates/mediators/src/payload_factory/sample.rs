@@ -20,7 +20,8 @@ pub(super) fn check(pieces: &[Piece]) -> Result<(), String> {
     }
     serde_json::from_str::<serde_json::Value>(&text).map(|_| ()).map_err(|error| {
         let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
-        let at = text.floor_char_boundary((lines + error.column()).min(text.len()));
+        let end = (lines + error.column()).min(text.len());
+        let at = (0..=end).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let before: String = text[..at].chars().rev().take(QUOTED_CHARS).collect();
         let before: String = before.chars().rev().collect();
         let what = error.to_string();

@@ -100,7 +100,7 @@ fn parse(input: &Input) -> Option<Source> {
 }
 
 fn key(at: &Place) -> (String, u32, u32) {
-    (at.file.to_string(), at.line as u32, at.column as u32)
+    (at.file.to_string(), at.line, at.column)
 }
 
 /// The elements of artifacts, for what the compiled program does not keep.
@@ -119,7 +119,7 @@ impl<'s> Artifacts<'s> {
                 if matches!(element.name(), "sequence" | "template")
                     && let Some(name) = element.attribute("name")
                 {
-                    artifacts.sequences.insert(name.to_owned(), element.clone());
+                    artifacts.sequences.insert(name.to_owned(), element);
                 }
                 artifacts.by_place.insert(key(&element.place()), element);
             }

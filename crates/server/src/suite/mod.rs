@@ -21,7 +21,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::endpoint::{Endpoint, EndpointKind};
 use penstock_engine::ports::Environment;
@@ -96,7 +95,7 @@ pub fn run(file: &Path, options: &SuiteOptions) -> Result<SuiteReport, load::Loa
         coverage: Coverage::default(),
         took: Duration::ZERO,
     };
-    let parsed = parse::source(file, Bytes::from(bytes)).and_then(|source| parse::suite(&source));
+    let parsed = parse::source(file, bytes).and_then(|source| parse::suite(&source));
     match parsed {
         Ok(suite) => Runner { options, finder: Finder::new(file, &options.folders), report: &mut report }.run(&suite),
         Err((at, message)) => report.broken.push(format!("{at}: {message}")),

@@ -346,7 +346,7 @@ impl Worker {
     }
 }
 
-/// Keeps log lines of every level.
+/// Keeps log lines of the default level.
 #[derive(Default)]
 struct Lines(Mutex<Vec<String>>);
 
@@ -356,7 +356,7 @@ impl LogSink for Lines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    fn enabled(&self, _level: Level) -> bool {
-        true
+    fn enabled(&self, level: Level) -> bool {
+        level >= Level::Info
     }
 }

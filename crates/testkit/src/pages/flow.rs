@@ -261,7 +261,7 @@ impl LogSink for Lines {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(line);
     }
 
-    fn enabled(&self, _level: Level) -> bool {
-        true
+    fn enabled(&self, level: Level) -> bool {
+        level >= Level::Info
     }
 }
