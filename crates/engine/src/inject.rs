@@ -1,10 +1,13 @@
 //! Messages that do not come from a client over HTTP: from a queue, a file, a schedule. A source injects a message and
 //! learns how its flow ended, so that it can acknowledge, roll back or move it.
 
+use std::future::{Future, poll_fn};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use penstock_budget::Account;
 use penstock_message::{Message, Method, RequestLine, Value};
 
 use crate::background::Control;
@@ -14,7 +17,7 @@ use crate::journal::{self, Observed};
 use crate::mediator::Destination;
 use crate::ports::{Client, Level};
 use crate::route::Entry;
-use crate::{Exchange, Fault, Side, run, serve, slices, wait};
+use crate::{Exchange, Fault, Side, run, serve, wait};
 
 /// A message for a flow.
 pub struct Injection {
@@ -135,7 +138,11 @@ pub async fn inject(core: &Rc<Core>, injection: Injection) -> Injected {
     };
     let started = exchange.started;
     let observed = Observed::of(&exchange);
-    let end = slices::on_account(program.limits.memory_bytes_max, serve::travel(&mut exchange, entered)).await;
+    let mut account = Account::new(program.limits.memory_bytes_max);
+    let end = {
+        let mut travel = pin!(serve::travel(&mut exchange, entered));
+        poll_fn(|cx| account.enter(|| travel.as_mut().poll(cx))).await
+    };
     let outcome = outcome(&mut exchange, end);
     drop(in_flight);
     core.metrics.finished(source.kind, &source.name, started.elapsed(), exchange.fault.is_some() || !outcome.is_done());

@@ -56,7 +56,7 @@ async fn drive(exchange: &mut Exchange) -> End {
             && let Err(fault) = buffer_body(exchange).await
         {
             Err(fault)
-        } else if step.mediator.needs() == Needs::Nothing && penstock_budget::held() <= MUCH_BYTES {
+        } else if step.mediator.needs() == Needs::Nothing && slices::is_small() {
             slices::run_at_once(exchange, |exchange| step.mediator.run(exchange))
         } else {
             slices::run(exchange, |exchange| step.mediator.run(exchange)).await
@@ -167,10 +167,6 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
         }
     }
 }
-
-/// A mediator that does not read the body may read what earlier ones kept. What takes long holds more than this: 64 KiB are
-/// parsed or copied within a tenth of a slice.
-const MUCH_BYTES: usize = 64 << 10;
 
 /// Makes the current mediator run once more.
 fn again(exchange: &mut Exchange) {
@@ -385,7 +381,10 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
             slices::run(exchange, |exchange| seal.run(exchange)).await?;
         }
     }
-    let reply = slices::run(exchange, incoming::prepare).await?;
+    let reply = match slices::is_small() {
+        true => incoming::prepare(exchange)?,
+        false => slices::run(exchange, incoming::prepare).await?,
+    };
     exchange.reply.put(reply);
     Ok(End::Stopped)
 }

@@ -1,9 +1,10 @@
 //! From a request to its answer: the flow, and what the client gets when the flow gives nothing.
 
-use std::future::{poll_fn, ready};
+use std::future::{Future, poll_fn, ready};
 use std::rc::Rc;
 use std::task::Poll;
 
+use penstock_budget::Account;
 use penstock_message::Message;
 
 use crate::admit::{Admission, admit};
@@ -13,7 +14,7 @@ use crate::metrics::InFlight;
 use crate::ports::{Level, LocalFuture, Request, Service};
 use crate::route::{Entry, Finished};
 use crate::run::{self, End};
-use crate::{Exchange, Fault, fallback, incoming, slices};
+use crate::{Exchange, Fault, fallback, incoming};
 
 /// The engine as a listener sees it. One per core.
 pub struct Dispatcher {
@@ -83,16 +84,12 @@ pub(crate) async fn answer(
 /// Runs the exchange until the client has an answer. What still runs then (branches) goes on by
 /// itself. There is no timer here: everything an exchange can wait for (a backend, the rest of a
 /// body, a port) is bounded by its deadline where it waits.
-async fn flow(exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Message>, bool) {
+async fn flow(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Message>, bool) {
     let reply = exchange.reply.clone();
-    let mut whole: LocalFuture<'static, (Box<Message>, bool)> = {
-        let limit = exchange.loaded.program.limits.memory_bytes_max;
-        let mut exchange = exchange;
-        let whole = async move { complete(&mut exchange, entered).await };
-        Box::pin(slices::on_account(limit, whole))
-    };
+    let mut account = Account::new(exchange.loaded.program.limits.memory_bytes_max);
+    let mut whole = Box::pin(async move { complete(&mut exchange, entered).await });
     let outcome = poll_fn(|cx| {
-        if let Poll::Ready((message, failed)) = whole.as_mut().poll(cx) {
+        if let Poll::Ready((message, failed)) = account.enter(|| whole.as_mut().poll(cx)) {
             return Poll::Ready(Outcome::Done(message, failed));
         }
         if let Some(early) = reply.take() {
@@ -105,7 +102,7 @@ async fn flow(exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Messa
         Outcome::Done(message, failed) => (message, failed),
         Outcome::Early(message) => {
             // Branches that outlive the answer come to their end by themselves.
-            tokio::task::spawn_local(whole);
+            tokio::task::spawn_local(poll_fn(move |cx| account.enter(|| whole.as_mut().poll(cx))));
             (message, false)
         }
     }

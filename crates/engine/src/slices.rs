@@ -6,13 +6,13 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-use penstock_budget::{Account, Slices, Stop};
+use penstock_budget::{Slices, Stop};
 
 use crate::ports::LocalFuture;
 use crate::{Exchange, Fault};
@@ -20,6 +20,14 @@ use crate::{Exchange, Fault};
 /// Messages of one core that are paused. Each has a stack, of which it uses some tens of kilobytes; a core that has so many
 /// to do is hours behind.
 const PAUSED_MAX: usize = 512;
+
+/// 64 KiB are parsed or copied within a tenth of a slice.
+const SMALL_BYTES_MAX: usize = 64 << 10;
+
+/// Whether the request holds so little memory that work which is linear in it needs neither pauses nor a stack of its own.
+pub(crate) fn is_small() -> bool {
+    penstock_budget::held() <= SMALL_BYTES_MAX
+}
 
 /// What is done, or what is left to wait for.
 enum Begun<'w, T> {
@@ -86,13 +94,6 @@ pub(crate) fn run_at_once<T>(
 
 fn flatten<T>(outcome: Result<Result<T, Fault>, Stop>) -> Result<T, Fault> {
     outcome.unwrap_or_else(|stop| Err(Fault::new(stop.to_string()).public()))
-}
-
-/// Books what a future allocates to an account of its own.
-pub(crate) async fn on_account<T>(limit_bytes: usize, future: impl Future<Output = T>) -> T {
-    let mut account = Account::new(limit_bytes);
-    let mut future = std::pin::pin!(future);
-    poll_fn(|cx| account.enter(|| future.as_mut().poll(cx))).await
 }
 
 thread_local! {

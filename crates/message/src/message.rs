@@ -177,25 +177,24 @@ impl Message {
 
     /// Whether its body is a stream of server-sent events, which come when something happens.
     pub fn is_event_stream(&self) -> bool {
-        self.essence().is_some_and(|essence| essence.eq_ignore_ascii_case("text/event-stream"))
+        let rest = self.content_type_after(b"text/event-stream");
+        rest.is_some_and(|rest| rest.trim_ascii_start().first().is_none_or(|next| *next == b';'))
     }
 
     /// Whether it is a message of gRPC (`application/grpc`, `application/grpc+proto`, `application/grpc-web`).
     pub fn is_grpc(&self) -> bool {
-        const NAME: &str = "application/grpc";
-        self.essence()
-            .and_then(|essence| essence.get(..NAME.len()))
-            .is_some_and(|start| start.eq_ignore_ascii_case(NAME))
+        self.content_type_after(b"application/grpc").is_some()
+    }
+
+    /// What follows `start` in the Content-Type. Compares bytes, because each request and response is checked.
+    fn content_type_after(&self, start: &[u8]) -> Option<&[u8]> {
+        let (found, rest) = self.headers.get_bytes("Content-Type")?.trim_ascii_start().split_at_checked(start.len())?;
+        found.eq_ignore_ascii_case(start).then_some(rest)
     }
 
     /// Whether its body may stay silent for long and last for any time, bounded by an idle timeout only.
     pub fn is_long_lived(&self) -> bool {
         self.is_event_stream() || self.is_grpc()
-    }
-
-    /// The Content-Type without its parameters.
-    fn essence(&self) -> Option<&str> {
-        self.content_type().and_then(|content_type| content_type.split(';').next()).map(str::trim)
     }
 
     /// The action of a SOAP message: what the addressing says, else the header of SOAP 1.1 or the parameter that SOAP 1.2

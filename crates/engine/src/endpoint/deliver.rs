@@ -362,7 +362,10 @@ async fn transmit(
             ..HttpOptions::default()
         },
     };
-    let outgoing = slices::run(exchange, |exchange| outgoing::prepare(exchange, target, options)).await?;
+    let outgoing = match slices::is_small() {
+        true => outgoing::prepare(exchange, target, options)?,
+        false => Box::pin(slices::run(exchange, |exchange| outgoing::prepare(exchange, target, options))).await?,
+    };
     let outbound = exchange.core.outbound.clone();
     exchange.sent = true;
     let noted = exchange.journal.as_ref().map(|_| (outgoing.method.clone(), outgoing.url.clone(), Instant::now()));

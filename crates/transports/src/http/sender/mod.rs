@@ -64,10 +64,14 @@ impl HttpSender {
             return Err(Fault::new(format!("`{method}` is not a method")));
         }
         let body = outgoing.message.body.take_to_send();
-        let mut body = self.prepare(body, &outgoing).await?;
+        // Boxed like all that is rare: each request carries the size of this future.
+        let mut body = match self.prepare(body, &outgoing)? {
+            Prepared::Payload(payload) => payload,
+            Prepared::Collect(head, rest) => Box::pin(self.collect(head, rest, outgoing.options.time_left)).await?,
+        };
         let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
         if outgoing.options.http.http2 && !backend.multiplexed.declined.get() {
-            match self.multiplexed(&url, &outgoing, body, &backend, &allowance).await? {
+            match Box::pin(self.multiplexed(&url, &outgoing, body, &backend, &allowance)).await? {
                 Negotiated::Answer(reply) => return Ok(*reply),
                 Negotiated::Http1(back) => body = back,
             }
@@ -86,7 +90,7 @@ impl HttpSender {
                     wire
                 }
                 None => {
-                    let socket = self.connect(&url, &backend, false, &allowance).await?;
+                    let socket = Box::pin(self.connect(&url, &backend, false, &allowance)).await?;
                     self.core.counters.connects.add(1);
                     self.pool.wire(socket, &self.limits, &self.config.timeouts)
                 }
@@ -183,27 +187,26 @@ impl HttpSender {
         backend.multiplexed.begin(socket, url, &self.config).await.map(Some)
     }
 
-    /// Brings the body into a form that can be sent, collecting it when the framing demands its length.
-    async fn prepare(&self, form: Form, outgoing: &Outgoing) -> Result<Payload, Fault> {
-        match form {
-            Form::Empty => Ok(Payload::Empty),
-            Form::Bytes(bytes) => Ok(Payload::Bytes(bytes)),
-            Form::Text(text) => Ok(Payload::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes()))),
+    /// Brings the body into a form that can be sent. The framing may demand its length.
+    fn prepare(&self, form: Form, outgoing: &Outgoing) -> Result<Prepared, Fault> {
+        Ok(Prepared::Payload(match form {
+            Form::Empty => Payload::Empty,
+            Form::Bytes(bytes) => Payload::Bytes(bytes),
+            Form::Text(text) => Payload::Bytes(bytes::Bytes::copy_from_slice(text.as_bytes())),
             Form::Stream { head, rest } => {
                 let needs_length = outgoing.options.http.content_length || outgoing.options.http.http10;
                 if needs_length && rest.size_hint() == SizeHint::Unknown {
-                    return self.collect(head, rest, outgoing.options.time_left).await;
+                    return Ok(Prepared::Collect(head, rest));
                 }
                 if head.is_empty() && rest.as_any().is_some_and(|any| any.is::<Incoming>()) {
-                    return match rest.into_any().downcast::<Incoming>() {
-                        Ok(incoming) => Ok(Payload::Wire(*incoming)),
-                        Err(_) => Err(Fault::new("a body stream is not what it says")),
-                    };
+                    let incoming = rest.into_any().downcast::<Incoming>();
+                    Payload::Wire(*incoming.map_err(|_| Fault::new("the body stream has an unknown type"))?)
+                } else {
+                    Payload::Stream { head, rest }
                 }
-                Ok(Payload::Stream { head, rest })
             }
-            Form::Xml(_) | Form::Json(_) => Err(Fault::new("the body was not serialized before it was sent")),
-        }
+            Form::Xml(_) | Form::Json(_) => return Err(Fault::new("the body was not serialized before it was sent")),
+        }))
     }
 
     async fn collect(
@@ -227,6 +230,13 @@ impl Outbound for HttpSender {
     fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
         Box::pin(self.exchange(outgoing))
     }
+}
+
+/// A body before it is sent.
+enum Prepared {
+    Payload(Payload),
+    /// It must be collected, because its length is needed.
+    Collect(bytes::Bytes, Box<dyn BodyStream>),
 }
 
 /// What became of an offer to speak HTTP/2.
