@@ -16,7 +16,7 @@ pub(crate) use api_manager::{NO_PRODUCTION, NO_RESOURCE, NO_SANDBOX, Teller};
 pub(crate) use engine::{Told, told};
 pub(crate) use table::{Maker, RESOURCE_FORBIDDEN, Row, row};
 
-/// The codes policies raise. Each has one row in [`table`].
+/// The codes policies raise. Each has one row in `table`.
 pub mod codes {
     /// The request is not what the definition says.
     pub const SCHEMA_REQUEST: u32 = 400;

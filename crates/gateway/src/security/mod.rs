@@ -4,7 +4,7 @@
 //! holds) once; `cache.rs` remembers it per core until it expires or is revoked. `jwks.rs` fetches keys, `signer.rs`
 //! holds our own, `issue.rs` makes tokens. Nothing here is a policy, nothing here logs.
 //!
-//! Start reading at [`Verifier`].
+//! Start reading at `Verifier`.
 
 mod access;
 mod algorithm;
