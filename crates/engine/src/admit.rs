@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use penstock_message::{Message, Method, Value};
+use penstock_message::{Message, Method, RequestLine, Value};
 
 use crate::core::{Core, Loaded};
-use crate::ports::Request;
+use crate::ports::{Client, Request};
 use crate::route::{Asked, Dispatch, Entry, ResourceMatch, Unserved};
 use crate::{Exchange, Fault, SequenceId, fallback, incoming, run};
 
@@ -35,23 +35,45 @@ pub(crate) fn admit(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> A
         return begin(exchange, start.into_iter());
     }
     let line = &client.line;
-    let path = line.target().split('?').next().unwrap_or_default();
+    let target = Target::of_line(line);
     if line.method == Method::Get
-        && let Some(answer) = crate::describe::services(core, &program.routes, path)
+        && let Some(answer) = crate::describe::services(core, &program.routes, target.path)
     {
         return Admission::Answer(Box::new(answer));
     }
-    let dispatch = program.routes.dispatch(path, || message.headers.get("Host"), line.secure);
-    admit_to(core, loaded, Request { client, message }, dispatch)
+    let dispatch = program.routes.dispatch(target.path, || message.headers.get("Host"), line.secure);
+    admit_to(core, loaded, &client, &target, message, dispatch)
+}
+
+/// The target of a request, read once: each request that is admitted needs its path.
+pub(crate) struct Target<'r> {
+    /// Path and query.
+    whole: &'r str,
+    /// The path.
+    pub(crate) path: &'r str,
+    query: Option<&'r str>,
+}
+
+impl<'r> Target<'r> {
+    pub(crate) fn of_line(line: &'r RequestLine) -> Target<'r> {
+        let whole = line.target();
+        let end = whole.bytes().position(|byte| byte == b'?');
+        Target { whole, path: &whole[..end.unwrap_or(whole.len())], query: end.map(|end| &whole[end + 1..]) }
+    }
 }
 
 /// Makes the exchange of a service that was found, or the answer when there is none to run.
-pub(crate) fn admit_to(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request, dispatch: Dispatch) -> Admission {
+pub(crate) fn admit_to(
+    core: &Rc<Core>,
+    loaded: &Rc<Loaded>,
+    client: &Rc<Client>,
+    target: &Target<'_>,
+    mut message: Message,
+    dispatch: Dispatch,
+) -> Admission {
     let program = &loaded.program;
-    let Request { client, mut message } = request;
     let line = &client.line;
-    let target = line.target();
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let Target { whole: target, path, query } = *target;
     let is_local = client.protocol == crate::local::PROTOCOL;
     let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
     match dispatch {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use penstock_message::{Message, Value};
 
-use crate::admit::{Admission, admit_to};
+use crate::admit::{Admission, Target, admit_to};
 use crate::background::ServiceError;
 use crate::core::Core;
 use crate::inject::Source;
@@ -81,15 +81,16 @@ impl EntranceService {
 }
 
 impl Service for EntranceService {
-    fn answer<'a>(&'a self, mut request: Request) -> LocalFuture<'a, Message> {
+    fn answer<'a>(&'a self, request: Request) -> LocalFuture<'a, Message> {
         let in_flight = self.core.metrics.enter();
         let loaded = self.core.program();
-        let line = &request.client.line;
-        let path = line.target().split('?').next().unwrap_or_default();
-        let dispatch = self.entrance.dispatch(&loaded.program, path, request.message.headers.get("Host"), line.secure);
+        let Request { client, mut message } = request;
+        let target = Target::of_line(&client.line);
+        let (host, secure) = (message.headers.get("Host"), client.line.secure);
+        let dispatch = self.entrance.dispatch(&loaded.program, target.path, host, secure);
         let name = Value::string(self.entrance.source.name.clone());
-        request.message.properties.set("inbound.endpoint.name", name);
-        match admit_to(&self.core, &loaded, request, dispatch) {
+        message.properties.set("inbound.endpoint.name", name);
+        match admit_to(&self.core, &loaded, &client, &target, message, dispatch) {
             Admission::Answer(message) => Box::pin(std::future::ready(*message)),
             Admission::Run(exchange, entered) => Box::pin(serve::answer(&self.core, in_flight, exchange, entered)),
         }

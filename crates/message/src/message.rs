@@ -188,7 +188,11 @@ impl Message {
 
     /// What follows `start` in the Content-Type. Compares bytes, because each request and response is checked.
     fn content_type_after(&self, start: &[u8]) -> Option<&[u8]> {
-        let (found, rest) = self.headers.get_bytes("Content-Type")?.trim_ascii_start().split_at_checked(start.len())?;
+        let value = self.headers.get_bytes("Content-Type")?;
+        if value.len() < start.len() {
+            return None;
+        }
+        let (found, rest) = value.trim_ascii_start().split_at_checked(start.len())?;
         found.eq_ignore_ascii_case(start).then_some(rest)
     }
 
