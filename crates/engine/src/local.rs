@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use penstock_message::{Message, RequestLine};
 
-use crate::admit::{Admission, admit_to};
+use crate::admit::{Admission, Target, admit_to};
 use crate::core::{Core, Loaded};
 use crate::ports::{Client, Outgoing, Request};
 use crate::{Exchange, Fault, Side, codes, serve};
@@ -90,10 +90,11 @@ fn request_of(client: &Client, outgoing: Outgoing) -> Request {
 }
 
 fn admitted(core: &Rc<Core>, loaded: &Rc<Loaded>, request: Request) -> Admission {
-    let line = &request.client.line;
-    let host = || request.message.headers.get("Host");
-    let dispatch = loaded.program.routes.dispatch(line.path(), host, line.secure);
-    admit_to(core, loaded, request, dispatch)
+    let Request { client, message } = request;
+    let target = Target::of_line(&client.line);
+    let host = || message.headers.get("Host");
+    let dispatch = loaded.program.routes.dispatch(target.path, host, client.line.secure);
+    admit_to(core, loaded, &client, &target, message, dispatch)
 }
 
 async fn answer(running: Running, request: Request) -> Message {
