@@ -11,6 +11,7 @@ pub mod graphql;
 pub mod http1;
 pub mod http2_frames;
 pub mod interceptor;
+pub mod jmx;
 pub mod json_mapping;
 pub mod json_schema;
 pub mod jsonpath;
@@ -51,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "http1", check: http1::http1, dictionary: http1::DICTIONARY },
     Target { name: "http2_frames", check: http2_frames::frames, dictionary: http2_frames::DICTIONARY },
     Target { name: "interceptor", check: interceptor::reply, dictionary: interceptor::DICTIONARY },
+    Target { name: "jmx", check: jmx::plan, dictionary: jmx::DICTIONARY },
     Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },
     Target { name: "json_schema", check: json_schema::schema, dictionary: json_schema::DICTIONARY },
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },

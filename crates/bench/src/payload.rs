@@ -162,15 +162,10 @@ mod tests {
     #[test]
     fn soap_is_well_formed_and_starts_with_the_order_that_is_routed_on() {
         let body = String::from_utf8(Shape::Soap.generate(10_000).unwrap()).unwrap();
-        let mut reader = quick_xml::Reader::from_str(&body);
-        let mut orders = 0;
-        loop {
-            match reader.read_event().unwrap() {
-                quick_xml::events::Event::Start(start) if start.name().as_ref() == "order" => orders += 1,
-                quick_xml::events::Event::Eof => break,
-                _ => {}
-            }
-        }
+        let document = penstock_xml::Document::parse(body.clone(), &penstock_xml::ParseOptions::default()).unwrap();
+        let elements = document.descendants(penstock_xml::Document::ROOT);
+        let orders =
+            elements.filter(|node| document.is_element(*node) && document.local_name(*node) == "order").count();
         assert!(orders > 80, "{orders}");
         assert!(body.contains("<order><symbol>IBM</symbol>"));
     }

@@ -281,7 +281,11 @@ fn the_backend_tells_a_transformed_request_from_an_untouched_one() {
         ("/service/EchoService", "symbol", Some("the backend got a body without `symbol`")),
         ("/other", "ticker", Some("the backend got the path `/service/EchoService` instead of `/other`")),
     ] {
-        server.arrivals().expect(vec![ArrivalRule { path: Some(path.into()), text: vec![text.into()] }]);
+        server.arrivals().expect(vec![ArrivalRule {
+            path: Some(path.into()),
+            text: vec![text.into()],
+            ..ArrivalRule::default()
+        }]);
         let mut spec = spec(&url, b"<ticker>IBM</ticker>".to_vec());
         (spec.users, spec.threads, spec.requests_per_user_max) = (1, 1, Some(1));
         spec.warm_up = Duration::ZERO;

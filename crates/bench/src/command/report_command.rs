@@ -122,7 +122,7 @@ fn of_jtl(matches: &ArgMatches, paths: &[&str]) -> Result<Outcome, Error> {
             print(&format!("{},{values}\n", crate::csv::field(label)));
         } else {
             let users = usize::try_from(summary.users).unwrap_or(usize::MAX);
-            print(&format!("{label}\n{}\n", terminal::single(&figures, &summary.tally, users, None)));
+            print(&format!("{label}\n{}\n", terminal::single(&figures, &summary.tally, users, true)));
         }
     }
     Ok(if failures { Outcome::Failures } else { Outcome::Done })

@@ -61,7 +61,7 @@ pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
     if matches.get_flag("csv") {
         print(&terminal::csv(&figures));
     } else {
-        print(&terminal::single(&figures, &outcome.tally, spec.users, spec.rate));
+        print(&terminal::single(&figures, &outcome.tally, spec.users, spec.rate.is_none()));
     }
     Ok(if outcome.tally.errors > 0 || outcome.tally.unsent > 0 || outcome.tally.samples() == 0 {
         Outcome::Failures

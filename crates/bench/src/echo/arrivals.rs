@@ -10,6 +10,10 @@ pub struct ArrivalRule {
     pub path: Option<String>,
     /// Texts that the body must contain.
     pub text: Vec<String>,
+    /// How often the body must contain each of the texts; at least once if absent.
+    pub occurrences: Option<usize>,
+    /// Such requests for each request of a client; 0 is one, too.
+    pub times: u64,
 }
 
 /// Requests that reached the backend, counted by all of its threads.
@@ -33,7 +37,7 @@ pub struct ArrivalCounts {
     pub requests: u64,
     /// Requests that match no rule.
     pub mismatches: u64,
-    /// Requests by the rule that they match.
+    /// Requests by the rule that they match, divided by how often it must be matched for one request of a client.
     pub matched: Vec<u64>,
     /// Time that responses were held back, over all requests.
     pub waited_ns: u64,
@@ -81,7 +85,7 @@ impl Arrivals {
         ArrivalCounts {
             requests: self.requests.load(Ordering::Relaxed),
             mismatches: self.mismatches.load(Ordering::Relaxed),
-            matched: expected.0.iter().map(|(_, count)| count.load(Ordering::Relaxed)).collect(),
+            matched: expected.0.iter().map(|(rule, count)| count.load(Ordering::Relaxed) / rule.times.max(1)).collect(),
             waited_ns: self.waited_ns.load(Ordering::Relaxed),
         }
     }
@@ -95,9 +99,10 @@ impl Arrivals {
             return Some(why);
         }
         let expected = self.expected();
-        let (rule, _) = expected.0.iter().find(|(_, count)| count.load(Ordering::Relaxed) == 0)?;
+        let counts = expected.0.iter().map(|(rule, count)| (rule, count.load(Ordering::Relaxed)));
+        let (rule, count) = counts.into_iter().find(|(rule, count)| *count < rule.times.max(1))?;
         let place = rule.path.as_deref().map_or_else(String::new, |path| format!(" with the path `{path}`"));
-        Some(format!("no request{place} reached the backend"))
+        Some(format!("{count} of {} requests{place} reached the backend", rule.times.max(1)))
     }
 
     fn expected(&self) -> Arc<Expected> {
@@ -139,7 +144,16 @@ impl ArrivalRule {
                 String::from_utf8_lossy(path)
             ));
         }
-        let missing = self.text.iter().find(|text| memchr::memmem::find(body, text.as_bytes()).is_none())?;
-        Some(format!("the backend got a body without `{missing}`"))
+        let count = |text: &str| memchr::memmem::find_iter(body, text).count();
+        match self.occurrences {
+            None => {
+                let missing = self.text.iter().find(|text| memchr::memmem::find(body, text.as_bytes()).is_none())?;
+                Some(format!("the backend got a body without `{missing}`"))
+            }
+            Some(expected) => {
+                let (text, count) = self.text.iter().map(|text| (text, count(text))).find(|(_, n)| *n != expected)?;
+                Some(format!("the backend got a body with {count} times `{text}` instead of {expected}"))
+            }
+        }
     }
 }

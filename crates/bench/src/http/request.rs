@@ -33,11 +33,25 @@ pub struct Template {
 impl Request {
     /// The bytes that go over the wire. Refuses what would break the framing.
     pub fn template(&self) -> Result<Template, Error> {
-        let token_in = |text: &str| text.contains(TOKEN);
         if memchr::memmem::find(&self.body, TOKEN.as_bytes()).is_some() {
             // The Content-Length would change from token to token; no published scenario does that.
             return Err(Error::Input(format!("`{TOKEN}` may stand in the path and in headers, not in the body")));
         }
+        let text = self.head()?;
+        let head_holds_token = text.contains(TOKEN);
+        let mut pieces = text.split(TOKEN).map(|piece| piece.as_bytes().to_vec()).collect::<Vec<_>>();
+        if let Some(last) = pieces.last_mut() {
+            last.extend_from_slice(&self.body);
+        }
+        let mut pieces = pieces.into_iter().map(Bytes::from);
+        let prefix = pieces.next().unwrap_or_default();
+        let rest: Vec<Bytes> = pieces.collect();
+        debug_assert_eq!(head_holds_token, !rest.is_empty());
+        Ok(Template { prefix, rest })
+    }
+
+    /// Request line and header fields with the empty line behind them.
+    pub fn head(&self) -> Result<String, Error> {
         if self.method.is_empty() || !self.method.bytes().all(is_token_byte) {
             return Err(Error::Input(format!("`{}` is not an HTTP method", self.method)));
         }
@@ -60,16 +74,7 @@ impl Request {
             text.push_str("Connection: close\r\n");
         }
         text.push_str("\r\n");
-        let head_holds_token = token_in(&text);
-        let mut pieces = text.split(TOKEN).map(|piece| piece.as_bytes().to_vec()).collect::<Vec<_>>();
-        if let Some(last) = pieces.last_mut() {
-            last.extend_from_slice(&self.body);
-        }
-        let mut pieces = pieces.into_iter().map(Bytes::from);
-        let prefix = pieces.next().unwrap_or_default();
-        let rest: Vec<Bytes> = pieces.collect();
-        debug_assert_eq!(head_holds_token, !rest.is_empty());
-        Ok(Template { prefix, rest })
+        Ok(text)
     }
 }
 

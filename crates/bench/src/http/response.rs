@@ -94,6 +94,16 @@ impl Reader {
         }
     }
 
+    /// Whether the next responses are those of `HEAD` requests, which carry no body.
+    pub fn set_head_request(&mut self, head_request: bool) {
+        self.head_request = head_request;
+    }
+
+    /// How much of the next bodies to keep.
+    pub fn set_sample_bytes(&mut self, sample_bytes_max: usize) {
+        self.sample_bytes_max = sample_bytes_max.max(SAMPLE_BYTES);
+    }
+
     /// Gets ready for the next response on the same connection.
     pub fn reset(&mut self) {
         self.state = State::Head;

@@ -3,4 +3,4 @@ mod read;
 mod write;
 
 pub use read::{JtlSummary, read};
-pub use write::{JtlBuffer, JtlSink, Sample};
+pub use write::{JtlBuffer, JtlSink, Names, Sample};

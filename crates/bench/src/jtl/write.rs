@@ -23,6 +23,19 @@ pub struct JtlSink {
     url: String,
 }
 
+/// What a sample is called.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// Name of the request.
+    pub label: &'a str,
+    /// Name of the thread group.
+    pub group: &'a str,
+    /// Number of the thread group, from 1.
+    pub group_number: usize,
+    /// Address of the request.
+    pub url: &'a str,
+}
+
 /// One sample, as a load thread knows it.
 #[derive(Debug)]
 pub struct Sample<'a> {
@@ -36,8 +49,10 @@ pub struct Sample<'a> {
     pub failure: Option<&'a str>,
     /// Number of the user, from 0.
     pub user: usize,
-    /// Users running.
-    pub users: usize,
+    /// Users running, of the group and of all groups.
+    pub users: (usize, usize),
+    /// What the sample is called, if not as all samples of the file.
+    pub names: Option<Names<'a>>,
     /// Bytes read.
     pub received_bytes: u64,
     /// Bytes written.
@@ -59,9 +74,9 @@ impl JtlSink {
             file: Mutex::new(file),
             start_unix_ms,
             start: Instant::now(),
-            label: crate::csv::field(label),
+            label: label.to_owned(),
             group: group.to_owned(),
-            url: crate::csv::field(url),
+            url: url.to_owned(),
         })
     }
 }
@@ -99,17 +114,20 @@ impl JtlBuffer {
             0 => String::new(),
             _ => crate::csv::field(sample.failure.unwrap_or_default()),
         };
+        let own = Names { label: &sink.label, group: &sink.group, group_number: 1, url: &sink.url };
+        let names = sample.names.unwrap_or(own);
         // Writing to a Vec cannot fail.
         let _ = writeln!(
             self.lines,
-            "{time_stamp},{elapsed},{label},{code},{message},{thread},text,{success},{failure},{bytes},{sent},{users},{users},{url},{latency},0,{connect}",
-            label = sink.label,
-            thread = crate::csv::field(&format!("{} 1-{}", sink.group, sample.user + 1)),
+            "{time_stamp},{elapsed},{label},{code},{message},{thread},text,{success},{failure},{bytes},{sent},{group_users},{users},{url},{latency},0,{connect}",
+            label = crate::csv::field(names.label),
+            thread = crate::csv::field(&format!("{} {}-{}", names.group, names.group_number, sample.user + 1)),
             success = sample.failure.is_none(),
             bytes = sample.received_bytes,
             sent = sample.sent_bytes,
-            users = sample.users,
-            url = sink.url,
+            group_users = sample.users.0,
+            users = sample.users.1,
+            url = crate::csv::field(names.url),
             connect = sample.connected_after.as_millis(),
         );
         if self.lines.len() >= FLUSH_BYTES {

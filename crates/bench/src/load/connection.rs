@@ -1,6 +1,6 @@
 //! One connection and one exchange on it: write the request, read the response, nothing else.
-use super::worker::Shared;
 use crate::http::response::{Malformed, Reader, SAMPLE_BYTES};
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
+use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// Size of the read buffer: a 100 KB response takes a few reads, a small one a single read.
@@ -55,35 +56,39 @@ pub struct Connection {
     pub exchanges: u64,
 }
 
-/// Opens a socket to the target, with the TLS handshake if the address asks for one.
-pub async fn open(shared: &Shared) -> Result<Stream, Broken> {
-    let spec = &shared.part.spec;
+/// Opens a socket to an address, with the TLS handshake for this host if there is a connector.
+pub async fn open(
+    address: impl tokio::net::ToSocketAddrs,
+    host: &str,
+    tls: Option<&TlsConnector>,
+    timeout: Duration,
+) -> Result<Stream, Broken> {
     let opening = async {
-        let socket = TcpStream::connect(shared.part.address).await.map_err(Broken::Connect)?;
+        let socket = TcpStream::connect(address).await.map_err(Broken::Connect)?;
         let _ = socket.set_nodelay(true);
-        let Some(connector) = &shared.tls else { return Ok(Stream::Plain(socket)) };
-        let name = rustls::pki_types::ServerName::try_from(spec.request.url.host.clone())
+        let Some(connector) = tls else { return Ok(Stream::Plain(socket)) };
+        let name = rustls::pki_types::ServerName::try_from(host.to_owned())
             .map_err(|error| Broken::Tls(io::Error::other(error)))?;
         let stream = connector.connect(name, socket).await.map_err(Broken::Tls)?;
         Ok(Stream::Tls(Box::new(stream)))
     };
-    tokio::time::timeout(spec.connect_timeout, opening).await.unwrap_or(Err(Broken::ConnectTimeout))
+    tokio::time::timeout(timeout, opening).await.unwrap_or(Err(Broken::ConnectTimeout))
 }
 
+/// Room for reading that connections of one thread share: it is only filled and emptied within a single poll.
+pub type ReadBuffer = RefCell<Vec<u8>>;
+
 impl Connection {
-    /// Wraps an open socket.
-    pub fn new(stream: Stream, shared: &Shared) -> Self {
-        let spec = &shared.part.spec;
-        let sample_bytes = spec.expect.body_bytes_needed().max(SAMPLE_BYTES);
-        let reader = Reader::new(sample_bytes, spec.request.method == "HEAD");
-        Connection { stream, reader, exchanges: 0 }
+    /// Wraps an open socket. `sample_bytes` of each body are kept.
+    pub fn new(stream: Stream, sample_bytes: usize) -> Self {
+        Connection { stream, reader: Reader::new(sample_bytes.max(SAMPLE_BYTES), false), exchanges: 0 }
     }
 
     /// Whether the server has closed this idle connection. Bytes that no request asked for are an error.
-    pub async fn closed_while_idle(&mut self, shared: &Shared) -> Result<bool, Broken> {
+    pub async fn closed_while_idle(&mut self, read_buffer: &ReadBuffer) -> Result<bool, Broken> {
         self.reader.reset();
         std::future::poll_fn(|cx| {
-            let mut scratch = shared.read_buffer.borrow_mut();
+            let mut scratch = read_buffer.borrow_mut();
             let mut buffer = ReadBuf::new(&mut scratch);
             Poll::Ready(match self.stream.poll_read(cx, &mut buffer) {
                 Poll::Pending => Ok(false),
@@ -99,7 +104,7 @@ impl Connection {
     pub async fn exchange(
         &mut self,
         request: &[u8],
-        shared: &Shared,
+        read_buffer: &ReadBuffer,
         patience: &mut Patience,
         mut first_byte: Option<&mut Option<Instant>>,
     ) -> Result<(), Broken> {
@@ -113,7 +118,7 @@ impl Connection {
                 }
             }
             // A server may answer while the request is still being written, so reading never waits for writing.
-            match self.poll_response(cx, shared, &mut first_byte) {
+            match self.poll_response(cx, read_buffer, &mut first_byte) {
                 Poll::Pending => patience.poll(cx).map(|()| Err(Broken::Timeout)),
                 ready => ready,
             }
@@ -130,10 +135,10 @@ impl Connection {
     fn poll_response(
         &mut self,
         cx: &mut Context<'_>,
-        shared: &Shared,
+        read_buffer: &ReadBuffer,
         first_byte: &mut Option<&mut Option<Instant>>,
     ) -> Poll<Result<(), Broken>> {
-        let mut scratch = shared.read_buffer.borrow_mut();
+        let mut scratch = read_buffer.borrow_mut();
         loop {
             let mut buffer = ReadBuf::new(&mut scratch);
             match self.stream.poll_read(cx, &mut buffer) {

@@ -1,7 +1,8 @@
 //! Users over HTTP/2: a group shares one connection, each user has one stream open at a time.
-use super::connection::{Broken, Stream, open};
+use super::connection::{Broken, Stream};
+use super::recorder::Finished;
 use super::user::{KNOCK_PAUSE, wait_for_turn};
-use super::worker::{Finished, Shared};
+use super::worker::Shared;
 use crate::http::response::SAMPLE_BYTES;
 use bytes::Bytes;
 use h2::client::SendRequest;
@@ -109,7 +110,7 @@ async fn connected(shared: &Rc<Shared>, group: &Group) -> Result<(u64, SendReque
     }
     let mut builder = h2::client::Builder::new();
     builder.initial_window_size(WINDOW_BYTES).initial_connection_window_size(WINDOW_BYTES).enable_push(false);
-    let sender = match open(shared).await? {
+    let sender = match shared.open().await? {
         Stream::Plain(socket) => {
             let (sender, connection) = builder.handshake(socket).await.map_err(failed)?;
             tokio::task::spawn_local(connection);
@@ -149,7 +150,7 @@ async fn send(shared: &Shared, sender: SendRequest<Bytes>, first_byte: &mut Opti
         stream.send_data(body, true).map_err(failed)?;
     }
     let response = response.await.map_err(failed)?;
-    *first_byte = shared.jtl.is_some().then(Instant::now);
+    *first_byte = shared.recorder.writes_lines().then(Instant::now);
     let kept_bytes = spec.expect.body_bytes_needed().max(SAMPLE_BYTES);
     let mut answer = Answer { status: response.status().as_u16(), body_bytes: 0, sample: Vec::new() };
     let mut body = response.into_body();

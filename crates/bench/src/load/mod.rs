@@ -2,31 +2,33 @@
 //!
 //! Users are tasks on one current-thread runtime per load thread; nothing is shared between threads while they run.
 //! Start reading at [`run`]; then `worker` for a thread, `user` for a user, `connection` for one exchange.
-mod connection;
+pub(crate) mod connection;
 pub mod expect;
 mod http2;
 mod pacer;
+pub(crate) mod recorder;
 pub mod tally;
-mod user;
-mod worker;
+pub(crate) mod threads;
+pub(crate) mod user;
+pub(crate) mod worker;
 
 use crate::error::Error;
 use crate::http::request::{Request, TOKEN};
 use crate::jtl::JtlSink;
-use crate::observe::process::{CpuTime, thread_cpu};
+use crate::observe::process::CpuTime;
 use expect::Expect;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tally::Tally;
+use threads::Span;
 
-/// How often the controller looks at the stop flag and tells the observer that time passes.
-const TICK: Duration = Duration::from_millis(100);
+/// How often the controller looks at the stop flag and reports that time passes.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// The same for a load that ends after a number of requests, usually at once.
-const SHORT_TICK: Duration = Duration::from_millis(5);
+pub(crate) const SHORT_TICK: Duration = Duration::from_millis(5);
 
 /// What travels between the users and the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,81 +127,29 @@ pub fn run(spec: &LoadSpec, observer: &mut dyn FnMut(Moment)) -> Result<LoadOutc
     let address = reachable_address(spec)?;
     let threads = spec.threads.clamp(1, spec.users.max(1));
     let start = Instant::now();
-    let window_opens = start + spec.warm_up.min(spec.duration);
-    let window_closes = start + spec.duration;
-    let (announce, announced) = mpsc::channel();
-    let finished = Arc::new(AtomicBool::new(false));
-    let mut handles = Vec::new();
-    for index in 0..threads {
-        let part = worker::Part {
-            spec: spec.clone(),
-            template: template.clone(),
-            address,
-            start,
-            window_opens,
-            window_closes,
-            index,
-            threads,
-            finished: finished.clone(),
-        };
-        let announce = announce.clone();
-        let body = move || {
-            // The thread's entry under /proc, through which its CPU time is read.
-            let _ = announce.send(std::fs::read_link("/proc/thread-self").ok());
-            drop(announce);
-            worker::run(part)
-        };
-        let spawned = std::thread::Builder::new().name(format!("load-{index}")).spawn(body);
-        handles.push(spawned.map_err(|error| Error::Environment(format!("cannot start a load thread: {error}")))?);
-    }
-    drop(announce);
-    let tasks: Vec<_> = announced.iter().flatten().map(|task| std::path::Path::new("/proc").join(task)).collect();
-    let load_cpu = || tasks.iter().fold(CpuTime::default(), |sum, task| sum + thread_cpu(task));
-
-    let wait = |moment, observer: &mut dyn FnMut(Moment)| wait_until(moment, spec, &finished, start, observer);
-    let warm = wait(window_opens, observer);
-    observer(Moment::WindowOpens);
-    let (cpu_before, opened) = (load_cpu(), Instant::now());
-    let whole = warm && wait(window_closes, observer);
-    observer(Moment::WindowCloses);
-    let (cpu_after, closed) = (load_cpu(), Instant::now());
-    finished.store(true, Ordering::Relaxed);
+    let span = Span {
+        start,
+        window_opens: start + spec.warm_up.min(spec.duration),
+        window_closes: start + spec.duration,
+        finished: Arc::default(),
+        stop: spec.stop.clone(),
+        tick: if spec.requests_per_user_max.is_some() { SHORT_TICK } else { TICK },
+    };
+    let body = |index| -> Box<dyn FnOnce() -> Result<Tally, Error> + Send> {
+        let (spec, template, span) = (spec.clone(), template.clone(), span.clone());
+        Box::new(move || worker::run(worker::Part { spec, template, address, span, index, threads }))
+    };
+    let measured = threads::run(&span, (0..threads).map(body).collect(), observer)?;
     let mut tally = Tally::default();
-    for handle in handles {
-        let part = handle.join().map_err(|_| Error::Environment("a load thread panicked".to_owned()))?;
-        tally.merge(part?);
-    }
-    let window = if whole { spec.duration - spec.warm_up.min(spec.duration) } else { closed.duration_since(opened) };
+    measured.parts.into_iter().for_each(|part| tally.merge(part));
     Ok(LoadOutcome {
         tally,
-        window,
-        load_cpu: cpu_after - cpu_before,
+        window: measured.window,
+        load_cpu: measured.load_cpu,
         stopped: spec.stop.load(Ordering::Relaxed),
         users_started: spec.users_started_at_window(),
         threads,
     })
-}
-
-/// Sleeps until the moment, ticking; `false` if stopped or finished before.
-fn wait_until(
-    moment: Instant,
-    spec: &LoadSpec,
-    finished: &AtomicBool,
-    start: Instant,
-    observer: &mut dyn FnMut(Moment),
-) -> bool {
-    loop {
-        let now = Instant::now();
-        if now >= moment {
-            return true;
-        }
-        if spec.stop.load(Ordering::Relaxed) || finished.load(Ordering::Relaxed) {
-            return false;
-        }
-        let tick = if spec.requests_per_user_max.is_some() { SHORT_TICK } else { TICK };
-        std::thread::sleep((moment - now).min(tick));
-        observer(Moment::Tick(start.elapsed()));
-    }
 }
 
 /// The first address of the host that accepts a connection, so that `localhost` works for servers

@@ -1,6 +1,7 @@
 //! One user over HTTP/1.1: takes turns between waiting, sending, and recording.
-use super::connection::{Broken, Connection, Patience, open};
-use super::worker::{Finished, Shared};
+use super::connection::{Broken, Connection, Patience};
+use super::recorder::Finished;
+use super::worker::Shared;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -68,7 +69,7 @@ fn failure(shared: &Shared, outcome: &Result<(), Broken>, connection: Option<&Co
 pub async fn wait_for_turn(shared: &Shared, number: usize) {
     let spec = &shared.part.spec;
     let share = spec.ramp_up.mul_f64(ratio(number, spec.users));
-    tokio::time::sleep_until((shared.part.start + share).into()).await;
+    tokio::time::sleep_until((shared.part.span.start + share).into()).await;
     shared.users_started.set(shared.users_started.get() + 1);
 }
 
@@ -97,7 +98,7 @@ async fn exchange(
     attempt: &mut Attempt,
 ) -> Result<(), Broken> {
     if let Some(kept) = connection
-        && kept.closed_while_idle(shared).await?
+        && kept.closed_while_idle(&shared.read_buffer).await?
     {
         *connection = None;
         attempt.reconnected = true;
@@ -106,11 +107,14 @@ async fn exchange(
         Some(open_connection) => open_connection,
         None => {
             let begun = Instant::now();
-            let stream = open(shared).await?;
+            let stream = shared.open().await?;
             attempt.connecting = Some(begun.elapsed());
-            connection.insert(Connection::new(stream, shared))
+            let spec = &shared.part.spec;
+            let opened = connection.insert(Connection::new(stream, spec.expect.body_bytes_needed()));
+            opened.reader.set_head_request(spec.request.method == "HEAD");
+            opened
         }
     };
-    let first_byte = shared.jtl.is_some().then_some(&mut attempt.first_byte);
-    open_connection.exchange(request, shared, patience, first_byte).await
+    let first_byte = shared.recorder.writes_lines().then_some(&mut attempt.first_byte);
+    open_connection.exchange(request, &shared.read_buffer, patience, first_byte).await
 }

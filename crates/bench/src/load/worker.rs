@@ -1,16 +1,16 @@
 //! One load thread: a runtime, its share of the users, and their common counts.
-use super::connection::READ_BYTES;
+use super::connection::{Broken, READ_BYTES, ReadBuffer, Stream, open};
 use super::pacer::Pacer;
-use super::tally::{FailedExchange, Tally};
+use super::recorder::{Finished, Recorder};
+use super::tally::Tally;
+use super::threads::Span;
 use super::{LoadSpec, Protocol, http2, user};
 use crate::error::Error;
 use crate::http::request::Template;
-use crate::jtl::{JtlBuffer, Sample};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
@@ -19,32 +19,26 @@ const END_CHECK: Duration = Duration::from_millis(5);
 
 /// How long requests under way at the end are waited for, if the response timeout is longer: a server that hangs
 /// must not hold up a matrix of hundreds of combinations.
-const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+pub(crate) const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What a thread needs to know.
 pub struct Part {
     pub spec: LoadSpec,
     pub template: Template,
     pub address: SocketAddr,
-    pub start: Instant,
-    pub window_opens: Instant,
-    pub window_closes: Instant,
+    pub span: Span,
     /// This thread's number among `threads`.
     pub index: usize,
     pub threads: usize,
-    /// Set when the load is over.
-    pub finished: Arc<AtomicBool>,
 }
 
 /// What the users of one thread share.
 pub struct Shared {
     pub part: Part,
     pub tls: Option<tokio_rustls::TlsConnector>,
-    pub tally: RefCell<Tally>,
-    pub jtl: Option<RefCell<JtlBuffer>>,
+    pub recorder: Recorder,
     pub pacer: Option<Pacer>,
-    /// One buffer for all users: it is only filled and emptied within a single poll.
-    pub read_buffer: RefCell<Vec<u8>>,
+    pub read_buffer: ReadBuffer,
     /// For each user of this thread, when the request under way began.
     in_flight: Vec<Cell<Option<Instant>>>,
     next_token: Cell<usize>,
@@ -70,7 +64,7 @@ impl Shared {
             None => now,
             Some(pacer) => pacer.next().await?,
         };
-        if start >= self.part.window_closes || self.part.finished.load(Ordering::Relaxed) {
+        if start >= self.part.span.window_closes || self.part.span.finished.load(Ordering::Relaxed) {
             return None;
         }
         self.set_in_flight(user, Some(start));
@@ -87,57 +81,24 @@ impl Shared {
     pub fn had_enough(&self, requests: u64) -> bool {
         let enough = self.part.spec.requests_per_user_max.is_some_and(|max| requests >= max);
         if enough {
-            self.part.finished.store(true, Ordering::Relaxed);
+            self.part.span.finished.store(true, Ordering::Relaxed);
         }
         enough
-    }
-
-    /// Whether a sample that ends now ends after the window. Counting throughput by the end keeps it true when
-    /// responses take a good part of the window: as many samples reach into it as reach out of it.
-    fn late(&self, now: Instant) -> bool {
-        now >= self.part.window_closes || self.part.finished.load(Ordering::Relaxed)
     }
 
     /// Counts a finished exchange, keeps it if it is the first that failed, and writes its line.
     pub fn record(&self, exchange: &Finished<'_>) {
         self.set_in_flight(exchange.user, None);
-        if exchange.end >= self.part.window_opens {
-            let mut tally = self.tally.borrow_mut();
-            let elapsed = exchange.end.saturating_duration_since(exchange.start);
-            if self.late(exchange.end) {
-                tally.record_late(elapsed, exchange.failure.is_some());
-            } else {
-                tally.record(elapsed, exchange.sent_bytes, exchange.received_bytes);
-                if exchange.failure.is_none() {
-                    let window = self.part.window_closes.saturating_duration_since(self.part.window_opens);
-                    let into_window = exchange.end.saturating_duration_since(self.part.window_opens);
-                    tally.record_part(into_window.as_secs_f64() / window.as_secs_f64());
-                }
-            }
-            tally.connections += u64::from(exchange.connecting.is_some());
-            tally.reconnects += u64::from(exchange.reconnected);
-            if let Some(reason) = exchange.failure {
-                tally.record_failure(reason);
-            }
-        }
-        if let Some(reason) = exchange.failure {
-            self.keep_failure(exchange, reason);
-        }
-        if let Some(jtl) = &self.jtl {
-            jtl.borrow_mut().write(&Sample {
-                start: exchange.start,
-                end: exchange.end,
-                status: exchange.status,
-                failure: exchange.failure,
-                user: exchange.user,
-                // Every thread starts its users at the same pace.
-                users: self.users_started.get() * self.part.threads,
-                received_bytes: exchange.received_bytes,
-                sent_bytes: exchange.sent_bytes,
-                first_byte: exchange.first_byte,
-                connected_after: exchange.connecting.unwrap_or_default(),
-            });
-        }
+        // Every thread starts its users at the same pace.
+        let users = self.users_started.get() * self.part.threads;
+        self.recorder.count(exchange);
+        self.recorder.write_line(exchange, (users, users), None);
+    }
+
+    /// Opens a socket to the target, with the TLS handshake if the address asks for one.
+    pub async fn open(&self) -> Result<Stream, Broken> {
+        let spec = &self.part.spec;
+        open(self.part.address, &spec.request.url.host, self.tls.as_ref(), spec.connect_timeout).await
     }
 
     /// Counts every request that has no complete response as failed.
@@ -145,72 +106,15 @@ impl Shared {
         let now = Instant::now();
         for (place, slot) in self.in_flight.iter().enumerate() {
             let Some(start) = slot.get() else { continue };
+            let request = self.part.template.fill("");
+            let user = place * self.part.threads + self.part.index;
             self.record(&Finished {
-                start,
-                end: now,
-                user: place * self.part.threads + self.part.index,
-                status: 0,
                 failure: Some("no complete response when the load ended"),
-                request: &self.part.template.fill(""),
-                response_head: &[],
-                response_body: &[],
-                sent_bytes: 0,
-                received_bytes: 0,
-                first_byte: None,
-                connecting: None,
-                reconnected: false,
+                request: &request,
+                ..Finished::empty(start, now, user)
             });
         }
     }
-
-    fn keep_failure(&self, exchange: &Finished<'_>, reason: &str) {
-        let mut tally = self.tally.borrow_mut();
-        if tally.first_failure.is_none() {
-            tally.first_failure = Some(FailedExchange {
-                after: exchange.end.saturating_duration_since(self.part.start),
-                reason: reason.to_owned(),
-                request: excerpt(exchange.request),
-                response: format!("{}{}", excerpt(exchange.response_head), excerpt(exchange.response_body)),
-            });
-        }
-    }
-}
-
-/// An exchange that is over, well or not.
-pub struct Finished<'a> {
-    /// When it began; in the open loop, when it was due.
-    pub start: Instant,
-    pub end: Instant,
-    /// Number of the user.
-    pub user: usize,
-    /// Status code; 0 if there was no complete response.
-    pub status: u16,
-    /// Why it does not count as a success.
-    pub failure: Option<&'a str>,
-    pub request: &'a [u8],
-    pub response_head: &'a [u8],
-    /// The beginning of the body.
-    pub response_body: &'a [u8],
-    pub sent_bytes: u64,
-    pub received_bytes: u64,
-    /// When the response began, if anyone wants to know.
-    pub first_byte: Option<Instant>,
-    /// Time it took to open a connection, if one was opened.
-    pub connecting: Option<Duration>,
-    /// Whether it replaced a kept connection that the server had closed.
-    pub reconnected: bool,
-}
-
-/// As much of a message as a person wants to see on a terminal.
-const EXCERPT_BYTES: usize = 2 * 1024;
-
-fn excerpt(bytes: &[u8]) -> String {
-    let shown = &bytes[..bytes.len().min(EXCERPT_BYTES)];
-    let mut text = String::from_utf8_lossy(shown).replace('\r', "");
-    if shown.len() < bytes.len() {
-        text.push_str(&format!("… ({} more bytes)", bytes.len() - shown.len()));
-    }
-    text
 }
 
 /// Runs one thread's users until the load is over and answers what they counted.
@@ -228,10 +132,7 @@ pub fn run(part: Part) -> Result<Tally, Error> {
     }
     drop(local);
     let shared = Rc::into_inner(shared).ok_or_else(|| Error::Environment("a user outlived its thread".to_owned()))?;
-    if let Some(jtl) = shared.jtl {
-        jtl.into_inner().flush()?;
-    }
-    let mut tally = shared.tally.into_inner();
+    let mut tally = shared.recorder.finish()?;
     tally.unsent = shared.pacer.map_or(0, |pacer| pacer.backlog());
     Ok(tally)
 }
@@ -251,15 +152,13 @@ fn shared(part: Part) -> Result<Shared, Error> {
             let threads = part.threads as f64;
             // The threads' moments are interleaved so that together they are evenly spaced.
             let offset = part.index as f64 / rate;
-            Some(Pacer::new(part.start + Duration::from_secs_f64(offset), Duration::from_secs_f64(threads / rate)))
+            Some(Pacer::new(part.span.start + Duration::from_secs_f64(offset), Duration::from_secs_f64(threads / rate)))
         }
         Some(rate) => return Err(Error::Input(format!("`{rate}` is not a rate in requests per second"))),
     };
-    let jtl = part.spec.jtl.as_ref().map(|sink| RefCell::new(JtlBuffer::new(sink.clone())));
     Ok(Shared {
         tls,
-        tally: RefCell::default(),
-        jtl,
+        recorder: Recorder::new(part.span.clone(), part.spec.jtl.clone()),
         pacer,
         read_buffer: RefCell::new(vec![0; READ_BYTES]),
         in_flight: vec![Cell::new(None); part.spec.users.div_ceil(part.threads)],
@@ -285,13 +184,13 @@ async fn drive(shared: Rc<Shared>) -> Result<(), Error> {
     }
     let clock = async {
         match &shared.pacer {
-            Some(pacer) => pacer.run(shared.part.window_closes).await,
+            Some(pacer) => pacer.run(shared.part.span.window_closes).await,
             None => std::future::pending().await,
         }
     };
     // The thread stays until its CPU time has been read: with it would go its entry under /proc.
     let end = async {
-        while !shared.part.finished.load(Ordering::Relaxed) {
+        while !shared.part.span.finished.load(Ordering::Relaxed) {
             tokio::time::sleep(END_CHECK).await;
         }
         let deadline = Instant::now() + shared.part.spec.response_timeout.min(DRAIN_TIME_MAX);

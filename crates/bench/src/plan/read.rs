@@ -200,7 +200,12 @@ fn arrivals(cursor: &Cursor<'_>) -> Option<Vec<ArrivalRule>> {
     let mut nothing = false;
     for rule in cursor.table_or_tables("at_backend") {
         nothing |= rule.flag("nothing");
-        rules.push(ArrivalRule { path: rule.text("path"), text: rule.texts("text").unwrap_or_default() });
+        rules.push(ArrivalRule {
+            path: rule.text("path"),
+            text: rule.texts("text").unwrap_or_default(),
+            occurrences: rule.number("occurrences").and_then(|count| usize::try_from(count).ok()),
+            times: rule.number("times").unwrap_or(0),
+        });
         rule.finish();
     }
     if nothing && rules.iter().any(|rule| *rule != ArrivalRule::default()) {

@@ -247,6 +247,7 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use penstock_xml::{Document, ParseOptions};
 
     #[test]
     fn axes_have_round_numbers_that_cover_the_values() {
@@ -290,22 +291,15 @@ mod tests {
                 may_be_logarithmic: true,
             };
             let html = chart.html();
-            let mut reader = quick_xml::Reader::from_str(&html);
-            loop {
-                match reader.read_event().unwrap() {
-                    quick_xml::events::Event::Eof => break,
-                    quick_xml::events::Event::Empty(element) | quick_xml::events::Event::Start(element) => {
-                        for attribute in element.attributes() {
-                            let attribute = attribute.unwrap();
-                            let number: f64 = attribute.value.parse().unwrap_or(0.0);
-                            match attribute.key.as_ref() {
-                                "x" | "cx" | "x1" | "x2" => assert!((0.0..=WIDTH).contains(&number), "{element:?}"),
-                                "y" | "cy" | "y1" | "y2" => assert!((0.0..=HEIGHT).contains(&number), "{element:?}"),
-                                _ => {}
-                            }
-                        }
+            let document = Document::parse(html, &ParseOptions::default()).unwrap();
+            for element in document.descendants(Document::ROOT).filter(|node| document.is_element(*node)) {
+                for attribute in document.attributes(element) {
+                    let number: f64 = document.string_value(attribute).parse().unwrap_or(0.0);
+                    match document.local_name(attribute) {
+                        "x" | "cx" | "x1" | "x2" => assert!((0.0..=WIDTH).contains(&number), "{number}"),
+                        "y" | "cy" | "y1" | "y2" => assert!((0.0..=HEIGHT).contains(&number), "{number}"),
+                        _ => {}
                     }
-                    _ => {}
                 }
             }
         }

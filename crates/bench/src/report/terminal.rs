@@ -6,8 +6,8 @@ use crate::report::tables::{pairs, published_fields, ratio_text};
 use crate::results::judgement::{littles_law_holds, littles_law_off, warnings};
 use crate::results::{Results, Row};
 
-/// The figures of one load.
-pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>) -> String {
+/// The figures of one load. In a closed loop every user is always inside of a request.
+pub fn single(figures: &Figures, tally: &Tally, users: usize, closed_loop: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
@@ -56,7 +56,7 @@ pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>)
         line("Context switches", with_unit(Metric::TargetContextSwitches, "per request"));
     }
     if let Some(in_system) = figures.get(Metric::UsersInSystem) {
-        line("Little's law", littles_law(in_system, users, rate));
+        line("Little's law", littles_law(in_system, users, closed_loop));
     }
     if let Some(started) = figures.get(Metric::UsersStarted).filter(|started| *started < users as f64) {
         line("Users", format!("only {started} of {users} had started when the measured time began"));
@@ -74,7 +74,7 @@ pub fn single(figures: &Figures, tally: &Tally, users: usize, rate: Option<f64>)
     if tally.unsent > 0 {
         line("Never sent", format!("{} requests came due and were not sent: the rate was not reached", tally.unsent));
     }
-    for warning in warnings(figures, rate.is_none().then_some(users)) {
+    for warning in warnings(figures, closed_loop.then_some(users)) {
         line("Warning", warning);
     }
     for (reason, count) in &tally.reasons {
@@ -211,9 +211,19 @@ fn align(table: &[Vec<String>]) -> String {
     text
 }
 
+/// Samples, errors and times by name.
+pub fn counts(title: &str, rows: &[[String; 5]]) -> String {
+    let head = [title, "", "Samples", "Errors", "Avg ms", "Max ms"].map(str::to_owned).to_vec();
+    let line = |row: &[String; 5]| {
+        let [name, figures @ ..] = row;
+        [name.clone(), String::new()].into_iter().chain(figures.iter().cloned()).collect()
+    };
+    align(&std::iter::once(head).chain(rows.iter().map(line)).collect::<Vec<_>>())
+}
+
 /// In a closed loop the requests under way are the users; a difference means that the load side lost time.
-pub fn littles_law(in_system: f64, users: usize, rate: Option<f64>) -> String {
-    if rate.is_some() {
+pub fn littles_law(in_system: f64, users: usize, closed_loop: bool) -> String {
+    if !closed_loop {
         return format!("{in_system:.2} requests under way on average");
     }
     let off = littles_law_off(in_system, users);
