@@ -48,12 +48,12 @@ pub(crate) struct Before {
 impl Journal {
     /// The journal of an exchange that begins, when the log has such lines.
     pub(crate) fn open(exchange: &mut Exchange) -> Option<Rc<Journal>> {
-        let log = exchange.core.log.clone();
-        if !log.enabled(Level::Debug) {
+        if !exchange.core.log.enabled(Level::Debug) {
             return None;
         }
+        let steps = exchange.core.log.enabled(Level::Trace);
         let correlation = exchange.correlation_id();
-        Some(Rc::new(Journal { steps: log.enabled(Level::Trace), correlation, calls: RefCell::default() }))
+        Some(Rc::new(Journal { steps, correlation, calls: RefCell::default() }))
     }
 
     /// Notes a call of a backend. `url` is empty where it is not known.
