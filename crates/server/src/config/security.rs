@@ -392,7 +392,7 @@ pub(super) fn check(settings: &Settings) -> Vec<String> {
 /// Reads the key the gateway signs with: PEM, or a keystore.
 pub fn read_signing_key(key: &Keystore) -> Result<Signer, String> {
     let shown = key.file.display();
-    let bytes = std::fs::read(&key.file).map_err(|error| format!("`{shown}`: {error}"))?;
+    let bytes = crate::load::standard_input::read_file(&key.file).map_err(|error| format!("`{shown}`: {error}"))?;
     let refused = |why: &dyn std::fmt::Display| format!("`{shown}`: {why}");
     if bytes.windows(10).any(|window| window == b"-----BEGIN") {
         return Signer::from_pem(&bytes).map_err(|error| refused(&error));
