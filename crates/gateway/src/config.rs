@@ -39,6 +39,8 @@ pub struct GatewayConfig {
     pub environment: String,
     /// The host of APIs that name no environment; requests for any host reach them when it is empty.
     pub default_vhost: String,
+    /// What relative `servers` of definitions are below; without it they name no backend.
+    pub servers_base: Option<std::sync::Arc<str>>,
     /// For a backend's whole answer, when its API says nothing.
     pub route_timeout: Duration,
     /// The most an API may say; [`GatewayConfig::route_timeout`] when absent.
@@ -110,6 +112,7 @@ impl Default for GatewayConfig {
             vhosts: Vec::new(),
             environment: String::new(),
             default_vhost: String::new(),
+            servers_base: None,
             route_timeout: Duration::from_secs(60),
             route_timeout_max: None,
             security: SecurityConfig::default(),

@@ -81,7 +81,8 @@ impl GatewayState {
             }
         };
         let revoked = self.security.revocations.run(outbound.clone());
-        tokio::join!(self.health.run(), self.spans.run(outbound.clone()), self.hub.run(outbound), revoked, sweep);
+        let keys = self.security.refresh_keys(outbound.clone());
+        tokio::join!(self.health.run(), self.spans.run(outbound.clone()), self.hub.run(outbound), revoked, keys, sweep);
     }
 
     /// Has subscriptions to topics kept by a function, which gets all of them whenever one changes; `kept` is what it got

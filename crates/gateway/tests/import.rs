@@ -400,11 +400,6 @@ fn descriptors_with_mistakes() {
     for (text, expected) in [
         ("type: api\ndata: {name: A, version: 1}\n", "api.yaml:2:7: error: an API needs `context`"),
         ("type: api_product\n", "api.yaml:1:1: error: a descriptor needs `data`, a mapping"),
-        (
-            "id: {apiName: A, version: '1'}\ncontext: /a\n",
-            "api.yaml:1:1: error: this is an export of API Manager 3, whose descriptors are not read; export the API from \
-             version 4",
-        ),
         ("type: application\n", "api.yaml:1:1: error: descriptors of the type `application` are not supported yet"),
         ("type: appi\n", "api.yaml:1:1: error: `type` must be `api`, not `appi`, did you mean `api`?"),
         (
@@ -691,4 +686,102 @@ fn references_stay_inside_the_project() {
         assert!(api.is_none());
         assert!(notes.iter().any(|note| note.ends_with(expected)), "{reference}: {notes:?}");
     }
+}
+
+const OLD_NOTE: &str = ":1:1: warning: an export of API Manager 2 or 3: its descriptor is converted to the form of version 4; \
+                        check the API before use";
+
+#[test]
+fn exports_of_api_manager_3_are_converted() {
+    let descriptor = r#"id:
+  providerName: admin
+  apiName: Shop
+  version: 2.0.0
+type: HTTP
+context: /shop/2.0.0
+contextTemplate: /shop/{version}
+status: PUBLISHED
+implementation: ENDPOINT
+isDefaultVersion: true
+transports: http,https
+apiSecurity: api_key,oauth_basic_auth_api_key_mandatory
+authorizationHeader: X-Auth
+apiLevelPolicy: 10KPerMin
+endpointSecured: true
+endpointAuthDigest: false
+endpointUTUsername: shop
+endpointUTPassword: secret
+endpointConfig: '{"endpoint_type":"http","production_endpoints":{"url":"http://prod:81/s"},"sandbox_endpoints":{"url":"http://sand:81/s"}}'
+availableTiers: [{name: Gold}, {name: Bronze}]
+corsConfiguration: {corsConfigurationEnabled: true, accessControlAllowOrigins: ['https://a']}
+uriTemplates:
+- {uriTemplate: /orders/{id}, httpVerb: GET, authType: Any, throttlingTier: Unlimited, scopes: [{key: read}]}
+- {uriTemplate: /open, httpVerb: POST, authType: None}
+"#
+    .replace("/orders/{id}", "'/orders/{id}'");
+    let definition = "openapi: 3.0.1\ninfo: {title: Shop, version: 2.0.0}\npaths:\n  '/orders/{id}': {get: {}}\n  /open: {post: {}}\n";
+    let files = [("Meta-information/api.yaml", &*descriptor), ("Meta-information/swagger.yaml", definition)];
+    let (api, notes) = import(&files);
+    assert_eq!(notes, [format!("Meta-information/api.yaml{OLD_NOTE}")]);
+    let api = api.unwrap();
+    assert_eq!((&*api.name, &*api.base_path, api.default_path.as_deref()), ("Shop", "/shop/2.0.0", Some("/shop")));
+    assert_eq!((api.security.oauth2, api.security.api_key), (false, true));
+    assert_eq!((api.authorization_header.as_deref(), api.tier.as_deref()), (Some("X-Auth"), Some("10KPerMin")));
+    let (production, sandbox) = (api.endpoints.production.as_ref().unwrap(), api.endpoints.sandbox.as_ref().unwrap());
+    assert_eq!((&*production.urls[0], &*sandbox.urls[0]), ("http://prod:81/s", "http://sand:81/s"));
+    assert!(matches!(production.security, Some(EndpointSecurity::Basic(_))));
+    assert_eq!(api.subscription_plans.len(), 2);
+    let of = |path: &str| api.operations.iter().find(|operation| &*operation.path == path).unwrap();
+    assert_eq!((of("/orders/{id}").secured, of("/open").secured), (true, false));
+    assert_eq!(&*of("/orders/{id}").scopes[0], "read");
+}
+
+#[test]
+fn exports_of_api_manager_2_are_converted_and_never_served_by_their_definition_alone() {
+    let descriptor = r#"{"id": {"providerName": "admin", "apiName": "Shop", "version": "1.0"}, "context": "/shop/1.0",
+        "type": "HTTP", "status": "PUBLISHED", "transports": "https", "apiSecurity": "oauth2",
+        "endpointConfig": "{\"production_endpoints\":{\"url\":\"http://p\"},\"endpoint_type\":\"http\"}",
+        "uriTemplates": [{"uriTemplate": "/x", "httpVerb": "GET", "authType": "Any"}]}"#;
+    let definition = r#"{"swagger": "2.0", "info": {"title": "Shop", "version": "1.0"}, "paths": {"/x": {"get": {}}}}"#;
+    let of = |descriptor: &str| {
+        import(&[("Meta-information/api.json", descriptor), ("Meta-information/swagger.json", definition)])
+    };
+    let (api, notes) = of(descriptor);
+    assert_eq!(notes, [format!("Meta-information/api.json{OLD_NOTE}")]);
+    let api = api.unwrap();
+    assert_eq!((&*api.base_path, api.transports.len(), api.operations[0].secured), ("/shop/1.0", 1, true));
+    for broken in [
+        descriptor.replace("http://p", "ftp://p"),
+        descriptor.replace("\"{\\\"production", "\"{production"),
+        descriptor.replace("\"apiSecurity\": \"oauth2\"", "\"inSequence\": \"guard\""),
+        descriptor.replace("\"context\": \"/shop/1.0\",", ""),
+        "{".to_owned(),
+    ] {
+        assert!(of(&broken).0.is_none(), "{broken}");
+    }
+}
+
+#[test]
+fn servers_without_a_scheme_and_relative_ones() {
+    let of = |base: Option<&str>, servers: &str| {
+        let config = GatewayConfig { servers_base: base.map(Into::into), ..GatewayConfig::default() };
+        let variables = HashMap::new();
+        let mut import = Import::new(&config, &variables);
+        let text = format!(
+            "openapi: 3.0.1\ninfo: {{title: B, version: '1'}}\nservers: [{servers}]\npaths: {{/x: {{get: {{}}}}}}\n"
+        );
+        let file = ProjectFile { file: "api".into(), path: String::new(), bytes: text.into_bytes().into() };
+        let imported = import.project(&Project { name: "project".into(), files: vec![file], more: None });
+        let Some(api) = imported.and_then(|imported| imported.api) else { return Default::default() };
+        let url = api.endpoints.production.as_ref().map_or_else(String::new, |cluster| cluster.urls[0].to_string());
+        (api.base_path.to_string(), url)
+    };
+    let found = |base: &str, url: &str| (base.to_owned(), url.to_owned());
+    assert_eq!(of(None, "{url: '//h:81/v1'}"), found("/v1", "http://h:81/v1"));
+    assert_eq!(of(Some("https://b"), "{url: '//h:81/v1'}"), found("/v1", "https://h:81/v1"));
+    assert_eq!(of(Some("https://b/root"), "{url: /v1}"), found("/v1", "https://b/v1"));
+    assert_eq!(of(Some("https://b/root"), "{url: v1}"), found("/v1", "https://b/root/v1"));
+    assert_eq!(of(Some("https://b/root"), "{url: 'https://other/v2'}"), found("/v2", "https://other/v2"));
+    // Without a base it names no backend, and the API has no other.
+    assert_eq!(of(None, "{url: /v1}"), found("", ""));
 }

@@ -3,6 +3,7 @@
 
 mod api_manager;
 mod engine;
+pub(crate) mod grpc;
 mod table;
 
 use std::cell::Cell;

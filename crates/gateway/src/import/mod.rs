@@ -14,6 +14,7 @@ pub(crate) mod document;
 mod endpoint_security;
 mod graphql;
 mod include;
+mod legacy;
 mod mcp;
 mod openapi;
 mod operation_policies;

@@ -9,13 +9,17 @@ use super::descriptor::{self, Descriptor};
 use super::document::{self, Document, Item, Reading};
 use super::openapi::{self, Examples, OpenApi};
 use super::{
-    Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, mcp, product, restapi, sniff, substitute,
-    websub,
+    Definition, Import, Imported, Project, ProjectFile, asyncapi, hint, legacy, mcp, product, restapi, sniff,
+    substitute, websub,
 };
 use crate::place;
 
 /// The names the descriptor of a project may have.
 const DESCRIPTORS: [&str; 3] = ["api.yaml", "api.yml", "api.json"];
+
+/// Where exports of API Manager 2 and 3 have it.
+const OLD_DESCRIPTORS: [&str; 3] =
+    ["Meta-information/api.yaml", "Meta-information/api.yml", "Meta-information/api.json"];
 
 /// Where the definition of a project may stand, the first of them that is there.
 pub(super) const DEFINITIONS: [&str; 10] = [
@@ -49,8 +53,8 @@ impl Project {
     }
 
     fn main(&self) -> Option<&ProjectFile> {
-        let descriptor =
-            DESCRIPTORS.iter().chain(&mcp::DESCRIPTORS).chain(&product::DESCRIPTORS).find_map(|name| self.file(name));
+        let names = DESCRIPTORS.iter().chain(&mcp::DESCRIPTORS).chain(&product::DESCRIPTORS).chain(&OLD_DESCRIPTORS);
+        let descriptor = names.into_iter().find_map(|name| self.file(name));
         descriptor.or_else(|| self.files.iter().find(|file| file.path.is_empty()))
     }
 }
@@ -104,6 +108,9 @@ impl Import<'_> {
             return self.resource(&mut document, start);
         }
         substitute::apply(self, &main.file, &mut document.root);
+        if legacy::is_legacy(&document.item()) {
+            document = legacy::convert(self, &document);
+        }
         let kind = document.item().get("type").and_then(|kind| kind.text().cloned());
         if let Some(kind @ ("mcp_server" | "api_product")) = kind.as_deref() {
             return self.described_otherwise(project, &document, kind, start);
@@ -182,12 +189,6 @@ impl Import<'_> {
             None if !is_descriptor => {
                 self.warn(&root.at(), "left out: neither an API definition nor a descriptor of an API");
                 return Data::Other;
-            }
-            None if root.get("id").is_some_and(|id| id.has("apiName")) => {
-                let message = "this is an export of API Manager 3, whose descriptors are not read; export the API from \
-                               version 4";
-                self.error(&root.at(), message);
-                return Data::Broken;
             }
             None => {
                 self.error(&root.at(), "a descriptor needs `type: api` and `data`");

@@ -38,9 +38,17 @@ pub(super) struct Span {
     pub start: SystemTime,
     pub took: Duration,
     pub failed: bool,
-    pub attributes: Vec<(&'static str, Arc<str>)>,
-    /// The status that was answered.
-    pub status: Option<u16>,
+    pub attributes: Attributes,
+}
+
+/// Names and values.
+pub(super) type Attributes = Vec<(&'static str, Attribute)>;
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Attribute {
+    Text(Arc<str>),
+    Number(i64),
 }
 
 /// Spans that wait to be sent.
@@ -124,11 +132,11 @@ fn document(service: &str, batch: &[Span]) -> Value {
     let spans: Vec<Value> = batch
         .iter()
         .map(|span| {
-            let mut attributes: Vec<Value> = span.attributes.iter().map(|(key, value)| text(key, value)).collect();
-            if let Some(status) = span.status {
-                let value = json!({ "intValue": status.to_string() });
-                attributes.push(json!({ "key": "http.response.status_code", "value": value }));
-            }
+            let attribute = |(key, value): &(&'static str, Attribute)| match value {
+                Attribute::Text(value) => text(key, value),
+                Attribute::Number(value) => json!({ "key": key, "value": { "intValue": value.to_string() } }),
+            };
+            let attributes: Vec<Value> = span.attributes.iter().map(attribute).collect();
             let parent = if span.parent == 0 { String::new() } else { format!("{:016x}", span.parent) };
             json!({
                 "traceId": format!("{:032x}", span.trace),

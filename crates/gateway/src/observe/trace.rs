@@ -1,6 +1,6 @@
 //! W3C trace context: which trace a request belongs to, and the spans it leaves there.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,9 +8,10 @@ use penstock_compile::Compiler;
 use penstock_engine::route::Finished;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, clock};
 
-use super::export::Span;
+use super::export::{Attribute, Attributes, Span};
 use crate::context::CallContext;
 use crate::policy::{PolicyKind, Site};
+use crate::router::without_port;
 use crate::state::GatewayState;
 use crate::{Gateway, TracingConfig};
 
@@ -21,6 +22,8 @@ pub const TRACE: PolicyKind = PolicyKind { name: "trace", request: Some(compile)
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     begun: Cell<Option<Begun>>,
+    /// What the request said of itself, until its span is made.
+    asked: RefCell<Option<Attributes>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +35,8 @@ struct Begun {
     /// The span of the request to the backend.
     client_span: u64,
     sampled: bool,
+    /// The method, `_OTHER` when it is none that the conventions know.
+    method: &'static str,
     start: SystemTime,
     sent: Option<SystemTime>,
 }
@@ -56,9 +61,19 @@ impl Mediator for Tracing {
             None => (u128::from(random()) << 64 | u128::from(random()), 0, sampled() && self.config.ratio > 0.0),
         };
         let (span, client_span, start) = (random(), random(), SystemTime::now());
-        context.trace.begun.set(Some(Begun { trace, parent, span, client_span, sampled, start, sent: None }));
+        let method = known_method(exchange.client.line.method.as_str());
+        context.trace.begun.set(Some(Begun { trace, parent, span, client_span, sampled, method, start, sent: None }));
+        if sampled {
+            *context.trace.asked.borrow_mut() = Some(asked(exchange, &context));
+        }
         Ok(Flow::Next)
     }
+}
+
+/// The methods of the conventions; others would make a name for every spelling.
+fn known_method(method: &str) -> &'static str {
+    const METHODS: [&str; 9] = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
+    METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER")
 }
 
 impl Trace {
@@ -86,49 +101,95 @@ fn parse(field: &str) -> Option<(u128, u64, bool)> {
     Some((trace, span, u8::from_str_radix(flags, 16).ok()? & 1 == 1))
 }
 
-/// Keeps the spans of a finished request.
+/// Keeps the spans of a finished request. Their attributes are those of OpenTelemetry's semantic conventions for HTTP.
 pub(super) fn finished(state: &GatewayState, context: &CallContext, finished: &Finished<'_>) {
     let Some(begun) = context.trace.begun.get().filter(|begun| begun.sampled) else { return };
     let site = &context.site;
-    let name = format!("{} {}{}", site.operation.method, site.base_path, site.operation.path);
+    let route = format!("{}{}", site.base_path, site.operation.path);
     let status = finished.reply.status;
-    let api: Arc<str> = format!("{}:{}", site.api.name, site.api.version).into();
+    let method = begun.method;
     let upstream = &context.upstream;
     if let (Some(sent), Some(took)) = (begun.sent, upstream.took()) {
-        state.spans.push(Span {
-            trace: begun.trace,
-            id: begun.client_span,
-            parent: begun.span,
-            server: false,
-            name: site.operation.method.to_string(),
-            start: sent,
-            took,
-            failed: upstream.flag().is_some(),
-            attributes: vec![
-                ("server.address", upstream.host().unwrap_or_default().into()),
-                ("url.path", upstream.path().unwrap_or_default().split('?').next().unwrap_or_default().into()),
-                ("http.request.resend_count", upstream.attempts().saturating_sub(1).to_string().into()),
-            ],
-            status: None,
-        });
+        let mut attributes = vec![("http.request.method", text(method)), ("network.protocol.name", text("http"))];
+        address(&mut attributes, &upstream.host().unwrap_or_default(), upstream.is_secure());
+        if let Some(url) = upstream.url() {
+            attributes.push(("url.full", text(&context.without_credentials(&url))));
+        }
+        let resent = upstream.attempts().saturating_sub(1);
+        if resent > 0 {
+            attributes.push(("http.request.resend_count", Attribute::Number(i64::from(resent))));
+        }
+        let of_backend = upstream.status();
+        if let Some(status) = of_backend {
+            attributes.push(("http.response.status_code", Attribute::Number(i64::from(status))));
+        }
+        // A client's span has failed with any status that tells of an error, a server's only with its own.
+        let error = match (upstream.flag(), of_backend) {
+            (Some(flag), _) => Some(text(flag)),
+            (None, Some(status)) if status >= 400 => Some(text(&status.to_string())),
+            (None, _) => None,
+        };
+        let failed = error.is_some();
+        attributes.extend(error.map(|error| ("error.type", error)));
+        let (parent, id, name) = (begun.span, begun.client_span, method.to_owned());
+        let trace = begun.trace;
+        state.spans.push(Span { trace, id, parent, server: false, name, start: sent, took, failed, attributes });
+    }
+    let mut attributes = vec![
+        ("http.request.method", text(method)),
+        ("http.route", text(&route)),
+        ("http.response.status_code", Attribute::Number(i64::from(status))),
+        ("penstock.api", text(&format!("{}:{}", site.api.name, site.api.version))),
+    ];
+    if let Some(asked) = context.trace.asked.borrow_mut().take() {
+        attributes.extend(asked);
+    }
+    let failed = status >= 500;
+    if failed {
+        attributes.push(("error.type", text(&status.to_string())));
     }
     let took = begun.start.elapsed().unwrap_or(Duration::ZERO);
-    state.spans.push(Span {
-        trace: begun.trace,
-        id: begun.span,
-        parent: begun.parent,
-        server: true,
-        name,
-        start: begun.start,
-        took,
-        failed: status >= 500,
-        attributes: vec![
-            ("http.request.method", site.operation.method.clone()),
-            ("http.route", format!("{}{}", site.base_path, site.operation.path).into()),
-            ("penstock.api", api),
-        ],
-        status: Some(status),
-    });
+    let (trace, id, parent, start) = (begun.trace, begun.span, begun.parent, begun.start);
+    let name = format!("{method} {route}");
+    state.spans.push(Span { trace, id, parent, server: true, name, start, took, failed, attributes });
+}
+
+fn text(text: &str) -> Attribute {
+    Attribute::Text(text.into())
+}
+
+/// `server.address` and `server.port` of an authority.
+fn address(attributes: &mut Attributes, authority: &str, secure: bool) {
+    let host = without_port(authority);
+    let port = authority[host.len()..].strip_prefix(':').and_then(|port| port.parse().ok());
+    if !host.is_empty() {
+        attributes.push(("server.address", text(host)));
+        let port = port.unwrap_or(if secure { 443_u16 } else { 80 });
+        attributes.push(("server.port", Attribute::Number(i64::from(port))));
+    }
+}
+
+/// What a request says of itself, before policies change it.
+fn asked(exchange: &Exchange, context: &CallContext) -> Attributes {
+    let client = &exchange.client;
+    let headers = &exchange.message.headers;
+    let target = context.without_credentials(client.line.target());
+    let (path, query) = target.split_once('?').map_or((&*target, None), |(path, query)| (path, Some(query)));
+    let secure = client.line.secure;
+    let mut attributes = vec![
+        ("url.path", text(path)),
+        ("url.scheme", text(if secure { "https" } else { "http" })),
+        ("client.address", text(&client.address.to_string())),
+        ("network.peer.address", text(&client.peer.ip().to_string())),
+        ("network.peer.port", Attribute::Number(i64::from(client.peer.port()))),
+    ];
+    if let Some(version) = client.protocol.strip_prefix("HTTP/") {
+        attributes.push(("network.protocol.version", text(version)));
+    }
+    attributes.extend(query.map(|query| ("url.query", text(query))));
+    attributes.extend(headers.get("user-agent").map(|agent| ("user_agent.original", text(agent))));
+    address(&mut attributes, headers.get("host").unwrap_or_default(), secure);
+    attributes
 }
 
 #[cfg(test)]

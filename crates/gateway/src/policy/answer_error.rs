@@ -11,7 +11,7 @@ use penstock_message::{Body, Headers, Message};
 use super::body_limit;
 use crate::CallContext;
 use crate::config::{ErrorStyle, GatewayConfig};
-use crate::error::{Maker, Teller, Told, codes, told};
+use crate::error::{Maker, Teller, Told, codes, grpc, told};
 
 /// Answers with the current fault.
 pub(crate) struct AnswerError {
@@ -41,6 +41,10 @@ impl Mediator for AnswerError {
             let reason = exchange.current_fault().map_or("", |fault| &fault.message);
             format!("{}: {reason}", told.code)
         });
+        if exchange.direction == Direction::Request && grpc::is_grpc(&exchange.message.headers) {
+            exchange.message = grpc::refusal(told.status, grpc_message(&told));
+            return Ok(Flow::Respond);
+        }
         let form = self.form(exchange);
         let next_access = next_access_time(exchange, &told);
         let (content_type, body) = match (form, style) {
@@ -64,6 +68,11 @@ impl Mediator for AnswerError {
         exchange.message = Message { headers, body, status, ..Message::default() };
         Ok(Flow::Respond)
     }
+}
+
+/// What a client of gRPC reads.
+fn grpc_message(told: &Told) -> &str {
+    if told.description.is_empty() { told.message } else { &told.description }
 }
 
 /// Callers who are known and may not. Choreo Connect tells them too how to prove who they are.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::Requirement;
+use penstock_catalog::{Operation, Requirement};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
@@ -20,13 +20,19 @@ pub const KIND: PolicyKind = PolicyKind { name: "scopes", request: Some(compile)
 struct Scopes(Vec<Arc<str>>);
 
 fn compile(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    let operation = &site.operation;
-    let of_requirement = operation.requirements.iter().find_map(|requirement| match requirement {
-        Requirement::OAuth2(scopes) if !scopes.is_empty() => Some(scopes),
-        _ => None,
-    });
-    let scopes = if operation.scopes.is_empty() { of_requirement? } else { &operation.scopes };
-    is_secured(site).then(|| Box::new(Scopes(scopes.clone())) as Box<dyn Mediator>)
+    let scopes = wanted(&site.operation)?;
+    is_secured(site).then(|| Box::new(Scopes(scopes.to_vec())) as Box<dyn Mediator>)
+}
+
+/// The scopes of which a token must have one.
+pub(super) fn wanted(operation: &Operation) -> Option<&[Arc<str>]> {
+    let of_requirement = || {
+        operation.requirements.iter().find_map(|requirement| match requirement {
+            Requirement::OAuth2(scopes) if !scopes.is_empty() => Some(&**scopes),
+            _ => None,
+        })
+    };
+    if operation.scopes.is_empty() { of_requirement() } else { Some(&operation.scopes) }
 }
 
 impl Mediator for Scopes {
@@ -34,7 +40,7 @@ impl Mediator for Scopes {
         let context = CallContext::of(exchange)?;
         let credential = context.credential.borrow();
         let Some(token) = credential.as_ref().filter(|token| token.kind == Kind::Jwt) else { return Ok(Flow::Next) };
-        if token.scopes.iter().any(|scope| self.0.contains(scope)) {
+        if token.has_one_of(&self.0) {
             return Ok(Flow::Next);
         }
         Err(GatewayError::missing_scope(&context.site.operation.path).into())

@@ -19,16 +19,27 @@ pub(crate) fn has_dot_segment(path: &str) -> bool {
 
 /// A path with letters that need no escape as they are (RFC 3986 §6.2.2.2).
 pub(crate) fn without_needless_escapes(path: &str) -> Cow<'_, str> {
+    unescaped(path, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'))
+}
+
+/// A path with everything as it is that may stand in a segment (RFC 3986 §3.3, `pchar`): most backends do not tell
+/// `/jobs/1%3Acancel` from `/jobs/1:cancel`.
+pub(super) fn without_segment_escapes(path: &str) -> Cow<'_, str> {
+    unescaped(path, |byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte))
+}
+
+/// A path without the escapes of some letters.
+fn unescaped(path: &str, needs_none: impl Fn(u8) -> bool) -> Cow<'_, str> {
     if !path.as_bytes().contains(&b'%') {
         return Cow::Borrowed(path);
     }
-    let unreserved = |at: usize| {
+    let plain_letter = |at: usize| {
         let digits = path.as_bytes().get(at + 1..at + 3)?;
         let digit = |byte: u8| char::from(byte).to_digit(16);
         let byte = (digit(digits[0])? * 16 + digit(digits[1])?) as u8;
-        (byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')).then_some(char::from(byte))
+        needs_none(byte).then_some(char::from(byte))
     };
-    let mut found = path.match_indices('%').filter_map(|(at, _)| Some((at, unreserved(at)?))).peekable();
+    let mut found = path.match_indices('%').filter_map(|(at, _)| Some((at, plain_letter(at)?))).peekable();
     if found.peek().is_none() {
         return Cow::Borrowed(path);
     }

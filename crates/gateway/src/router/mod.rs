@@ -215,7 +215,7 @@ impl ApiRouter {
     /// Whether a request is for another operation when letters lose the escapes they do not need, as they do at backends:
     /// what asks for nothing must not open what asks for a token.
     fn is_another_unescaped(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
-        match without_needless_escapes(asked.path) {
+        match dots::without_segment_escapes(asked.path) {
             Cow::Borrowed(_) => false,
             Cow::Owned(plain) => {
                 let identity = |(operation, target): (&Arc<Operation>, Option<&Target>)| {

@@ -56,8 +56,23 @@ fn router(apis: &[Described<'_>]) -> ApiRouter {
 
 #[test]
 fn needless_escapes_lead_to_no_other_operation() {
-    let router = router(&[("A", "/a", &[], &[("GET", "/admin"), ("GET", "/*"), ("GET", "/users/{id}")])]);
+    let router = router(&[(
+        "A",
+        "/a",
+        &[],
+        &[
+            ("GET", "/admin"),
+            ("GET", "/*"),
+            ("GET", "/users/{id}"),
+            ("GET", "/jobs/{id}"),
+            ("GET", "/jobs/{id}:cancel"),
+        ],
+    )]);
     for (path, is_another) in [
+        ("/a/jobs/1%3Acancel", true),
+        ("/a/jobs/1%3a%63ancel", true),
+        ("/a/jobs/1%3A2", false),
+        ("/a/jobs/1:cancel", false),
         ("/a/admin", false),
         ("/a/%61dmin", true),
         ("/%61/admin", true),

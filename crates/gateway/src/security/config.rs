@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use penstock_catalog::Secret as SharedSecret;
 use penstock_engine::is_secret;
 
 use super::PublicKey;
@@ -34,6 +35,8 @@ pub struct SecurityConfig {
     pub clock_skew: Duration,
     /// What backends are told of callers.
     pub backend_jwt: Option<BackendJwt>,
+    /// When keys of issuers are fetched again.
+    pub keys_refresh: Duration,
     /// How often the keys may be asked for, in what time.
     pub jwks_rate: (u32, Duration),
     /// The host of `/health`, `/ready`, `/testkey` and `/.wellknown/jwks`.
@@ -56,6 +59,7 @@ impl Default for SecurityConfig {
             forward_credentials: false,
             clock_skew: Duration::from_secs(5),
             backend_jwt: None,
+            keys_refresh: Duration::from_secs(3600),
             jwks_rate: (1000, Duration::from_secs(10)),
             system_host: "localhost".into(),
             explain_key: None,
@@ -75,6 +79,10 @@ pub struct Issuer {
     pub keys: Vec<TrustedKey>,
     /// Where its keys are published.
     pub jwks_url: Option<Arc<str>>,
+    /// The document that says where its keys are published, when it is not at the address of the issuer.
+    pub discovery_url: Option<Arc<str>>,
+    /// Where it is asked about tokens that only it can read.
+    pub introspection: Option<Introspection>,
     /// Whether the caller's application must have subscribed to the API.
     pub validate_subscription: bool,
     /// Whether API keys need not say which APIs they are for.
@@ -96,12 +104,39 @@ impl Default for Issuer {
             issuer: Arc::default(),
             keys: Vec::new(),
             jwks_url: None,
+            discovery_url: None,
+            introspection: None,
             validate_subscription: false,
             keys_for_any_api: false,
             consumer_key_claim: "azp".into(),
             scopes_claim: "scope".into(),
             audiences: Vec::new(),
             claim_mapping: Vec::new(),
+        }
+    }
+}
+
+/// How an issuer is asked about tokens (RFC 7662).
+#[derive(Debug, Clone)]
+pub struct Introspection {
+    /// The address.
+    pub url: Arc<str>,
+    /// What this gateway is called there.
+    pub client_id: Arc<str>,
+    /// What it proves that with.
+    pub client_secret: SharedSecret,
+    /// How long an active token is remembered at most.
+    pub cache: Duration,
+}
+
+impl Default for Introspection {
+    fn default() -> Introspection {
+        Introspection {
+            url: Arc::default(),
+            client_id: Arc::default(),
+            client_secret: SharedSecret::default(),
+            // So long a token may count that was revoked at its issuer.
+            cache: Duration::from_secs(60),
         }
     }
 }

@@ -93,6 +93,16 @@ impl Introspector {
             Ok(_) => (FAILED_FOR, Known::Failed("the response has no `active`".into())),
             Err(why) => (FAILED_FOR, Known::Failed(why.into())),
         };
+        self.remember(token, time, known);
+        None
+    }
+
+    /// Remembers that an active token does not count here.
+    pub(super) fn refuse(&self, token: &str) {
+        self.remember(token, REFUSED_FOR, Known::Inactive);
+    }
+
+    fn remember(&self, token: &str, time: Duration, known: Known) {
         let now = Instant::now();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() >= REFUSED_MAX {
@@ -102,7 +112,6 @@ impl Introspector {
             refused.clear();
         }
         refused.insert(fingerprint(token), (now + time, known));
-        None
     }
 }
 

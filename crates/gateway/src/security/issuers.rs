@@ -4,8 +4,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use std::time::Duration;
+
+use penstock_engine::ports::Outbound;
+use serde_json::{Map, Value};
+
 use super::cache::{self, Epoch};
 use super::config::{Issuer, SecurityConfig};
+use super::discovery::{KeySource, document_of};
+use super::introspection::{Introspector, Known as Answered, is_opaque};
 use super::jose::{Jws, Malformed};
 use super::jwks::{KeyRing, Signed};
 use super::token::{self, Kind, Refusal, Verified};
@@ -27,6 +34,7 @@ const REVOKED: &str = "Invalid JWT token. Make sure you have provided the correc
 pub(crate) struct Verifier {
     id: u64,
     skew: u64,
+    /// Indices are kept by [`Need::Introspection`].
     issuers: Vec<Known>,
     own: Known,
     state: Arc<SecurityState>,
@@ -38,6 +46,7 @@ pub const OWN_ISSUER: &str = "own";
 struct Known {
     issuer: Issuer,
     ring: Option<Arc<KeyRing>>,
+    introspector: Option<Introspector>,
 }
 
 /// What became of a token.
@@ -48,7 +57,7 @@ pub(crate) enum Outcome {
     First(Rc<Verified>),
     /// It does not.
     Refused(Refusal),
-    /// Nobody knows before the keys of its issuer were fetched.
+    /// Its issuer must be asked first, for keys or about the token.
     Needs(Need),
 }
 
@@ -62,8 +71,20 @@ pub(crate) struct Among {
     pub validates_issuer: bool,
 }
 
-/// Keys that must be fetched.
-pub(crate) struct Need(pub Arc<KeyRing>);
+/// What must be asked of issuers, see [`Verifier::fetch`].
+pub(crate) enum Need {
+    /// Keys.
+    Keys(Arc<KeyRing>),
+    /// Whether a token counts, of the issuers with these indices.
+    Introspection {
+        /// What it is used as.
+        kind: Kind,
+        /// The token.
+        token: Arc<str>,
+        /// Who is asked in turn.
+        issuers: Vec<usize>,
+    },
+}
 
 impl Verifier {
     /// For a configuration.
@@ -71,7 +92,8 @@ impl Verifier {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let known = |issuer: &Issuer| Known {
             issuer: issuer.clone(),
-            ring: issuer.jwks_url.as_ref().map(|url| state.ring(url)),
+            ring: key_source(issuer).map(|source| state.ring(source, config.keys_refresh)),
+            introspector: issuer.introspection.as_ref().map(Introspector::new),
         };
         let issuers = config.issuers.iter().map(known).collect();
         let own = Issuer { name: OWN_ISSUER.into(), issuer: config.own_issuer.clone(), ..Issuer::default() };
@@ -79,7 +101,7 @@ impl Verifier {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             skew: config.clock_skew.as_secs(),
             issuers,
-            own: Known { issuer: own, ring: None },
+            own: Known { issuer: own, ring: None, introspector: None },
             state,
         }
     }
@@ -94,6 +116,9 @@ impl Verifier {
             return Some(Outcome::Valid(found));
         }
         cache::remove(sent);
+        if found.introspected {
+            return None;
+        }
         Some(Outcome::Refused(Refusal::invalid("the token expired").of_token(kind)))
     }
 
@@ -127,13 +152,21 @@ impl Verifier {
     }
 
     fn with_epoch<T>(&self, use_cache: impl FnOnce(Epoch<'_>) -> T) -> T {
-        let is_revoked = |token: &Verified| self.state.is_revoked(token.jti.as_deref(), &token.caller.token);
-        let revocations = self.state.revocations.number();
+        let is_revoked =
+            |token: &Verified| self.state.is_revoked(token.jti.as_deref(), &token.caller.token) || token.is_orphaned();
+        // Both only grow, so their sum changes with either.
+        let revocations = self.state.revocations.number() + self.state.removals.load(Ordering::Acquire);
         use_cache(Epoch { verifier: self.id, revocations, is_revoked: &is_revoked })
     }
 
     fn examine(&self, kind: Kind, among: &Among, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
-        let jws = Jws::parse(text).map_err(|why| {
+        let parsed = Jws::parse(text);
+        if parsed.is_err()
+            && let Some(outcome) = self.introspect(kind, among, text, may_fetch, |_| true)
+        {
+            return outcome.map_err(|refusal| refusal.of_token(kind));
+        }
+        let jws = parsed.map_err(|why| {
             let unknown = matches!(why, Malformed::Header | Malformed::Payload);
             let refusal = Refusal { unknown, ..Refusal::invalid(why.reason()) };
             match why {
@@ -151,9 +184,15 @@ impl Verifier {
         if self.state.is_revoked(jws.claims.get("jti").and_then(|jti| jti.as_str()), text) {
             return Err(Refusal { description: Some(REVOKED), ..Refusal::invalid("the token was revoked") });
         }
-        let known = match self.signer_of(kind, among, &jws)? {
-            Found::Issuer(known) => known,
-            Found::Need(ring) if may_fetch => return Ok(Outcome::Needs(Need(ring))),
+        let named = jws.claims.get("iss").and_then(|iss| iss.as_str()).unwrap_or_default();
+        let only_it_can_read =
+            |known: &Known| *known.issuer.issuer == *named && known.ring.is_none() && known.issuer.keys.is_empty();
+        if let Some(outcome) = self.introspect(kind, among, text, may_fetch, only_it_can_read) {
+            return outcome;
+        }
+        let (known, signed_by) = match self.signer_of(kind, among, &jws)? {
+            Found::Issuer(known, signed_by) => (known, signed_by),
+            Found::Need(ring) if may_fetch => return Ok(Outcome::Needs(Need::Keys(ring))),
             Found::Need(ring) => return Err(unknown_key(&ring)),
         };
         let now = unix_now();
@@ -163,11 +202,99 @@ impl Verifier {
         if token::seconds(&jws.claims, "nbf").is_some_and(|from| from > now + self.skew) {
             return Err(Refusal::invalid("the token is not good yet"));
         }
-        let verified = Verified::read(kind, text.into(), jws.claims, &known.issuer)?;
+        let mut verified = Verified::read(kind, text.into(), jws.claims, &known.issuer)?;
+        verified.signed_by = signed_by;
         if verified.is_expired(now, self.skew) {
             return Err(Refusal::invalid("the token expired"));
         }
         Ok(Outcome::First(Rc::new(verified)))
+    }
+
+    /// Whether any issuer is asked about tokens.
+    pub(crate) fn introspects(&self) -> bool {
+        self.issuers.iter().any(|known| known.introspector.is_some())
+    }
+
+    /// What is known of a token that issuers are asked about; `None` when there is no such issuer among the wanted.
+    fn introspect(
+        &self,
+        kind: Kind,
+        among: &Among,
+        text: &str,
+        may_fetch: bool,
+        wanted: impl Fn(&Known) -> bool,
+    ) -> Option<Result<Outcome, Refusal>> {
+        if !matches!(kind, Kind::Jwt | Kind::Platform) || !is_opaque(text) {
+            return None;
+        }
+        let fits = |known: &Known| {
+            let counts = kind != Kind::Platform || among.names(&known.issuer, &known.issuer.issuer);
+            counts && wanted(known)
+        };
+        let asked = self.issuers.iter().enumerate().filter(|(_, known)| fits(known));
+        let asked: Vec<_> = asked.filter_map(|(index, known)| Some((index, known.introspector.as_ref()?))).collect();
+        if asked.is_empty() {
+            return None;
+        }
+        let unknown = asked.iter().filter(|(_, introspector)| introspector.known(text).is_none());
+        let issuers: Vec<usize> = unknown.map(|(index, _)| *index).collect();
+        if may_fetch && !issuers.is_empty() {
+            return Some(Ok(Outcome::Needs(Need::Introspection { kind, token: text.into(), issuers })));
+        }
+        let failure = asked.iter().find_map(|(_, introspector)| match introspector.known(text)? {
+            Answered::Failed(why) => Some(why),
+            Answered::Inactive => None,
+        });
+        Some(Err(match failure {
+            None => Refusal::invalid("the token is not active"),
+            Some(why) => Refusal {
+                code: codes::UNCLASSIFIED_AUTHENTICATION,
+                ..Refusal::invalid(format!("the issuer of the token cannot be asked about it: {why}"))
+            },
+        }))
+    }
+
+    /// Asks issuers; the next look finds what they said.
+    pub(crate) async fn fetch(&self, need: Need, outbound: Rc<dyn Outbound>) {
+        let (kind, token, issuers) = match need {
+            Need::Keys(ring) => return ring.fetch(outbound).await,
+            Need::Introspection { kind, token, issuers } => (kind, token, issuers),
+        };
+        for known in issuers.into_iter().filter_map(|index| self.issuers.get(index)) {
+            let Some(introspector) = &known.introspector else { continue };
+            let Some(claims) = introspector.ask(&*outbound, &token).await else { continue };
+            match self.active(kind, &token, claims, known, introspector.remembered_for) {
+                Some(verified) => return self.with_epoch(|epoch| cache::put(epoch, Rc::new(verified))),
+                None => introspector.refuse(&token),
+            }
+        }
+    }
+
+    /// A token that its issuer calls active, when its claims agree.
+    fn active(
+        &self,
+        kind: Kind,
+        text: &Arc<str>,
+        mut claims: Map<String, Value>,
+        known: &Known,
+        remembered_for: Duration,
+    ) -> Option<Verified> {
+        let now = unix_now();
+        let until = now.saturating_add(remembered_for.as_secs().max(1));
+        let ends = token::seconds(&claims, "exp");
+        let is_over = ends.is_some_and(|ends| now > ends.saturating_add(self.skew));
+        let is_early = token::seconds(&claims, "nbf").is_some_and(|from| from > now + self.skew);
+        let names_another = claims.get("iss").is_some_and(|iss| iss.as_str() != Some(&*known.issuer.issuer));
+        let jti = claims.get("jti").and_then(Value::as_str);
+        if is_over || is_early || names_another || self.state.is_revoked(jti, text) {
+            return None;
+        }
+        claims.insert("iss".to_owned(), (*known.issuer.issuer).into());
+        claims.insert("exp".to_owned(), ends.unwrap_or(until).into());
+        let mut verified = Verified::read(kind, text.clone(), claims, &known.issuer).ok()?;
+        verified.expires = verified.expires.min(until);
+        verified.introspected = true;
+        Some(verified)
     }
 
     /// The issuer whose key made the signature.
@@ -175,16 +302,16 @@ impl Verifier {
         let named = jws.claims.get("iss").and_then(|iss| iss.as_str()).unwrap_or_default();
         let is_ours = || self.own_key().verifies(jws.algorithm, jws.signed.as_bytes(), &jws.signature);
         let candidates: Vec<&Known> = match kind {
-            Kind::Jwt if named == &*self.own.issuer.issuer && is_ours() => return Ok(Found::Issuer(&self.own)),
+            Kind::Jwt if named == &*self.own.issuer.issuer && is_ours() => return Ok(Found::Issuer(&self.own, None)),
             Kind::Jwt => self.issuers.iter().filter(|known| *known.issuer.issuer == *named).collect(),
             Kind::Platform
                 if among.names(&self.own.issuer, named) && named == &*self.own.issuer.issuer && is_ours() =>
             {
-                return Ok(Found::Issuer(&self.own));
+                return Ok(Found::Issuer(&self.own, None));
             }
             Kind::Platform => self.candidates_among(among, named),
             // Keys are signed by the gateway or its publisher, whatever they call themselves.
-            _ if is_ours() => return Ok(Found::Issuer(&self.own)),
+            _ if is_ours() => return Ok(Found::Issuer(&self.own, None)),
             Kind::ApiKey => {
                 let called = |name: &str| self.issuers.iter().filter(|k| *k.issuer.name == *name).collect::<Vec<_>>();
                 let own = called(API_KEY_ISSUER);
@@ -209,10 +336,10 @@ impl Verifier {
             };
             let mut keys = known.issuer.keys.iter().filter(|key| fits(&key.kid));
             if keys.any(|key| key.key.verifies(jws.algorithm, jws.signed.as_bytes(), &jws.signature)) {
-                return Ok(Found::Issuer(known));
+                return Ok(Found::Issuer(known, None));
             }
             match known.ring.as_ref().map(|ring| (ring, ring.signed(jws))) {
-                Some((_, Signed::Yes)) => return Ok(Found::Issuer(known)),
+                Some((ring, Signed::Yes(key))) => return Ok(Found::Issuer(known, Some((ring.clone(), key)))),
                 Some((ring, Signed::UnknownKey)) => need = Some(ring.clone()),
                 Some((_, Signed::No)) | None => {}
             }
@@ -272,7 +399,8 @@ impl Among {
 }
 
 enum Found<'v> {
-    Issuer(&'v Known),
+    /// This one, by a key that it publishes or by one that is configured.
+    Issuer(&'v Known, Option<(Arc<KeyRing>, PublicKey)>),
     Need(Arc<KeyRing>),
 }
 
@@ -285,6 +413,20 @@ fn unknown_key(ring: &KeyRing) -> Refusal {
             ..Refusal::invalid(format!("the keys of the token's issuer cannot be fetched: {why}"))
         },
     }
+}
+
+/// Where an issuer publishes its keys. Without a word about it this is asked of the issuer itself.
+fn key_source(issuer: &Issuer) -> Option<KeySource> {
+    if let Some(url) = &issuer.jwks_url {
+        return Some(KeySource::Jwks(url.clone()));
+    }
+    let has_other = !issuer.keys.is_empty() || issuer.introspection.is_some();
+    let document = match &issuer.discovery_url {
+        Some(document) => document.clone(),
+        None if has_other => return None,
+        None => document_of(&issuer.issuer)?,
+    };
+    Some(KeySource::Discovery { document, issuer: issuer.issuer.clone() })
 }
 
 /// A stranger's text, safe to log.

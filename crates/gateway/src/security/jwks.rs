@@ -1,29 +1,22 @@
 //! The keys an issuer publishes: read, fetched through the engine's outbound port, kept when the issuer is away.
 
+use std::fmt;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use penstock_engine::ports::{Outbound, Outgoing, SendOptions};
-use penstock_message::{Form, Headers, Message, Method};
+use penstock_engine::ports::Outbound;
 use serde_json::Value;
 
+use super::discovery::KeySource;
 use super::{Algorithm, Jws, PublicKey};
-
-/// From the request to the last byte; a request of a client waits for it.
-const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// Real sets take a few kilobytes.
-const JWKS_BYTES_MAX: usize = 256 * 1024;
 
 /// Keys of one set that are looked at.
 const KEYS_MAX: usize = 100;
 
 /// Between two fetches: tokens with made-up key ids must not become a flood of requests to an issuer.
 const FETCH_PAUSE: Duration = Duration::from_secs(5);
-
-/// Keys older than this are fetched again in the background, so that one that was withdrawn does not live for ever.
-const KEYS_AGE_MAX: Duration = Duration::from_secs(3600);
 
 /// A published key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +26,13 @@ struct PublishedKey {
     key: PublicKey,
 }
 
-/// The keys of one address, shared by all cores.
+/// The keys of one issuer, shared by all cores.
 pub(crate) struct KeyRing {
-    url: Arc<str>,
+    source: KeySource,
+    /// Keys older than this are fetched again, so that one that was withdrawn does not live for ever.
+    age_max: Duration,
+    /// Counts the fetches after which a key was missing, of all rings together.
+    removals: Arc<AtomicU64>,
     keys: RwLock<Arc<KeySet>>,
     attempt: Mutex<Option<Instant>>,
     /// Held while one request fetches; the others that need keys wait for it.
@@ -51,10 +48,10 @@ struct KeySet {
 }
 
 /// Whether published keys made a signature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Signed {
-    /// One did.
-    Yes,
+    /// This one did.
+    Yes(PublicKey),
     /// The one the token names did not.
     No,
     /// None is the one the token names.
@@ -62,9 +59,20 @@ pub(crate) enum Signed {
 }
 
 impl KeyRing {
-    /// Keys of an address, not fetched yet.
-    pub(crate) fn new(url: Arc<str>) -> KeyRing {
-        KeyRing { url, keys: RwLock::default(), attempt: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    /// Keys that are not fetched yet.
+    pub(crate) fn new(source: KeySource, age_max: Duration, removals: Arc<AtomicU64>) -> KeyRing {
+        let (keys, attempt, turn) = (RwLock::default(), Mutex::default(), tokio::sync::Mutex::default());
+        KeyRing { source, age_max, removals, keys, attempt, turn }
+    }
+
+    /// Whether a key is among them.
+    pub(crate) fn has(&self, key: &PublicKey) -> bool {
+        self.set().keys.iter().any(|known| known.key == *key)
+    }
+
+    /// Between two fetches.
+    fn pause(&self) -> Duration {
+        FETCH_PAUSE.min(self.age_max)
     }
 
     fn set(&self) -> Arc<KeySet> {
@@ -82,7 +90,7 @@ impl KeyRing {
         for key in set.keys.iter().filter(fits) {
             named |= key.kid == jws.kid;
             if key.key.verifies(jws.algorithm, jws.signed.as_bytes(), &jws.signature) {
-                return Signed::Yes;
+                return Signed::Yes(key.key.clone());
             }
         }
         if named { Signed::No } else { Signed::UnknownKey }
@@ -98,12 +106,12 @@ impl KeyRing {
     pub(crate) fn may_fetch(&self) -> bool {
         let attempt = *self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever comes while another fetches joins the wait for it.
-        attempt.is_none_or(|at| at.elapsed() >= FETCH_PAUSE) || self.turn.try_lock().is_err()
+        attempt.is_none_or(|at| at.elapsed() >= self.pause()) || self.turn.try_lock().is_err()
     }
 
     /// Whether the keys are so old that somebody should look whether they still hold.
     pub(crate) fn is_stale(&self) -> bool {
-        self.set().fetched.is_some_and(|at| at.elapsed() >= KEYS_AGE_MAX) && self.may_fetch()
+        self.set().fetched.is_some_and(|at| at.elapsed() >= self.age_max) && self.may_fetch()
     }
 
     /// Fetches, unless somebody else just did. What was there stays when it fails.
@@ -111,54 +119,31 @@ impl KeyRing {
         let _turn = self.turn.lock().await;
         {
             let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
-            if attempt.is_some_and(|at| at.elapsed() < FETCH_PAUSE) {
+            if attempt.is_some_and(|at| at.elapsed() < self.pause()) {
                 return;
             }
             *attempt = Some(Instant::now());
         }
-        let outcome = match tokio::time::timeout(FETCH_TIME_MAX, get(&*outbound, self.url.clone())).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(format!("no answer within {} s", FETCH_TIME_MAX.as_secs())),
-        };
+        let outcome = self.source.fetch(&*outbound).await.and_then(|set| parse(&set));
         *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let old = self.set();
+        let is_missing = |keys: &[PublishedKey]| old.keys.iter().any(|key| keys.iter().all(|new| new.key != key.key));
+        let removed = outcome.as_ref().is_ok_and(|keys| is_missing(keys));
         let next = match outcome {
             Ok(keys) => KeySet { keys, fetched: Some(Instant::now()), failure: None },
-            Err(why) => {
-                let old = self.set();
-                KeySet { keys: old.keys.clone(), fetched: old.fetched, failure: Some(why) }
-            }
+            Err(why) => KeySet { keys: old.keys.clone(), fetched: old.fetched, failure: Some(why) },
         };
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
-    }
-}
-
-async fn get(outbound: &dyn Outbound, url: Arc<str>) -> Result<Vec<PublishedKey>, String> {
-    let mut headers = Headers::new();
-    headers.set("Accept", "application/json");
-    let outgoing = Outgoing {
-        url,
-        method: Method::Get,
-        message: Message { headers, ..Message::default() },
-        options: SendOptions::within(FETCH_TIME_MAX),
-    };
-    let mut reply = outbound.send(outgoing).await.map_err(|fault| fault.to_string())?;
-    if reply.status != 200 {
-        return Err(format!("status {}", reply.status));
-    }
-    let body = &mut reply.body;
-    std::future::poll_fn(|cx| body.poll_pull(cx, usize::MAX, JWKS_BYTES_MAX))
-        .await
-        .map_err(|error| error.to_string())?;
-    match body.form() {
-        Form::Bytes(bytes) => parse(bytes),
-        _ => Err("an empty answer".to_owned()),
+        if removed {
+            // After the keys: who sees the new number sees the new keys.
+            self.removals.fetch_add(1, Ordering::Release);
+        }
     }
 }
 
 /// Reads a set of keys; those that sign nothing are passed over.
-fn parse(bytes: &[u8]) -> Result<Vec<PublishedKey>, String> {
-    let set: Value = serde_json::from_slice(bytes).map_err(|_| "the answer is not JSON".to_owned())?;
-    let keys = set.get("keys").and_then(Value::as_array).ok_or("the answer has no `keys`")?;
+fn parse(set: &Value) -> Result<Vec<PublishedKey>, String> {
+    let keys = set.get("keys").and_then(Value::as_array).ok_or("the response has no `keys`")?;
     let read = |jwk: &Value| {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         if text("use").is_some_and(|purpose| purpose != "sig") {
@@ -171,13 +156,17 @@ fn parse(bytes: &[u8]) -> Result<Vec<PublishedKey>, String> {
         Some(PublishedKey { kid: text("kid").map(str::to_owned), algorithm, key: PublicKey::from_jwk(jwk)? })
     };
     let keys: Vec<_> = keys.iter().take(KEYS_MAX).filter_map(read).collect();
-    if keys.is_empty() { Err("the answer has no key that can check a signature".to_owned()) } else { Ok(keys) }
+    if keys.is_empty() { Err("the response has no key that can check a signature".to_owned()) } else { Ok(keys) }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "KeyRing({:?})", self.source)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn sets_are_read_and_what_is_no_set_is_refused() {
         let point = "A".repeat(43);
@@ -186,11 +175,12 @@ mod tests {
              {{\"kty\":\"EC\",\"crv\":\"P-256\",\"use\":\"enc\",\"x\":\"{point}\",\"y\":\"{point}\"}},\
              {{\"kty\":\"oct\",\"k\":\"AA\",\"alg\":\"HS256\"}},{{\"kty\":\"RSA\"}},7]}}"
         );
-        let keys = parse(set.as_bytes()).unwrap();
+        let parse = |text: &str| super::parse(&serde_json::from_str(text).unwrap_or_default());
+        let keys = parse(&set).unwrap();
         assert_eq!((keys.len(), keys[0].kid.as_deref()), (1, Some("a")));
         for bad in ["", "[]", "{\"keys\":{}}", "{\"keys\":[]}", "{\"keys\":[{\"kty\":\"oct\",\"k\":\"AA\"}]}", "<html>"]
         {
-            assert!(parse(bad.as_bytes()).is_err(), "{bad}");
+            assert!(parse(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Keys, tokens and who holds them: what the credential policies decide by.
 //!
 //! A token goes through `jose.rs` (what it says), `issuers.rs` (whose it is), `algorithm.rs` (whether the signature
-//! holds) once; `cache.rs` remembers it per core until it expires or is revoked. `jwks.rs` fetches keys, `signer.rs`
+//! holds) once; `cache.rs` remembers it per core until it expires or is revoked. `jwks.rs` fetches keys from where
+//! `discovery.rs` finds them, `introspection.rs` asks issuers about tokens that only they can read, `signer.rs`
 //! holds our own, `issue.rs` makes tokens. Nothing here is a policy, nothing here logs.
 //!
 //! Start reading at `Verifier`.
@@ -11,6 +12,9 @@ mod algorithm;
 mod cache;
 mod certificate;
 mod config;
+mod discovery;
+mod fetch;
+mod introspection;
 mod issue;
 mod issuers;
 mod jose;
@@ -24,7 +28,7 @@ pub use access::AccessList;
 pub use algorithm::{Algorithm, PublicKey};
 pub use certificate::{Certificate, pem_blocks};
 pub(crate) use config::knows;
-pub use config::{BackendJwt, Encoding, Issuer, Secret, SecurityConfig, TrustedKey, User};
+pub use config::{BackendJwt, Encoding, Introspection, Issuer, Secret, SecurityConfig, TrustedKey, User};
 pub use issue::{Claims, issue};
 pub use issuers::OWN_ISSUER;
 pub(crate) use issuers::{Among, Need, Outcome, Verifier};

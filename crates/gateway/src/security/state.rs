@@ -3,13 +3,20 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use penstock_engine::ports::Outbound;
+
+use super::discovery::KeySource;
 use super::revoked::identify;
 use super::{AccessList, KeyRing, Revocations, Signer, Verified, Verifier, unix_now};
 use crate::GatewayConfig;
+
+/// How often ages of keys are looked at.
+const REFRESH_TICK: Duration = Duration::from_secs(1);
 
 /// Reads or makes the gateway's key.
 type SignerSource = Box<dyn Fn() -> Option<Signer> + Send + Sync>;
@@ -20,7 +27,9 @@ pub struct SecurityState {
     id: Id,
     signer: RwLock<Option<Arc<Signer>>>,
     signer_source: OnceLock<SignerSource>,
-    rings: Mutex<HashMap<Arc<str>, Arc<KeyRing>>>,
+    rings: Mutex<HashMap<(KeySource, Duration), Arc<KeyRing>>>,
+    /// Counts the times at which an issuer withdrew a key.
+    pub(super) removals: Arc<AtomicU64>,
     verifier: Mutex<Option<(Arc<GatewayConfig>, Arc<Verifier>)>>,
     /// Tokens that count no longer.
     pub revocations: Revocations,
@@ -116,10 +125,27 @@ impl SecurityState {
         })
     }
 
-    /// The keys of an address.
-    pub(super) fn ring(&self, url: &Arc<str>) -> Arc<KeyRing> {
+    /// The keys of a source, which are fetched again at this age.
+    pub(super) fn ring(&self, source: KeySource, age_max: Duration) -> Arc<KeyRing> {
         let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
-        rings.entry(url.clone()).or_insert_with(|| Arc::new(KeyRing::new(url.clone()))).clone()
+        let make = || Arc::new(KeyRing::new(source.clone(), age_max, self.removals.clone()));
+        rings.entry((source.clone(), age_max)).or_insert_with(make).clone()
+    }
+
+    /// Fetches keys again for ever, so that those an issuer withdrew end although no new token arrives.
+    pub(crate) async fn refresh_keys(&self, outbound: Rc<dyn Outbound>) {
+        loop {
+            tokio::time::sleep(REFRESH_TICK).await;
+            let rings: Vec<Arc<KeyRing>> = {
+                let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+                // What no configuration has any more.
+                rings.retain(|_, ring| Arc::strong_count(ring) > 1);
+                rings.values().filter(|ring| ring.is_stale()).cloned().collect()
+            };
+            for ring in rings {
+                ring.fetch(outbound.clone()).await;
+            }
+        }
     }
 
     /// The one verifier of a configuration.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::config::Issuer;
 use super::state::ForBackend;
+use super::{KeyRing, PublicKey};
 use crate::context::{Caller, nothing};
 use crate::error::{GatewayError, codes};
 
@@ -129,6 +130,10 @@ pub(crate) struct Verified {
     pub permitted_ips: Vec<IpRange>,
     /// Pages an API key may be used on, with `*`; empty means any.
     pub permitted_referers: Vec<Arc<str>>,
+    /// The published key that signed it.
+    pub signed_by: Option<(Arc<KeyRing>, PublicKey)>,
+    /// Whether its issuer was asked about it: once its time here is over it is asked again.
+    pub introspected: bool,
     /// What backends are told of its caller, by base path, until when.
     pub for_backends: RefCell<HashMap<Arc<str>, ForBackend>>,
     /// The APIs its application may call, as far as they were asked.
@@ -202,9 +207,9 @@ impl Verified {
             permitted_ips.push(parsed.ok_or_else(|| Refusal::invalid("the key permits something that is no address"))?);
         }
         let mut scopes = texts(claims.get(&*issuer.scopes_claim), true);
-        if kind == Kind::Platform && &*issuer.scopes_claim == "scope" {
-            // There both names are read, unless another one was given.
-            scopes.extend(texts(claims.get("scp").filter(|scp| scp.is_array()), false));
+        if &*issuer.scopes_claim == "scope" {
+            // Both names are read, unless the configuration gives another one.
+            scopes.extend(texts(claims.get("scp"), true));
         }
         let mut verified = Verified {
             kind,
@@ -223,6 +228,8 @@ impl Verified {
             },
             permitted_ips,
             permitted_referers: list("permittedReferer").into_iter().map(Arc::from).collect(),
+            signed_by: None,
+            introspected: false,
             for_backends: RefCell::default(),
             at_apis: RefCell::default(),
         };
@@ -248,9 +255,20 @@ impl Verified {
         known.push(AtApi { api: Arc::downgrade(api), accesses, caller: caller.clone() });
     }
 
-    /// Whether it is over.
+    /// Whether it has one of these scopes.
+    pub(crate) fn has_one_of(&self, scopes: &[Arc<str>]) -> bool {
+        self.scopes.iter().any(|scope| scopes.contains(scope))
+    }
+
+    /// Whether it is over. How long an issuer's word counts is our own clock's matter.
     pub(crate) fn is_expired(&self, now: u64, skew: u64) -> bool {
+        let skew = if self.introspected { 0 } else { skew };
         now > self.expires.saturating_add(skew)
+    }
+
+    /// Whether the key that signed it was withdrawn.
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.signed_by.as_ref().is_some_and(|(ring, key)| !ring.has(key))
     }
 }
 

@@ -13,6 +13,7 @@ pub struct UpstreamCall {
     took: Cell<Option<Duration>>,
     attempts: Cell<u32>,
     flag: Cell<Option<&'static str>>,
+    status: Cell<Option<u16>>,
 }
 
 impl UpstreamCall {
@@ -55,6 +56,26 @@ impl UpstreamCall {
     /// Why the backend gave no answer, as Envoy abbreviates it: `UF`, `UT`, `UO`, …
     pub fn flag(&self) -> Option<&'static str> {
         self.flag.get()
+    }
+
+    /// The status of the backend's answer.
+    pub fn status(&self) -> Option<u16> {
+        self.status.get()
+    }
+
+    /// The address that was asked last, without what may stand before its host.
+    pub fn url(&self) -> Option<String> {
+        let scheme = if self.is_secure() { "https" } else { "http" };
+        Some(format!("{scheme}://{}{}", self.host()?, self.path()?))
+    }
+
+    /// Whether the backend was asked over TLS.
+    pub fn is_secure(&self) -> bool {
+        self.url.borrow().as_ref().is_some_and(|(url, _)| url.starts_with("https:"))
+    }
+
+    pub(super) fn answered(&self, status: u16) {
+        self.status.set(Some(status));
     }
 
     pub(super) fn sending(&self, url: &Arc<str>, path_at: usize) {

@@ -145,6 +145,7 @@ impl Upstreams {
         };
         context.upstream.ended(started.elapsed(), outcome.as_ref().err().map(flag_of));
         let mut reply = outcome?;
+        context.upstream.answered(reply.status);
         if let Some(time) = resilience.idle_timeout.filter(|time| !time.is_zero()) {
             idle::bound(time, &mut reply);
         }

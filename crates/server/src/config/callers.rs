@@ -1,11 +1,16 @@
 //! The gateway's tables of those who call: users, issuers of tokens, applications with their subscriptions.
 
+use std::time::Duration;
+
 use penstock_catalog::{Application, Subscription, SubscriptionState};
 use penstock_gateway::security::{Issuer, PublicKey, Secret, TrustedKey, User};
 
 use super::security::of;
 use super::settings::Settings;
 use super::value::Value;
+
+/// A token that its issuer revoked counts so long at most.
+const INTROSPECTION_CACHE_MAX: Duration = Duration::from_secs(3600);
 
 /// `[gateway.users]` and `[gateway.test_users]`.
 pub(super) fn user(settings: &mut Settings, name: &str, value: &Value, for_tests: bool) {
@@ -32,10 +37,20 @@ pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Resu
     let Some(issuer) = issuers.get_mut(known) else { return Ok(false) };
     match key {
         "issuer" => issuer.issuer = value.text().into(),
-        "jwks_url" if value.text().starts_with("https://") || value.text().starts_with("http://") => {
-            issuer.jwks_url = Some(value.text().into());
+        "jwks_url" => issuer.jwks_url = Some(url(value)?),
+        "discovery_url" => issuer.discovery_url = Some(url(value)?),
+        "introspection_url" => issuer.introspection.get_or_insert_default().url = url(value)?,
+        "introspection_client" => issuer.introspection.get_or_insert_default().client_id = value.text().into(),
+        "introspection_secret" => {
+            issuer.introspection.get_or_insert_default().client_secret = penstock_catalog::Secret(value.text().into());
         }
-        "jwks_url" => return Err(format!("must begin with `https://` or `http://`, not `{}`", value.text())),
+        "introspection_cache" => {
+            let time = value.duration("s")?;
+            if time > INTROSPECTION_CACHE_MAX {
+                return Err(format!("must be at most {} s", INTROSPECTION_CACHE_MAX.as_secs()));
+            }
+            issuer.introspection.get_or_insert_default().cache = time;
+        }
         "certificate" => {
             for file in value.list() {
                 let bytes = std::fs::read(&*file).map_err(|error| format!("`{file}`: {error}"))?;
@@ -59,6 +74,14 @@ pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Resu
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+fn url(value: &Value) -> Result<std::sync::Arc<str>, String> {
+    let text = value.text();
+    if !text.starts_with("https://") && !text.starts_with("http://") {
+        return Err(format!("must begin with `https://` or `http://`, not `{text}`"));
+    }
+    Ok(text.into())
 }
 
 /// `[gateway.applications.NAME]`: one key of it, as `NAME.key`; whether there is such a key.

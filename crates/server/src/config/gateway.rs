@@ -127,6 +127,17 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.servers_base",
+        kind: "a URL",
+        set: |settings, value| {
+            if !["http://", "https://"].iter().any(|scheme| value.text().starts_with(scheme)) {
+                return Err(format!("must begin with `https://` or `http://`, not `{}`", value.text()));
+            }
+            of(settings).servers_base = Some(value.text().into());
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.default_vhost",
         kind: TEXT,
         set: |settings, value| {

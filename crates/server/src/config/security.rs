@@ -180,6 +180,14 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "gateway.keys_refresh",
+        kind: TIME,
+        set: |settings, value| {
+            of(settings).keys_refresh = value.duration("s")?;
+            Ok(())
+        },
+    },
+    Key {
         name: "gateway.jwks_limit",
         kind: NUMBER,
         set: |settings, value| {
@@ -378,8 +386,23 @@ pub(super) fn check(settings: &Settings) -> Vec<String> {
         if issuer.issuer.is_empty() {
             mistakes.push(format!("`gateway.issuers.{name}` has no `issuer`, the value of `iss` in its tokens"));
         }
-        if issuer.keys.is_empty() && issuer.jwks_url.is_none() {
-            mistakes.push(format!("`gateway.issuers.{name}` has neither `jwks_url` nor `certificate`"));
+        let is_address = issuer.issuer.starts_with("https://") || issuer.issuer.starts_with("http://");
+        let is_known = !issuer.keys.is_empty() || issuer.jwks_url.is_some() || issuer.introspection.is_some();
+        if !is_known && issuer.discovery_url.is_none() && !is_address {
+            mistakes.push(format!(
+                "`gateway.issuers.{name}` has neither `jwks_url`, `discovery_url`, `certificate` nor `introspection_url`, \
+                 and `issuer` is no address where they could be discovered"
+            ));
+        }
+        if let Some(asked) = &issuer.introspection {
+            let parts = [
+                ("introspection_url", asked.url.is_empty()),
+                ("introspection_client", asked.client_id.is_empty()),
+                ("introspection_secret", asked.client_secret.0.is_empty()),
+            ];
+            for (part, _) in parts.into_iter().filter(|(_, is_missing)| *is_missing) {
+                mistakes.push(format!("`gateway.issuers.{name}` asks about tokens and has no `{part}`"));
+            }
         }
     }
     if settings.security.signing_key.as_ref().is_some_and(|key| key.file.as_os_str().is_empty()) {
@@ -433,6 +456,20 @@ mod tests {
         assert_eq!(issuer.claim_mapping, [("http://x.org/role".into(), "role".into())]);
         assert_eq!((security.users.len(), security.test_key_users.len(), security.jwks_rate.0), (1, 1, 7));
         assert_eq!(security.backend_jwt.as_ref().map(|told| told.encoding), Some(Encoding::Base64Url));
+        let (settings_of_asked, diagnostics) = read_text(
+            "[gateway.issuers.idp]\nissuer = 'https://idp'\n[gateway.issuers.asked]\nissuer = 'https://asked'\n\
+             introspection_url = 'https://asked/introspect'\nintrospection_client = 'gateway'\n\
+             introspection_secret = 's'\nintrospection_cache = 30\n[gateway.issuers.half]\nissuer = 'half'\n\
+             introspection_url = 'https://half'\n",
+        );
+        let all = &settings_of_asked.gateway.security.issuers;
+        let asked = all.iter().find(|issuer| &*issuer.name == "asked").unwrap();
+        let asked = asked.introspection.as_ref().unwrap();
+        assert_eq!((&*asked.url, asked.cache.as_secs()), ("https://asked/introspect", 30));
+        assert!(!format!("{asked:?}").contains("\"s\""), "{asked:?}");
+        let all = diagnostics.join("\n");
+        assert!(all.contains("`gateway.issuers.half` asks about tokens and has no `introspection_client`"), "{all}");
+        assert!(!all.contains("gateway.issuers.idp") && !all.contains("gateway.issuers.asked"), "{all}");
         let application = &settings.security.applications[0];
         assert_eq!(application.keys, [("k1".into(), true), ("k2".into(), false)]);
         let states: Vec<_> = settings.security.subscriptions.iter().map(|one| (&*one.api, one.state)).collect();
@@ -455,7 +492,7 @@ mod tests {
             "`nowhere.pem`: No such file",
             "must be `API:VERSION`",
             "`gateway.issuers.a` has no `issuer`",
-            "`gateway.issuers.a` has neither `jwks_url` nor `certificate`",
+            "`gateway.issuers.a` has neither `jwks_url`, `discovery_url`, `certificate` nor `introspection_url`",
         ] {
             assert!(all.contains(part), "{part} is not in\n{all}");
         }

@@ -23,6 +23,9 @@ const DESCRIPTORS: [&str; 9] = [
     "api_product.json",
 ];
 
+/// The folder in which exports of API Manager 2 and 3 have their descriptor.
+const OLD_FOLDER: &str = "Meta-information/";
+
 /// Files beside it that are read whatever their ending is.
 const BESIDE: [&str; 4] = ["deployment_environments", "backends", "api_params", "params"];
 
@@ -77,7 +80,8 @@ fn root<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let found = names.filter_map(|name| {
         let (folder, file) = name.split_at(name.rfind('/').map_or(0, |slash| slash + 1));
         let is_other = folder.split('/').any(|part| part.starts_with('.') || part == "__MACOSX");
-        (DESCRIPTORS.contains(&file) && !is_other).then_some(folder)
+        let outer = folder.strip_suffix(OLD_FOLDER).filter(|outer| outer.is_empty() || outer.ends_with('/'));
+        (DESCRIPTORS.contains(&file) && !is_other).then_some(outer.unwrap_or(folder))
     });
     found
         .min_by_key(|folder| folder.matches('/').count())
@@ -87,7 +91,8 @@ fn root<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
 impl Loader {
     /// Whether a folder is a project: its descriptor describes an API.
     pub(super) fn is_project(&self, folder: &Path) -> bool {
-        DESCRIPTORS.iter().any(|name| self.known.ask(&folder.join(name), Question::Descriptor))
+        let is_descriptor = |name: &str| self.known.ask(&folder.join(name), Question::Descriptor);
+        DESCRIPTORS.iter().any(|name| is_descriptor(name) || is_descriptor(&format!("{OLD_FOLDER}{name}")))
     }
 
     /// Loads a project folder.

@@ -79,15 +79,17 @@ fn is_of_platform(api_version: &str) -> bool {
     ["gateway.api-platform.wso2.com/", "api-platform.wso2.com/"].iter().any(|group| api_version.starts_with(group))
 }
 
-/// Whether a text that is called `api.yaml` describes an API: by its type, or as it was before there were types.
+/// Whether a text that is called `api.yaml` describes an API: by its type, or by its members as before there were types.
 pub(super) fn is_api_descriptor(bytes: &[u8]) -> bool {
-    let (mut typed, mut context, mut version) = (false, false, false);
+    let (mut typed, mut context, mut version, mut old) = (false, false, false, false);
     top_members(bytes, &mut |name, value| {
         typed |= name == "type" && matches!(value, "api" | "api_product" | "mcp_server");
         context |= name == "context";
         version |= name == "version";
+        // Of API Manager 2 and 3, whose version is among the members of `id`.
+        old |= name == "id" && !value.starts_with(|letter: char| letter.is_ascii_alphanumeric());
     });
-    typed || (context && version)
+    typed || (context && (version || old))
 }
 
 /// Gives every member of the outermost mapping of a YAML or JSON text, with its value when that is a word on the same

@@ -302,6 +302,14 @@ fn api_projects_are_folders_archives_and_single_files() {
     folder.write("all/bare.json", "{\"openapi\": \"3.0.1\"}");
     folder.write("all/events.yaml", "asyncapi: 2.0.0\n");
     folder.write("all/other.yaml", "a: 1\n");
+    folder.write("all/old/Meta-information/api.yaml", "id:\n  apiName: O\n  version: 1\ncontext: /o\n");
+    folder.write("all/old/Meta-information/swagger.yaml", "swagger: '2.0'\n");
+    folder.write("all/old/Image/icon.png", "x");
+    let old = br#"{"id": {"apiName": "P", "version": "1"}, "context": "/p"}"#;
+    folder.write(
+        "all/old.zip",
+        zip(&[("P-1/Meta-information/api.json", old), ("P-1/Meta-information/swagger.json", b"{}")]),
+    );
     let entries: [(&str, &[u8]); 4] = [
         ("B-1.0.0/api.json", b"{\"type\": \"api\"}"),
         ("B-1.0.0/Image/icon.png", b"x"),
@@ -317,6 +325,9 @@ fn api_projects_are_folders_archives_and_single_files() {
             "all/b.zip Policies/p_v1.j2",
             "all/b.zip Sequences/in-sequence/Custom/s.xml",
             "all/b.zip api.json",
+            "all/old Meta-information/api.yaml Meta-information/swagger.yaml",
+            "all/old.zip Meta-information/api.json",
+            "all/old.zip Meta-information/swagger.json",
             "all/shop APIs/A-1/Sequences/in-sequence/Custom/s.xml APIs/A-1/api.yaml api_product.yaml",
             "all/tools backends.yaml mcp_server.yaml",
             "all/bare.json ",

@@ -4,6 +4,7 @@
 
 mod answers;
 mod certificates;
+mod discovery;
 mod issuers;
 mod keys;
 mod rights;

@@ -10,6 +10,21 @@ use serde_json::json;
 use crate::{api, start};
 
 #[test]
+fn empty_bodies_are_looked_at_where_there_could_be_one() {
+    for (params, method, expected) in [
+        ("min: 1, max: 5, jsonPath: ''", "POST", 422),
+        ("min: 0, max: 5, jsonPath: ''", "POST", 204),
+        ("min: 0, max: 5, jsonPath: '$.text'", "POST", 422),
+        ("min: 1, max: 5, jsonPath: ''", "GET", 204),
+    ] {
+        let backend = Backend::echo();
+        let policy = format!("- {{name: content-length-guardrail, version: v1, params: {{request: {{{params}}}}}}}");
+        let reply = start(&api(&backend, &policy)).client().request(method, "/books/list", &[], b"");
+        assert_eq!(reply.status, expected, "{params} {method}");
+    }
+}
+
+#[test]
 fn bodies_are_let_through_by_what_is_in_them() {
     let text = "jsonPath: $.text";
     for (name, params, body, expected) in [

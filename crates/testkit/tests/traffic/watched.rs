@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use penstock_testkit::gateway::{Answer, Backend, Setup, TestGateway};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::open_api;
 
@@ -67,6 +67,30 @@ fn traces_go_on_through_the_gateway() {
     assert_eq!(client_span["parentSpanId"], server["spanId"]);
     assert!(field.contains(client_span["spanId"].as_str().unwrap()));
     assert_eq!(server["name"], "GET /a/pet/{id}");
+    let attribute = |span: &Value, key: &str| {
+        let all = span["attributes"].as_array().unwrap();
+        all.iter().find(|one| one["key"] == key).map_or(Value::Null, |one| one["value"].clone())
+    };
+    let port = backend.url().rsplit(':').next().unwrap().to_owned();
+    for (span, key, expected) in [
+        (server, "http.request.method", json!({"stringValue": "GET"})),
+        (server, "http.route", json!({"stringValue": "/a/pet/{id}"})),
+        (server, "http.response.status_code", json!({"intValue": "204"})),
+        (server, "url.path", json!({"stringValue": "/a/pet/7"})),
+        (server, "url.scheme", json!({"stringValue": "http"})),
+        (server, "client.address", json!({"stringValue": "127.0.0.1"})),
+        (server, "network.protocol.version", json!({"stringValue": "1.1"})),
+        (server, "error.type", Value::Null),
+        (client_span, "http.request.method", json!({"stringValue": "GET"})),
+        (client_span, "http.response.status_code", json!({"intValue": "204"})),
+        (client_span, "server.address", json!({"stringValue": "127.0.0.1"})),
+        (client_span, "server.port", json!({"intValue": port})),
+        (client_span, "http.request.resend_count", Value::Null),
+    ] {
+        assert_eq!(attribute(span, key), expected, "{key}");
+    }
+    let url = attribute(client_span, "url.full")["stringValue"].as_str().unwrap().to_owned();
+    assert!(url.starts_with(&backend.url()) && url.ends_with("/pet/7"), "{url}");
     assert_eq!(receiver.last().target, "/v1/traces");
 }
 

@@ -183,8 +183,8 @@ fn circuit_breakers(import: &mut Import<'_>, item: &Item<'_>) -> CircuitBreakers
     found
 }
 
-/// The backend that `servers` name: those that are absolute. Also what they say of the base path: the last absolute one,
-/// or else the last of all.
+/// The backend that `servers` name: those that are absolute, and with a configured base (`gateway.servers_base`) also those
+/// that are relative. Also what they say of the base path: the last absolute one, or else the last of all.
 pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Cluster>, Arc<str>) {
     let (mut urls, mut base, mut relative) = (Vec::<Arc<str>>::new(), None, Arc::from("/"));
     let Some(list) = item.get("servers") else { return (None, relative) };
@@ -192,7 +192,12 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
         let Some(url) = import.text_of(&server, "url") else { continue };
         let at = server.get("url").map_or_else(|| server.at(), |url| url.at());
         let mut url = variables(url.trim(), &server);
-        if names_a_host(&url) {
+        let of_base = import.config.servers_base.clone();
+        if let Some(rest) = url.strip_prefix("//") {
+            // RFC 3986 §4.2: the scheme is that of the document, which only the configured base could tell.
+            let scheme = of_base.as_deref().and_then(address).map_or("http", |base| base.scheme);
+            url = format!("{scheme}://{rest}");
+        } else if names_a_host(&url) {
             url = format!("http://{url}");
         }
         match address(&url) {
@@ -202,8 +207,14 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
             }
             Some(found) => import.warn(&at, format!("a server over `{}` is left out", found.scheme)),
             // A relative address says where the definition itself is served.
-            None if url.is_empty() => {}
-            None if url.starts_with('/') => relative = url.as_str().into(),
+            None if is_relative(&url) => {
+                if !url.is_empty() {
+                    relative = format!("/{}", url.trim_start_matches("./").trim_start_matches('/')).into();
+                }
+                if let Some(base) = of_base {
+                    urls.push(resolved(&base, &url));
+                }
+            }
             None => import.warn(&at, format!("`{url}` is no address; the server is left out")),
         }
     }
@@ -216,6 +227,28 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
     }
     let cluster = (!urls.is_empty()).then(|| Cluster { urls, at: list.at(), ..Cluster::default() });
     (cluster, base.unwrap_or(relative))
+}
+
+/// Whether an address is a path, from the root or from where the definition stands.
+fn is_relative(url: &str) -> bool {
+    let has_good_path = url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b'?' | b'#'));
+    let leaves = url.split('/').any(|segment| segment == "..");
+    has_good_path && !leaves && !url.contains(':')
+}
+
+/// A relative address below the configured base: a path from the root takes the place of that of the base (RFC 3986 §5.2).
+fn resolved(base: &str, url: &str) -> Arc<str> {
+    let base = base.trim_end_matches('/');
+    let path = url.trim_start_matches("./");
+    let resolved = match path.strip_prefix('/') {
+        Some(path) => {
+            let origin_bytes = base.find("://").map_or(0, |at| at + 3);
+            let end = base[origin_bytes..].find('/').map_or(base.len(), |slash| origin_bytes + slash);
+            format!("{}/{path}", &base[..end])
+        }
+        None => format!("{base}/{path}"),
+    };
+    resolved.trim_end_matches('/').into()
 }
 
 /// Whether an address without a scheme begins with a host, as the original takes all that do not begin with a slash. One
@@ -257,4 +290,28 @@ pub(super) fn host(import: &mut Import<'_>, root: &Item<'_>) -> Option<Cluster> 
         return None;
     }
     Some(Cluster { urls: vec![url], at: item.at(), ..Cluster::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_addresses_are_resolved_below_the_base() {
+        for (base, url, expected) in [
+            ("https://b.example.com", "/v1", "https://b.example.com/v1"),
+            ("https://b.example.com/root/", "/v1/", "https://b.example.com/v1"),
+            ("https://b.example.com/root", "v1", "https://b.example.com/root/v1"),
+            ("https://b.example.com/root", "./v1", "https://b.example.com/root/v1"),
+            ("https://b.example.com/root", "", "https://b.example.com/root"),
+            ("http://b:81", "/", "http://b:81"),
+        ] {
+            assert_eq!(&*resolved(base, url), expected, "{base} {url}");
+        }
+        for (url, expected) in
+            [("/v1", true), ("v1", true), ("", true), ("../v1", false), ("mailto:x", false), ("/{tenant}", false)]
+        {
+            assert_eq!(is_relative(url), expected, "{url}");
+        }
+    }
 }

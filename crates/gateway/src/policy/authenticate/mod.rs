@@ -23,7 +23,7 @@ use self::strip::Strip;
 use crate::config::ErrorStyle;
 use crate::context::{CallContext, Caller};
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{PolicyKind, Site, scopes};
 use crate::security::{Kind, Need, OWN_ISSUER, Outcome, Refusal, Verified, Verifier};
 use crate::{Gateway, GatewayConfig, place};
 
@@ -43,6 +43,8 @@ struct Authenticate {
     basic: bool,
     authorization_header: Arc<str>,
     api_key: Vec<KeyPlace>,
+    /// Scopes of which a token must have one.
+    scopes: Vec<Arc<str>>,
     strip: Option<Strip>,
     challenge: Arc<str>,
     /// In the style of API Manager.
@@ -96,6 +98,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
         basic,
         authorization_header,
         api_key,
+        scopes: scopes::wanted(&site.operation).map(<[_]>::to_vec).unwrap_or_default(),
         strip,
         challenge,
         words,
@@ -238,15 +241,23 @@ fn look(
 ) -> Result<Flow, Fault> {
     let context = CallContext::of(exchange)?;
     let mut refusal = None;
+    // A token without the scopes that are asked for. Another credential may do; otherwise `scopes` refuses it.
+    let mut insufficient = None;
     for kind in KINDS {
         match kind(rules, exchange, &context, may_fetch) {
             Attempt::Absent => {}
             Attempt::Refused(why) => refusal = refusal.or(Some(why)),
             Attempt::Needs(need) => return Ok(fetch_and_look_again(rules, exchange, by_certificate, need)),
+            Attempt::Accepted(accepted) if insufficient.is_none() && rules.lacks_scope(&accepted) => {
+                insufficient = Some(accepted);
+            }
             Attempt::Accepted(accepted) => {
                 return admit(rules, exchange, &context, accepted, by_certificate);
             }
         }
+    }
+    if let Some(accepted) = insufficient {
+        return admit(rules, exchange, &context, accepted, by_certificate);
     }
     match refusal {
         Some(refusal) => Err(rules.refuse(exchange, refusal)),
@@ -263,7 +274,7 @@ fn look(
 fn fetch_and_look_again(rules: &Arc<Authenticate>, exchange: &Exchange, by_certificate: bool, need: Need) -> Flow {
     let (rules, outbound) = (rules.clone(), exchange.core().outbound.clone());
     Flow::Wait(Box::pin(async move {
-        need.0.fetch(outbound).await;
+        rules.verifier.fetch(need, outbound).await;
         Resume::new(move |exchange, ()| look(&rules, exchange, by_certificate, false))
     }))
 }
@@ -305,6 +316,12 @@ fn admit(
 }
 
 impl Authenticate {
+    /// Whether an access token has none of the scopes that are asked for.
+    fn lacks_scope(&self, accepted: &Accepted<'_>) -> bool {
+        let token = accepted.token.as_ref().filter(|token| token.kind == Kind::Jwt);
+        token.is_some_and(|token| !self.scopes.is_empty() && !token.has_one_of(&self.scopes))
+    }
+
     /// Choreo Connect has one answer for wrong credentials and for none.
     fn missing(&self) -> Refusal {
         let code = match self.config.error_style {
@@ -336,7 +353,9 @@ impl Authenticate {
         sent_in: SentIn<'r>,
     ) -> Attempt<'r> {
         let examined = || match std::str::from_utf8(sent) {
-            Ok(text) if kind != Kind::Jwt || is_one_token(text) => self.verifier.verify(kind, text, may_fetch),
+            Ok(text) if kind != Kind::Jwt || is_one_token(text) || self.verifier.introspects() => {
+                self.verifier.verify(kind, text, may_fetch)
+            }
             text => {
                 let refusal = Refusal::invalid("what was sent is not one token of three parts");
                 // Tokens without parts are those that only who issued them can read.

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use penstock_engine::{Exchange, Flow};
 use penstock_message::{Body, Headers, Message};
 
+use crate::error::grpc;
+
 /// Ends the request with this answer.
 pub(super) fn immediately(exchange: &mut Exchange, status: u16, headers: Headers, body: impl Into<Bytes>) -> Flow {
     let body = body.into();
@@ -14,6 +16,10 @@ pub(super) fn immediately(exchange: &mut Exchange, status: u16, headers: Headers
 
 /// Ends the request with `{"error":…,"message":…}`, as most policies tell a refusal.
 pub(super) fn refusal(exchange: &mut Exchange, status: u16, error: &str, message: &str) -> Flow {
+    if grpc::is_grpc(&exchange.message.headers) && !exchange.is_response() {
+        exchange.message = grpc::refusal(status, message);
+        return Flow::Respond;
+    }
     let body = serde_json::json!({"error": error, "message": message}).to_string();
     immediately(exchange, status, json(), body)
 }

@@ -161,7 +161,7 @@ fn look(rules: &Arc<Rules>, exchange: &mut Exchange, may_fetch: bool) -> Result<
         Outcome::Needs(need) => {
             let (rules, outbound) = (rules.clone(), exchange.core().outbound.clone());
             Ok(Flow::Wait(Box::pin(async move {
-                need.0.fetch(outbound).await;
+                rules.verifier.fetch(need, outbound).await;
                 Resume::new(move |exchange, ()| look(&rules, exchange, false))
             })))
         }

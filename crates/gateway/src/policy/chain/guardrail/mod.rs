@@ -9,6 +9,7 @@ mod schema;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_json::path::{Dialect, JsonPath};
+use penstock_message::Method;
 use serde_json::{Value, json};
 
 use super::params::Params;
@@ -98,7 +99,7 @@ fn made(
 impl Mediator for Guard {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let body = body_decoded(exchange)?;
-        if body.is_empty() {
+        if body.is_empty() && !may_have_body(exchange) {
             return Ok(Flow::Next);
         }
         let text = match &self.path {
@@ -135,6 +136,15 @@ impl Guard {
         }
         let body = json!({"type": self.kind.type_name, "message": message}).to_string();
         answer::immediately(exchange, STATUS, answer::json(), body)
+    }
+}
+
+/// Whether a message that is empty could have a body: then an empty one is looked at like any other.
+fn may_have_body(exchange: &Exchange) -> bool {
+    let method = &exchange.client.line.method;
+    match exchange.is_response() {
+        true => !matches!(exchange.message.status, 204 | 304) && *method != Method::Head,
+        false => matches!(method, Method::Post | Method::Put | Method::Patch),
     }
 }
 
