@@ -68,7 +68,7 @@ fn outcome(files: &[(&str, &[u8])]) -> (Option<String>, Vec<String>) {
         path: (*path).to_owned(),
         bytes: bytes.to_vec().into(),
     });
-    let project = Project { name: "project".into(), files: files.collect() };
+    let project = Project { name: "project".into(), files: files.collect(), more: None };
     let config = GatewayConfig::default();
     let variables = HashMap::from([("HOST".to_owned(), "h".to_owned())]);
     let mut import = Import::new(&config, &variables);

@@ -4,8 +4,20 @@ use penstock_transports::http::ProxyHeader;
 
 /// What headers are made of.
 pub const DICTIONARY: &[&str] = &[
-    "PROXY ", "TCP4 ", "TCP6 ", "UNKNOWN", "192.0.2.1 ", "2001:db8::1 ", "443", "\r\n", "\r\n\r\n\0\r\nQUIT\n", "\u{21}",
-    "\u{20}", "\u{11}", "\0\u{c}", "\0\u{24}",
+    "PROXY ",
+    "TCP4 ",
+    "TCP6 ",
+    "UNKNOWN",
+    "192.0.2.1 ",
+    "2001:db8::1 ",
+    "443",
+    "\r\n",
+    "\r\n\r\n\0\r\nQUIT\n",
+    "\u{21}",
+    "\u{20}",
+    "\u{11}",
+    "\0\u{c}",
+    "\0\u{24}",
 ];
 
 /// Checks the properties for one input.

@@ -84,7 +84,7 @@ fn import(bytes: &[u8]) -> (Option<String>, Vec<String>) {
     let config = GatewayConfig::default();
     let variables = HashMap::from([("HOST".to_owned(), "h".to_owned())]);
     let mut import = Import::new(&config, &variables);
-    let imported = import.project(&Project { name: "a.yaml".into(), files: vec![file] });
+    let imported = import.project(&Project { name: "a.yaml".into(), files: vec![file], more: None });
     let api = imported.and_then(|imported| imported.api);
     (api.map(|api| format!("{api:?}")), import.notes.iter().map(ToString::to_string).collect())
 }

@@ -47,11 +47,12 @@ pub fn header(data: &[u8]) {
     {
         assert!(!problems.is_empty());
     }
-    let mut text = b"<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/' xmlns:e='http://www.w3.org/2001/04/xmlenc#' \
+    let mut text =
+        b"<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/' xmlns:e='http://www.w3.org/2001/04/xmlenc#' \
         xmlns:d='http://www.w3.org/2000/09/xmldsig#' \
         xmlns:w='http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd' \
         xmlns:u='http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd'><s:Header>"
-        .to_vec();
+            .to_vec();
     text.extend_from_slice(data);
     text.extend_from_slice(b"</s:Header><s:Body u:Id='b'><x/></s:Body></s:Envelope>");
     let Ok(document) = Document::parse(text, &ParseOptions::default()) else { return };

@@ -19,8 +19,10 @@
 mod account;
 pub mod memory;
 mod slices;
+mod text;
 mod work;
 
 pub use account::{Account, held, set_process_limit};
 pub use slices::{SLICE, Slices};
+pub use text::utf8;
 pub use work::{Stop, append, make_room, make_room_for_text, pause, reserve, run, spent, step, steps};

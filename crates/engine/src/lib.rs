@@ -36,6 +36,7 @@ mod local;
 mod logins;
 mod mediator;
 mod metrics;
+mod off_core;
 mod outgoing;
 pub mod ports;
 mod program;
@@ -65,6 +66,7 @@ pub use mediator::{
     Resume, Sequence, SequenceId, Step,
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
+pub use off_core::off_core;
 pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter, Unit};
 pub use registry::{Registry, RegistryKeeper, RegistryPath};
 pub use secrets::Secrets;

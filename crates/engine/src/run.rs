@@ -1,6 +1,8 @@
 //! The one loop that runs mediators. Continuation of `call`, fault handlers, deadlines, limits and
 //! branches live here and nowhere else.
 
+use std::sync::Arc;
+
 use penstock_message::{Form, Message, Shape, Value};
 
 use crate::endpoint::{self, deliver};
@@ -8,7 +10,7 @@ use crate::exchange::Frame;
 use crate::journal::{self, Before};
 use crate::mediator::{Branch, Destination, Fork, FunctionScope, Needs, Resume, Sequence};
 use crate::ports::{Level, LocalFuture};
-use crate::route::Entry;
+use crate::route::{Entry, Proxy};
 use crate::wait::{buffer, buffer_body, pull_more, within_deadline};
 use crate::{Direction, Exchange, Fault, FaultCode, Flow, SequenceId, Side, codes, fork, incoming, slices};
 
@@ -375,11 +377,7 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
     if let Entry::Proxy(proxy) = &exchange.entry
         && proxy.seal.is_some()
     {
-        let proxy = proxy.clone();
-        buffer_body(exchange).await?;
-        if let Some(seal) = &proxy.seal {
-            slices::run(exchange, |exchange| seal.run(exchange)).await?;
-        }
+        Box::pin(secure(exchange, proxy.clone())).await?;
     }
     let reply = match slices::is_small() {
         true => incoming::prepare(exchange)?,
@@ -387,6 +385,17 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
     };
     exchange.reply.put(reply);
     Ok(End::Stopped)
+}
+
+/// Secures the response of a proxy service whose policy asks for it.
+async fn secure(exchange: &mut Exchange, proxy: Arc<Proxy>) -> Result<(), Fault> {
+    buffer_body(exchange).await?;
+    let Some(seal) = &proxy.seal else { return Ok(()) };
+    if let Flow::Wait(secured) = slices::run(exchange, |exchange| seal.run(exchange)).await? {
+        let then = within_deadline(exchange, secured).await?;
+        slices::run(exchange, |exchange| then.run(exchange, ())).await?;
+    }
+    Ok(())
 }
 
 /// Sends the message as `send` does and runs what follows.

@@ -302,6 +302,32 @@ fn a_failure_is_never_acknowledged() {
 }
 
 #[test]
+fn a_body_that_does_not_arrive_whole_is_never_acknowledged() {
+    let (_folder, server) = start("parts", FAILING, "timeouts.body = \"200ms\"");
+    let send = |path: &str, framing: &str, body: &str, ends: bool| {
+        let mut client = TcpStream::connect(("127.0.0.1", server.http)).unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n{framing}\r\n\r\n{body}");
+        client.write_all(head.as_bytes()).unwrap();
+        if ends {
+            client.shutdown(Shutdown::Write).unwrap();
+        }
+        status(&mut client)
+    };
+    for path in ["/reads", "/services/Reads", "/services/Logs", "/store"] {
+        assert_eq!(send(path, "Content-Length: 100", "{\"a\":", false), 408, "{path}: the rest does not come");
+        assert_eq!(send(path, "Content-Length: 100", "{\"a\":", true), 400, "{path}: the client ends its side");
+        assert_eq!(
+            send(path, "Transfer-Encoding: chunked", "zz\r\n{}\r\n0\r\n\r\n", false),
+            400,
+            "{path}: a bad chunk"
+        );
+        assert_eq!(send(path, "Transfer-Encoding: chunked", "5\r\n{\"a\":\r\n", true), 400, "{path}: no last chunk");
+    }
+}
+
+#[test]
 fn an_aggregate_that_cannot_complete_is_a_failure() {
     let backend = Backend::start();
     let call = format!(

@@ -4,6 +4,9 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use support::{Connection, Folder, Server};
 
 /// How much is asked for, and what there is. Each request would take more than the address space without a limit.
@@ -211,6 +214,50 @@ fn no_request_ends_the_process() {
 #[ignore = "sends bodies of 63 MB, which takes minutes in a debug build"]
 fn no_request_ends_the_process_with_the_default_limits() {
     survives(&FULL);
+}
+
+#[test]
+fn others_are_served_while_large_bodies_and_scripts_run() {
+    /// On a core that does not pause, each request waits with a probability of one half, as there are two cores.
+    const SERVED_MIN: usize = 20;
+    let folder = Folder::new("limits-others");
+    folder.write("a.xml", artifact());
+    let server = Server::start(&folder, &["run", "a.xml"], "");
+    let port = server.http;
+    let numbers = format!("{{\"a\":[{}1]}}", "12345678,".repeat(600_000));
+    let elements = format!("<r><t/>{}</r>", "<a>some text in an element</a>".repeat(150_000));
+    for (path, content_type, body) in [
+        ("/a/to-xml", "application/json", numbers.as_str()),
+        ("/a/read-json", "application/json", numbers.as_str()),
+        ("/a/read-xml", "application/xml", elements.as_str()),
+        ("/a/to-json", "application/xml", elements.as_str()),
+        ("/a/js-loop", "application/xml", "<r/>"),
+    ] {
+        let (sent, is_sent) = std::sync::mpsc::channel();
+        let served = std::thread::scope(|scope| {
+            let heavy = scope.spawn(move || {
+                let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let length = body.len();
+                let head = format!(
+                    "POST {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
+                );
+                socket.write_all(head.as_bytes()).unwrap();
+                socket.write_all(body.as_bytes()).unwrap();
+                sent.send(()).unwrap();
+                let mut status = [0; 12];
+                socket.read_exact(&mut status).unwrap();
+                std::io::copy(&mut socket, &mut std::io::sink()).unwrap();
+            });
+            is_sent.recv().unwrap();
+            let mut served = 0;
+            while !heavy.is_finished() {
+                assert_eq!(server.get("/a/ok").status, 200);
+                served += 1;
+            }
+            served
+        });
+        assert!(served >= SERVED_MIN, "`{path}`: {served} requests were served meanwhile");
+    }
 }
 
 fn survives(scale: &Scale) {

@@ -51,6 +51,11 @@ impl Service {
         Service { policy, keys, nonces: NonceCache::default() }
     }
 
+    /// Whether operations with keys are part of it, which take milliseconds.
+    pub fn has_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
     /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy

@@ -5,6 +5,8 @@
 
 mod tables;
 
+use penstock_budget::step;
+
 /// The encodings that are read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
@@ -161,7 +163,7 @@ pub(crate) fn decode(bytes: Bytes, imposed: Option<Encoding>) -> Result<Text, Xm
         Encoding::Utf8 => Text::new(bytes).map_err(|(offset, bytes)| wrong_bytes(&bytes, offset, "UTF-8")),
         Encoding::Utf16Le => decode_utf16(&bytes, u16::from_le_bytes),
         Encoding::Utf16Be => decode_utf16(&bytes, u16::from_be_bytes),
-        Encoding::Latin1 => from_string(bytes.iter().map(|&byte| char::from(byte)).collect()),
+        Encoding::Latin1 => from_string(bytes.iter().inspect(|_| step()).map(|&byte| char::from(byte)).collect()),
         Encoding::Ascii => match bytes.iter().position(|&byte| byte >= 0x80) {
             Some(offset) => Err(wrong_bytes(&bytes, offset, "US-ASCII")),
             None => Text::new(bytes).map_err(|(offset, bytes)| wrong_bytes(&bytes, offset, "US-ASCII")),
@@ -194,6 +196,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Text, XmlError
     let mut text = String::with_capacity(bytes.len());
     let mut offset = 0;
     for decoded in char::decode_utf16(pairs.iter().map(|&pair| unit(pair))) {
+        step();
         let Ok(c) = decoded else { return Err(wrong_bytes(bytes, offset, "UTF-16")) };
         offset += c.len_utf16() * 2;
         text.push(c);
@@ -240,7 +243,7 @@ fn decode_single(bytes: &[u8], upper: tables::UpperHalf) -> Result<Text, XmlErro
         None => char::from(byte),
         Some(index) => upper.get(usize::from(index)).copied().unwrap_or(char::REPLACEMENT_CHARACTER),
     };
-    from_string(bytes.iter().map(decode).collect())
+    from_string(bytes.iter().inspect(|_| step()).map(decode).collect())
 }
 
 #[cfg(test)]

@@ -19,9 +19,8 @@ impl Text {
     pub(crate) fn new(bytes: Bytes) -> Result<Text, (usize, Bytes)> {
         let contents = Contents::of(&bytes);
         if contents.non_ascii
-            && let Err(error) = std::str::from_utf8(&bytes)
+            && let Err(valid) = penstock_budget::utf8(&bytes)
         {
-            let valid = error.valid_up_to();
             return Err((valid, bytes));
         }
         Ok(Text { bytes, contents })

@@ -69,6 +69,9 @@ pub(crate) const NO_PARENT: u32 = u32::MAX;
 /// Marks that a node has no place in the source.
 pub(crate) const NO_OFFSET: u32 = u32::MAX;
 
+/// Nodes that are looked at between two pauses: some microseconds.
+const NODES_AT_ONCE: u32 = 256;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub(crate) parent: u32,
@@ -294,7 +297,13 @@ impl Document {
         let matches = move |node: &Node| {
             node.kind() == NodeKind::Element && self.names.qnames[node.name() as usize].canonical == name.0
         };
-        nodes.iter().zip(first..).filter(move |(node, _)| matches(node)).map(|(_, index)| NodeId(index))
+        let found = move |(node, index): &(&Node, u32)| {
+            if index % NODES_AT_ONCE == 0 {
+                penstock_budget::steps(NODES_AT_ONCE as usize);
+            }
+            matches(node)
+        };
+        nodes.iter().zip(first..).filter(found).map(|(_, index)| NodeId(index))
     }
 
     /// The attributes of an element, in the order written.

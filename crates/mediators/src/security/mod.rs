@@ -3,14 +3,16 @@
 mod refusal;
 
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use penstock_compile::{Compiler, Secured};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Realm, Resource};
+use penstock_engine::ports::Environment;
+use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Realm, Resource, Resume, off_core};
 use penstock_message::{Envelope, Form, SoapVersion};
-use penstock_wssecurity::{Keys, Policy, RefusalCode, Request, SecurityContext, Service};
+use penstock_wssecurity::{Keys, Policy, Received, Refusal, RefusalCode, Request, SecurityContext, Service};
 use penstock_xml::{DoctypePolicy, Document, ParseOptions};
 
 use crate::payload;
@@ -70,37 +72,23 @@ struct Gate(Arc<Service>);
 
 impl Mediator for Gate {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let envelope = exchange.xml()?;
-        let environment = exchange.core().environment.clone();
-        let (users, address) = (&environment.users, exchange.client.address);
-        let attempted = RefCell::new(None);
-        // In a back-off no password is known, so the answer is that to a wrong one.
-        let password = |name: &str| match users.logins.back_off(Realm::Users, name, address) {
-            Some(_) => None,
-            None => {
-                attempted.replace(Some(name.to_owned()));
-                users.password(name)
-            }
-        };
-        let received = self.0.receive(Request {
-            document: &envelope.document,
-            now: SystemTime::now(),
+        let attempt = Attempt {
+            service: self.0.clone(),
+            envelope: exchange.xml()?,
+            environment: exchange.core().environment.clone(),
+            address: exchange.client.address,
             over_tls: exchange.client.line.secure,
-            passwords: &password,
-        });
-        if let Some(name) = attempted.take() {
-            let failed = received.as_ref().is_err_and(|refusal| refusal.code == RefusalCode::FailedAuthentication);
-            users.logins.record(Realm::Users, &name, address, !failed);
-        }
-        let received = match received {
-            Ok(received) => received,
-            Err(refusal) => return Ok(refusal::respond(exchange, envelope.soap, &refusal)),
         };
-        if let Some(envelope) = received.document.and_then(|document| Envelope::of(Arc::new(document))) {
-            exchange.message.body.set(Form::Xml(Arc::new(envelope)));
+        let soap = attempt.envelope.soap;
+        if !self.0.has_keys() {
+            return let_in(exchange, soap, attempt.check());
         }
-        exchange.extension = Some(Rc::new(received.context));
-        Ok(Flow::Next)
+        // An operation with a private key takes some milliseconds, and no library pauses in it.
+        let checked = off_core(exchange.program().limits.memory_bytes_max, move || attempt.check());
+        Ok(Flow::Wait(Box::pin(async move {
+            let checked = checked.await;
+            Resume::new(move |exchange: &mut Exchange, ()| let_in(exchange, soap, checked?))
+        })))
     }
 
     fn needs(&self) -> Needs {
@@ -108,24 +96,88 @@ impl Mediator for Gate {
     }
 }
 
+/// A request, and what it is checked with.
+struct Attempt {
+    service: Arc<Service>,
+    envelope: Arc<Envelope>,
+    environment: Arc<Environment>,
+    address: IpAddr,
+    over_tls: bool,
+}
+
+impl Attempt {
+    fn check(self) -> Result<Received, Refusal> {
+        let users = &self.environment.users;
+        let attempted = RefCell::new(None);
+        // In a back-off no password is known, so the answer is that to a wrong one.
+        let password = |name: &str| match users.logins.back_off(Realm::Users, name, self.address) {
+            Some(_) => None,
+            None => {
+                attempted.replace(Some(name.to_owned()));
+                users.password(name)
+            }
+        };
+        let received = self.service.receive(Request {
+            document: &self.envelope.document,
+            now: SystemTime::now(),
+            over_tls: self.over_tls,
+            passwords: &password,
+        });
+        if let Some(name) = attempted.take() {
+            let failed = received.as_ref().is_err_and(|refusal| refusal.code == RefusalCode::FailedAuthentication);
+            users.logins.record(Realm::Users, &name, self.address, !failed);
+        }
+        received
+    }
+}
+
+fn let_in(exchange: &mut Exchange, soap: SoapVersion, received: Result<Received, Refusal>) -> Result<Flow, Fault> {
+    let received = match received {
+        Ok(received) => received,
+        Err(refusal) => return Ok(refusal::respond(exchange, soap, &refusal)),
+    };
+    if let Some(envelope) = received.document.and_then(|document| Envelope::of(Arc::new(document))) {
+        exchange.message.body.set(Form::Xml(Arc::new(envelope)));
+    }
+    exchange.extension = Some(Rc::new(Arc::new(received.context)));
+    Ok(Flow::Next)
+}
+
 /// Secures responses. The fault of a request that the gate refused has no context and leaves as it is.
 struct Seal(Arc<Service>);
 
 impl Mediator for Seal {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let Some(context) = exchange.extension::<SecurityContext>() else { return Ok(Flow::Next) };
+        let Some(context) = exchange.extension::<Arc<SecurityContext>>() else { return Ok(Flow::Next) };
         if exchange.message.body.is_empty() {
             return Ok(Flow::Next);
         }
         let envelope = exchange.xml()?;
-        let secured = self.0.send(&envelope.document, &context, SystemTime::now());
-        let secured = secured.map_err(|refusal| Fault::new(format!("the response cannot be secured: {refusal}")))?;
-        if envelope.soap == SoapVersion::None {
-            payload::set_media_type(exchange, "text/xml");
+        let soap = envelope.soap;
+        let (service, context) = (self.0.clone(), Arc::clone(&context));
+        let secure = move || service.send(&envelope.document, &context, SystemTime::now());
+        if !self.0.has_keys() {
+            return replace_by_secured(exchange, soap, secure());
         }
-        if let Some(envelope) = Envelope::of(Arc::new(secured)) {
-            exchange.message.body.set(Form::Xml(Arc::new(envelope)));
-        }
-        Ok(Flow::Next)
+        let secured = off_core(exchange.program().limits.memory_bytes_max, secure);
+        Ok(Flow::Wait(Box::pin(async move {
+            let secured = secured.await;
+            Resume::new(move |exchange: &mut Exchange, ()| replace_by_secured(exchange, soap, secured?))
+        })))
     }
+}
+
+fn replace_by_secured(
+    exchange: &mut Exchange,
+    soap: SoapVersion,
+    secured: Result<Document, Refusal>,
+) -> Result<Flow, Fault> {
+    let secured = secured.map_err(|refusal| Fault::new(format!("the response cannot be secured: {refusal}")))?;
+    if soap == SoapVersion::None {
+        payload::set_media_type(exchange, "text/xml");
+    }
+    if let Some(envelope) = Envelope::of(Arc::new(secured)) {
+        exchange.message.body.set(Form::Xml(Arc::new(envelope)));
+    }
+    Ok(Flow::Next)
 }

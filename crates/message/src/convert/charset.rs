@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use penstock_budget::step;
+
 use crate::BodyError;
 
 /// Code page 1252 where it differs from ISO-8859-1, from 0x80 on. Undefined bytes stay control characters.
@@ -23,10 +25,11 @@ pub(super) fn decode<'b>(bytes: &'b [u8], charset: Option<&str>) -> Result<Cow<'
         "utf-16" | "utf16" | "utf-16be" => utf16(bytes, u16::from_be_bytes).map(Cow::Owned),
         "utf-16le" => utf16(bytes, u16::from_le_bytes).map(Cow::Owned),
         "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "latin1" if !bytes.is_ascii() => {
-            Ok(bytes.iter().map(|byte| char::from(*byte)).collect())
+            Ok(bytes.iter().inspect(|_| step()).map(|byte| char::from(*byte)).collect())
         }
         "windows-1252" | "cp1252" if !bytes.is_ascii() => Ok(bytes
             .iter()
+            .inspect(|_| step())
             .map(|byte| match byte {
                 0x80..=0x9F => WINDOWS_1252[usize::from(*byte - 0x80)],
                 other => char::from(*other),
@@ -37,16 +40,16 @@ pub(super) fn decode<'b>(bytes: &'b [u8], charset: Option<&str>) -> Result<Cow<'
 }
 
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, BodyError> {
-    std::str::from_utf8(bytes)
+    penstock_budget::utf8(bytes)
         .map(Cow::Borrowed)
-        .map_err(|error| BodyError::Malformed(format!("byte {} of the body is not UTF-8", error.valid_up_to() + 1)))
+        .map_err(|valid| BodyError::Malformed(format!("byte {} of the body is not UTF-8", valid + 1)))
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, BodyError> {
     let (pairs, []) = bytes.as_chunks::<2>() else {
         return Err(BodyError::Malformed("a body in UTF-16 has an even number of bytes".into()));
     };
-    char::decode_utf16(pairs.iter().map(|pair| unit(*pair)))
+    char::decode_utf16(pairs.iter().inspect(|_| step()).map(|pair| unit(*pair)))
         .collect::<Result<String, _>>()
         .map_err(|_| BodyError::Malformed("the body is not UTF-16: half of a surrogate pair".into()))
 }

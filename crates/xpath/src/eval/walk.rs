@@ -265,13 +265,19 @@ fn on_axis(
 
 #[inline]
 fn each(nodes: impl Iterator<Item = NodeId>, visit: &mut impl FnMut(NodeId) -> Result<Flow>) -> Result<Flow> {
-    for id in nodes {
+    for (count, id) in nodes.enumerate() {
+        if count % NODES_AT_ONCE == NODES_AT_ONCE - 1 {
+            penstock_budget::steps(NODES_AT_ONCE);
+        }
         if visit(id)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
     Ok(Flow::Continue)
 }
+
+/// Nodes that are visited between two pauses.
+const NODES_AT_ONCE: usize = 256;
 
 fn following(document: &Document, id: NodeId, visit: &mut impl FnMut(NodeId) -> Result<Flow>) -> Result<Flow> {
     let mut at = id;
