@@ -183,7 +183,7 @@ impl Xslt {
         if let Some(target) = &self.target {
             let value = match method {
                 Method::Text => Value::string(String::from_utf8_lossy(&result)),
-                Method::Xml | Method::Html => {
+                Method::Xml | Method::Xhtml | Method::Html => {
                     let (document, root) = payload::parse(result)?;
                     Value::Xml(document, vec![root])
                 }

@@ -145,6 +145,11 @@ impl TreeBuilder {
         nodes.insert(at, node);
     }
 
+    /// Whether an element is open and has nothing but attributes and declarations yet.
+    pub fn takes_attributes(&self) -> bool {
+        self.at_start_tag()
+    }
+
     /// Whether nothing but attributes and declarations was added to the open element yet.
     fn at_start_tag(&self) -> bool {
         let current = self.current();
@@ -168,6 +173,28 @@ impl TreeBuilder {
             return;
         }
         self.push_declaration(prefix, namespace);
+    }
+
+    /// Whether the open element cannot have this namespace: it has another one with the prefix that neither its name
+    /// nor an attribute asks for, or it is in no namespace and this would be its default namespace.
+    pub fn namespace_conflicts(&self, prefix: &str, namespace: &str) -> bool {
+        let names = &self.document.names;
+        let Some(bound) = names.find_prefix(prefix) else { return false };
+        let binding = self.bindings.get(bound as usize).copied().unwrap_or(UNBOUND);
+        let same = binding != UNBOUND && names.namespace(binding) == namespace;
+        if !self.at_start_tag() || same {
+            return false;
+        }
+        let current = self.current() as usize;
+        let name_of = |node: &Node| &names.qnames[node.name() as usize];
+        let own = name_of(&self.document.nodes[current]);
+        if prefix.is_empty() {
+            return own.prefix == PREFIX_NONE && binding == NAMESPACE_NONE;
+        }
+        let declared = self.open.last().map_or(0, |open| open.undo as usize);
+        let declared_here = self.undo[declared..].iter().any(|&(changed, _)| changed == bound);
+        let used = |node: &Node| node.kind() == NodeKind::Attribute && name_of(node).prefix == bound;
+        declared_here && own.prefix != bound && !self.document.nodes[current..].iter().any(used)
     }
 
     /// Whether the open start tag depends on the present binding of a prefix.

@@ -179,6 +179,23 @@ pub(crate) fn decode(bytes: Bytes, imposed: Option<Encoding>) -> Result<Text, Xm
     }
 }
 
+/// The characters of a text that is not XML, without a byte order mark: by the mark, else in the given encoding, else
+/// as [`ParseOptions`](crate::ParseOptions) describes for XML.
+///
+/// # Errors
+/// Bytes that the encoding does not have, and characters that XML does not have.
+pub fn decode_text(bytes: &Bytes, encoding: Option<Encoding>) -> Result<String, XmlError> {
+    let text = decode(bytes.clone(), encoding)?;
+    let text = text.as_str().strip_prefix('\u{feff}').unwrap_or(text.as_str());
+    match text.char_indices().find(|(_, c)| !crate::chars::is_char(*c)) {
+        None => Ok(text.to_owned()),
+        Some((offset, c)) => {
+            let message = format!("U+{:04X} is not a character of XML", u32::from(c)).into();
+            Err(XmlError { kind: XmlErrorKind::Encoding, position: Position::locate(text.as_bytes(), offset), message })
+        }
+    }
+}
+
 fn wrong_bytes(bytes: &[u8], offset: usize, encoding: &str) -> XmlError {
     let message = format!("these bytes are not {encoding}").into();
     XmlError { kind: XmlErrorKind::Encoding, position: Position::locate(bytes, offset), message }

@@ -38,7 +38,7 @@ mod write;
 pub use build::TreeBuilder;
 pub use chars::{is_name, is_ncname};
 pub use doctype::{Doctype, UnparsedEntity};
-pub use encoding::Encoding;
+pub use encoding::{Encoding, decode_text};
 pub use error::{Position, XmlError, XmlErrorKind};
 pub use limits::Limits;
 pub use names::{Name, NameId, NameTable, XML_NAMESPACE, XMLNS_NAMESPACE};

@@ -271,6 +271,13 @@ pub struct SequenceType {
     pub occurrence: Occurrence,
 }
 
+impl SequenceType {
+    /// Whether the empty sequence is of the type.
+    pub fn allows_empty(&self) -> bool {
+        self.item.is_none() || matches!(self.occurrence, Occurrence::ZeroOrOne | Occurrence::ZeroOrMore)
+    }
+}
+
 /// The type of one item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ItemType {

@@ -76,6 +76,7 @@ pub use eval::{Flow, compare_values};
 pub use expression::{XPath, line_and_column, underline};
 pub use functions::format_number::DecimalFormat;
 pub use functions::is_standard_function;
+pub use functions::strings::in_normalization_form;
 pub use lexer::is_nc_name;
 pub use names::NamePool;
 pub use pattern::Pattern;

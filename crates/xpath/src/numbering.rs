@@ -139,6 +139,11 @@ fn cardinal(value: u64) -> String {
 
 fn to_ordinal(cardinal: &str) -> String {
     let (head, last) = cardinal.rsplit_once(' ').map_or(("", cardinal), |(head, last)| (head, last));
+    // A hyphen joins the tens of an ordinal: twenty-first.
+    let (head, joint) = match head.rsplit(' ').next() {
+        Some(tens) if TENS.contains(&tens) && !tens.is_empty() => (head, '-'),
+        _ => (head, ' '),
+    };
     let last = match last {
         "one" => "first".to_string(),
         "two" => "second".to_string(),
@@ -152,17 +157,28 @@ fn to_ordinal(cardinal: &str) -> String {
             None => format!("{other}th"),
         },
     };
-    if head.is_empty() { last } else { format!("{head} {last}") }
+    if head.is_empty() { last } else { format!("{head}{joint}{last}") }
 }
 
 fn title_case(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
-    let mut at_start = true;
-    for c in text.chars() {
-        result.push(if at_start { c.to_ascii_uppercase() } else { c });
-        at_start = c == ' ';
+    for (index, word) in text.split_inclusive([' ', '-']).enumerate() {
+        let mut chars = word.chars();
+        match chars.next() {
+            Some(first) if index == 0 || word.trim_end() != "and" => result.push(first.to_ascii_uppercase()),
+            first => result.extend(first),
+        }
+        result.push_str(chars.as_str());
     }
     result
+}
+
+/// The zeros of the decimal digits of Unicode (general category Nd).
+const ZEROS: &str = "0٠۰߀०০੦૦୦௦౦೦൦෦๐໐༠၀႐០᠐᥆᧐᪀᪐᭐᮰᱀᱐꘠꣐꤀꧐꧰꩐꯰０𐒠𑁦𑃰𑄶𑇐𝟎𝟘𝟢𝟬𝟶";
+
+/// The zero of the digits that a character belongs to, when it is a decimal digit.
+pub fn zero_of_digit(digit: char) -> Option<char> {
+    ZEROS.chars().find(|zero| (*zero as u32..*zero as u32 + 10).contains(&(digit as u32)))
 }
 
 #[cfg(test)]

@@ -57,11 +57,14 @@ pub fn parse_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Ar
     while let Some(argument) = arguments.next() {
         let mut value = |name: &str| arguments.next().ok_or_else(|| format!("`{name}` needs a value"));
         match &argument[..] {
-            "-p" | "--param" => {
+            "-p" | "--param" | "--param-expr" => {
                 let pair = value(&argument)?;
                 let (name, text) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not `name=value`"))?;
-                parsed.params.push((name.to_owned(), text.to_owned()));
+                let params = if argument == "--param-expr" { &mut parsed.typed_params } else { &mut parsed.params };
+                params.push((name.to_owned(), text.to_owned()));
             }
+            "--initial-template" => parsed.initial_template = Some(value(&argument)?),
+            "--initial-mode" => parsed.initial_mode = Some(value(&argument)?),
             "-o" | "--output" => parsed.output = Some(value(&argument)?.into()),
             other if other.starts_with('-') && other.len() > 1 => return Err(format!("unknown option `{other}`")),
             _ => files.push(PathBuf::from(argument)),
@@ -127,7 +130,15 @@ fn transform(arguments: &Arguments, errors: &mut dyn Write) -> Result<(), (Statu
     let messages = |text: &str| {
         let _ = writeln!(said.borrow_mut(), "{text}");
     };
-    let mut options = TransformOptions { resolver: &FileResolver, messages: &messages, ..Default::default() };
+    // Result documents are written beside the result, or in the current folder.
+    let folder = arguments.output.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+    let documents = |href: &str, content: &[u8]| write_document(&folder, href, content);
+    let mut options = TransformOptions {
+        resolver: &FileResolver,
+        messages: &messages,
+        documents: Some(&documents),
+        ..Default::default()
+    };
     for (name, value) in &arguments.params {
         options.string_param(name.clone(), value);
     }
@@ -146,6 +157,18 @@ fn transform(arguments: &Arguments, errors: &mut dyn Write) -> Result<(), (Statu
         Some(file) => std::fs::write(file, &out).map_err(|error| environment(file, error)),
         None => std::io::stdout().write_all(&out).map_err(|error| environment(Path::new("standard output"), error)),
     }
+}
+
+/// Writes a result document to a file; folders that are missing are made.
+fn write_document(folder: &Path, href: &str, content: &[u8]) -> Result<(), String> {
+    let path = href.strip_prefix("file://").unwrap_or(href);
+    if path.contains("://") {
+        return Err(format!("`{href}` is not a file"));
+    }
+    let file = folder.join(decode(path));
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let made = parent.map_or(Ok(()), std::fs::create_dir_all);
+    made.and_then(|()| std::fs::write(&file, content)).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// What stands in for the source where there is none.

@@ -41,5 +41,5 @@ mod stylesheet;
 pub use error::{Position, Warning, XsltError, codes};
 pub use output::{Method, OutputInfo};
 pub use resolver::{NoResolver, Resolver, Resource};
-pub use run::Limits;
+pub use run::{Limits, WriteDocument};
 pub use stylesheet::{CompileOptions, Stylesheet, TransformOptions};

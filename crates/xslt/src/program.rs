@@ -21,7 +21,7 @@ use crate::read::ModuleTree;
 
 pub(crate) use content::{
     Avt, ComputedName, Event, Fragment, Level, Literal, LiteralAttribute, Message, Number, OutName, Part,
-    SimpleAttribute, ValueOf, ValueSource,
+    ResultDocument, SimpleAttribute, ValueOf, ValueSource,
 };
 pub(crate) use control::{
     Analysis, Application, Call, Continuation, GroupBy, Grouping, Loop, Parameter, Passed, Select, SortBy, SortKey,
@@ -44,6 +44,10 @@ pub(crate) struct Template {
     pub lowest_import: u32,
     /// Names of the parameters it declares without `tunnel`.
     pub params: Vec<u32>,
+    /// Whether one of them must be passed.
+    pub requires_params: bool,
+    /// Names of those that must be passed and do not tunnel.
+    pub required_params: Vec<u32>,
     /// It copies the node and goes on with attributes and children in the same mode, nothing else.
     pub identity: bool,
 }
@@ -166,7 +170,13 @@ pub(crate) struct Program {
     pub functions: Vec<Function>,
     pub keys: Vec<Key>,
     pub key_names: HashMap<u32, Vec<u32>>,
+    /// Where functions are called whose argument is a lexical QName: module and element.
+    pub scopes: Vec<(usize, NodeId)>,
     pub output: OutputProperties,
+    /// The output definitions with a name.
+    pub outputs: HashMap<u32, OutputProperties>,
+    pub character_maps: HashMap<u32, Vec<(char, Box<str>)>>,
+    pub results: Vec<ResultDocument>,
     /// `xsl:strip-space` and `xsl:preserve-space`, the strongest first.
     pub space_rules: Vec<SpaceRule>,
     /// Whether `last()` may ask for the size of what is being gone over.

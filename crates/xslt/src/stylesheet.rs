@@ -11,7 +11,7 @@ use crate::output::{Buffers, OutputInfo, Writer};
 use crate::program::Program;
 use crate::read::{self, Diagnostics};
 use crate::resolver::{NoResolver, Resolver};
-use crate::run::{Limits, Machine, Memory, Run, RunOptions, Sink};
+use crate::run::{Limits, Machine, Memory, Run, RunOptions, Sink, results};
 use crate::{compile, strip};
 
 /// How to compile a stylesheet.
@@ -44,6 +44,8 @@ pub struct TransformOptions<'a> {
     pub initial_mode: Option<&'a str>,
     /// Receives messages and warnings.
     pub messages: &'a dyn Fn(&str),
+    /// Writes the documents of `xsl:result-document` that have an `href`; without it they are an error.
+    pub documents: Option<&'a crate::WriteDocument<'a>>,
 }
 
 impl Default for TransformOptions<'_> {
@@ -55,6 +57,7 @@ impl Default for TransformOptions<'_> {
             initial_template: None,
             initial_mode: None,
             messages: &|_| {},
+            documents: None,
         }
     }
 }
@@ -137,9 +140,19 @@ impl Stylesheet {
     ) -> Result<OutputInfo, XsltError> {
         let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let (buffers, mut memory) = pooled.unwrap_or_default();
+        let start = out.len();
         let writer = Writer::new(out, &self.program.output, buffers);
-        let sink = self.run(document, subject, options, Sink::Bytes(Box::new(writer)), &mut memory)?;
+        let (sink, principal) = self.run(document, subject, options, Sink::Bytes(Box::new(writer)), &mut memory)?;
         let Sink::Bytes(writer) = sink else { return Ok(self.declared_output()) };
+        if let Some(principal) = principal {
+            if !writer.is_empty() {
+                return Err(twice_written());
+            }
+            let (_, buffers) = writer.finish();
+            drop(buffers);
+            out.truncate(start);
+            return Ok(results::serialize(&principal.document, &principal.properties, out));
+        }
         let (method, buffers) = writer.finish();
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if pool.len() < POOL_MAX {
@@ -159,7 +172,9 @@ impl Stylesheet {
         options: &TransformOptions<'_>,
     ) -> Result<Document, XsltError> {
         match self.run(document, subject, options, Sink::Tree(Default::default()), &mut Memory::default())? {
-            Sink::Tree(tree) => Ok(tree.tree.finish()),
+            (Sink::Tree(tree), None) => Ok(tree.tree.finish()),
+            (sink, Some(_)) if !sink.is_untouched() => Err(twice_written()),
+            (_, Some(principal)) => Ok((*principal.document).clone()),
             _ => Ok(TreeBuilder::new().finish()),
         }
     }
@@ -171,7 +186,7 @@ impl Stylesheet {
         options: &TransformOptions<'_>,
         sink: Sink<'o>,
         memory: &mut Memory,
-    ) -> Result<Sink<'o>, XsltError> {
+    ) -> Result<(Sink<'o>, Option<results::PrincipalResult>), XsltError> {
         let number = |name: &str| self.program.names.iter().position(|known| **known == *name).map(|n| n as u32);
         let missing = |code, message| XsltError::new(code, message, Position::default());
         let template = match options.initial_template {
@@ -182,6 +197,14 @@ impl Stylesheet {
                 Some(*found.ok_or_else(|| missing("XTDE0040", message()))?)
             }
         };
+        if self.program.version_two {
+            self.program.output.check().map_err(|(code, message)| missing(code, message))?;
+        }
+        if let Some(template) = template.filter(|_| self.program.version_two)
+            && self.program.templates[template as usize].requires_params
+        {
+            return Err(missing("XTDE0060", "the initial template has a parameter that is required".to_owned()));
+        }
         let mode = match options.initial_mode {
             None => 0,
             Some(name) => {
@@ -197,6 +220,7 @@ impl Stylesheet {
             resolver: options.resolver,
             limits: options.limits,
             messages: options.messages,
+            documents: options.documents,
         };
         let start = Node { document: root.document, id: start };
         let mut run = Run::new(&self.program, &session, &run_options, Some(start));
@@ -211,8 +235,9 @@ impl Stylesheet {
         machine.start(start, mode, template).map_err(|failure| *failure)?;
         machine.release(memory);
         let sink = machine.into_sink();
+        let principal = run.principal.take();
         memory.names = run.known().map(|known| (table, known));
-        Ok(sink)
+        Ok((sink, principal))
     }
 
     /// The document to run on and the node to begin with. A subtree becomes a document of its own unless nothing in
@@ -236,6 +261,11 @@ impl Stylesheet {
         tree.copy(document, subject);
         (Arc::new(tree.finish()), Document::ROOT)
     }
+}
+
+/// A result document took the place of the principal result, which was written to as well.
+fn twice_written() -> XsltError {
+    XsltError::new("XTDE1490", "the principal result is written twice", Position::default())
 }
 
 impl std::fmt::Debug for Stylesheet {

@@ -128,7 +128,8 @@ fn component(out: &mut String, value: DateTime, letter: char, modifiers: &str) -
     };
     let shown = Presentation::parse(modifiers, default)?;
     match letter {
-        'Y' => year(out, i64::from(value.year), &shown),
+        // The era shows the sign.
+        'Y' => year(out, i64::from(value.year).abs(), &shown),
         'M' if is_name(shown.form) => name(out, MONTHS[usize::from(value.month - 1) % 12], &shown),
         'M' => number(out, i64::from(value.month), &shown),
         'D' => number(out, i64::from(value.day), &shown),

@@ -7,7 +7,6 @@ use crate::ast::Name;
 use crate::code::Prepared;
 use crate::error::{Result, XPathError};
 use crate::eval::Args;
-use crate::value::Atomic;
 
 /// The characters of pictures and of results (`xsl:decimal-format`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +70,7 @@ struct SubPicture {
     prefix: String,
     suffix: String,
     /// 100 with a percent sign, 1000 with a per-mille sign.
-    factor: f64,
+    factor: u16,
     integer_min: usize,
     fraction_min: usize,
     fraction_max: usize,
@@ -100,22 +99,34 @@ impl Picture {
 
     /// With `compat` the rules of XSLT 1.0: a negative part gives prefix and suffix only, groups are of equal size.
     pub(crate) fn format(&self, value: f64, compat: bool) -> String {
-        let format = &self.format;
         if value.is_nan() {
-            return format.nan.clone();
+            return self.format.nan.clone();
         }
         let negative = value.is_sign_negative() && value != 0.0;
+        self.assemble(negative, compat, |factor| {
+            value.is_finite().then(|| (value.abs() * f64::from(factor)).to_string())
+        })
+    }
+
+    /// A decimal number with all its digits, as written in a stylesheet.
+    fn format_exact(&self, decimal: &str) -> String {
+        let (digits, negative) = decimal.strip_prefix('-').map_or((decimal, false), |digits| (digits, true));
+        self.assemble(negative, false, |factor| Some(shifted(digits, factor.ilog10() as usize)))
+    }
+
+    /// The number between prefix and suffix; `digits` gets the factor and yields nothing for infinity.
+    fn assemble(&self, negative: bool, compat: bool, digits: impl FnOnce(u16) -> Option<String>) -> String {
+        let format = &self.format;
         let sub = if negative { self.negative.as_ref().unwrap_or(&self.positive) } else { &self.positive };
         let mut result = String::new();
         if negative && self.negative.is_none() {
             result.push(format.minus_sign);
         }
         result.push_str(&sub.prefix);
-        if value.is_infinite() {
-            result.push_str(&format.infinity);
-        } else {
-            let digits = if compat { &self.positive } else { sub };
-            digits.push_digits(&mut result, &(value.abs() * digits.factor).to_string(), format, compat);
+        let layout = if compat { &self.positive } else { sub };
+        match digits(layout.factor) {
+            Some(decimal) => layout.push_digits(&mut result, &decimal, format, compat),
+            None => result.push_str(&format.infinity),
         }
         result.push_str(&sub.suffix);
         result
@@ -140,12 +151,22 @@ impl SubPicture {
         let is_place = |c: &&char| **c != format.grouping_separator;
         let passive: String = chars[..first].iter().chain(&chars[last + 1..]).collect();
         let factor = if passive.contains(format.percent) {
-            100.0
+            100
         } else if passive.contains(format.per_mille) {
-            1000.0
+            1000
         } else {
-            1.0
+            1
         };
+        if passive.chars().filter(|c| *c == format.percent || *c == format.per_mille).count() > 1 {
+            return Err("more than one percent or per-mille sign");
+        }
+        // Optional digits stand outside of those that are always written.
+        let optional_after_digit = |places: &mut dyn Iterator<Item = &char>| {
+            places.skip_while(|c| format.digit_value(**c).is_none()).any(|c| *c == format.digit)
+        };
+        if optional_after_digit(&mut integer.iter()) || optional_after_digit(&mut fraction.iter().rev()) {
+            return Err("an optional digit between digits");
+        }
         let mut sub = SubPicture {
             prefix: chars[..first].iter().collect(),
             suffix: chars[last + 1..].iter().collect(),
@@ -218,6 +239,21 @@ impl SubPicture {
     }
 }
 
+/// A decimal with its point moved to the right.
+fn shifted(decimal: &str, places: usize) -> String {
+    let (integer, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
+    if places == 0 {
+        return decimal.to_owned();
+    }
+    let mut digits = format!("{integer}{fraction}");
+    let point = integer.len() + places;
+    while digits.len() < point {
+        digits.push('0');
+    }
+    digits.insert(point, '.');
+    digits
+}
+
 /// Cuts a decimal to some digits after the point; halves go to the even neighbour.
 fn round_half_even(integer: &str, fraction: &str, digits: usize) -> (String, String) {
     if fraction.len() <= digits {
@@ -249,19 +285,26 @@ fn round_half_even(integer: &str, fraction: &str, digits: usize) -> (String, Str
 }
 
 pub(super) fn format_number<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
-    let value = match args.compat() {
-        true => args.number(0)?,
-        false => args.atomic(0)?.map_or(f64::NAN, |value: Atomic| value.to_number(false)),
+    let compat = args.compat();
+    let exact = if compat { None } else { args.atomic(0)? };
+    let value = match (&exact, compat) {
+        (_, true) => args.number(0)?,
+        (Some(atomic), _) => atomic.to_number(false),
+        (None, _) => f64::NAN,
+    };
+    let formatted = |picture: &Picture| match &exact {
+        Some(number) if number.is_exact_number() => picture.format_exact(&number.to_text(false)),
+        _ => picture.format(value, compat),
     };
     if let Some(Prepared::Picture(picture)) = args.prepared {
-        return Ok(Cow::Owned(picture.format(value, args.compat())));
+        return Ok(Cow::Owned(formatted(picture)));
     }
     let picture = args.string(1)?;
     let format = match args.optional_string(2)? {
         None => find(args, None)?,
         Some(name) => find(args, Some(&name))?,
     };
-    Picture::parse(&picture, format).map(|picture| Cow::Owned(picture.format(value, args.compat())))
+    Picture::parse(&picture, format).map(|picture| Cow::Owned(formatted(&picture)))
 }
 
 /// A format whose name was computed: prefixes cannot be resolved any more, so the local name decides.
@@ -317,9 +360,26 @@ mod tests {
             (1.0, "0;0;0", "FODF1310"),
             (1.0, "0.0.0", "FODF1310"),
             (1.0, "0a0", "FODF1310"),
+            (1.0, "0#", "FODF1310"),
+            (1.0, "0.#0", "FODF1310"),
+            (1.0, "0%\u{2030}", "FODF1310"),
             (1.0, "abc", "FODF1310"),
         ] {
             check(value, picture, expected);
+        }
+    }
+
+    #[test]
+    fn all_digits_of_exact_numbers() {
+        for (decimal, picture, expected) in [
+            ("12345678901234567890.12", "#,##0.000", "12,345,678,901,234,567,890.120"),
+            ("123456789012345678", "0", "123456789012345678"),
+            ("-0.07", "0%", "-7%"),
+            ("1.5", "0\u{2030}", "1500\u{2030}"),
+            ("2.5", "0", "2"),
+        ] {
+            let picture = Picture::parse(picture, Arc::default()).unwrap();
+            assert_eq!(picture.format_exact(decimal), expected);
         }
     }
 

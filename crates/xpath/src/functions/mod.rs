@@ -14,7 +14,7 @@ mod qnames;
 mod regexes;
 mod sequences;
 pub(crate) mod signature;
-mod strings;
+pub mod strings;
 mod uris;
 
 use std::borrow::Cow;

@@ -194,13 +194,24 @@ pub(super) fn normalize_unicode<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>>
     let text = args.string(0)?;
     let form = if args.len() > 1 { args.string(1)? } else { Cow::Borrowed("NFC") };
     charge_text(args, text.len())?;
-    Ok(match &*form.trim().to_ascii_uppercase() {
-        "" => text,
-        "NFC" => Cow::Owned(text.nfc().collect()),
-        "NFD" => Cow::Owned(text.nfd().collect()),
-        "NFKC" => Cow::Owned(text.nfkc().collect()),
-        "NFKD" => Cow::Owned(text.nfkd().collect()),
-        _ => return Err(XPathError::new("FOCH0003", format!("unknown normalization form `{form}`"))),
+    let form = form.trim().to_ascii_uppercase();
+    if form.is_empty() {
+        return Ok(text);
+    }
+    match in_normalization_form(&text, &form) {
+        Some(normalized) => Ok(Cow::Owned(normalized)),
+        None => Err(XPathError::new("FOCH0003", format!("unknown normalization form `{form}`"))),
+    }
+}
+
+/// A text in one of the normalization forms of Unicode: `NFC`, `NFD`, `NFKC`, `NFKD`.
+pub fn in_normalization_form(text: &str, form: &str) -> Option<String> {
+    Some(match form {
+        "NFC" => text.nfc().collect(),
+        "NFD" => text.nfd().collect(),
+        "NFKC" => text.nfkc().collect(),
+        "NFKD" => text.nfkd().collect(),
+        _ => return None,
     })
 }
 

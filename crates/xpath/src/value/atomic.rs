@@ -114,6 +114,11 @@ impl Atomic {
         }
     }
 
+    /// Whether this is a decimal number, whose digits are all known.
+    pub fn is_exact_number(&self) -> bool {
+        self.is_numeric() && !matches!(self, Atomic::Float(_) | Atomic::Double(_))
+    }
+
     /// Whether this is a number.
     pub fn is_numeric(&self) -> bool {
         matches!(

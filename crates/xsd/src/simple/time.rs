@@ -32,6 +32,10 @@ impl Instant {
         self.local_nanos - i128::from(self.zone_minutes.unwrap_or(0)) * 60 * NANOS
     }
 
+    pub(crate) fn has_zone(&self) -> bool {
+        self.zone_minutes.is_some()
+    }
+
     /// XML Schema part 2 §3.2.7.4: without a zone on one side, only what is fourteen hours apart has an order.
     pub(crate) fn compare(&self, other: &Instant) -> Option<Ordering> {
         let order = self.utc_nanos().cmp(&other.utc_nanos());

@@ -70,7 +70,8 @@ impl Value<'_> {
             Value::Decimal(decimal) => format!("d{}", decimal.canonical()),
             Value::Double(number) => format!("f{}", if *number == 0.0 { 0.0 } else { *number }),
             Value::Duration(duration) => format!("p{duration:?}"),
-            Value::Instant(instant) => format!("i{}", instant.utc_nanos()),
+            // Moments with and without a time zone are never equal (XML Schema part 2 §3.2.7.4).
+            Value::Instant(instant) => format!("i{}{}", instant.utc_nanos(), if instant.has_zone() { "z" } else { "" }),
             Value::Binary(bytes) => format!("x{bytes:?}"),
             Value::Name(namespace, local) => format!("n{{{namespace}}}{local}"),
             Value::List(items) => items.iter().map(|item| format!("{}\u{1}", item.key())).collect(),

@@ -11,7 +11,7 @@ impl<'v> Validator<'v> {
     pub(super) fn no_attributes(&mut self, node: NodeId) {
         let document = self.document;
         for attribute in document.attributes(node) {
-            if document.namespace(attribute) != XSI {
+            if !self.is_instance_attribute(attribute) {
                 let name = self.written(node);
                 self.report(
                     attribute,
@@ -21,10 +21,16 @@ impl<'v> Validator<'v> {
         }
     }
 
+    /// One of the four attributes that every element may have.
+    fn is_instance_attribute(&self, attribute: NodeId) -> bool {
+        const NAMES: &[&str] = &["type", "nil", "schemaLocation", "noNamespaceSchemaLocation"];
+        self.document.namespace(attribute) == XSI && NAMES.contains(&self.document.local_name(attribute))
+    }
+
     pub(super) fn attributes(&mut self, node: NodeId, complex: &'v ComplexType) {
         let document = self.document;
         for attribute in document.attributes(node) {
-            if document.namespace(attribute) == XSI {
+            if self.is_instance_attribute(attribute) {
                 continue;
             }
             let symbol = self.symbol(attribute);

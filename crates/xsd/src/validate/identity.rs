@@ -16,6 +16,13 @@ pub(super) struct KeyTable {
     values: HashSet<Vec<String>>,
 }
 
+/// A field that was found: its node, what equal values share, and its text.
+struct Field {
+    node: NodeId,
+    key: String,
+    text: String,
+}
+
 impl<'v> Validator<'v> {
     /// Checks the constraints of an element whose content was checked.
     pub(super) fn identity(&mut self, element: NodeId, declaration: &'v ElementDeclaration) {
@@ -46,7 +53,14 @@ impl<'v> Validator<'v> {
                 }
                 continue;
             }
-            let (key, texts): (Vec<String>, Vec<String>) = fields.into_iter().flatten().unzip();
+            let fields: Vec<Field> = fields.into_iter().flatten().collect();
+            if identity.kind == IdentityKind::Key && fields.iter().any(|field| self.nillable.contains(&field.node)) {
+                let (name, of) = described();
+                self.report(node, format!("cvc-identity-constraint.4.2.3: Element \"{of}\" has the key \"{name}\" which matches an element that has nillable set to true."));
+                continue;
+            }
+            let (key, texts): (Vec<String>, Vec<String>) =
+                fields.into_iter().map(|field| (field.key, field.text)).unzip();
             if !values.insert(key) {
                 let (name, of) = described();
                 let shown = texts.join(",");
@@ -69,7 +83,8 @@ impl<'v> Validator<'v> {
         for node in select(self.document, element, &identity.selector) {
             let Some(fields) = self.fields(node, identity) else { continue };
             let Some(fields) = fields.into_iter().collect::<Option<Vec<_>>>() else { continue };
-            let (wanted, texts): (Vec<String>, Vec<String>) = fields.into_iter().unzip();
+            let (wanted, texts): (Vec<String>, Vec<String>) =
+                fields.into_iter().map(|field| (field.key, field.text)).unzip();
             let found = self.keys.iter().any(|table| {
                 table.name == key && below.contains(&table.element.index()) && table.values.contains(&wanted)
             });
@@ -81,15 +96,20 @@ impl<'v> Validator<'v> {
         }
     }
 
-    /// The fields of a node: key and text of each; `None` for a field that is not there. Nothing at all
-    /// after a field that is there twice.
-    fn fields(&mut self, node: NodeId, identity: &Identity) -> Option<Vec<Option<(String, String)>>> {
+    /// The fields of a node; `None` for a field that is not there. Nothing at all after a field that is there twice
+    /// or has no simple value.
+    fn fields(&mut self, node: NodeId, identity: &Identity) -> Option<Vec<Option<Field>>> {
         let mut all = Vec::with_capacity(identity.fields.len());
         for field in &identity.fields {
             let found = select(self.document, node, field);
             match found[..] {
                 [] => all.push(None),
-                [one] => all.push(Some(self.key_of(one))),
+                [one] if self.structured.contains(&one) => {
+                    let name = self.components.names.local(identity.name).clone();
+                    self.report(node, format!("cvc-identity-constraint.3: A field of identity constraint \"{name}\" matches an element that does not have a simple type."));
+                    return None;
+                }
+                [one] => all.push(Some(self.field(one))),
                 _ => {
                     let name = self.components.names.local(identity.name).clone();
                     self.report(node, format!("cvc-identity-constraint.3: A field of identity constraint \"{name}\" matches more than one value within the scope of its selector; fields must match unique values."));
@@ -100,12 +120,12 @@ impl<'v> Validator<'v> {
         Some(all)
     }
 
-    fn key_of(&self, node: NodeId) -> (String, String) {
+    fn field(&self, node: NodeId) -> Field {
         let text = self.document.string_value(node);
         let context = |prefix: &str| self.document.lookup_namespace(node, prefix).map(str::to_owned);
         let value = self.types.get(&node).and_then(|id| check(self.components, *id, &text, &context).ok());
         let key = value.map_or_else(|| format!("?{text}"), |value| value.key());
-        (key, text.into_owned())
+        Field { node, key, text: text.into_owned() }
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) fn validate(components: &Components, document: &Document, element: No
         ids: HashSet::new(),
         references: Vec::new(),
         types: HashMap::new(),
+        nillable: HashSet::new(),
+        structured: HashSet::new(),
         keys: Vec::new(),
         spare: Vec::new(),
     };
@@ -61,6 +63,9 @@ struct Validator<'v> {
     references: Vec<(String, NodeId)>,
     /// The types of elements with text and of attributes, when identity constraints will ask.
     types: HashMap<NodeId, TypeId>,
+    /// Elements that may be nil, and elements that hold more than a simple value: neither is a field of a key.
+    nillable: HashSet<NodeId>,
+    structured: HashSet<NodeId>,
     keys: Vec<identity::KeyTable>,
     spare: Vec<children::Buffers<'v>>,
 }
@@ -152,9 +157,13 @@ impl<'v> Validator<'v> {
             return;
         }
         let Some(id) = self.type_of(node, declaration) else { return };
+        if components.has_identity && declaration.is_some_and(|declaration| declaration.nillable) {
+            self.nillable.insert(node);
+        }
         if self.is_nil(node, declaration) {
-            if let Type::Complex(complex) = components.type_of(id) {
-                self.attributes(node, complex);
+            match components.type_of(id) {
+                Type::Complex(complex) => self.attributes(node, complex),
+                Type::Simple(_) => self.no_attributes(node),
             }
             return;
         }
@@ -238,7 +247,11 @@ impl<'v> Validator<'v> {
     /// Whether the element is nil, and may be.
     fn is_nil(&mut self, node: NodeId, declaration: Option<&ElementDeclaration>) -> bool {
         let Some(said) = self.instance(node, self.xsi_nil) else { return false };
-        let nil = matches!(said.trim(), "true" | "1");
+        let said = said.trim();
+        let nil = matches!(said, "true" | "1");
+        if !nil && !matches!(said, "false" | "0") {
+            self.report(node, format!("cvc-datatype-valid.1.2.1: '{said}' is not a valid value for 'boolean'."));
+        }
         if declaration.is_some_and(|declaration| !declaration.nillable) {
             let name = self.written(node);
             self.report(
@@ -252,6 +265,14 @@ impl<'v> Validator<'v> {
             self.report(
                 node,
                 format!("cvc-elt.3.2.1: Element '{name}' must have no character or element information [children], because 'http://www.w3.org/2001/XMLSchema-instance,nil' is specified."),
+            );
+        }
+        let fixed = declaration.and_then(|declaration| declaration.value.as_ref()).is_some_and(|value| value.fixed);
+        if nil && fixed {
+            let name = self.written(node);
+            self.report(
+                node,
+                format!("cvc-elt.3.2.2: There must be no fixed {{value constraint}} for element '{name}', because 'http://www.w3.org/2001/XMLSchema-instance,nil' is specified."),
             );
         }
         nil
@@ -270,6 +291,9 @@ impl<'v> Validator<'v> {
         declaration: Option<&'v ElementDeclaration>,
         depth: usize,
     ) {
+        if self.components.has_identity && !matches!(complex.content, Content::Simple(_)) {
+            self.structured.insert(node);
+        }
         match &complex.content {
             Content::Simple(id) => self.text(node, *id, declaration, "cvc-complex-type.2.2"),
             Content::Empty => {
@@ -284,7 +308,31 @@ impl<'v> Validator<'v> {
                     self.report(node, format!("cvc-complex-type.2.3: Element '{name}' cannot have character [children], because the type's content type is element-only."));
                 }
                 self.children(node, particle, depth);
+                if complex.mixed {
+                    self.mixed_value(node, declaration);
+                }
             }
+        }
+    }
+
+    /// Mixed content whose declaration fixes a value is that text and nothing else.
+    fn mixed_value(&mut self, node: NodeId, declaration: Option<&'v ElementDeclaration>) {
+        let constraint = declaration.and_then(|declaration| declaration.value.as_ref());
+        let Some(constraint) = constraint.filter(|constraint| constraint.fixed && self.has_children(node)) else {
+            return;
+        };
+        let elements = self.document.children(node).any(|child| self.document.is_element(child));
+        let name = self.written(node);
+        if elements {
+            self.report(
+                node,
+                format!("cvc-elt.5.2.2.1: Element '{name}' must have no element information item [children]."),
+            );
+        } else if self.document.string_value(node) != *constraint.text {
+            self.report(
+                node,
+                format!("cvc-elt.5.2.2.2.1: The value of element '{name}' does not match the fixed {{value constraint}} value '{}'.", constraint.text),
+            );
         }
     }
 }

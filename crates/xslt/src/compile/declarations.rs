@@ -1,12 +1,11 @@
 //! Top-level elements: first everything that has a name gets a number, then bodies are compiled.
 
+pub(super) mod decimal_formats;
 mod names;
+mod outputs;
 mod settings;
 
 use std::collections::HashMap;
-
-use penstock_xpath::DecimalFormat;
-use penstock_xpath::ast::Name;
 
 use crate::program::{Function, Global, Key, KeyUse, NONE, Op, Template};
 use crate::read::syntax::{self, Place};
@@ -16,13 +15,10 @@ use super::{At, Compiler};
 
 /// What a namespace of the stylesheet becomes in the result.
 pub(super) struct Alias {
+    /// The prefix that the declaration names.
+    pub prefix: Box<str>,
     pub namespace: String,
     precedence: u32,
-}
-
-pub(super) struct NamedDecimalFormat {
-    pub name: Option<Name>,
-    pub format: DecimalFormat,
 }
 
 /// A declaration with the precedence of its level.
@@ -44,6 +40,7 @@ struct Kinds {
     spaces: Vec<Ranked>,
     attribute_sets: HashMap<u32, Vec<Ranked>>,
     character_maps: Vec<Ranked>,
+    decimal_formats: Vec<Ranked>,
 }
 
 impl Compiler<'_> {
@@ -51,6 +48,9 @@ impl Compiler<'_> {
     pub fn declarations(&mut self) {
         self.program.modes.push(crate::program::Mode::default());
         let kinds = self.collect();
+        self.decimal_formats(&kinds);
+        self.check_keys(&kinds);
+        self.outputs(&kinds);
         self.number_globals(&kinds);
         self.number_functions(&kinds);
         self.number_templates(&kinds);
@@ -60,12 +60,15 @@ impl Compiler<'_> {
         self.compile_templates(&kinds);
         self.compile_keys(&kinds);
         self.space_rules(&kinds);
-        self.outputs(&kinds);
         self.check_calls();
         self.finish_rules();
     }
 
     fn collect(&mut self) -> Kinds {
+        if let Some(root) = self.tree.modules.first() {
+            let at = At { module: 0, node: root.root };
+            self.program.version_two = self.version(at) >= 2.0;
+        }
         let mut kinds = Kinds::default();
         let declarations: Vec<Declaration> = self.tree.declarations.clone();
         for declaration in declarations {
@@ -74,9 +77,11 @@ impl Compiler<'_> {
             let ranked = Ranked { at, precedence: level.precedence, lowest: level.lowest };
             self.collect_one(ranked, &mut kinds);
         }
-        if let Some(root) = self.tree.modules.first() {
-            let at = At { module: 0, node: root.root };
-            self.program.version_two = self.version(at) >= 2.0;
+        for (module, read) in self.tree.modules.iter().enumerate() {
+            let at = At { module, node: read.root };
+            if !read.simplified {
+                self.check_stylesheet(at);
+            }
         }
         kinds
     }
@@ -121,12 +126,12 @@ impl Compiler<'_> {
             "strip-space" | "preserve-space" => kinds.spaces.push(ranked),
             "character-map" => kinds.character_maps.push(ranked),
             "attribute-set" => {
-                if let Some(number) = self.attribute(at, "name").and_then(|name| self.qname(name, at)) {
+                if let Some(number) = self.declared_name(at) {
                     kinds.attribute_sets.entry(number).or_default().push(ranked);
                 }
             }
             "namespace-alias" => self.namespace_alias(ranked),
-            "decimal-format" => self.decimal_format(at),
+            "decimal-format" => kinds.decimal_formats.push(ranked),
             "import-schema" => {
                 self.error("XTSE1650", "`xsl:import-schema` needs a schema-aware processor, which this is not", at);
             }
@@ -190,11 +195,23 @@ impl Compiler<'_> {
             let is_param = self.xsl_name(at) == Some("param");
             let required = is_param && self.flag(at, "required");
             let as_type = self.as_type(at);
+            if required {
+                self.check_required(at);
+            }
+            if self.flag(at, "tunnel") {
+                self.error("XTSE0020", "a parameter of the stylesheet is not a tunnel parameter", at);
+            }
+            self.defining = Some(name);
             let (block, slot) = self.block(|compiler| {
                 let slot = compiler.frame.new_slot();
-                compiler.binding(at, slot);
+                if required {
+                    compiler.here = at;
+                } else {
+                    compiler.binding(at, slot);
+                }
                 slot
             });
+            self.defining = None;
             // Globals are computed for the document node, so a subtree must have one of its own.
             let relative = self.program.expressions.last().is_some_and(penstock_xpath::XPath::uses_context);
             self.program.looks_up |= relative || !self.content(at).is_empty();
@@ -213,8 +230,10 @@ impl Compiler<'_> {
                         compiler.check_attributes(syntax, param);
                     }
                     let slot = compiler.frame.new_slot();
-                    let name = compiler.attribute(param, "name").and_then(|name| compiler.qname(name, param));
-                    if let Some(name) = name {
+                    if let Some(name) = compiler.declared_name(param) {
+                        if compiler.frame.visible.iter().any(|(known, _)| *known == name) {
+                            compiler.error("XTSE0580", "two parameters have the same name", param);
+                        }
                         compiler.frame.visible.push((name, slot));
                     }
                     if compiler.attribute(param, "select").is_some() || !compiler.content(param).is_empty() {
@@ -243,19 +262,29 @@ impl Compiler<'_> {
                 if as_type == NONE {
                     compiler.body(at);
                 } else {
-                    compiler.emit(Op::BeginSequence);
+                    compiler.emit(Op::BeginTypedResult);
                     compiler.body(at);
                     compiler.here = at;
-                    compiler.emit(Op::EndResult { as_type });
+                    compiler.emit(Op::EndTypedResult { as_type });
                 }
                 params
             });
+            let mut required_params = Vec::new();
+            let elements = if simplified { Vec::new() } else { self.param_elements(at) };
+            let requires_params = elements.iter().any(|param| self.flag(*param, "required"));
+            for param in elements {
+                if self.flag(param, "required") && !self.flag(param, "tunnel") {
+                    required_params.extend(self.declared_name(param));
+                }
+            }
             let identity = !simplified && as_type == NONE && self.is_identity(at);
             let template = self.program.templates.len() as u32;
             self.program.templates.push(Template {
                 block,
                 precedence: ranked.precedence,
                 lowest_import: ranked.lowest,
+                requires_params,
+                required_params,
                 params,
                 identity,
             });
@@ -272,11 +301,34 @@ impl Compiler<'_> {
         for (at, template, passed) in std::mem::take(&mut self.calls_to_check) {
             let version = self.version(at);
             let declared = &self.program.templates[template as usize].params;
-            let unknown: Vec<u32> = passed.into_iter().filter(|name| !declared.contains(name)).collect();
+            let unknown: Vec<u32> = passed.iter().copied().filter(|name| !declared.contains(name)).collect();
             for name in unknown {
                 let name = self.program.names[name as usize].clone();
                 let message = format!("the template has no parameter `{name}`");
                 if version >= 2.0 { self.error("XTSE0680", message, at) } else { self.warning(message, at) }
+            }
+            let required = &self.program.templates[template as usize].required_params;
+            let missing: Vec<u32> = required.iter().copied().filter(|name| !passed.contains(name)).collect();
+            for name in missing {
+                let name = self.program.names[name as usize].clone();
+                self.error("XTSE0690", format!("the parameter `{name}` is required and is not passed"), at);
+            }
+        }
+    }
+
+    /// The names of the keys, and what they must have.
+    fn check_keys(&mut self, kinds: &Kinds) {
+        for ranked in &kinds.keys {
+            let at = ranked.at;
+            self.declared_name(at);
+            let uses = self.attribute(at, "use").is_some();
+            if uses != self.content(at).is_empty() {
+                self.error("XTSE1205", "`xsl:key` has either `use` or content", at);
+            }
+            if let Some(collation) = self.attribute(at, "collation")
+                && !super::checks::COLLATIONS.contains(&collation.trim())
+            {
+                self.error("XTSE1210", format!("unknown collation `{collation}`"), at);
             }
         }
     }

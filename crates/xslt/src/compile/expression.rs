@@ -128,6 +128,11 @@ impl<'t> Compiler<'t> {
         };
         match compiled {
             Ok(pattern) => {
+                for (function, code) in [("current-group()", "XTSE1060"), ("current-grouping-key()", "XTSE1070")] {
+                    if text.contains(function) {
+                        self.error(code, format!("`{function}` means nothing in a pattern"), at);
+                    }
+                }
                 self.note_uses(text);
                 // Steps look at parents, predicates may count siblings.
                 if text.contains(['/', '[']) {
@@ -136,6 +141,10 @@ impl<'t> Compiler<'t> {
                 self.program.patterns.push(pattern);
                 self.program.pattern_places.push(Place { module: at.module as u32, node: at.node });
                 Some(self.program.patterns.len() as u32 - 1)
+            }
+            Err(error) if error.code() == "XPST0003" => {
+                self.xpath_error(&penstock_xpath::XPathError::new("XTSE0340", error.message().to_owned()), text, at);
+                None
             }
             Err(error) => {
                 self.xpath_error(&error, text, at);

@@ -2,6 +2,7 @@
 
 mod loops;
 mod nodes;
+mod results;
 
 use crate::program::{Application, Call, Continuation, NONE, Op, Select};
 
@@ -17,11 +18,15 @@ impl<'t> Compiler<'t> {
             "attribute" => self.attribute_instruction(at),
             "call-template" => self.call_template(at),
             "choose" => self.choose(at),
-            "comment" => self.captured_text(at, true, |_| Op::EndComment),
+            "comment" => {
+                self.check_select(at, "XTSE0940");
+                self.captured_text(at, true, |_| Op::EndComment);
+            }
             "copy" => self.copy(at),
             "copy-of" => {
                 let select = self.required_expression(at, "select");
-                self.emit(Op::CopyOf(select));
+                let namespaces = self.flag_unless_no(at, "copy-namespaces");
+                self.emit(Op::CopyOf { select, namespaces });
             }
             "document" => {
                 self.emit(Op::BeginTree);
@@ -34,6 +39,10 @@ impl<'t> Compiler<'t> {
             "if" => self.conditional(at),
             "message" => self.message(at),
             "namespace" => {
+                self.check_select(at, "XTSE0910");
+                if self.attribute(at, "select").is_none() && self.sequence_constructor(at).is_empty() {
+                    self.error("XTSE0910", "`xsl:namespace` needs `select` or content", at);
+                }
                 let name = self.computed_name(at);
                 self.captured_text(at, true, |_| Op::EndNamespace(name));
             }
@@ -41,6 +50,7 @@ impl<'t> Compiler<'t> {
             "number" => self.number(at),
             "perform-sort" => self.perform_sort(at),
             "processing-instruction" => {
+                self.check_select(at, "XTSE0880");
                 let name = self.computed_name(at);
                 self.captured_text(at, true, |_| Op::EndProcessingInstruction(name));
             }

@@ -91,6 +91,13 @@ impl<'t> Compiler<'t> {
                 namespaces.push((prefix, namespace));
             }
         }
+        self.check_validation(at, XSL);
+        self.check_scope_attributes(at, XSL);
+        if let Some(validation) = document.attribute(at.node, XSL, "validation")
+            && !matches!(validation.trim(), "strict" | "lax" | "preserve" | "strip")
+        {
+            self.error("XTSE0020", format!("`xsl:validation` is not `{validation}`"), at);
+        }
         let mut attributes = Vec::new();
         let mut sets = Vec::new();
         for node in document.attributes(at.node) {
@@ -129,20 +136,26 @@ impl<'t> Compiler<'t> {
 
     fn alias_binding(&self, prefix: &str, namespace: &str) -> (Box<str>, Box<str>) {
         match self.aliases.get(namespace) {
-            Some(alias) => (prefix.into(), alias.namespace.as_str().into()),
+            Some(alias) => (self.alias_prefix(alias, prefix), alias.namespace.as_str().into()),
             None => (prefix.into(), namespace.into()),
+        }
+    }
+
+    /// The prefix of a name that an alias changes: the one that the alias names. In 1.0 it stays.
+    fn alias_prefix(&self, alias: &super::declarations::Alias, prefix: &str) -> Box<str> {
+        match (alias.namespace.is_empty(), self.program.version_two) {
+            // A result in no namespace has no prefix to keep.
+            (true, _) => "".into(),
+            (false, true) => alias.prefix.clone(),
+            (false, false) => prefix.into(),
         }
     }
 
     /// The name in the result of a name in the stylesheet.
     fn alias_name(&self, name: penstock_xml::Name<'_>) -> OutName {
         match self.aliases.get(name.namespace) {
-            // A result in no namespace has no prefix to keep.
-            Some(alias) if alias.namespace.is_empty() => {
-                OutName { prefix: "".into(), local: name.local.into(), namespace: "".into() }
-            }
             Some(alias) => OutName {
-                prefix: name.prefix.into(),
+                prefix: self.alias_prefix(alias, name.prefix),
                 local: name.local.into(),
                 namespace: alias.namespace.as_str().into(),
             },

@@ -4,6 +4,7 @@
 //! compiles bodies and expressions, can refer to what is declared later.
 
 mod body;
+mod checks;
 mod declarations;
 mod expression;
 mod instructions;
@@ -12,14 +13,18 @@ mod rules;
 mod scope;
 mod variables;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use penstock_xml::NodeId;
 
 use crate::error::{Position, Warning, XsltError};
 use crate::program::{Fragment, Op, Pc, Place, Program};
 use crate::read::{Diagnostics, ModuleTree};
 
-pub(crate) use scope::{At, is_ncname};
+pub(crate) use checks::COLLATIONS;
+pub(crate) use scope::{At, expanded_name, is_ncname};
 use scope::{Frame, LiteralScope};
 
 /// The state of a compilation.
@@ -34,7 +39,7 @@ pub(crate) struct Compiler<'t> {
     attribute_set_numbers: HashMap<u32, u32>,
     symbols: HashMap<(String, String), u32>,
     aliases: HashMap<String, declarations::Alias>,
-    decimal_formats: Vec<declarations::NamedDecimalFormat>,
+    decimal_formats: Vec<declarations::decimal_formats::NamedDecimalFormat>,
     frame: Frame,
     /// What the result looks like around the place being compiled, when that is known.
     literal: Option<LiteralScope>,
@@ -45,6 +50,10 @@ pub(crate) struct Compiler<'t> {
     pending_rules: Vec<rules::PendingRule>,
     /// Calls and the parameters they pass, to be checked when all templates are compiled.
     calls_to_check: Vec<(At, u32, Vec<u32>)>,
+    /// The global variable whose definition is being compiled.
+    defining: Option<u32>,
+    /// Becomes [`Program::scopes`].
+    scopes: RefCell<Vec<(usize, NodeId)>>,
     global_places: Vec<(u32, At)>,
     function_places: Vec<(u32, At)>,
     /// Whether the prefix of variables that no stylesheet can name is in scope.
@@ -81,6 +90,8 @@ pub(crate) fn compile(
         pending_failure: None,
         pending_rules: Vec::new(),
         calls_to_check: Vec::new(),
+        defining: None,
+        scopes: RefCell::default(),
         global_places: Vec::new(),
         function_places: Vec::new(),
         internal_prefix: false,
@@ -89,6 +100,7 @@ pub(crate) fn compile(
     };
     compiler.declarations();
     let mut program = compiler.program;
+    program.scopes = compiler.scopes.into_inner();
     let errors = std::mem::take(&mut diagnostics.errors);
     if !errors.is_empty() {
         return Err(errors);

@@ -37,18 +37,33 @@ impl Compiler<'_> {
                 None
             }
         };
+        let numbers = self.template_modes(modes.unwrap_or("#default"), self.attribute_place(at, "mode"));
+        self.add_rules(pattern, self.attribute_place(at, "match"), template, priority, &numbers);
+    }
+
+    /// The modes of a template; empty for all.
+    fn template_modes(&mut self, list: &str, at: At) -> Vec<u32> {
+        let tokens: Vec<&str> = list.split_ascii_whitespace().collect();
+        let repeated = tokens.iter().enumerate().any(|(index, token)| tokens[..index].contains(token));
+        let unknown = tokens.iter().any(|token| token.starts_with('#') && !matches!(*token, "#default" | "#all"));
+        let crowded = tokens.len() > 1 && tokens.contains(&"#all");
+        if tokens.is_empty() || repeated || unknown || crowded {
+            let message = "`mode` is a list of different modes, or `#all`, and names at least one";
+            self.error("XTSE0550", message, at);
+            return Vec::new();
+        }
         let mut numbers = Vec::new();
-        for mode in modes.unwrap_or("#default").split_ascii_whitespace() {
-            match mode {
+        for token in tokens {
+            match token {
                 "#default" => numbers.push(0),
-                "#all" => {
-                    numbers.clear();
-                    break;
+                "#all" => {}
+                name if self.is_reserved(name, at) => {
+                    self.error("XTSE0080", format!("`{name}` is in a reserved namespace"), at);
                 }
-                name => numbers.extend(self.mode(name, self.attribute_place(at, "mode"))),
+                name => numbers.extend(self.mode(name, at)),
             }
         }
-        self.add_rules(pattern, self.attribute_place(at, "match"), template, priority, &numbers);
+        numbers
     }
 
     pub fn add_rules(&mut self, pattern: &str, at: At, template: u32, priority: Option<f64>, modes: &[u32]) {

@@ -151,6 +151,17 @@ impl<'t> Compiler<'t> {
         }
     }
 
+    /// The index of a function whose argument is a lexical QName, with the place whose namespaces it needs.
+    fn scoped(&self, index: u32, at: At) -> u32 {
+        let mut scopes = self.scopes.borrow_mut();
+        let place = (at.module, at.node);
+        if scopes.last() != Some(&place) {
+            scopes.push(place);
+        }
+        let scope = (scopes.len() - 1).min(functions::SCOPES_MAX - 1);
+        functions::SCOPED | (scope as u32) << 8 | index
+    }
+
     /// The number of an expanded name.
     pub fn expanded(&mut self, namespace: &str, local: &str) -> u32 {
         let name = expanded_name(namespace, local);
@@ -207,7 +218,9 @@ impl Resolver for ExprScope<'_, '_> {
         if let Some((_, slot)) = local {
             return Some(VariableRef::Slot(*slot));
         }
-        self.compiler.global_numbers.get(&number).map(|global| VariableRef::Index(*global))
+        // A global variable is not visible in its own definition (XSLT 2.0 §9.7).
+        let global = self.compiler.global_numbers.get(&number);
+        global.filter(|_| self.compiler.defining != Some(number)).map(|global| VariableRef::Index(*global))
     }
 
     fn function(&self, name: &Name, arity: usize) -> Option<FunctionRef> {
@@ -218,7 +231,12 @@ impl Resolver for ExprScope<'_, '_> {
             return Some(FunctionRef { index: functions::USER_BASE + function, result: ResultKind::Any });
         }
         if let Some(found) = functions::find(namespace, &name.local, arity) {
-            return Some(found);
+            let index = if functions::takes_name(&name.local) {
+                self.compiler.scoped(found.index, self.at)
+            } else {
+                found.index
+            };
+            return Some(FunctionRef { index, ..found });
         }
         // XSLT 1.0 §14.1: an extension function that is not available is an error only when it is called.
         let extension = name.prefix.is_some() && !STANDARD_NAMESPACES.contains(&namespace);

@@ -15,8 +15,7 @@ impl Compiler<'_> {
     }
 
     fn binding_name(&mut self, at: At) -> Option<u32> {
-        let text = self.attribute(at, "name")?;
-        self.qname(text, at)
+        self.declared_name(at)
     }
 
     /// The value of `xsl:variable`, `xsl:param` or `xsl:with-param`, put into a slot.
@@ -33,6 +32,11 @@ impl Compiler<'_> {
             return;
         }
         if content.is_empty() {
+            // XSLT 2.0 §9.5: a parameter whose type excludes the empty sequence has no default.
+            if as_type != NONE && self.xsl_name(at) == Some("param") && self.excludes_empty(as_type) {
+                self.fail("XTDE0610".into(), "a parameter of this type was not passed".to_owned());
+                return;
+            }
             let text = if as_type == NONE { "''" } else { "()" };
             let expr = self.expression(text, at);
             self.emit(Op::SetVariable { slot, expr, as_type });
@@ -53,6 +57,11 @@ impl Compiler<'_> {
         self.literal = literal;
     }
 
+    /// Whether a type does not have the empty sequence.
+    fn excludes_empty(&self, as_type: u32) -> bool {
+        self.program.types.get(as_type as usize).is_some_and(|sequence_type| !sequence_type.allows_empty())
+    }
+
     /// The `xsl:param` children of a template or function, in order.
     pub fn param_elements(&self, parent: At) -> Vec<At> {
         self.content(parent).into_iter().filter(|child| self.xsl_name(*child) == Some("param")).collect()
@@ -63,6 +72,9 @@ impl Compiler<'_> {
         let mut names = Vec::new();
         for at in self.param_elements(template) {
             self.here = at;
+            if let Some(syntax) = crate::read::syntax::element_syntax("param") {
+                self.check_attributes(syntax, at);
+            }
             let Some(name) = self.binding_name(at) else { continue };
             let tunnel = self.flag(at, "tunnel");
             let required = self.flag(at, "required");
@@ -76,6 +88,8 @@ impl Compiler<'_> {
             self.emit(Op::Param(number as u32));
             if !required {
                 self.binding(at, slot);
+            } else {
+                self.check_required(at);
             }
             self.program.parameters[number].after = self.target();
             self.frame.visible.push((name, slot));
@@ -86,16 +100,10 @@ impl Compiler<'_> {
         names
     }
 
-    /// The value of a yes/no attribute.
-    pub fn flag(&mut self, at: At, name: &str) -> bool {
-        match self.attribute(at, name).map(str::trim) {
-            None | Some("no" | "false" | "0") => false,
-            Some("yes" | "true" | "1") => true,
-            Some(other) => {
-                let message = format!("`{name}` is `yes` or `no`, not `{other}`");
-                self.error("XTSE0020", message, self.attribute_place(at, name));
-                false
-            }
+    /// A parameter that is required has no default.
+    pub(super) fn check_required(&mut self, at: At) {
+        if self.attribute(at, "select").is_some() || !self.content(at).is_empty() {
+            self.error("XTSE0010", "a parameter that is required has no default", at);
         }
     }
 

@@ -29,6 +29,12 @@ impl Charset {
         }
     }
 
+    /// Whether an encoding of this name can be written.
+    pub fn is_known(name: &str) -> bool {
+        let lower = name.to_ascii_lowercase();
+        matches!(&lower[..], "utf-8" | "utf8") || Charset::of(Some(name)) != Charset::Utf8
+    }
+
     /// The name to declare.
     pub fn name(&self) -> &str {
         match self {

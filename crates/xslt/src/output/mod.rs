@@ -4,6 +4,7 @@ mod encode;
 mod escape;
 mod html;
 mod namespaces;
+mod properties;
 mod writer;
 
 use std::borrow::Cow;
@@ -16,6 +17,8 @@ pub(crate) use writer::{Buffers, Writer};
 pub enum Method {
     /// XML.
     Xml,
+    /// XHTML: XML that HTML browsers read.
+    Xhtml,
     /// HTML 4: no end tags for empty elements, no escaping in scripts.
     Html,
     /// The text of the result only.
@@ -49,8 +52,12 @@ pub(crate) struct OutputProperties {
     /// Namespace and local name.
     pub cdata_section_elements: Vec<(Box<str>, Box<str>)>,
     pub character_map: Vec<(char, Box<str>)>,
-    /// Used while compiling only.
-    pub character_map_names: Vec<u32>,
+    /// Whether the rules of XSLT 2.0 choose the method.
+    pub version_two: bool,
+    pub byte_order_mark: Option<bool>,
+    pub escape_uri_attributes: Option<bool>,
+    pub undeclare_prefixes: Option<bool>,
+    pub normalization_form: Option<Box<str>>,
 }
 
 impl OutputProperties {
@@ -58,7 +65,7 @@ impl OutputProperties {
     pub fn info(&self, method: Method) -> OutputInfo {
         let usual = match method {
             Method::Xml => "application/xml",
-            Method::Html => "text/html",
+            Method::Html | Method::Xhtml => "text/html",
             Method::Text => "text/plain",
         };
         OutputInfo {

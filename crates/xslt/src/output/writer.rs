@@ -121,8 +121,33 @@ impl<'o> Writer<'o> {
             self.decide(Method::Xml);
         }
         self.close_tag();
+        if let Some(form) = self.properties.normalization_form.as_deref().filter(|form| *form != "none") {
+            self.normalize(form);
+        }
+        if self.properties.byte_order_mark == Some(true) && self.charset == Charset::Utf8 {
+            self.out.splice(self.start..self.start, "\u{feff}".bytes());
+        }
         super::encode(self.out, self.start, &self.charset);
         (self.method.unwrap_or(Method::Xml), self.buffers)
+    }
+
+    /// Puts the result into a normalization form of Unicode.
+    fn normalize(&mut self, form: &str) {
+        let Ok(text) = std::str::from_utf8(&self.out[self.start..]) else { return };
+        if let Some(normal) = penstock_xpath::in_normalization_form(text, form) {
+            self.out.truncate(self.start);
+            self.out.extend_from_slice(normal.as_bytes());
+        }
+    }
+
+    /// Whether nothing was written yet.
+    pub fn is_empty(&self) -> bool {
+        !self.wrote_anything && self.depth == 0 && self.prolog.is_empty()
+    }
+
+    /// Whether the start tag of an element is open, so that it may still get attributes; else whether any element is.
+    pub fn takes_attributes(&self) -> Result<(), bool> {
+        if self.tag_open { Ok(()) } else { Err(self.depth > 0) }
     }
 
     /// How many bytes were written.
@@ -133,13 +158,13 @@ impl<'o> Writer<'o> {
     fn decide(&mut self, method: Method) {
         self.method = Some(method);
         let properties = self.properties;
-        self.indent = properties.indent.unwrap_or(method == Method::Html);
+        self.indent = properties.indent.unwrap_or(matches!(method, Method::Html | Method::Xhtml));
         self.takes_fragments = method == Method::Xml
             && !self.indent
             && self.last_character == char::MAX
             && properties.cdata_section_elements.is_empty()
             && properties.character_map.is_empty();
-        if method == Method::Xml && !properties.omit_xml_declaration.unwrap_or(false) {
+        if matches!(method, Method::Xml | Method::Xhtml) && !properties.omit_xml_declaration.unwrap_or(false) {
             self.out.extend_from_slice(b"<?xml version=\"");
             self.out.extend_from_slice(properties.version.as_deref().unwrap_or("1.0").as_bytes());
             self.out.extend_from_slice(b"\" encoding=\"");
@@ -211,7 +236,7 @@ impl<'o> Writer<'o> {
         }
         self.tag_open = false;
         self.out.push(b'>');
-        if self.method == Some(Method::Html) {
+        if matches!(self.method, Some(Method::Html | Method::Xhtml)) {
             self.after_start_tag();
         }
     }
@@ -225,11 +250,15 @@ impl<'o> Writer<'o> {
             if self.indent {
                 self.out.push(b'\n');
             }
-            self.out.extend_from_slice(b"<META http-equiv=\"Content-Type\" content=\"");
+            let xhtml = self.method == Some(Method::Xhtml);
+            let tag: &[u8] = if xhtml { b"<meta" } else { b"<META" };
+            self.out.extend_from_slice(tag);
+            self.out.extend_from_slice(b" http-equiv=\"Content-Type\" content=\"");
             self.out.extend_from_slice(self.properties.media_type.as_deref().unwrap_or("text/html").as_bytes());
             self.out.extend_from_slice(b"; charset=");
             self.out.extend_from_slice(self.charset.name().as_bytes());
-            self.out.extend_from_slice(b"\">");
+            let end: &[u8] = if xhtml { b"\" />" } else { b"\">" };
+            self.out.extend_from_slice(end);
             if let Some(open) = self.buffers.open.last_mut() {
                 open.flags |= HAS_ELEMENTS;
             }
@@ -296,7 +325,7 @@ impl<'o> Writer<'o> {
             }
             Some(Method::Text) => return,
             Some(Method::Html) => b">",
-            Some(Method::Xml) => b"?>",
+            Some(Method::Xml | Method::Xhtml) => b"?>",
         };
         self.close_tag();
         if self.indent {

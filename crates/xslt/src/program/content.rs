@@ -126,6 +126,18 @@ pub(crate) struct Message {
     pub terminate: Avt,
 }
 
+/// `xsl:result-document`.
+#[derive(Debug)]
+pub(crate) struct ResultDocument {
+    pub href: Option<Avt>,
+    pub format: Option<Avt>,
+    /// The output properties that stand on the instruction itself.
+    pub properties: Vec<(Box<str>, Avt)>,
+    pub character_map: Vec<(char, Box<str>)>,
+    /// Whose namespaces names in `format` and `cdata-section-elements` have.
+    pub scope: (usize, NodeId),
+}
+
 #[derive(Debug)]
 pub(crate) struct Number {
     pub value: Option<ExprId>,
@@ -140,6 +152,7 @@ pub(crate) struct Number {
     /// The parsed format when it is constant.
     pub fixed_format: Option<NumberFormat>,
     pub letter_value: Avt,
+    pub ordinal: Avt,
     pub grouping_separator: Avt,
     pub grouping_size: Avt,
 }

@@ -31,6 +31,8 @@ pub(crate) struct Loop {
 pub(crate) struct Grouping {
     pub select: ExprId,
     pub by: GroupBy,
+    /// The URI of the collation that compares keys.
+    pub collation: Option<Avt>,
     pub sort: Vec<SortKey>,
     pub end: Pc,
 }
@@ -71,6 +73,7 @@ pub(crate) struct SortKey {
     pub order: Avt,
     pub data_type: Avt,
     pub case_order: Avt,
+    pub stable: Avt,
     /// XSLT 1.0 rules: everything is text unless `data-type` says otherwise.
     pub untyped: bool,
 }

@@ -32,11 +32,11 @@ pub(crate) enum Op {
     /// Closes a literal result element.
     EndElement,
     /// A shallow copy of the context item; jumps there when the item has no content to run.
-    Copy { jump: Pc },
+    Copy { jump: Pc, namespaces: bool },
     /// Closes the element that [`Op::Copy`] opened.
     EndCopy,
     /// `xsl:copy-of`.
-    CopyOf(ExprId),
+    CopyOf { select: ExprId, namespaces: bool },
     /// The string value of something: `values_of`.
     ValueOf(u32),
     /// An attribute whose value needs no body: `simple_attributes`.
@@ -57,12 +57,18 @@ pub(crate) enum Op {
     BeginTree,
     /// Output goes to a new sequence.
     BeginSequence,
+    /// The same, for the result of a template.
+    BeginTypedResult,
+    /// Output goes to a new tree that becomes a result document.
+    BeginResultDocument,
+    /// The result document ends: `results`.
+    EndResultDocument(u32),
     /// The tree is the value of a variable.
     EndTree { slot: Slot },
     /// The sequence, converted as the type says, is the value of a variable: `types`, or `NONE`.
     EndSequence { slot: Slot, as_type: u32 },
     /// The sequence, converted as the type says, is the result of a template: `types`.
-    EndResult { as_type: u32 },
+    EndTypedResult { as_type: u32 },
     /// The sequence becomes one text with the separator between items: `separators`.
     EndJoined { separator: u32, raw: bool },
     /// … the value of an attribute: `computed_names`.

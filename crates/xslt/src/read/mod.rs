@@ -2,6 +2,8 @@
 
 pub(crate) mod avt;
 pub(crate) mod syntax;
+mod use_when;
+pub(crate) mod values;
 
 use std::sync::Arc;
 
@@ -46,6 +48,8 @@ pub(crate) struct Module {
     pub root: NodeId,
     /// Whether the root is a literal result element.
     pub simplified: bool,
+    /// Elements that `use-when` takes out, in document order.
+    pub excluded: Vec<NodeId>,
 }
 
 impl Module {
@@ -66,10 +70,15 @@ impl Module {
     pub fn content(&self, parent: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let keep = self.preserves_space(parent);
         self.document.children(parent).filter(move |&child| match self.document.kind(child) {
-            NodeKind::Element => true,
+            NodeKind::Element => !self.is_excluded(child),
             NodeKind::Text => !is_space(self.document.text(child)) || self.keeps_space(child, keep),
             _ => false,
         })
+    }
+
+    /// Whether `use-when` takes an element out of the stylesheet.
+    pub fn is_excluded(&self, element: NodeId) -> bool {
+        !self.excluded.is_empty() && self.excluded.binary_search(&element).is_ok()
     }
 
     /// Whether a text node of white space counts. Comments and instructions are taken out first, so text around them
@@ -198,7 +207,13 @@ impl Reader<'_> {
         };
         let simplified = document.namespace(root) != XSL;
         let module = self.tree.modules.len();
-        self.tree.modules.push(Module { document, uri: uri.into(), root, simplified });
+        let mut read = Module { document, uri: uri.into(), root, simplified, excluded: Vec::new() };
+        use_when::exclude(&mut read, self.diagnostics);
+        let excluded = read.is_excluded(root);
+        self.tree.modules.push(read);
+        if excluded {
+            return;
+        }
         self.open.push(uri.to_owned());
         if simplified {
             self.tree.declarations.push(Declaration { module, node: root, level });
@@ -234,6 +249,9 @@ impl Reader<'_> {
                 if import && !imports_allowed {
                     let message = "`xsl:import` stands before all other elements";
                     self.diagnostics.error("XTSE0200", message, at.clone());
+                }
+                if here.content(node).next().is_some() {
+                    self.diagnostics.error("XTSE0260", "this element is empty", at.clone());
                 }
                 self.reference(module, node, level, import, at);
                 continue;

@@ -63,6 +63,47 @@ const OUTPUT_ATTRIBUTES: &[&str] = &[
     "standalone",
     "undeclare-prefixes",
     "use-character-maps",
+    "version",
+];
+
+const RESULT_ATTRIBUTES: &[&str] = &[
+    "format",
+    "href",
+    "type",
+    "validation",
+    "method",
+    "byte-order-mark",
+    "cdata-section-elements",
+    "doctype-public",
+    "doctype-system",
+    "encoding",
+    "escape-uri-attributes",
+    "include-content-type",
+    "indent",
+    "media-type",
+    "normalization-form",
+    "omit-xml-declaration",
+    "output-version",
+    "standalone",
+    "undeclare-prefixes",
+    "use-character-maps",
+];
+
+/// Attributes of `xsl:stylesheet` beside the standard ones.
+pub(crate) const STYLESHEET_ATTRIBUTES: &[&str] = &["id", "default-validation", "input-type-annotations"];
+
+/// Elements that must be empty (XTSE0260).
+pub(crate) const EMPTY_ELEMENTS: &[&str] = &[
+    "copy-of",
+    "decimal-format",
+    "import",
+    "include",
+    "namespace-alias",
+    "number",
+    "output",
+    "output-character",
+    "preserve-space",
+    "strip-space",
 ];
 
 const SORTABLE: &[&str] = &["for-each", "apply-templates", "for-each-group", "perform-sort"];
@@ -160,13 +201,7 @@ static ELEMENTS: &[ElementSyntax] = &[
     element("perform-sort", Instruction, &[], &["select"], true),
     element("preserve-space", Declaration, &["elements"], &[], false),
     element("processing-instruction", Instruction, &["name"], &["select"], true),
-    element(
-        "result-document",
-        Instruction,
-        &[],
-        &["href", "format", "output-version", "method", "indent", "encoding"],
-        true,
-    ),
+    element("result-document", Instruction, &[], RESULT_ATTRIBUTES, true),
     element("sequence", Instruction, &["select"], &[], false),
     element(
         "sort",
@@ -189,10 +224,9 @@ pub(crate) fn element_syntax(name: &str) -> Option<&'static ElementSyntax> {
     ELEMENTS.iter().find(|element| element.name == name)
 }
 
-/// Whether `xsl:NAME` is an instruction this engine carries out (for `element-available()`).
+/// Whether this engine has `xsl:NAME` (for `element-available()`, which since 3.0 knows declarations too).
 pub(crate) fn is_instruction(name: &str) -> bool {
-    let refused = ["result-document", "import-schema"];
-    element_syntax(name).is_some_and(|e| matches!(e.place, Instruction | Both)) && !refused.contains(&name)
+    element_syntax(name).is_some()
 }
 
 /// The known name closest to a misspelt one.

@@ -239,14 +239,21 @@ impl<'a> Machine<'a, '_> {
         self.execute()
     }
 
-    pub(super) fn copy(&mut self, jump: u32) -> Outcome<()> {
+    pub(super) fn copy(&mut self, jump: u32, namespaces: bool) -> Outcome<()> {
         match self.focus.item.clone() {
             Some(Item::Node(node)) => {
                 let document = self.session.document(node.document);
                 match document.kind(node.id) {
-                    NodeKind::Element => self.sink.copy_start(document, node.id, false),
+                    NodeKind::Element if namespaces => self.sink.copy_start(document, node.id, false),
+                    NodeKind::Element => {
+                        let name = document.name(node.id);
+                        self.sink.start_element(name.prefix, name.local, name.namespace);
+                    }
                     NodeKind::Document => {}
-                    _ => {
+                    kind => {
+                        if matches!(kind, NodeKind::Attribute | NodeKind::Namespace) {
+                            self.check_attribute()?;
+                        }
                         self.sink.copy_leaf(document, node.id, self.session);
                         self.pc = jump;
                     }
@@ -254,9 +261,8 @@ impl<'a> Machine<'a, '_> {
                 Ok(())
             }
             Some(Item::Atomic(atomic)) => {
-                self.add_item(penstock_xpath::ItemRef::Atomic(&atomic));
                 self.pc = jump;
-                Ok(())
+                self.add_item(penstock_xpath::ItemRef::Atomic(&atomic))
             }
             None => self.failure("XTTE0945", "there is no context item to copy"),
         }

@@ -1,7 +1,7 @@
 //! What the machines of one run share: documents, globals, keys, limits, and the answers to XPath's questions.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -58,7 +58,11 @@ pub(crate) struct RunOptions<'a> {
     pub resolver: &'a dyn Resolver,
     pub limits: Limits,
     pub messages: &'a dyn Fn(&str),
+    pub documents: Option<&'a WriteDocument<'a>>,
 }
+
+/// Writes a result document: its `href`, and its bytes.
+pub type WriteDocument<'a> = dyn Fn(&str, &[u8]) -> Result<(), String> + 'a;
 
 enum Global {
     Unset,
@@ -89,6 +93,9 @@ pub(crate) struct Run<'a> {
     ticks: Cell<u32>,
     deadline: Option<Instant>,
     now: OnceCell<SystemTime>,
+    /// The `href` of every result document, and the one that is the principal result.
+    pub(super) written: RefCell<HashSet<String>>,
+    pub(crate) principal: RefCell<Option<super::results::PrincipalResult>>,
     /// The error of a function that was called from an expression, on its way through the XPath evaluator.
     pub(super) passing: RefCell<Option<Failure>>,
 }
@@ -136,6 +143,8 @@ impl<'a> Run<'a> {
             ticks: Cell::new(0),
             deadline: options.limits.time_max.map(|time| Instant::now() + time),
             now: OnceCell::new(),
+            written: RefCell::default(),
+            principal: RefCell::new(None),
             passing: RefCell::new(None),
         }
     }
@@ -288,7 +297,7 @@ impl Host for Run<'_> {
     }
 
     fn call(&self, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-        if call.index >= functions::USER_BASE && call.index != u32::MAX {
+        if (functions::USER_BASE..functions::SCOPED).contains(&call.index) {
             let function = &self.program.functions[(call.index - functions::USER_BASE) as usize];
             return Machine::function(self, function, call.arguments).map_err(|failure| self.smuggle(failure));
         }

@@ -6,7 +6,7 @@ use penstock_xpath::{ItemRef, Node, Sequence};
 use super::Outcome;
 use super::frame::Frame;
 use super::machine::Machine;
-use super::sink::{Sink, TextSink};
+use super::sink::{SequenceSink, Sink, TextSink};
 use crate::program::{NONE, Op};
 
 impl Machine<'_, '_> {
@@ -59,18 +59,18 @@ impl Machine<'_, '_> {
             Op::Param(number) => self.param(number),
             Op::SetVariable { slot, expr, as_type } => {
                 let value = self.evaluate(expr)?;
-                let value = self.convert(value, as_type, "XTTE0570")?;
+                let value = self.convert(value, as_type, self.binding_code())?;
                 self.set_slot(slot, value);
                 Ok(())
             }
-            Op::Copy { jump } => self.copy(jump),
+            Op::Copy { jump, namespaces } => self.copy(jump, namespaces),
             Op::EndCopy => {
                 if self.node().is_some_and(|node| self.kind(node) == NodeKind::Element) {
                     self.sink.end_element(self.session);
                 }
                 Ok(())
             }
-            Op::CopyOf(expr) => self.copy_of(expr),
+            Op::CopyOf { select, namespaces } => self.copy_of(select, namespaces),
             Op::Sequence(expr) => self.add_sequence(expr),
             Op::SimpleAttribute(number) => self.simple_attribute(number),
             Op::StartElement(number) => self.start_computed(number),
@@ -93,6 +93,12 @@ impl Machine<'_, '_> {
                 self.push_sink(Sink::Sequence(Default::default()));
                 Ok(())
             }
+            Op::BeginTypedResult => {
+                self.push_sink(Sink::Sequence(SequenceSink::result()));
+                Ok(())
+            }
+            Op::BeginResultDocument => self.begin_result_document(),
+            Op::EndResultDocument(number) => self.end_result_document(number),
             Op::EndTree { slot } => {
                 let root = self.finish_tree();
                 self.set_slot(slot, Sequence::from(root));
@@ -100,14 +106,14 @@ impl Machine<'_, '_> {
             }
             Op::EndSequence { slot, as_type } => {
                 let value = self.finish_sequence();
-                let value = self.convert(value, as_type, "XTTE0570")?;
+                let value = self.convert(value, as_type, self.binding_code())?;
                 self.set_slot(slot, value);
                 Ok(())
             }
-            Op::EndResult { as_type } => {
+            Op::EndTypedResult { as_type } => {
                 let value = self.finish_sequence();
                 let value = self.convert(value, as_type, "XTTE0505")?;
-                self.add_items(&value, !matches!(self.sink, Sink::Sequence(_)));
+                self.add_items(&value, !matches!(self.sink, Sink::Sequence(_)), true)?;
                 self.check_output()
             }
             Op::EndJoined { separator, raw } => {
@@ -125,8 +131,7 @@ impl Machine<'_, '_> {
             }
             Op::EndDocument => {
                 let root = self.finish_tree();
-                self.add_item(ItemRef::Node(root));
-                Ok(())
+                self.add_item(ItemRef::Node(root))
             }
             Op::EndAttribute(number) => self.end_attribute(number),
             Op::EndComment => self.end_comment(),

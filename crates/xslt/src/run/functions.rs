@@ -1,15 +1,23 @@
 //! The table of the functions that stylesheets have beyond XPath, and those that XSLT itself adds. The ones of EXSLT are
 //! in `exslt`.
 
-use penstock_xml::{Document, NodeKind};
+use penstock_xml::Document;
 use penstock_xpath::{Atomic, FunctionRef, HostCall, Item, ItemRef, Node, ResultKind, Sequence, XPathError};
 
 use super::{Run, exslt};
-use crate::compile::is_ncname;
-use crate::read::{XSL, syntax};
+use available::{Availability, expand};
+
+pub(crate) mod available;
 
 /// Indices from here on are functions of the stylesheet.
 pub(crate) const USER_BASE: u32 = 1000;
+
+/// Set in the index of a function whose argument is a lexical QName: the low byte is the function, the bits between
+/// are the number of the place whose namespaces count.
+pub(crate) const SCOPED: u32 = 1 << 31;
+
+/// Places that fit into an index.
+pub(crate) const SCOPES_MAX: usize = 1 << 23;
 
 const EXSLT_COMMON: &str = "http://exslt.org/common";
 const EXSLT_STRINGS: &str = "http://exslt.org/strings";
@@ -40,12 +48,12 @@ static FUNCTIONS: &[Entry] = &[
     Entry { namespace: "", name: "element-available", arguments: 1..=1, result: Boolean, run: element_available },
     Entry { namespace: "", name: "function-available", arguments: 1..=2, result: Boolean, run: function_available },
     Entry { namespace: "", name: "type-available", arguments: 1..=1, result: Boolean, run: type_available },
-    Entry { namespace: "", name: "unparsed-entity-uri", arguments: 1..=1, result: Text, run: unparsed_entity_uri },
+    Entry { namespace: "", name: "unparsed-entity-uri", arguments: 1..=1, result: Any, run: unparsed_entity_uri },
     Entry { namespace: "", name: "unparsed-entity-public-id", arguments: 1..=1, result: Text, run: unparsed_public },
     Entry { namespace: "", name: "current-group", arguments: 0..=0, result: Any, run: current_group },
     Entry { namespace: "", name: "current-grouping-key", arguments: 0..=0, result: Any, run: current_grouping_key },
     Entry { namespace: "", name: "regex-group", arguments: 1..=1, result: Text, run: regex_group },
-    Entry { namespace: "", name: "unparsed-text", arguments: 1..=2, result: Text, run: unparsed_text },
+    Entry { namespace: "", name: "unparsed-text", arguments: 1..=2, result: Any, run: unparsed_text },
     Entry { namespace: "", name: "unparsed-text-available", arguments: 1..=2, result: Boolean, run: text_available },
     Entry { namespace: EXSLT_COMMON, name: "node-set", arguments: 1..=1, result: Any, run: exslt::node_set },
     Entry { namespace: XALAN, name: "nodeset", arguments: 1..=1, result: Any, run: exslt::node_set },
@@ -83,6 +91,14 @@ pub(crate) fn find(namespace: &str, local: &str, arity: usize) -> Option<Functio
     Some(FunctionRef { index: index as u32, result: FUNCTIONS[index].result })
 }
 
+/// Whether an argument of the function is a name with a prefix.
+pub(crate) fn takes_name(local: &str) -> bool {
+    matches!(
+        local,
+        "key" | "system-property" | "element-available" | "function-available" | "type-available" | "format-number"
+    )
+}
+
 /// Whether there is a function of this name, with any number of arguments.
 fn exists(namespace: &str, local: &str, arity: Option<usize>) -> bool {
     FUNCTIONS.iter().any(|entry| {
@@ -94,7 +110,8 @@ fn exists(namespace: &str, local: &str, arity: Option<usize>) -> bool {
 
 /// Calls a function by its index.
 pub(super) fn call(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    match FUNCTIONS.get(call.index as usize) {
+    let index = if is_scoped(call) { call.index & 0xff } else { call.index };
+    match FUNCTIONS.get(index as usize) {
         Some(entry) => (entry.run)(run, call),
         None => {
             let message = format!("the extension function `{}` is not available", call.name.lexical());
@@ -137,24 +154,48 @@ fn current(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> 
     }
 }
 
+fn is_scoped(call: &HostCall<'_>) -> bool {
+    call.index & SCOPED != 0 && call.index != u32::MAX
+}
+
+/// The namespace that a prefix has where the call was written.
+fn namespace_at(run: &Run<'_>, call: &HostCall<'_>, prefix: &str) -> Option<String> {
+    let scope = is_scoped(call).then_some((call.index & !SCOPED) >> 8)?;
+    let (module, node) = run.program.scopes.get(scope as usize)?;
+    let document = &run.program.modules.modules.get(*module)?.document;
+    document.lookup_namespace(*node, prefix).map(str::to_owned)
+}
+
 /// The expanded name of a lexical QName in an argument, with the namespaces of the expression.
 fn resolve(run: &Run<'_>, call: &HostCall<'_>, lexical: &str) -> Option<(String, String)> {
-    let lexical = lexical.trim();
-    let Some((prefix, local)) = lexical.split_once(':') else {
-        return is_ncname(lexical).then(|| (String::new(), lexical.to_owned()));
+    expand(lexical, &|prefix| namespace_at(run, call, prefix))
+}
+
+fn availability(run: &Run<'_>, call: &HostCall<'_>, function: Availability) -> Result<Sequence, XPathError> {
+    let declared = |namespace: &str, local: &str, arity: Option<usize>| {
+        let name = expanded(namespace, local);
+        run.program.functions.iter().any(|function| {
+            *run.program.names[function.name as usize] == *name
+                && arity.is_none_or(|arity| function.params.len() == arity)
+        })
     };
-    if !is_ncname(prefix) || !is_ncname(local) {
-        return None;
-    }
-    // Names in arguments are seldom computed and prefixes seldom mean different things in one stylesheet: the first
-    // module that declares the prefix decides.
-    let _ = call;
-    let declared = run.program.modules.modules.iter().find_map(|module| {
-        let tree = &module.document;
-        let mut elements = tree.descendants(Document::ROOT).filter(|node| tree.kind(*node) == NodeKind::Element);
-        elements.find_map(|element| tree.lookup_namespace(element, prefix))
-    });
-    declared.map(|namespace| (namespace.to_owned(), local.to_owned()))
+    available::answer(function as u32, call, &|prefix| namespace_at(run, call, prefix), &declared)
+}
+
+fn system_property(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
+    availability(run, call, Availability::SystemProperty)
+}
+
+fn element_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
+    availability(run, call, Availability::Element)
+}
+
+fn function_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
+    availability(run, call, Availability::Function)
+}
+
+fn type_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
+    availability(run, call, Availability::Type)
 }
 
 fn key(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
@@ -183,19 +224,28 @@ fn document(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> 
     let given = nodes(call, 1).first().map(|node| base_of(*node));
     let stylesheet = call.base_uri.unwrap_or_default().to_owned();
     let mut found: Vec<Node> = Vec::new();
+    // XSLT 1.0 §12.1 lets a processor go on without the document; 2.0 demands an error.
+    let lenient = !run.program.version_two;
     let mut load = |reference: &str, base: &str| match run.load(reference, base) {
-        Ok(node) => found.push(node),
-        Err(error) => (run.options.messages)(&format!("warning: {}", error.message())),
+        Ok(node) => {
+            found.push(node);
+            Ok(())
+        }
+        Err(error) if lenient => {
+            (run.options.messages)(&format!("warning: {}", error.message()));
+            Ok(())
+        }
+        Err(error) => Err(error),
     };
     for item in call.arguments[0].iter() {
         match item {
             ItemRef::Node(node) => {
                 let base = given.clone().unwrap_or_else(|| base_of(node));
-                load(&run.session.string_value(node), &base);
+                load(&run.session.string_value(node), &base)?;
             }
             ItemRef::Atomic(atomic) => {
                 let base = given.as_ref().unwrap_or(&stylesheet);
-                load(&atomic.to_text(true), base);
+                load(&atomic.to_text(true), base)?;
             }
         }
     }
@@ -216,55 +266,21 @@ fn generate_id(_run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathErr
         .map_or_else(|| text(""), |node| text(format!("N{:x}-{:x}", node.document, node.id.index()).replace('-', "x"))))
 }
 
-fn system_property(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let lexical = call.string(0);
-    let name = resolve(run, call, &lexical);
-    let Some((_, local)) = name.filter(|(namespace, _)| namespace == XSL) else { return Ok(text("")) };
-    Ok(match &*local {
-        "version" if call.compat => text("1.0"),
-        "version" => text("2.0"),
-        "vendor" => text("Penstock"),
-        "vendor-url" => text("https://penstock.example/"),
-        "product-name" => text("Penstock"),
-        "product-version" => text(env!("CARGO_PKG_VERSION")),
-        "is-schema-aware" => text("no"),
-        "supports-serialization" | "supports-backwards-compatibility" => text("yes"),
-        _ => text(""),
-    })
-}
-
-fn element_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let name = resolve(run, call, &call.string(0));
-    Ok(boolean(name.is_some_and(|(namespace, local)| namespace == XSL && syntax::is_instruction(&local))))
-}
-
-fn function_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let arity = call.arguments.get(1).map(|_| call.string(1).parse::<f64>().unwrap_or(-1.0) as usize);
-    let Some((namespace, local)) = resolve(run, call, &call.string(0)) else { return Ok(boolean(false)) };
-    let name = expanded(&namespace, &local);
-    let declared = run.program.functions.iter().any(|function| {
-        *run.program.names[function.name as usize] == *name && arity.is_none_or(|arity| function.params.len() == arity)
-    });
-    let standard = (namespace.is_empty() || namespace == penstock_xpath::FUNCTION_NAMESPACE)
-        && penstock_xpath::is_standard_function(&local, arity);
-    Ok(boolean(declared || standard || exists(&namespace, &local, arity)))
-}
-
-fn type_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let name = resolve(run, call, &call.string(0));
-    Ok(boolean(name.is_some_and(|(namespace, _)| namespace == penstock_xpath::SCHEMA_NAMESPACE)))
-}
-
 fn unparsed_entity_uri(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let Some(node) = context_node(call) else { return Ok(text("")) };
+    let Some(node) = context_node(call) else {
+        return Err(XPathError::new("XTDE1370", "`unparsed-entity-uri()` needs a context node"));
+    };
     let document = run.session.document_of(node);
     let found = document.doctype().and_then(|doctype| doctype.unparsed_entity(&call.string(0)));
     let base = document.base_uri().unwrap_or_default();
-    Ok(text(found.map(|entity| crate::read::join_uri(base, &entity.system)).unwrap_or_default()))
+    let uri = found.map(|entity| crate::read::join_uri(base, &entity.system)).unwrap_or_default();
+    Ok(if call.compat { text(uri) } else { Sequence::from(Item::Atomic(Atomic::Uri(uri.into()))) })
 }
 
 fn unparsed_public(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    let Some(node) = context_node(call) else { return Ok(text("")) };
+    let Some(node) = context_node(call) else {
+        return Err(XPathError::new("XTDE1380", "`unparsed-entity-public-id()` needs a context node"));
+    };
     let found = run.session.document_of(node).doctype().and_then(|doctype| doctype.unparsed_entity(&call.string(0)));
     Ok(text(found.and_then(|entity| entity.public.as_deref()).unwrap_or_default()))
 }
@@ -283,15 +299,35 @@ fn regex_group(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathErro
     Ok(text(groups.as_ref().and_then(|groups| groups.get(index)).map_or("", String::as_str)))
 }
 
-fn read_text(run: &Run<'_>, call: &HostCall<'_>) -> Result<String, String> {
-    let resource = run.options.resolver.resolve(&call.string(0), call.base_uri.unwrap_or_default())?;
-    String::from_utf8(resource.content.to_vec()).map_err(|_| format!("`{}` is not UTF-8", resource.uri))
+/// The text of a resource (XSLT 2.0 §16.2).
+fn read_text(run: &Run<'_>, call: &HostCall<'_>) -> Result<String, XPathError> {
+    let href = call.string(0);
+    if href.contains('#') {
+        return Err(XPathError::new("XTDE1170", format!("`{href}` has a fragment identifier")));
+    }
+    let resource = run.options.resolver.resolve(&href, call.base_uri.unwrap_or_default());
+    let resource = resource.map_err(|message| XPathError::new("XTDE1170", message))?;
+    let declared = (call.arguments.len() > 1).then(|| call.string(1));
+    let encoding = match declared.as_deref() {
+        None => None,
+        Some(name) => Some(
+            penstock_xml::Encoding::from_name(name)
+                .ok_or_else(|| XPathError::new("XTDE1190", format!("the encoding `{name}` is not supported")))?,
+        ),
+    };
+    let code = if encoding.is_some() { "XTDE1190" } else { "XTDE1200" };
+    let decoded = penstock_xml::decode_text(&resource.content, encoding);
+    decoded.map_err(|error| XPathError::new(code, format!("`{}`: {}", resource.uri, error.message)))
+}
+
+fn is_absent(call: &HostCall<'_>) -> bool {
+    call.arguments.first().is_none_or(|href| matches!(href, Sequence::Empty))
 }
 
 fn unparsed_text(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    read_text(run, call).map(text).map_err(|message| XPathError::new("XTDE1170", message))
+    if is_absent(call) { Ok(Sequence::Empty) } else { read_text(run, call).map(text) }
 }
 
 fn text_available(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
-    Ok(boolean(read_text(run, call).is_ok()))
+    Ok(boolean(!is_absent(call) && read_text(run, call).is_ok()))
 }

@@ -90,9 +90,19 @@ impl<'a> Machine<'a, '_> {
     pub(super) fn for_each_group(&mut self, number: u32) -> Outcome<()> {
         let grouping = &self.program.groupings[number as usize];
         let items: Vec<Item> = Source::Sequence { items: self.evaluate(grouping.select)?, next: 0 }.collect();
+        if let Some(collation) = &grouping.collation {
+            let uri = self.avt(collation)?;
+            if !crate::compile::COLLATIONS.contains(&uri.trim()) {
+                return self.failure("XTDE1110", format!("unknown collation `{uri}`"));
+            }
+        }
+        let ignore_case = match &grouping.collation {
+            Some(collation) => self.avt(collation)?.trim().ends_with("case-insensitive"),
+            None => false,
+        };
         let mut groups = match &grouping.by {
-            GroupBy::Key(expr) => self.group_by(items, |machine| machine.evaluate(*expr))?,
-            GroupBy::Adjacent(expr) => self.group_adjacent(items, |machine| machine.evaluate(*expr))?,
+            GroupBy::Key(expr) => self.group_by(items, ignore_case, |machine| machine.evaluate(*expr))?,
+            GroupBy::Adjacent(expr) => self.group_adjacent(items, ignore_case, |machine| machine.evaluate(*expr))?,
             GroupBy::StartingWith(pattern) => self.group_starting(items, *pattern)?,
             GroupBy::EndingWith(pattern) => self.group_ending(items, *pattern)?,
         };
@@ -126,14 +136,19 @@ impl<'a> Machine<'a, '_> {
         Ok(results)
     }
 
-    fn group_by(&mut self, items: Vec<Item>, key: impl Fn(&Self) -> Outcome<Sequence>) -> Outcome<Vec<Group>> {
+    fn group_by(
+        &mut self,
+        items: Vec<Item>,
+        ignore_case: bool,
+        key: impl Fn(&Self) -> Outcome<Sequence>,
+    ) -> Outcome<Vec<Group>> {
         let keys = self.for_items(&items, |machine| key(machine))?;
         let mut order: Vec<(Item, Vec<Item>)> = Vec::new();
         let mut found: HashMap<AtomicKey, usize> = HashMap::new();
         for (item, keys) in items.into_iter().zip(keys) {
             let mut own: Vec<usize> = Vec::new();
             for key in keys.iter() {
-                let index = *found.entry(self.grouping_key(key)).or_insert_with(|| {
+                let index = *found.entry(self.grouping_key(key, ignore_case)).or_insert_with(|| {
                     order.push((self.atomized(key), Vec::new()));
                     order.len() - 1
                 });
@@ -148,14 +163,19 @@ impl<'a> Machine<'a, '_> {
         Ok(order.into_iter().map(group).collect())
     }
 
-    fn group_adjacent(&mut self, items: Vec<Item>, key: impl Fn(&Self) -> Outcome<Sequence>) -> Outcome<Vec<Group>> {
+    fn group_adjacent(
+        &mut self,
+        items: Vec<Item>,
+        ignore_case: bool,
+        key: impl Fn(&Self) -> Outcome<Sequence>,
+    ) -> Outcome<Vec<Group>> {
         let keys = self.for_items(&items, |machine| key(machine))?;
         let mut groups: Vec<(AtomicKey, Item, Vec<Item>)> = Vec::new();
         for (item, keys) in items.into_iter().zip(keys) {
             let Some(key) = keys.first().filter(|_| keys.len() == 1) else {
                 return self.failure("XTTE1100", "an item has not exactly one grouping key");
             };
-            let text = self.grouping_key(key);
+            let text = self.grouping_key(key, ignore_case);
             match groups.last_mut() {
                 Some((last, _, members)) if *last == text => members.push(item),
                 _ => groups.push((text, self.atomized(key), vec![item])),
@@ -229,10 +249,11 @@ impl<'a> Machine<'a, '_> {
 
     pub(super) fn analyze_string(&mut self, number: u32) -> Outcome<()> {
         let analysis = &self.program.analyses[number as usize];
-        let input = match self.evaluate(analysis.select)?.first() {
-            Some(item) => self.item_text(item).into_owned(),
-            None => String::new(),
-        };
+        let selected = self.evaluate(analysis.select)?;
+        if selected.len() > 1 && self.program.version_two {
+            return self.failure("XPTY0004", "`xsl:analyze-string` takes one string");
+        }
+        let input = selected.first().map_or_else(String::new, |item| self.item_text(item).into_owned());
         let (regex, flags) = (self.avt(&analysis.regex)?, self.avt(&analysis.flags)?);
         let pieces = match self.session.regex(&regex, &flags) {
             Ok(regex) if regex.is_match("").unwrap_or(false) => {
@@ -279,10 +300,14 @@ impl<'a> Machine<'a, '_> {
         Ok(())
     }
 
-    fn grouping_key(&self, item: ItemRef<'_>) -> AtomicKey {
-        match item {
+    fn grouping_key(&self, item: ItemRef<'_>, ignore_case: bool) -> AtomicKey {
+        let key = match item {
             ItemRef::Atomic(atomic) => AtomicKey::new(atomic),
             ItemRef::Node(_) => AtomicKey::Text(self.item_text(item).into()),
+        };
+        match key {
+            AtomicKey::Text(text) if ignore_case => AtomicKey::Text(text.to_ascii_lowercase().into()),
+            key => key,
         }
     }
 

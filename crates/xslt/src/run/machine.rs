@@ -204,6 +204,18 @@ impl<'a, 'o> Machine<'a, 'o> {
         }
     }
 
+    /// The code of a value that does not fit its variable: parameters have one of their own for their defaults.
+    pub(super) fn binding_code(&self) -> &'static str {
+        let place = self.program.places.get((self.pc as usize).saturating_sub(1));
+        let module =
+            place.and_then(|place| Some((self.program.modules.modules.get(place.module as usize)?, place.node)));
+        match module {
+            Some((module, node)) if module.is_xsl(node, "param") => "XTTE0600",
+            Some((module, node)) if module.is_xsl(node, "with-param") => "XTTE0570",
+            _ => "XTTE0570",
+        }
+    }
+
     /// Called where output may grow without end.
     #[inline]
     pub(super) fn check_output(&self) -> Outcome<()> {

@@ -16,13 +16,14 @@ mod keys;
 mod machine;
 pub(crate) mod number_format;
 mod numbering;
+pub(crate) mod results;
 mod sequence;
 mod sink;
 mod sort;
 mod source;
 mod values;
 
-pub use context::Limits;
+pub use context::{Limits, WriteDocument};
 pub(crate) use context::{Run, RunOptions};
 pub(crate) use machine::{Machine, Memory};
 pub(crate) use sink::Sink;

@@ -1,5 +1,7 @@
 //! Turning the integers of `xsl:number` into text: format tokens, letters, roman numerals, other digits, grouping.
 
+use penstock_xpath::numbering::{self, ordinal_suffix, zero_of_digit};
+
 /// A parsed `format` attribute: `prefix (token separator)* suffix`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NumberFormat {
@@ -21,6 +23,16 @@ enum Style {
     Decimal {
         zero: char,
         width: usize,
+        ordinal: bool,
+    },
+    /// English words: `w`, `W` or `Ww`.
+    Words {
+        form: &'static str,
+        ordinal: bool,
+    },
+    /// A set of numbers that are one character each, by its one.
+    Enclosed {
+        first: char,
     },
     /// An alphabetic sequence, by its letters.
     Letters(&'static str),
@@ -31,16 +43,19 @@ enum Style {
 
 const LATIN_UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const LATIN_LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
-const GREEK_LOWER: &str = "αβγδεζηθικλμνξοπρστυφχψω";
+const GREEK_LOWER: &str = "αβγδεζηθικλμνξοπρςστυφχψω";
 const GREEK_UPPER: &str = "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ";
-const CYRILLIC_LOWER: &str = "абвгдежзиклмнопрстуфхцчшщэюя";
-const CYRILLIC_UPPER: &str = "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЭЮЯ";
+const CYRILLIC_LOWER: &str = "абвгдежзиклмнопрстуфхцчшщыэюя";
+const CYRILLIC_UPPER: &str = "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ";
 const HEBREW: &str = "אבגדהוזחטיכלמנסעפצקרשת";
 const HIRAGANA: &str = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわをん";
 const KATAKANA: &str = "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン";
 
-/// Zeros of the decimal digit ranges of Unicode that appear in format tokens.
-const ZEROS: &[char] = &['0', '٠', '۰', '०', '০', '੦', '૦', '୦', '௦', '౦', '೦', '൦', '๐', '໐', '༠', '０'];
+/// The ones of the sets of enclosed and dotted numbers of Unicode.
+const ENCLOSED: &[char] = &['①', '⑴', '⒈'];
+
+/// How far those sets go.
+const ENCLOSED_MAX: u64 = 20;
 
 /// Roman numerals are written up to this number, decimals above.
 const ROMAN_MAX: u64 = 4999;
@@ -50,7 +65,7 @@ const WIDTH_MAX: usize = 100;
 
 impl NumberFormat {
     /// Reads a `format` attribute (XSLT 1.0 §7.7.1). `letter_value` is that of the attribute.
-    pub fn parse(format: &str, letter_value: &str) -> Self {
+    pub fn parse(format: &str, letter_value: &str, ordinal: bool) -> Self {
         let mut tokens: Vec<Token> = Vec::new();
         let mut prefix = String::new();
         let mut between = String::new();
@@ -70,11 +85,11 @@ impl NumberFormat {
             } else {
                 std::mem::take(&mut between)
             };
-            tokens.push(Token { separator, style: Style::of(run, letter_value) });
+            tokens.push(Token { separator, style: Style::parse(run, letter_value, ordinal) });
         }
         if tokens.is_empty() {
             // Without a format token the punctuation is both prefix and suffix.
-            let style = Style::Decimal { zero: '0', width: 1 };
+            let style = Style::parse("1", letter_value, ordinal);
             tokens.push(Token { separator: ".".into(), style });
             prefix = between.clone();
         }
@@ -96,18 +111,25 @@ impl NumberFormat {
 }
 
 impl Style {
-    fn of(token: &str, letter_value: &str) -> Style {
-        let decimal = Style::Decimal { zero: '0', width: 1 };
+    fn parse(token: &str, letter_value: &str, ordinal: bool) -> Style {
+        let decimal = Style::Decimal { zero: '0', width: 1, ordinal };
         let Some(last) = token.chars().last() else { return decimal };
         let width = token.chars().count().min(WIDTH_MAX);
-        if let Some(zero) = ZEROS.iter().copied().find(|zero| last as u32 == *zero as u32 + 1) {
+        if let Some(zero) = zero_of_digit(last).filter(|zero| last as u32 == *zero as u32 + 1) {
             if token.chars().rev().skip(1).all(|c| c == zero) {
-                return Style::Decimal { zero, width };
+                return Style::Decimal { zero, width, ordinal };
             }
             return decimal;
         }
+        let words = ["w", "W", "Ww"].into_iter().find(|form| *form == token);
+        if let Some(form) = words {
+            return Style::Words { form, ordinal };
+        }
         if width != 1 {
             return decimal;
+        }
+        if let Some(first) = ENCLOSED.iter().copied().find(|first| *first == last) {
+            return Style::Enclosed { first };
         }
         match last {
             'A' => Style::Letters(LATIN_UPPER),
@@ -131,7 +153,18 @@ impl Style {
         match self {
             Style::Letters(letters) if number > 0 => write_letters(number, letters, out),
             Style::Roman { upper } if (1..=ROMAN_MAX).contains(&number) => write_roman(number, upper, out),
-            Style::Decimal { zero, width } => write_decimal(number, zero, width, grouping, out),
+            Style::Decimal { zero, width, ordinal } => {
+                write_decimal(number, zero, width, grouping, out);
+                if ordinal {
+                    out.push_str(ordinal_suffix(number.try_into().unwrap_or(i64::MAX)));
+                }
+            }
+            Style::Words { form, ordinal } => {
+                out.push_str(&numbering::format(number.try_into().unwrap_or(i64::MAX), form, ordinal));
+            }
+            Style::Enclosed { first } if (1..=ENCLOSED_MAX).contains(&number) => {
+                out.extend(char::from_u32(first as u32 + number as u32 - 1));
+            }
             _ => write_decimal(number, '0', 1, grouping, out),
         }
     }
@@ -197,7 +230,7 @@ mod tests {
 
     fn check(format: &str, numbers: &[u64], expected: &str) {
         let mut out = String::new();
-        NumberFormat::parse(format, "").write(numbers, None, &mut out);
+        NumberFormat::parse(format, "", false).write(numbers, None, &mut out);
         assert_eq!(out, expected, "format `{format}`");
     }
 
@@ -222,7 +255,7 @@ mod tests {
     #[test]
     fn grouping() {
         let mut out = String::new();
-        NumberFormat::parse("1", "").write(&[1234567], Some((",", 3)), &mut out);
+        NumberFormat::parse("1", "", false).write(&[1234567], Some((",", 3)), &mut out);
         assert_eq!(out, "1,234,567");
     }
 }

@@ -22,6 +22,9 @@ impl<'a> Machine<'a, '_> {
                 for item in sequence.iter().take(if first_only { 1 } else { usize::MAX }) {
                     match self.integer(item) {
                         Ok(value) => values.push(value),
+                        Err(plain) if !first_only => {
+                            return self.failure("XTDE0980", format!("`{plain}` is not a number that counts"));
+                        }
                         // What is not a number that can be counted to is written as it is (XSLT 1.0 erratum 24).
                         Err(plain) => {
                             self.sink.text(&plain, self.session);
@@ -37,10 +40,13 @@ impl<'a> Machine<'a, '_> {
             }
             None => {
                 let node = match number.select {
-                    Some(expr) => match self.evaluate(expr)?.first() {
-                        Some(ItemRef::Node(node)) => Some(node),
-                        _ => None,
-                    },
+                    Some(expr) => {
+                        let selected = self.evaluate(expr)?;
+                        match selected.first() {
+                            Some(ItemRef::Node(node)) if selected.len() == 1 || number.first_only => Some(node),
+                            _ => return self.failure("XTTE1000", "`select` of `xsl:number` is one node"),
+                        }
+                    }
                     None => self.node(),
                 };
                 let Some(node) = node else {
@@ -53,11 +59,24 @@ impl<'a> Machine<'a, '_> {
             Some(format) => Cow::Borrowed(format),
             None => {
                 let (format, letter_value) = (self.avt(&number.format)?, self.avt(&number.letter_value)?);
-                Cow::Owned(NumberFormat::parse(&format, &letter_value))
+                let accepted = matches!(letter_value.trim(), "" | "alphabetic" | "traditional");
+                if !accepted && self.program.version_two {
+                    return self.failure("XTDE0030", format!("`letter-value` is not `{letter_value}`"));
+                }
+                let ordinal = !self.avt(&number.ordinal)?.is_empty();
+                Cow::Owned(NumberFormat::parse(&format, &letter_value, ordinal))
             }
         };
         let separator = self.avt(&number.grouping_separator)?;
-        let size = self.avt(&number.grouping_size)?.trim().parse().unwrap_or(0);
+        let size = self.avt(&number.grouping_size)?;
+        let size = match size.trim() {
+            "" => 0,
+            size => match size.parse() {
+                Ok(size) => size,
+                Err(_) if number.first_only => 0,
+                Err(_) => return self.failure("XTDE0030", format!("`grouping-size` is a number, not `{size}`")),
+            },
+        };
         let grouping = (!separator.is_empty() && size > 0).then_some((&*separator, size));
         if !values.is_empty() {
             format.write(&values, grouping, &mut text);
@@ -100,7 +119,8 @@ impl<'a> Machine<'a, '_> {
                     }
                     at = document.parent(id);
                 }
-                if !begun && !number.first_only {
+                // Outside of what `from` matches, nothing that `count` matches is numbered.
+                if !begun && !number.first_only && number.level == Level::Single && number.count.is_some() {
                     values.clear();
                 }
                 values.reverse();

@@ -20,6 +20,8 @@ pub(crate) enum Sink<'o> {
 #[derive(Default)]
 pub(crate) struct TreeSink {
     pub tree: TreeBuilder,
+    /// Whether it becomes a result document.
+    pub is_result: bool,
     bytes: usize,
 }
 
@@ -30,6 +32,11 @@ const NODE_BYTES: usize = 24;
 pub(super) const TREE_BYTES: usize = 600;
 
 impl TreeSink {
+    /// For a result document.
+    pub fn result() -> TreeSink {
+        TreeSink { is_result: true, ..TreeSink::default() }
+    }
+
     fn count(&mut self, text: &str) -> &mut TreeBuilder {
         self.bytes += NODE_BYTES + text.len();
         &mut self.tree
@@ -48,6 +55,8 @@ pub(crate) struct TextSink {
 #[derive(Default)]
 pub(crate) struct SequenceSink {
     pub items: Vec<Item>,
+    /// Whether it is what a template returns, not the value of a variable.
+    pub is_result: bool,
     tree: Option<TreeSink>,
     depth: usize,
     /// Memory taken by the nodes made so far.
@@ -55,6 +64,11 @@ pub(crate) struct SequenceSink {
 }
 
 impl SequenceSink {
+    /// For what a template returns.
+    pub fn result() -> SequenceSink {
+        SequenceSink { is_result: true, ..SequenceSink::default() }
+    }
+
     /// Whether an element is open.
     pub fn is_building(&self) -> bool {
         self.tree.is_some()
@@ -96,6 +110,41 @@ impl Sink<'_> {
                 sequence.bytes + open + sequence.items.len() * size_of::<Item>()
             }
         }
+    }
+
+    /// Whether nothing was written yet.
+    pub fn is_untouched(&self) -> bool {
+        match self {
+            Sink::Bytes(writer) => writer.is_empty(),
+            other => other.bytes() == 0,
+        }
+    }
+
+    /// Whether an attribute or namespace may be added here, or the error code (XSLT 2.0 §5.7.1).
+    pub fn takes_attributes(&self) -> Result<(), &'static str> {
+        let tree = |tree: &TreeBuilder| match tree.takes_attributes() {
+            true => Ok(()),
+            false => Err(tree.depth() > 0),
+        };
+        let inside = match self {
+            Sink::Bytes(writer) => writer.takes_attributes(),
+            Sink::Tree(sink) => tree(&sink.tree),
+            Sink::Sequence(SequenceSink { tree: Some(sink), .. }) => tree(&sink.tree),
+            Sink::Sequence(_) | Sink::Text(_) => Ok(()),
+        };
+        inside.map_err(|inside| if inside { "XTDE0410" } else { "XTDE0420" })
+    }
+
+    /// Why a namespace cannot be declared here: another one has the prefix, or the element is in no namespace.
+    pub fn namespace_conflict(&self, prefix: &str, namespace: &str) -> Option<&'static str> {
+        let conflicts = match self {
+            Sink::Bytes(writer) => writer.namespace_conflicts(prefix, namespace),
+            Sink::Tree(sink) => sink.tree.namespace_conflicts(prefix, namespace),
+            Sink::Sequence(SequenceSink { tree: Some(sink), .. }) => sink.tree.namespace_conflicts(prefix, namespace),
+            Sink::Sequence(_) | Sink::Text(_) => return None,
+        };
+        let code = if prefix.is_empty() { "XTDE0440" } else { "XTDE0430" };
+        conflicts.then_some(code)
     }
 
     pub fn start_element(&mut self, prefix: &str, local: &str, namespace: &str) {
@@ -245,7 +294,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Copies a node with everything in it.
+    /// Copies a node with everything in it, its namespaces only when they are wanted.
     pub fn copy_node(&mut self, document: &Document, id: NodeId, namespaces: bool, session: &Session) {
         match document.kind(id) {
             NodeKind::Document => {

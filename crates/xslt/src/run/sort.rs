@@ -1,5 +1,6 @@
 //! `xsl:sort` and `xsl:perform-sort`.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -12,7 +13,8 @@ use super::group::Group;
 use super::machine::Machine;
 use super::sink::Sink;
 use super::source::Source;
-use crate::program::{Pc, SortBy, SortKey};
+use crate::program::{Avt, Pc, SortBy, SortKey};
+use crate::read::values::AttributeValue;
 
 /// A sort key's value for one item.
 enum Value {
@@ -89,9 +91,10 @@ impl<'a> Machine<'a, '_> {
 
     fn order(&self, key: &'a SortKey) -> Outcome<Order> {
         let lang = self.avt(&key.lang)?;
-        let order = self.avt(&key.order)?;
-        let data_type = self.avt(&key.data_type)?;
-        let case_order = self.avt(&key.case_order)?;
+        let order = self.checked(&key.order, "order")?;
+        let data_type = self.checked(&key.data_type, "data-type")?;
+        let case_order = self.checked(&key.case_order, "case-order")?;
+        self.checked(&key.stable, "stable")?;
         let numeric = match data_type.trim() {
             "number" => Some(true),
             "text" => Some(false),
@@ -99,11 +102,27 @@ impl<'a> Machine<'a, '_> {
             _ => None,
         };
         let collation = match &*self.avt(&key.collation)? {
+            // XSLT 2.0 §13.1.3: the default collation, unless the language or the order of cases matters.
+            "" if !key.untyped && lang.is_empty() && case_order.is_empty() => None,
             "" => Some(Collation::for_language(&lang, case_order.trim() == "upper-first")),
             CODEPOINT_COLLATION => None,
             other => return self.failure("XTDE1035", format!("unknown collation `{other}`")),
         };
         Ok(Order { descending: order.trim() == "descending", collation, numeric })
+    }
+
+    /// The value of an attribute of `xsl:sort`, which must be one of those it may have.
+    fn checked(&self, value: &'a Avt, name: &str) -> Outcome<Cow<'a, str>> {
+        let text = self.avt(value)?;
+        if text.is_empty() && value.parts.is_empty() {
+            return Ok(text);
+        }
+        match AttributeValue::of("sort", name) {
+            Some((accepted, _)) if !accepted.accepts(&text) => {
+                self.failure("XTDE0030", format!("`{name}` is {}, not `{text}`", accepted.describe()))
+            }
+            _ => Ok(text),
+        }
     }
 
     /// Values of one key go together, or there is no order (XTDE1030).
@@ -172,7 +191,7 @@ impl<'a> Machine<'a, '_> {
         let source = self.source(sorting.select)?;
         let items = self.sort_items(source.collect(), &sorting.sort)?;
         for item in items {
-            self.add_item(item.as_ref());
+            self.add_item(item.as_ref())?;
         }
         self.pc = sorting.end;
         Ok(())

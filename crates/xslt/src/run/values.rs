@@ -159,6 +159,7 @@ impl<'a> Machine<'a, '_> {
     pub(super) fn simple_attribute(&mut self, number: u32) -> Outcome<()> {
         let attribute = &self.program.simple_attributes[number as usize];
         let value = self.avt(&attribute.value)?;
+        self.check_attribute()?;
         match &attribute.fixed {
             Some(name) => self.sink.attribute(name, &value, self.session),
             None => {
@@ -177,6 +178,7 @@ impl<'a> Machine<'a, '_> {
 
     pub(super) fn add_attribute(&mut self, number: u32, value: &str) -> Outcome<()> {
         let name = &self.program.computed_names[number as usize];
+        self.check_attribute()?;
         if let Some(name) = self.attribute_name(name)? {
             self.sink.attribute(&name, value, self.session);
         }

@@ -9,9 +9,7 @@ impl Compiler<'_> {
     pub(super) fn number_globals(&mut self, kinds: &Kinds) {
         let mut precedences: HashMap<u32, u32> = HashMap::new();
         for ranked in &kinds.globals {
-            let Some(name) = self.attribute(ranked.at, "name").and_then(|name| self.qname(name, ranked.at)) else {
-                continue;
-            };
+            let Some(name) = self.declared_name(ranked.at) else { continue };
             match precedences.get(&name) {
                 Some(other) if *other > ranked.precedence => continue,
                 Some(other) if *other == ranked.precedence => {
@@ -40,7 +38,7 @@ impl Compiler<'_> {
                 self.error("XTSE0740", format!("the name `{text}` of a function has a prefix"), at);
                 continue;
             }
-            let Some(name) = self.qname(text, at) else { continue };
+            let Some(name) = self.declared_name(at) else { continue };
             let arity = self.param_elements(at).len();
             match precedences.get(&(name, arity)) {
                 Some(other) if *other > ranked.precedence => continue,
@@ -66,7 +64,7 @@ impl Compiler<'_> {
         for (number, ranked) in kinds.templates.iter().enumerate() {
             let at = ranked.at;
             if let Some(text) = self.attribute(at, "name").filter(|_| !self.module(at).simplified)
-                && let Some(name) = self.qname(text, at)
+                && let Some(name) = self.declared_name(at)
             {
                 let earlier = self.program.template_names.get(&name).copied();
                 match earlier.map(|earlier| kinds.templates[earlier as usize].precedence) {
@@ -81,7 +79,8 @@ impl Compiler<'_> {
             }
             // Modes exist as soon as a template names them, whatever is compiled first.
             if let Some(modes) = self.attribute(at, "mode").filter(|_| !self.module(at).simplified) {
-                for mode in modes.split_ascii_whitespace().filter(|mode| !mode.starts_with('#')) {
+                let named = |mode: &&str| !mode.starts_with('#') && !self.is_reserved(mode, at);
+                for mode in modes.split_ascii_whitespace().filter(named).collect::<Vec<_>>() {
                     self.mode(mode, self.attribute_place(at, "mode"));
                 }
             }

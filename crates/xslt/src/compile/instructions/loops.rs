@@ -18,6 +18,14 @@ impl Compiler<'_> {
     }
 
     pub(super) fn perform_sort(&mut self, at: At) {
+        let children = self.sequence_constructor(at);
+        if !children.iter().any(|child| self.xsl_name(*child) == Some("sort")) {
+            self.error("XTSE0010", "`xsl:perform-sort` needs an `xsl:sort`", at);
+        }
+        let other = children.iter().find(|child| self.xsl_name(**child) != Some("sort"));
+        if let Some(other) = other.filter(|_| self.attribute(at, "select").is_some()) {
+            self.error("XTSE1040", "either `select` or content, not both", *other);
+        }
         let sort = self.sort_keys(at);
         let select = match self.attribute(at, "select") {
             Some(text) => self.select(text, self.attribute_place(at, "select")),
@@ -58,6 +66,10 @@ impl Compiler<'_> {
             self.error("XTSE1080", message, at);
             return;
         };
+        let collation = self.optional_avt(at, "collation");
+        if collation.is_some() && name.ends_with("-with") {
+            self.error("XTSE1090", format!("`collation` means nothing with `{name}`"), at);
+        }
         let place = self.attribute_place(at, name);
         let text = self.attribute(at, name).unwrap_or_default();
         let by = match name {
@@ -68,7 +80,7 @@ impl Compiler<'_> {
         };
         let sort = self.sort_keys(at);
         let number = self.program.groupings.len();
-        self.program.groupings.push(Grouping { select, by, sort, end: 0 });
+        self.program.groupings.push(Grouping { select, by, collation, sort, end: 0 });
         self.emit(Op::ForEachGroup(number as u32));
         self.target();
         self.body(at);
@@ -110,6 +122,13 @@ impl Compiler<'_> {
             if self.xsl_name(child) != Some("sort") {
                 continue;
             }
+            if let Some(syntax) = crate::read::syntax::element_syntax("sort") {
+                self.check_attributes(syntax, child);
+            }
+            self.check_select(child, "XTSE1015");
+            if !keys.is_empty() && self.attribute(child, "stable").is_some() {
+                self.error("XTSE1017", "`stable` stands on the first `xsl:sort` only", child);
+            }
             let value = match self.attribute(child, "select") {
                 Some(text) => SortBy::Expr(self.expression(text, self.attribute_place(child, "select"))),
                 None if self.content(child).is_empty() => SortBy::Expr(self.expression(".", child)),
@@ -130,6 +149,7 @@ impl Compiler<'_> {
                 order: self.avt_attribute(child, "order", "ascending"),
                 data_type: self.avt_attribute(child, "data-type", ""),
                 case_order: self.avt_attribute(child, "case-order", ""),
+                stable: self.avt_attribute(child, "stable", ""),
                 untyped: self.version(child) < 2.0,
             });
         }

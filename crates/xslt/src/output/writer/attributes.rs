@@ -23,6 +23,21 @@ impl Writer<'_> {
         self.write_declaration(prefix, namespace);
     }
 
+    /// Whether the open element cannot have this namespace: it has another one with the prefix that neither its name
+    /// nor an attribute asks for, or it is in no namespace and this would be its default namespace.
+    pub fn namespace_conflicts(&self, prefix: &str, namespace: &str) -> bool {
+        let namespaces = &self.buffers.namespaces;
+        if !self.tag_open || namespaces.lookup(prefix) == namespace {
+            return false;
+        }
+        if prefix.is_empty() {
+            return self.own_prefix().is_empty() && namespaces.lookup("").is_empty();
+        }
+        namespaces.bound_here(prefix, self.depth)
+            && self.own_prefix() != prefix.as_bytes()
+            && !self.attribute_uses(prefix)
+    }
+
     /// The prefix of the open start tag's name. The tag may come from a fragment, so it is read from the output.
     pub(super) fn own_prefix(&self) -> &[u8] {
         let Some(start) = self.out.iter().rposition(|byte| *byte == b'<') else { return b"" };
@@ -64,7 +79,7 @@ impl Writer<'_> {
         let made;
         let prefix = if namespace.is_empty() {
             ""
-        } else if prefix == "xml" && namespace == penstock_xml::XML_NAMESPACE {
+        } else if namespace == penstock_xml::XML_NAMESPACE {
             "xml"
         } else {
             made = self.attribute_prefix(prefix, namespace);
@@ -81,6 +96,11 @@ impl Writer<'_> {
         let name_end = self.out.len();
         if self.method == Some(Method::Html) {
             self.html_value(local, value);
+        } else if self.method == Some(Method::Xhtml) && self.escapes_uri(local) {
+            self.out.extend_from_slice(b"=\"");
+            let value = percent_encoded(value);
+            self.slow_text(&value, true);
+            self.out.push(b'"');
         } else {
             self.out.extend_from_slice(b"=\"");
             if self.properties.character_map.is_empty() && self.last_character == char::MAX {
@@ -148,12 +168,16 @@ impl Writer<'_> {
         made
     }
 
+    fn escapes_uri(&self, name: &str) -> bool {
+        html::is_uri(name) && self.properties.escape_uri_attributes.unwrap_or(true)
+    }
+
     pub(super) fn html_value(&mut self, name: &str, value: &str) {
         if html::is_boolean(name) && value.eq_ignore_ascii_case(name) {
             return;
         }
         self.out.extend_from_slice(b"=\"");
-        let uri = html::is_uri(name);
+        let uri = self.escapes_uri(name);
         let mut chars = value.chars().peekable();
         while let Some(c) = chars.next() {
             match c {
@@ -171,4 +195,18 @@ impl Writer<'_> {
         }
         self.out.push(b'"');
     }
+}
+
+/// A URI with the characters beyond ASCII as percent escapes.
+fn percent_encoded(uri: &str) -> String {
+    let mut encoded = String::with_capacity(uri.len());
+    for c in uri.chars() {
+        if c.is_ascii() {
+            encoded.push(c);
+            continue;
+        }
+        let mut buffer = [0; 4];
+        c.encode_utf8(&mut buffer).bytes().for_each(|byte| encoded.push_str(&format!("%{byte:02X}")));
+    }
+    encoded
 }

@@ -1,6 +1,10 @@
 //! Start tags and end tags, with what stands before the first: the document type.
 
 use super::super::html;
+
+/// The namespace of XHTML.
+const XHTML: &str = "http://www.w3.org/1999/xhtml";
+
 use super::{CDATA, HAS_ELEMENTS, HAS_TEXT, HTML, KEEP, Method, Open, Prolog, RAW, Writer};
 
 impl Writer<'_> {
@@ -10,7 +14,12 @@ impl Writer<'_> {
             let html = namespace.is_empty()
                 && local.eq_ignore_ascii_case("html")
                 && self.prolog.iter().all(|item| !matches!(item, Prolog::Text(text, _) if !text.trim().is_empty()));
-            self.decide(if html { Method::Html } else { Method::Xml });
+            let xhtml = self.properties.version_two && local == "html" && namespace == XHTML;
+            self.decide(match (html, xhtml) {
+                (true, _) => Method::Html,
+                (_, true) => Method::Xhtml,
+                _ => Method::Xml,
+            });
         }
         if self.method == Some(Method::Text) {
             self.depth += 1;
@@ -21,7 +30,8 @@ impl Writer<'_> {
         if !self.doctype_done {
             self.doctype(prefix, local);
         }
-        let html = self.method == Some(Method::Html) && namespace.is_empty();
+        let html = (self.method == Some(Method::Html) && namespace.is_empty())
+            || (self.method == Some(Method::Xhtml) && namespace == XHTML);
         if self.indent {
             self.indent_before(html && html::is_inline(local));
         }
@@ -51,14 +61,15 @@ impl Writer<'_> {
         let mut flags = self.buffers.open.last().map_or(0, |open| open.flags & KEEP);
         if html {
             flags |= HTML;
-            if html::is_raw_text(local) {
+            if html::is_raw_text(local) && self.method == Some(Method::Html) {
                 flags |= RAW;
             }
             if html::keeps_space(local) {
                 flags |= KEEP;
             }
-        } else if !self.properties.cdata_section_elements.is_empty()
-            && self.method == Some(Method::Xml)
+        }
+        if !self.properties.cdata_section_elements.is_empty()
+            && matches!(self.method, Some(Method::Xml | Method::Xhtml))
             && self.properties.cdata_section_elements.iter().any(|(n, l)| **n == *namespace && **l == *local)
         {
             flags |= CDATA;
@@ -107,7 +118,7 @@ impl Writer<'_> {
         if self.method == Some(Method::Text) {
             return;
         }
-        if self.method == Some(Method::Html) && open.flags & HTML != 0 {
+        if open.flags & HTML != 0 {
             self.end_html(open);
         } else if self.tag_open {
             self.tag_open = false;
@@ -130,6 +141,7 @@ impl Writer<'_> {
 
     fn end_html(&mut self, open: Open) {
         // The start tag is closed while the element counts as open, for what follows a `<head>`.
+        let empty = self.tag_open;
         if self.tag_open {
             self.buffers.open.push(open);
             self.close_tag();
@@ -137,7 +149,14 @@ impl Writer<'_> {
         }
         let name = &self.buffers.names[open.name as usize..open.name_end as usize];
         if html::is_empty_element(name) {
-            return;
+            // The tag was closed as that of any element; XHTML marks it as empty.
+            if self.method == Some(Method::Xhtml) && empty {
+                self.out.truncate(self.out.len() - 1);
+                self.out.extend_from_slice(b" />");
+            }
+            if self.method == Some(Method::Html) || empty {
+                return;
+            }
         }
         if self.indent && open.flags & (HAS_TEXT | HAS_ELEMENTS | KEEP) == HAS_ELEMENTS && !html::is_inline(name) {
             self.out.push(b'\n');

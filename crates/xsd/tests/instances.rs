@@ -1,0 +1,90 @@
+//! Documents against their schemas: values that are fixed or nil, and what identity constraints compare.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+use penstock_xml::{Document, ParseOptions};
+use penstock_xsd::{NoResolver, Schema, Source};
+
+const OPEN: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">"#;
+
+/// Bodies of `<r>` (its attributes, `>`, its content) and the first code of their violations, empty when there is none.
+fn check(declarations: &str, cases: &[(&str, &str)]) {
+    let text = format!("{OPEN}{declarations}</xs:schema>");
+    let schema = Schema::compile(&[Source::new("t.xsd", text)], &NoResolver).unwrap();
+    for (body, expected) in cases {
+        let document = format!("<r xmlns='urn:t' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'{body}</r>");
+        let document = Document::parse(document, &ParseOptions::default()).unwrap();
+        let violations = schema.validate(&document, document.root_element().unwrap());
+        let code = violations.first().map_or("", |violation| violation.message.split(':').next().unwrap_or_default());
+        assert_eq!(code, *expected, "{body}");
+    }
+}
+
+#[test]
+fn nil_elements() {
+    check(
+        "<xs:element name='r' type='xs:int' nillable='true'/>",
+        &[
+            (" xsi:nil='true'>", ""),
+            (" xsi:nil='false'>1", ""),
+            (" xsi:nil='perhaps'>1", "cvc-datatype-valid.1.2.1"),
+            (" xsi:nil='true' a='1'>", "cvc-type.3.1.1"),
+            (" xsi:nil='true'>1", "cvc-elt.3.2.1"),
+            (" xsi:other='1'>1", "cvc-type.3.1.1"),
+            (" xsi:schemaLocation='urn:t t.xsd'>1", ""),
+        ],
+    );
+    check(
+        "<xs:element name='r' type='xs:int' nillable='true' fixed='1'/>",
+        &[(" xsi:nil='true'>", "cvc-elt.3.2.2"), (">1", ""), (">", "")],
+    );
+}
+
+#[test]
+fn fixed_values_of_mixed_content() {
+    check(
+        "<xs:element name='r' fixed='ab'><xs:complexType mixed='true'><xs:sequence minOccurs='0'>\
+         <xs:element name='q'/></xs:sequence></xs:complexType></xs:element>",
+        &[(">ab", ""), (">", ""), (">ba", "cvc-elt.5.2.2.2.1"), (">a<q/>b", "cvc-elt.5.2.2.1")],
+    );
+}
+
+/// An element with items; each has an attribute `k` and perhaps an element `e` that may be nil.
+fn items(kind: &str, constraint: &str) -> String {
+    format!(
+        "<xs:element name='r'><xs:complexType><xs:sequence><xs:element name='i' maxOccurs='unbounded'><xs:complexType>\
+         <xs:sequence><xs:element name='e' type='{kind}' minOccurs='0' nillable='true'/></xs:sequence>\
+         <xs:attribute name='k' type='{kind}'/></xs:complexType></xs:element></xs:sequence></xs:complexType>{constraint}\
+         </xs:element>"
+    )
+}
+
+#[test]
+fn fields_of_keys() {
+    check(
+        &items("xs:int", "<xs:key name='c'><xs:selector xpath='t:i'/><xs:field xpath='t:e'/></xs:key>"),
+        &[("><i><e>1</e></i>", "cvc-identity-constraint.4.2.3"), ("><i/>", "cvc-identity-constraint.4.2.1.a")],
+    );
+    check(
+        &items("xs:int", "<xs:unique name='c'><xs:selector xpath='t:i'/><xs:field xpath='t:e'/></xs:unique>"),
+        &[
+            ("><i><e>1</e></i><i><e>2</e></i>", ""),
+            ("><i><e>1</e></i><i><e>01</e></i>", "cvc-identity-constraint.4.1"),
+            ("><i/><i/>", ""),
+        ],
+    );
+    check(
+        &items("xs:int", "<xs:unique name='c'><xs:selector xpath='t:i'/><xs:field xpath='.'/></xs:unique>"),
+        &[("><i k='1'/>", "cvc-identity-constraint.3")],
+    );
+}
+
+#[test]
+fn moments_with_and_without_a_zone_differ() {
+    check(
+        &items("xs:date", "<xs:unique name='c'><xs:selector xpath='t:i'/><xs:field xpath='@k'/></xs:unique>"),
+        &[
+            ("><i k='2026-01-31'/><i k='2026-01-31Z'/>", ""),
+            ("><i k='2026-01-31Z'/><i k='2026-01-31+00:00'/>", "cvc-identity-constraint.4.1"),
+        ],
+    );
+}

@@ -1,0 +1,49 @@
+//! `xsl:result-document`.
+
+use super::super::{At, Compiler};
+use crate::program::{Op, ResultDocument};
+
+impl Compiler<'_> {
+    pub(super) fn result_document(&mut self, at: At) {
+        let document = &self.module(at).document;
+        let mut result = ResultDocument {
+            href: self.optional_avt(at, "href"),
+            format: self.optional_avt(at, "format"),
+            properties: Vec::new(),
+            character_map: Vec::new(),
+            scope: (at.module, at.node),
+        };
+        for attribute in document.attributes(at.node) {
+            let (name, text) = (document.local_name(attribute), document.text(attribute));
+            let place = At { node: attribute, ..at };
+            match name {
+                _ if !document.namespace(attribute).is_empty() => {}
+                "href"
+                | "format"
+                | "type"
+                | "validation"
+                | "use-when"
+                | "version"
+                | "xpath-default-namespace"
+                | "default-collation"
+                | "exclude-result-prefixes"
+                | "extension-element-prefixes" => {}
+                "use-character-maps" => {
+                    for token in text.split_ascii_whitespace() {
+                        result.character_map.extend(self.character_map(token, place));
+                    }
+                }
+                name => {
+                    let value = self.avt(text, place);
+                    let name = if name == "output-version" { "version" } else { name };
+                    result.properties.push((name.into(), value));
+                }
+            }
+        }
+        let number = self.program.results.len() as u32;
+        self.program.results.push(result);
+        self.emit(Op::BeginResultDocument);
+        self.isolated_body(at);
+        self.emit(Op::EndResultDocument(number));
+    }
+}
