@@ -78,7 +78,7 @@ async fn move_to(
     }
     let before = target.timestamp.as_ref().map(|pattern| safe_name(&system_date(Some(pattern)))).unwrap_or_default();
     let path = join(&folder, &format!("{before}{}", entry.name));
-    if target.folder.system == settings.location.system {
+    if target.folder.system.is_same(&settings.location.system) {
         return match system.rename(&entry.path, &path).await {
             // Only the first file finds the folder missing.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

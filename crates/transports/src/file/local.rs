@@ -6,7 +6,7 @@ use std::future::Future;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -14,13 +14,7 @@ use penstock_engine::ports::LocalFuture;
 use penstock_message::{Body, BodyError, BodyStream, Form, SizeHint};
 use tokio::task::JoinHandle;
 
-use super::system::{Entry, FileSystem, WriteMode, folder_of, partial_path};
-
-/// A file of at most this size is read at once; of a larger one so much is in memory at a time.
-const CHUNK_BYTES: usize = 256 * 1024;
-
-/// Entries of one folder that a poll looks at; the rest has its turn when these are gone.
-const ENTRIES_MAX: usize = 200_000;
+use super::system::{CHUNK_BYTES, ENTRIES_MAX, Entry, FileSystem, NextChunk, WriteMode, folder_of, partial_path};
 
 /// The file system of this machine.
 pub(super) struct Local;
@@ -238,36 +232,4 @@ async fn write(path: &str, mut body: Body, mode: WriteMode) -> io::Result<()> {
         (WriteMode::Append, Err(_)) => OpenOptions::new().write(true).open(&path)?.set_len(before).and(written),
     })
     .await
-}
-
-/// The chunks of a body that is sent.
-pub(super) struct NextChunk {
-    pub(super) form: Form,
-}
-
-impl NextChunk {
-    pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
-        match std::mem::replace(&mut self.form, Form::Empty) {
-            Form::Empty => Ok(None),
-            Form::Bytes(bytes) => Ok(Some(bytes)),
-            Form::Text(text) => Ok(Some(Bytes::copy_from_slice(text.as_bytes()))),
-            Form::Stream { head, rest } if !head.is_empty() => {
-                self.form = Form::Stream { head: Bytes::new(), rest };
-                Ok(Some(head))
-            }
-            Form::Stream { mut rest, .. } => {
-                let chunk = std::future::poll_fn(|cx| Poll::Ready(ready!(rest.poll_chunk(cx)))).await;
-                match chunk {
-                    None => Ok(None),
-                    Some(Ok(bytes)) => {
-                        self.form = Form::Stream { head: Bytes::new(), rest };
-                        Ok(Some(bytes))
-                    }
-                    Some(Err(error)) => Err(io::Error::other(error)),
-                }
-            }
-            // The engine serializes a message before a transport gets it.
-            Form::Xml(_) | Form::Json(_) => Err(io::Error::other("the body is not serialized")),
-        }
-    }
 }

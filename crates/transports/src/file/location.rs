@@ -6,7 +6,7 @@ use std::fmt;
 const BYTES_MAX: usize = 8 * 1024;
 
 /// Where files are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Location {
     /// The file system.
     pub(super) system: SystemAddress,
@@ -21,23 +21,75 @@ pub(super) struct Location {
 }
 
 /// A file system.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SystemAddress {
     /// That of this machine.
     Local,
     /// One that a protocol reaches.
-    Remote {
-        /// `sftp`, `ftp`, `ftps`.
-        scheme: String,
-        /// The account.
-        user: String,
-        /// Its password.
-        password: String,
-        /// The host.
-        host: String,
-        /// The port.
-        port: Option<u16>,
-    },
+    Remote(Box<Remote>),
+}
+
+/// A server with files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Remote {
+    pub(super) protocol: Protocol,
+    pub(super) user: String,
+    pub(super) password: String,
+    pub(super) host: String,
+    pub(super) port: Option<u16>,
+    /// Options of the connection: the query of the address, and parameters.
+    pub(super) options: Vec<(String, String)>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Sftp,
+    Ftp,
+    Ftps,
+}
+
+impl Protocol {
+    const ALL: [(&'static str, Protocol); 3] =
+        [("sftp", Protocol::Sftp), ("ftp", Protocol::Ftp), ("ftps", Protocol::Ftps)];
+
+    /// The scheme of its addresses.
+    pub(super) fn scheme(self) -> &'static str {
+        Protocol::ALL.iter().find(|(_, known)| *known == self).map_or("", |(scheme, _)| scheme)
+    }
+
+    /// Whether this build has it.
+    fn is_built(self) -> bool {
+        match self {
+            Protocol::Sftp => cfg!(feature = "sftp"),
+            Protocol::Ftp | Protocol::Ftps => cfg!(feature = "ftp"),
+        }
+    }
+}
+
+impl SystemAddress {
+    /// Whether files of one can be renamed into the other.
+    pub(super) fn is_same(&self, other: &SystemAddress) -> bool {
+        match (self, other) {
+            (SystemAddress::Local, SystemAddress::Local) => true,
+            (SystemAddress::Remote(one), SystemAddress::Remote(other)) => {
+                (one.protocol, &one.user, &one.host, one.port) == (other.protocol, &other.user, &other.host, other.port)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Remote {
+    /// An option of the connection; empty ones are none.
+    #[cfg(any(feature = "ftp", feature = "sftp"))]
+    pub(super) fn option(&self, name: &str) -> Option<&str> {
+        option(&self.options, name).filter(|value| !value.is_empty())
+    }
+}
+
+fn option<'o>(options: &'o [(String, String)], name: &str) -> Option<&'o str> {
+    options.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 impl Location {
@@ -53,10 +105,14 @@ impl Location {
             let (name, value) = option.split_once('=')?;
             Some((decoded(name), decoded(value)))
         });
-        let (system, path) = match text.split_once(':') {
-            Some(("file", rest)) => (SystemAddress::Local, format!("/{}", rest.trim_start_matches('/'))),
-            Some((scheme @ ("sftp" | "ftp" | "ftps"), rest)) => remote(scheme, rest)?,
-            Some((scheme, _)) if scheme.chars().all(|letter| letter.is_ascii_alphanumeric()) => {
+        let options: Vec<(String, String)> = options.collect();
+        let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
+        let known = Protocol::ALL.iter().find(|(known, _)| *known == scheme).map(|(_, protocol)| *protocol);
+        let (system, path) = match (scheme, known) {
+            ("file", _) => (SystemAddress::Local, format!("/{}", rest.trim_start_matches('/'))),
+            (_, Some(protocol)) if protocol.is_built() => remote(protocol, rest, &options)?,
+            (_, Some(_)) => return Err(format!("this build has no `{scheme}`")),
+            (scheme, None) if !scheme.is_empty() && scheme.chars().all(|letter| letter.is_ascii_alphanumeric()) => {
                 return Err(format!("files over `{scheme}` are not supported"));
             }
             _ => (SystemAddress::Local, text.to_owned()),
@@ -71,12 +127,12 @@ impl Location {
         if path.contains('\0') {
             return Err("the address has a null character".to_owned());
         }
-        Ok(Location { system, path, is_recursive, is_folder, options: options.collect() })
+        Ok(Location { system, path, is_recursive, is_folder, options })
     }
 
     /// An option of the query.
     pub(super) fn option(&self, name: &str) -> Option<&str> {
-        self.options.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        option(&self.options, name)
     }
 
     /// Whether an option is `true`.
@@ -97,8 +153,9 @@ impl fmt::Display for SystemAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SystemAddress::Local => write!(out, "file://"),
-            SystemAddress::Remote { scheme, user, host, port, .. } => {
-                write!(out, "{scheme}://")?;
+            SystemAddress::Remote(remote) => {
+                let Remote { protocol, user, host, port, .. } = &**remote;
+                write!(out, "{}://", protocol.scheme())?;
                 if !user.is_empty() {
                     write!(out, "{user}:***@")?;
                 }
@@ -109,7 +166,8 @@ impl fmt::Display for SystemAddress {
     }
 }
 
-fn remote(scheme: &str, rest: &str) -> Result<(SystemAddress, String), String> {
+fn remote(protocol: Protocol, rest: &str, options: &[(String, String)]) -> Result<(SystemAddress, String), String> {
+    let scheme = protocol.scheme();
     let rest = rest.strip_prefix("//").ok_or_else(|| format!("`{scheme}:` needs `//` and a host"))?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     // A password may contain `@`: the last one ends it.
@@ -122,14 +180,15 @@ fn remote(scheme: &str, rest: &str) -> Result<(SystemAddress, String), String> {
     if host.is_empty() {
         return Err(format!("`{scheme}://` needs a host"));
     }
-    let address = SystemAddress::Remote {
-        scheme: scheme.to_owned(),
+    let remote = Remote {
+        protocol,
         user: decoded(user),
         password: decoded(password),
         host: host.to_owned(),
         port,
+        options: options.to_vec(),
     };
-    Ok((address, format!("/{path}")))
+    Ok((SystemAddress::Remote(Box::new(remote)), format!("/{path}")))
 }
 
 /// With `%XX` replaced. A text that is not UTF-8 then stays as it is.
@@ -157,6 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(all(feature = "ftp", feature = "sftp"))]
     fn addresses_are_read_in_all_their_forms() {
         for (text, shown, recursive, folder) in [
             ("file:///in", "file:///in", false, false),
@@ -172,11 +232,12 @@ mod tests {
             assert_eq!((location.to_string().as_str(), location.is_recursive), (shown, recursive), "{text}");
             assert_eq!(location.is_folder, folder, "{text}");
         }
-        let Ok(Location { system: SystemAddress::Remote { password, .. }, .. }) = Location::parse("ftp://u:p@ss@h/")
+        let Ok(Location { system: SystemAddress::Remote(remote), .. }) =
+            Location::parse("ftp://u:p@ss@h/?vfs.passive=true")
         else {
             panic!("not remote")
         };
-        assert_eq!(password, "p@ss");
+        assert_eq!((remote.password.as_str(), remote.option("vfs.passive")), ("p@ss", Some("true")));
         let location = Location::parse("file:///o?transport.vfs.Append=true&x=a%26b").unwrap();
         assert!(location.flag("transport.vfs.Append"));
         assert_eq!(location.option("x"), Some("a&b"));

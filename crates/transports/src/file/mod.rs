@@ -7,6 +7,8 @@
 //! Start reading at [`poll`], then `lock.rs` and `sender.rs`.
 
 mod finish;
+#[cfg(feature = "ftp")]
+mod ftp;
 pub mod inbound;
 mod local;
 mod location;
@@ -15,6 +17,8 @@ mod message;
 mod poll;
 pub mod sender;
 mod settings;
+#[cfg(feature = "sftp")]
+mod sftp;
 mod system;
 
 pub use sender::FileSender;

@@ -25,8 +25,9 @@ use super::system::{Entry, FileSystem, PARTIAL_PREFIX, connect};
 /// that pause longer need `CheckSizeInterval`, or write under another name and rename.
 const YOUNG: Duration = Duration::from_millis(200);
 
-/// The same on another machine, whose clock may differ.
+/// The same on another machine, whose clock may differ; and how long to wait for writers there.
 const YOUNG_REMOTE: Duration = Duration::from_secs(10);
+const WAIT_REMOTE: Duration = Duration::from_secs(1);
 
 /// Folders in folders: deeper is a loop of links.
 const DEPTH_MAX: usize = 32;
@@ -185,7 +186,10 @@ impl Poller {
     fn wait_for_writers(&self, files: &[Candidate]) -> Option<Duration> {
         match self.settings.check_size {
             Some(interval) => (!files.is_empty()).then_some(interval),
-            None => files.iter().any(|file| file.is_young).then_some(YOUNG),
+            None => files.iter().any(|file| file.is_young).then_some(match self.settings.location.system {
+                SystemAddress::Local => YOUNG,
+                SystemAddress::Remote(_) => WAIT_REMOTE,
+            }),
         }
     }
 }
@@ -275,19 +279,21 @@ async fn process_locked(
     is_young: bool,
     control: &Control,
 ) -> io::Result<Processed> {
+    let version = (listed.size, listed.modified);
     if !settings.wait_before_read.is_zero() {
         tokio::time::sleep(settings.wait_before_read).await;
     }
     // Another server may have processed it since it was listed, and a writer may go on.
     let entry = if is_young || settings.check_size.is_some() {
+        // Some servers list times without seconds.
+        let is_local = settings.location.system == SystemAddress::Local;
         match system.stat(&listed.path).await? {
-            Some(now) if (now.size, now.modified) == (listed.size, listed.modified) => now,
+            Some(now) if now.size == listed.size && (!is_local || now.modified == listed.modified) => now,
             _ => return Ok(Processed::Gone),
         }
     } else {
         listed
     };
-    let version = (entry.size, entry.modified);
     if done.get(&entry.path) == Some(&version) {
         return Ok(Processed::Gone);
     }

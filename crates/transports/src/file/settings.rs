@@ -6,7 +6,7 @@ use std::time::Duration;
 use fancy_regex::Regex;
 use penstock_compile::{Compiler, Element, Parameters};
 
-use super::location::Location;
+use super::location::{Location, SystemAddress};
 use super::lock::Locking;
 
 /// What happens to a file after its flow.
@@ -75,6 +75,14 @@ pub(super) struct Settings {
 /// Files at once of an endpoint with `sequential="false"`.
 const CONCURRENCY: usize = 20;
 
+/// Parameters of connections, which may also stand in the query of an address.
+const CONNECTION_OPTIONS: [&str; 4] = [
+    "transport.vfs.SFTPIdentities",
+    "transport.vfs.SFTPIdentityPassPhrase",
+    "transport.vfs.SFTPKnownHosts",
+    "transport.vfs.SFTPUserDirIsRoot",
+];
+
 /// Parameters that have a meaning in Micro Integrator and none here.
 pub(super) const IGNORED: &[&str] = &[
     "transport.vfs.ActionAfterErrors",
@@ -91,10 +99,13 @@ pub(super) const IGNORED: &[&str] = &[
     "transport.vfs.FailedRecordNextRetryDuration",
     "transport.vfs.MoveFailedRecordTimestampFormat",
     "transport.vfs.UpdateLastModified",
-    "transport.vfs.SFTPUserDirIsRoot",
     "transport.vfs.ClusterAware",
     "transport.vfs.FileNotFoundCheck",
     "transport.vfs.SubFolderTimestampFormat",
+    "transport.vfs.SFTPIdentities",
+    "transport.vfs.SFTPIdentityPassPhrase",
+    "transport.vfs.SFTPKnownHosts",
+    "transport.vfs.SFTPUserDirIsRoot",
 ];
 
 impl Settings {
@@ -184,7 +195,16 @@ fn location(short: &str, parameters: &Parameters, el: &Element<'_>, cx: &mut Com
     let name = format!("transport.vfs.{short}");
     let Some(text) = parameters.get(&name) else { return Some(None) };
     match Location::parse(text) {
-        Ok(location) => Some(Some(location)),
+        Ok(mut location) => {
+            if let SystemAddress::Remote(remote) = &mut location.system {
+                let given =
+                    CONNECTION_OPTIONS.iter().filter_map(|name| Some(((*name).to_owned(), parameters.get(name)?)));
+                // The query of the address comes first.
+                let given = given.map(|(name, value)| (name, value.to_owned()));
+                remote.options = given.chain(std::mem::take(&mut remote.options)).collect();
+            }
+            Some(Some(location))
+        }
         Err(why) => {
             cx.error(parameters.place(&name, el), format!("`{name}`: {why}"));
             None

@@ -6,10 +6,18 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use penstock_engine::ports::LocalFuture;
-use penstock_message::Body;
+use penstock_message::{Body, Form};
 
 use super::local::Local;
+#[cfg(any(feature = "ftp", feature = "sftp"))]
+use super::location::Protocol;
 use super::location::SystemAddress;
+
+/// A file of at most this size is read at once; of a larger one so much is in memory at a time.
+pub(super) const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Entries of one folder that a poll looks at; the rest has its turn when these are gone.
+pub(super) const ENTRIES_MAX: usize = 200_000;
 
 /// A file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +77,14 @@ pub(super) trait FileSystem {
 pub(super) async fn connect(address: &SystemAddress) -> io::Result<Rc<dyn FileSystem>> {
     match address {
         SystemAddress::Local => Ok(Rc::new(Local)),
-        SystemAddress::Remote { scheme, .. } => {
-            Err(io::Error::new(io::ErrorKind::Unsupported, format!("files over `{scheme}` are not supported")))
-        }
+        SystemAddress::Remote(remote) => match remote.protocol {
+            #[cfg(feature = "sftp")]
+            Protocol::Sftp => Ok(Rc::new(super::sftp::Sftp::connect(remote).await?)),
+            #[cfg(feature = "ftp")]
+            Protocol::Ftp | Protocol::Ftps => Ok(Rc::new(super::ftp::Ftp::connect(remote).await?)),
+            #[cfg(not(all(feature = "ftp", feature = "sftp")))]
+            other => Err(io::Error::new(io::ErrorKind::Unsupported, format!("this build has no `{}`", other.scheme()))),
+        },
     }
 }
 
@@ -101,3 +114,35 @@ pub(super) fn partial_path(path: &str) -> String {
 
 /// How names of incomplete files begin.
 pub(super) const PARTIAL_PREFIX: &str = ".penstock-";
+
+/// The chunks of a body that is sent.
+pub(super) struct NextChunk {
+    pub(super) form: Form,
+}
+
+impl NextChunk {
+    pub(super) async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        match std::mem::replace(&mut self.form, Form::Empty) {
+            Form::Empty => Ok(None),
+            Form::Bytes(bytes) => Ok(Some(bytes)),
+            Form::Text(text) => Ok(Some(Bytes::copy_from_slice(text.as_bytes()))),
+            Form::Stream { head, rest } if !head.is_empty() => {
+                self.form = Form::Stream { head: Bytes::new(), rest };
+                Ok(Some(head))
+            }
+            Form::Stream { mut rest, .. } => {
+                let chunk = std::future::poll_fn(|cx| rest.poll_chunk(cx)).await;
+                match chunk {
+                    None => Ok(None),
+                    Some(Ok(bytes)) => {
+                        self.form = Form::Stream { head: Bytes::new(), rest };
+                        Ok(Some(bytes))
+                    }
+                    Some(Err(error)) => Err(io::Error::other(error)),
+                }
+            }
+            // The engine serializes a message before a transport gets it.
+            Form::Xml(_) | Form::Json(_) => Err(io::Error::other("the body is not serialized")),
+        }
+    }
+}
