@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Connection, Folder, Server};
+use support::{Connection, Folder, Server, tls};
 
 /// An endpoint on a free port, and what it may dispatch to.
 fn endpoint(name: &str, attributes: &str, parameters: &str) -> String {
@@ -118,4 +118,27 @@ fn a_taken_port_makes_the_endpoint_faulty_until_it_is_free() {
     drop(taken);
     server.wait_for_log(&format!("Late: listening on port {number}"));
     assert_eq!(get(number, "/"), "take Late");
+}
+
+#[test]
+fn an_https_endpoint_has_a_certificate_of_its_own() {
+    let folder = Folder::new("inbound-https");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let pem = folder.write("keys.pem", format!("{}{}", made.cert.pem(), made.signing_key.serialize_pem()));
+    let keystore = format!(
+        r#"<parameter name="keystore"><KeyStore><Location>{}</Location><Type>PEM</Type></KeyStore></parameter>"#,
+        pem.display()
+    );
+    let artifact =
+        endpoint("Tls", r#"sequence="take""#, &keystore).replace(r#"protocol="http""#, r#"protocol="https""#);
+    folder.write("artifacts/services.xml", SERVICES);
+    folder.write("artifacts/tls.xml", artifact);
+    let missing = endpoint("Keyless", r#"sequence="take""#, &keystore.replace("keys.pem", "missing.pem"));
+    folder.write("artifacts/keyless.xml", missing.replace(r#"protocol="http""#, r#"protocol="https""#));
+    let mut server = Server::start(&folder, &["run", "artifacts"], "");
+    let port = port(&mut server, "Tls");
+    assert_eq!(tls::certificate(port, "localhost"), made.cert.der().to_vec());
+    let reply = tls::request(port, "GET", "/", &[]);
+    assert!(reply.starts_with("HTTP/1.1 200 ") && reply.contains("take Tls"), "{reply}");
+    server.wait_for_log("missing.pem` cannot be read");
 }

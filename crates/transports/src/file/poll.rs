@@ -1,5 +1,6 @@
 //! One poll: list, choose, and for each file lock, read, run the flow, move or delete, unlock.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
@@ -107,7 +108,9 @@ impl Poller {
         }
         let (consumer, done) = (&self.consumer, &self.done);
         let mut first_error = None;
-        let files = stream::iter(files).take_while(|_| std::future::ready(control.is_wanted()));
+        let has_failed = Cell::new(false);
+        // After an error no other file is begun; the flows that run come to their end.
+        let files = stream::iter(files).take_while(|_| std::future::ready(control.is_wanted() && !has_failed.get()));
         let mut results =
             files.map(|file| process(&system, &settings, consumer, done, file, control)).buffered(settings.concurrency);
         let mut kept = Vec::new();
@@ -116,8 +119,8 @@ impl Poller {
                 Ok(Processed::Gone) => {}
                 Ok(Processed::Kept(path, version)) => kept.push((path, version)),
                 Err(error) => {
-                    first_error = Some(error);
-                    break;
+                    has_failed.set(true);
+                    first_error.get_or_insert(error);
                 }
             }
         }
