@@ -82,11 +82,12 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A file's code without its unit tests.
+/// A file's code without comments and unit tests.
 fn code(path: &Path) -> String {
     let in_tests = path.file_stem().is_some_and(|stem| stem == "tests") || path.iter().any(|part| part == "tests");
     let text = if in_tests { String::new() } else { read(path) };
-    text.split("\n#[cfg(test)]").next().unwrap().to_owned()
+    let code = text.split("\n#[cfg(test)]").next().unwrap().lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
