@@ -46,7 +46,7 @@ impl Message {
             if matches!(strict, BodyError::TooManyNodes { .. }) {
                 return Err(strict);
             }
-            let value = Arc::new(self.forgiven_json().ok_or(strict)?);
+            let value = Arc::new(self.forgiven_json(conversion).ok_or(strict)?);
             self.body.cache_forgiven(value.clone());
             Ok(value)
         })
@@ -73,13 +73,15 @@ impl Message {
         Ok(value)
     }
 
-    fn forgiven_json(&self) -> Option<Value> {
-        let text = match self.body.form() {
-            Form::Bytes(bytes) if self.source_media() == MediaType::Json => std::str::from_utf8(bytes).ok()?,
-            Form::Text(text) if self.media_type() == MediaType::Json => text,
-            _ => return None,
-        };
-        penstock_json::lenient::parse(text)
+    fn forgiven_json(&self, conversion: &Conversion) -> Option<Value> {
+        match self.body.form() {
+            Form::Bytes(_) if self.source_media() == MediaType::Json => {
+                let bytes = self.decoded_bytes(conversion).ok()?;
+                penstock_json::lenient::parse(&charset::decode(&bytes, self.source_charset()).ok()?)
+            }
+            Form::Text(text) if self.media_type() == MediaType::Json => penstock_json::lenient::parse(text),
+            _ => None,
+        }
     }
 
     /// The body as text: what was sent for bytes, the payload for XML (the text alone when the
