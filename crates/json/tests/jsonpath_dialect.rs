@@ -158,3 +158,17 @@ fn mistakes_say_where_they_are() {
     let descendants = "$..*".to_owned() + &"..*".repeat(20);
     assert!(JsonPath::parse(&descendants, Dialect::Artifacts).is_err());
 }
+
+#[test]
+fn the_tolerant_rules_take_any_text_for_a_name() {
+    let shop = json!({"list": [1], "a&b": 2, "o": {"x": 3, "x)": 4}});
+    for (expression, expected) in
+        [("$.list[0])", ""), ("$.list[0]]", ""), ("$.a&b", "2"), ("$.o.x)", "4"), ("$.o.x", "3")]
+    {
+        let path = JsonPath::parse_tolerantly(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+        assert_eq!(path.text(&shop), expected, "{expression}");
+    }
+    for broken in ["$.a b", "$.list[", "$.list[0", "$..", "$.list[?(@.x ==)]"] {
+        assert!(JsonPath::parse_tolerantly(broken).is_err(), "{broken}");
+    }
+}

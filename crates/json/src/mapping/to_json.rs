@@ -84,6 +84,15 @@ impl<'d> Writer<'_, 'd> {
             (Some(attributes), [only]) if attributes.is_empty() && only.name == "jsonArray" && !only.list => {
                 self.unnamed_list(only.elements[0])?;
             }
+            // Bodies of JSON that were put into an element: as in Micro Integrator they are its value.
+            (Some(attributes), [only])
+                if attributes.is_empty()
+                    && only.name == "jsonObject"
+                    && content.text.is_empty()
+                    && self.document.local_name(element) != "jsonObject" =>
+            {
+                self.member(only)?;
+            }
             (Some(attributes), members) => self.object(&attributes, members, &content.text)?,
             (None, _) => self.out.extend_from_slice(b"null"),
         }
