@@ -47,12 +47,13 @@ pub enum Metric {
     Confirmed,
     ForeignCpu,
     Drift,
+    Unconfirmed,
 }
 
 use Metric as M;
 
 /// Metric, its column title as published where it was published, and decimals to show.
-const COLUMNS: [(Metric, &str, usize); 41] = [
+const COLUMNS: [(Metric, &str, usize); 42] = [
     (M::Samples, "# Samples", 0),
     (M::Errors, "Error Count", 0),
     (M::ErrorPercent, "Error %", 2),
@@ -94,6 +95,7 @@ const COLUMNS: [(Metric, &str, usize); 41] = [
     (M::Confirmed, "Confirmed by the Back-end", 0),
     (M::ForeignCpu, "CPU of Other Programs (%)", 1),
     (M::Drift, "Drift of Throughput (%)", 1),
+    (M::Unconfirmed, "Responses without a Back-end Request", 0),
 ];
 
 impl Metric {

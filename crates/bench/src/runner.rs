@@ -228,6 +228,7 @@ impl Session<'_> {
         figures.set(Metric::Confirmed, f64::from(u8::from(confirmed)));
         if backend.is_none() {
             figures.clear(Metric::BackendRequests);
+            figures.clear(Metric::Unconfirmed);
         }
         if let Some(backend) = backend
             && let Some(failure) = unproved(backend)
@@ -287,7 +288,10 @@ impl Session<'_> {
                 figures.set(Metric::ForeignCpu, 100.0 * share);
             }
         }
-        if let (Some(_), Some(samples)) = (backend, figures.get(Metric::Samples)) {
+        if let (Some(backend), Some(samples)) = (backend, figures.get(Metric::Samples)) {
+            // Over the whole load the counts are exact; around the window, requests under way would blur them.
+            let unconfirmed = outcome.tally.succeeded_at_all.saturating_sub(backend.arrivals().counts().complete());
+            figures.set(Metric::Unconfirmed, unconfirmed as f64);
             let arrived = arrived.since(&arrived_before);
             figures.set(Metric::BackendCpu, backend_used.total_us() / samples);
             figures.set(Metric::BackendRequests, arrived.complete() as f64);

@@ -252,6 +252,8 @@ fn the_published_plans_are_read() {
 fn no_bytes_can_break_the_reader() {
     let whole = plan(&format!("{USERS}{}{}", header_manager(&[("A", "${__time()}")]), post("${user}", "")));
     crate::mutations::each(&[&whole], |bytes, _| {
-        let _ = read("p", bytes, Path::new("."), Arc::default(), &|_| Ok(b"a,b\n".to_vec()));
+        if let Ok(plan) = read("p", bytes, Path::new("."), Arc::default(), &|_| Ok(b"a,b\n".to_vec())) {
+            assert!(describe(&plan.script, &Arc::default()).starts_with("plan `"));
+        }
     });
 }

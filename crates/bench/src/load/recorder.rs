@@ -34,6 +34,7 @@ impl Recorder {
 
     /// Counts a finished exchange, and keeps it if it is the first that failed.
     pub fn count(&self, exchange: &Finished<'_>) {
+        self.tally.borrow_mut().succeeded_at_all += u64::from(exchange.failure.is_none());
         if exchange.end >= self.span.window_opens {
             let mut tally = self.tally.borrow_mut();
             let elapsed = exchange.end.saturating_duration_since(exchange.start);

@@ -55,6 +55,8 @@ pub struct Tally {
     pub reconnects: u64,
     /// Exchanges under way at the end of the window.
     pub late: Late,
+    /// Samples that succeeded in the whole load, before and after the window too.
+    pub succeeded_at_all: u64,
     /// Samples that succeeded in each part of the window.
     parts: [u64; WINDOW_PARTS],
     /// Open loop: requests that came due and were not sent because no connection was free.
@@ -77,6 +79,7 @@ impl Default for Tally {
             connections: 0,
             reconnects: 0,
             late: Late::default(),
+            succeeded_at_all: 0,
             parts: [0; WINDOW_PARTS],
             unsent: 0,
             first_failure: None,
@@ -180,6 +183,7 @@ impl Tally {
         self.received_bytes += other.received_bytes;
         self.connections += other.connections;
         self.unsent += other.unsent;
+        self.succeeded_at_all += other.succeeded_at_all;
         for (part, count) in self.parts.iter_mut().zip(other.parts) {
             *part += count;
         }

@@ -163,7 +163,7 @@ fn all_figures(rows: &[Row]) -> String {
         ));
     }
     format!(
-        "<section><h2>All figures</h2><p>Medians over the rounds.</p><div class=\"scroll\"><table><thead><tr><th>Gateway</th>{KEY_HEAD}<th>Remarks</th>{head}</tr>\
+        "<section><h2>All figures</h2><p>Medians over the rounds.</p><div class=\"scroll\"><table><thead><tr><th>Gateway</th>{KEY_HEAD}<th class=\"w\">Remarks</th>{head}</tr>\
 </thead><tbody>{body}</tbody></table></div></section>"
     )
 }

@@ -11,6 +11,9 @@ pub fn scenarios(results: &Results, rows: &[Row], published: Option<&Published>)
         let description = escape(results.about(&format!("scenario: {scenario}")).unwrap_or(""));
         html.push_str(&format!("<section><h2>{}</h2><p>{description}</p>", escape(scenario)));
         let of_scenario: Vec<&Row> = rows.iter().filter(|row| row.cell.scenario == scenario).collect();
+        if of_scenario.is_empty() {
+            html.push_str("<p>All rows of this scenario are invalid.</p>");
+        }
         let delays = distinct(of_scenario.iter().map(|row| row.cell.backend_delay_ms));
         for delay in &delays {
             if delays.len() > 1 {

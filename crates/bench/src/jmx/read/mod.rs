@@ -266,7 +266,8 @@ impl Reading<'_> {
     fn ignored(&self, element: &Element) -> bool {
         let name = element.name.as_str();
         let ignored = IGNORED.contains(&name);
-        if ignored {
+        // The work bench of old versions is a scratch pad that never runs.
+        if ignored && name != "WorkBench" {
             self.note(element, &format!("`{name}` is ignored: it sends nothing"));
         }
         // User-defined variables were read before everything else.
