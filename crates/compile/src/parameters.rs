@@ -117,6 +117,17 @@ impl Parameters {
         Duration::from_millis(self.number(name, el, cx).unwrap_or(default_ms))
     }
 
+    /// The names and values whose name passes a test. They count as read.
+    pub fn matching(&self, test: impl Fn(&str) -> bool) -> Vec<(Arc<str>, Arc<str>)> {
+        let found = self.entries.iter().filter(|entry| test(&entry.name));
+        found
+            .map(|entry| {
+                entry.is_read.set(true);
+                (entry.name.as_str().into(), entry.value.as_str().into())
+            })
+            .collect()
+    }
+
     /// All names and values. All count as read.
     pub fn all(&self) -> Vec<(Arc<str>, Arc<str>)> {
         self.entries.iter().for_each(|entry| entry.is_read.set(true));

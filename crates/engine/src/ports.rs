@@ -227,6 +227,24 @@ pub trait LogSink: Send + Sync {
     fn enabled(&self, level: Level) -> bool;
 }
 
+/// Parameters of a connection that artifacts refer to by name: `rabbitmq.connection.factory`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ConnectionFactory {
+    /// The transport: `rabbitmq`, `jms`.
+    pub transport: String,
+    /// The name.
+    pub name: String,
+    /// Names and values, as the transport calls them in artifacts.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Without the values, among which are passwords.
+impl std::fmt::Debug for ConnectionFactory {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "ConnectionFactory({} {})", self.transport, self.name)
+    }
+}
+
 /// What a flow may read of its surroundings. Read once at start.
 #[derive(Debug, Default)]
 pub struct Environment {
@@ -238,6 +256,8 @@ pub struct Environment {
     pub system: std::sync::RwLock<std::collections::HashMap<String, String>>,
     /// Names and passwords that UsernameToken and basic authentication accept.
     pub users: crate::Users,
+    /// Connections of brokers and mail servers by name, for endpoints and listeners that refer to them.
+    pub connection_factories: Vec<ConnectionFactory>,
     /// Secrets by alias.
     pub secrets: crate::Secrets,
     /// What flows wrote to the registry.

@@ -4,12 +4,20 @@
 //! [`penstock_engine::ports::Service`], and an [`penstock_engine::ports::Outgoing`] into bytes on another
 //! socket. It knows nothing of mediators, artifacts or configuration files.
 //!
-//! Databases are a transport too: [`sql`] runs a flow's queries. [`store`] has the back ends of message stores.
+//! Databases are a transport too: [`sql`] runs a flow's queries. [`store`] has the back ends of message stores. Message
+//! brokers are behind cargo features, one each.
 //!
 //! Start reading at [`http`].
 
+#[cfg(feature = "rabbitmq")]
+mod broker;
+mod clients;
 pub mod file;
 pub mod http;
 pub mod inbound;
+#[cfg(feature = "rabbitmq")]
+pub mod rabbitmq;
 pub mod sql;
 pub mod store;
+
+pub use clients::SharedClients;

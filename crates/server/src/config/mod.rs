@@ -8,6 +8,7 @@
 mod api_platform;
 mod callers;
 mod choreo_connect;
+mod connections;
 mod databases;
 mod environment;
 mod gateway;
@@ -234,6 +235,9 @@ impl Reader<'_> {
             (DeValue::Array(tables), Dialect::MicroIntegrator) if path == "datasource" => {
                 tables.iter().for_each(|table| self.data_source(table));
             }
+            (DeValue::Array(tables), Dialect::MicroIntegrator) if connections::transport_of_table(path).is_some() => {
+                tables.iter().for_each(|table| self.connection(path, table));
+            }
             (DeValue::Table(table), _) => self.table(path, table, dialect),
             (_, Dialect::MicroIntegrator) => self.ignored.push((offset, path.to_owned())),
             (_, Dialect::Penstock | Dialect::ChoreoConnect | Dialect::ApiPlatform) => {
@@ -354,6 +358,22 @@ impl Reader<'_> {
             if let Err(message) = databases::set(&mut self.configuration.settings, &key, &text) {
                 self.error(value.span().start, format!("`datasource.{original}`: {message}"));
             }
+        }
+    }
+
+    /// A `[[transport.rabbitmq.listener]]`: a connection with a name.
+    fn connection(&mut self, path: &str, connection: &Spanned<DeValue<'_>>) {
+        let (DeValue::Table(table), Some(transport)) = (connection.get_ref(), connections::transport_of_table(path))
+        else {
+            return;
+        };
+        let Some(name) = table.get("name").and_then(|name| self.value(name)) else {
+            return self.error(connection.span().start, format!("a `[[{path}]]` needs a `name`"));
+        };
+        let mut entries = Vec::new();
+        self.leaves("", table, &mut entries);
+        for (key, value) in entries.iter().filter(|(key, _)| key != "name") {
+            connections::set_of_table(&mut self.configuration.settings, transport, name.text(), key, value);
         }
     }
 

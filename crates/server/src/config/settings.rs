@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use penstock_engine::ports::Level;
+use penstock_engine::ports::{ConnectionFactory, Level};
 use penstock_engine::{ForwardedField, Limits, TrustedProxies};
 use penstock_gateway::{GatewayConfig, GatewayState};
 use penstock_message::Conversion;
@@ -112,6 +112,8 @@ pub struct Settings {
     pub classes: Vec<(String, PathBuf)>,
     /// Which database a data source is.
     pub databases: Mapping,
+    /// Connections of brokers that artifacts refer to by name.
+    pub connection_factories: Vec<ConnectionFactory>,
     /// Whether files are watched and taken over when they change.
     pub watch: bool,
     /// Whether faulty artifacts make the server not ready.
@@ -206,6 +208,7 @@ impl Default for Settings {
             users: Vec::new(),
             classes: Vec::new(),
             databases: Mapping::default(),
+            connection_factories: Vec::new(),
             watch: true,
             strict_ready: false,
             secrets: penstock_engine::Secrets::default(),
@@ -290,6 +293,9 @@ impl Settings {
         }
         for entry in self.databases.entries.iter().filter(|entry| entry.url.is_empty()) {
             mistakes.push(format!("`databases.{}` has no `url`", entry.name));
+        }
+        for factory in self.connection_factories.iter().filter(|factory| factory.transport.is_empty()) {
+            mistakes.push(format!("`connections.{}` has no `transport`", factory.name));
         }
         if self.adapter.enabled && self.adapter.users.is_empty() {
             mistakes.push("`adapter.enabled` needs somebody who may deploy (`[adapter.users]`)".to_owned());

@@ -37,6 +37,8 @@ pub(super) enum MapTable {
     OriginalFlags,
     /// Which database a data source is.
     Databases,
+    /// Connections of brokers.
+    Connections,
     /// Modules that stand for classes.
     Classes,
 }
@@ -56,6 +58,7 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
             ("users.", MapTable::Users),
             ("mediation.", MapTable::Flags),
             ("databases.", MapTable::Databases),
+            ("connections.", MapTable::Connections),
             ("classes.", MapTable::Classes),
             ("adapter.users.", MapTable::AdapterUsers),
             ("admin.users.", MapTable::AdminUsers),
@@ -115,6 +118,7 @@ impl Map {
                 Ok(true)
             }
             MapTable::Databases => super::databases::set(settings, &self.name, value),
+            MapTable::Connections => super::connections::set(settings, &self.name, value),
             MapTable::Flags | MapTable::OriginalFlags => {
                 let options = &mut settings.conversion.mapping;
                 if options.set(&self.name, &value.0)? {

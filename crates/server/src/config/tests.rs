@@ -129,6 +129,11 @@ url = "jdbc:h2:./orders"
 username = "anna"
 password = "secret"
 pool_options.maxActive = 5
+[[transport.rabbitmq.listener]]
+name = "Broker"
+parameter.hostname = "mq.example.com"
+parameter.port = 5673
+parameter.x = "y"
 "#;
     let found = configuration(Dialect::MicroIntegrator, text);
     assert_eq!(
@@ -144,6 +149,15 @@ pool_options.maxActive = 5
     let [orders] = settings.databases.entries.as_slice() else { panic!("{:?}", settings.databases) };
     assert_eq!((orders.name.as_str(), orders.url.as_str()), ("jdbc/Orders", "jdbc:h2:./orders"));
     assert_eq!((orders.user.as_deref(), orders.connections_max), (Some("anna"), Some(5)));
+    let [broker] = settings.connection_factories.as_slice() else { panic!("{:?}", settings.connection_factories) };
+    assert_eq!((broker.transport.as_str(), broker.name.as_str()), ("rabbitmq", "Broker"));
+    let parameters = [("rabbitmq.server.host.name", "mq.example.com"), ("rabbitmq.server.port", "5673"), ("x", "y")];
+    let expected: Vec<_> = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let sorted = |mut parameters: Vec<(String, String)>| {
+        parameters.sort();
+        parameters
+    };
+    assert_eq!(sorted(broker.parameters.clone()), expected);
     assert_eq!(settings.timeouts.idle.as_secs(), 90);
     assert_eq!(settings.flow.endpoint_timeout.as_secs(), 60);
     assert!(!settings.conversion.mapping.auto_primitive);
@@ -199,4 +213,21 @@ fn limits_of_managed_apis_are_read_and_mistakes_named() {
         let said = format!("{:?}", read("penstock.toml", text, Dialect::Penstock, &|_| None).diagnostics);
         assert!(said.contains(says), "{text}: {said}");
     }
+}
+
+#[test]
+fn connections_have_names_and_a_transport() {
+    let text = "[connections.Broker]\ntransport = \"rabbitmq\"\n\"rabbitmq.server.host.name\" = \"mq\"\n";
+    let found = configuration(Dialect::Penstock, text);
+    assert_eq!(said(&found), [""; 0]);
+    let [broker] = found.settings.connection_factories.as_slice() else { panic!() };
+    assert_eq!(broker.parameters, [("rabbitmq.server.host.name".to_owned(), "mq".to_owned())]);
+    let wrong =
+        said(&configuration(Dialect::Penstock, "[connections.A]\nx = \"y\"\n[connections.B]\ntransport = \"z\"\n"));
+    let expected = [
+        "x.toml:1:1: error: `connections.A` has no `transport`",
+        "x.toml:1:1: error: `connections.B` has no `transport`",
+        "x.toml:4:13: error: `connections.B.transport`: must be one of: rabbitmq",
+    ];
+    assert_eq!(wrong, expected);
 }

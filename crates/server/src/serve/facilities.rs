@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::database::Databases;
-use penstock_engine::ports::{Environment, Senders};
+use penstock_engine::ports::Environment;
 use penstock_engine::store::Stores;
 use penstock_engine::{Core, Current, Metrics};
-use penstock_transports::file::FileSender;
+use penstock_transports::SharedClients;
 use penstock_transports::http::tls::TlsClient;
 use penstock_transports::http::{HttpSender, PerCore, SenderConfig};
 
@@ -27,21 +27,21 @@ pub(super) struct Facilities {
     pub(super) current: Arc<Current>,
     pub(super) databases: Arc<dyn Databases>,
     pub(super) stores: Arc<dyn Stores>,
+    pub(super) clients: Arc<SharedClients>,
     pub(super) state: Arc<State>,
 }
 
 impl Facilities {
     /// A core for this thread, counted with the others, and its HTTP sender.
     pub(super) fn core(&self, per_core: &Rc<PerCore>) -> (Rc<Core>, Rc<HttpSender>) {
-        let Facilities { settings, tls, descriptors_max, log, environment, current, databases, stores, state } =
+        let Facilities { settings, tls, descriptors_max, log, environment, current, databases, stores, clients, state } =
             self.clone();
         let (limits, timeouts) = (settings.limits, settings.timeouts);
         let config = SenderConfig { limits, timeouts, tls, descriptors_max, ..SenderConfig::default() };
         let sender = Rc::new(HttpSender::new(per_core, config));
         let metrics = Arc::new(Metrics::default());
         state.add_core(CoreCounters { metrics: metrics.clone(), http: per_core.counters.clone() });
-        let outbound = Rc::new(Senders::new(sender.clone()).with("vfs", Rc::new(FileSender)));
-        let core = Core::new(outbound, log, environment, metrics, current);
+        let core = Core::new(clients.senders(sender.clone()), log, environment, metrics, current);
         core.set_databases(databases);
         core.set_stores(stores);
         (core, sender)

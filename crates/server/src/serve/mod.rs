@@ -38,6 +38,7 @@ use std::time::Instant;
 use penstock_compile::Severity;
 use penstock_engine::ports::{Environment, Level};
 use penstock_engine::{Current, Logins, Users};
+use penstock_transports::SharedClients;
 use penstock_transports::http::shutdown;
 use penstock_transports::sql::Sql;
 use penstock_transports::store::MessageStores;
@@ -121,6 +122,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         users: Users::new(settings.users.iter().cloned().collect(), logins.clone()),
         secrets: settings.secrets.clone(),
         registry: Arc::new(registry::open(settings.registry_folder.as_deref(), watched)?),
+        connection_factories: settings.connection_factories.clone(),
         services_hidden: !settings.list_services,
         host: settings.hostname.clone(),
         http_port: served.http,
@@ -155,6 +157,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         current,
         databases,
         stores,
+        clients: Arc::new(SharedClients::new(&environment.connection_factories)),
         state: state.clone(),
     };
     let mut threads = Vec::new();

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use penstock_engine::store::{MessageStore, StoreBackend, StoreDefinition, StoreError, Stores};
 
+#[cfg(feature = "rabbitmq")]
+use crate::rabbitmq;
 use crate::sql::Sql;
 use memory::Memory;
 use table::Table;
@@ -29,6 +31,8 @@ struct Open {
 enum Backend {
     Memory(Arc<Memory>),
     Table(Arc<Table>),
+    #[cfg(feature = "rabbitmq")]
+    RabbitMq(Arc<rabbitmq::StoreQueue>),
 }
 
 impl MessageStores {
@@ -43,8 +47,12 @@ impl MessageStores {
             StoreBackend::Table { source, table } => {
                 Ok(Backend::Table(Arc::new(Table::new(self.databases.clone(), source.clone(), table.clone()))))
             }
+            #[cfg(feature = "rabbitmq")]
+            StoreBackend::Broker { scheme: rabbitmq::SCHEME, parameters } => {
+                Ok(Backend::RabbitMq(Arc::new(rabbitmq::StoreQueue::new(&definition.name, parameters)?)))
+            }
             StoreBackend::Broker { scheme, .. } => Err(StoreError {
-                message: format!("message stores over the transport `{scheme}` are not supported yet"),
+                message: format!("this build of Penstock has no message stores over the transport `{scheme}`"),
                 is_unreachable: false,
             }),
         }
@@ -67,6 +75,8 @@ impl Stores for MessageStores {
         Ok(match backend {
             Backend::Memory(memory) => Rc::new(memory::Handle(memory)),
             Backend::Table(table) => Rc::new(table::Handle(table)),
+            #[cfg(feature = "rabbitmq")]
+            Backend::RabbitMq(queue) => Rc::new(rabbitmq::StoreHandle(queue)),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! A private key with its certificates, and where they come from.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -81,6 +83,16 @@ impl Identity {
         self.key.secret_der()
     }
 
+    /// The certificates and the key in PEM, for clients of other protocols.
+    pub fn to_pem(&self) -> (String, String) {
+        let label = match &self.key {
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            _ => "PRIVATE KEY",
+        };
+        (certificates_to_pem(&self.chain), pem(label, self.key.secret_der()))
+    }
+
     /// The own certificate in PEM, to be trusted by clients.
     pub fn certificate_der(&self) -> Option<&[u8]> {
         self.chain.first().map(|certificate| certificate.as_ref())
@@ -106,6 +118,19 @@ pub fn read_certificates(bytes: &[u8], password: &str) -> Result<Vec<Certificate
         KeyStoreEntry::PrivateKeyChain(_) | KeyStoreEntry::Secret(_) => None,
     });
     Ok(certificates.collect())
+}
+
+/// Certificates in PEM.
+pub fn certificates_to_pem(certificates: &[CertificateDer<'_>]) -> String {
+    certificates.iter().map(|certificate| pem("CERTIFICATE", certificate)).collect()
+}
+
+/// RFC 7468 §3: lines of 64 characters.
+fn pem(label: &str, der: &[u8]) -> String {
+    let encoded = STANDARD.encode(der);
+    let lines: Vec<String> =
+        encoded.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
 /// How every DER structure of interest begins, PKCS12 among them; PEM never does.

@@ -13,7 +13,7 @@ mod signatures;
 use std::fmt;
 
 pub use client::{ClientTrust, TlsClient};
-pub use identity::{Identity, read_certificates};
+pub use identity::{Identity, certificates_to_pem, read_certificates};
 pub use server::{ClientCertificates, Identities, TlsServer};
 
 /// Why keys or certificates cannot be used.

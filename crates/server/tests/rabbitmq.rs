@@ -1,0 +1,470 @@
+//! RabbitMQ with the running program: stores, endpoints, inbound endpoints, listeners of proxy services.
+//! `tools/with-rabbitmq cargo test -p penstock-server --test rabbitmq -- --ignored`
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod support;
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use lapin::message::Delivery;
+use lapin::options::*;
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
+use rustix::process::Signal;
+use support::{Folder, Server};
+use tokio::runtime::Runtime;
+
+/// Nothing that is waited for here takes longer on any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn port() -> u16 {
+    std::env::var("PENSTOCK_TEST_RABBITMQ").expect("run under tools/with-rabbitmq").parse().unwrap()
+}
+
+/// A client of the broker, which is not Penstock's.
+struct Client {
+    runtime: Runtime,
+    channel: Channel,
+    _connection: Connection,
+}
+
+impl Client {
+    fn open() -> Client {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let uri = format!("amqp://guest:guest@127.0.0.1:{}/%2f", port());
+        let (connection, channel) = runtime.block_on(async {
+            let connection = Connection::connect(&uri, ConnectionProperties::default()).await.unwrap();
+            let channel = connection.create_channel().await.unwrap();
+            channel.confirm_select(ConfirmSelectOptions::default()).await.unwrap();
+            (connection, channel)
+        });
+        Client { runtime, channel, _connection: connection }
+    }
+
+    fn declare(&self, queue: &str, arguments: &[(&str, AMQPValue)]) {
+        let mut table = FieldTable::default();
+        for (name, value) in arguments {
+            table.insert((*name).into(), value.clone());
+        }
+        let declared = self.channel.queue_declare(queue.into(), QueueDeclareOptions::durable(), table);
+        self.runtime.block_on(declared).unwrap();
+    }
+
+    fn publish(&self, queue: &str, body: &str, properties: BasicProperties) {
+        self.runtime.block_on(async {
+            let options = BasicPublishOptions::default();
+            let confirm = self.channel.basic_publish("".into(), queue.into(), options, body.as_bytes(), properties);
+            assert!(confirm.await.unwrap().await.unwrap().is_ack());
+        });
+    }
+
+    /// The next message of a queue, acknowledged.
+    fn take(&self, queue: &str) -> Delivery {
+        let end = Instant::now() + PATIENCE;
+        self.runtime.block_on(async {
+            loop {
+                let got = self.channel.basic_get(queue.into(), BasicGetOptions { no_ack: true }).await.unwrap();
+                if let Some(message) = got {
+                    return message.delivery;
+                }
+                assert!(Instant::now() < end, "the queue `{queue}` stays empty");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+    }
+
+    fn count(&self, queue: &str) -> u32 {
+        let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        let queue = self.channel.queue_declare(queue.into(), options, FieldTable::default());
+        self.runtime.block_on(queue).unwrap().message_count()
+    }
+
+    fn wait_until_empty(&self, queue: &str) {
+        let end = Instant::now() + PATIENCE;
+        while self.count(queue) > 0 {
+            assert!(Instant::now() < end, "the queue `{queue}` does not run empty");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn text(delivery: &Delivery) -> String {
+    String::from_utf8_lossy(&delivery.data).into_owned()
+}
+
+fn dead_letters_to(queue: &str) -> [(&'static str, AMQPValue); 2] {
+    [
+        ("x-dead-letter-exchange", AMQPValue::LongString("".into())),
+        ("x-dead-letter-routing-key", AMQPValue::LongString(queue.into())),
+    ]
+}
+
+/// A backend that responds with 200 and hands out the body of each request.
+fn backend() -> (u16, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let (mut socket, sender) = (socket.unwrap(), sender.clone());
+            // A request may break off when the program is killed.
+            std::thread::spawn(move || {
+                let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
+                loop {
+                    let read = socket.read(&mut buffer).unwrap_or(0);
+                    if read == 0 {
+                        return;
+                    }
+                    request.extend_from_slice(&buffer[..read]);
+                    let text = String::from_utf8_lossy(&request).into_owned();
+                    let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+                    let head = head.to_ascii_lowercase();
+                    let length = head.split_once("content-length: ").unwrap().1.split("\r\n").next().unwrap();
+                    if body.len() >= length.parse().unwrap() {
+                        let _ = sender.send(body.to_owned());
+                        let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (port, receiver)
+}
+
+/// Forwards connections to the broker until it is shut.
+struct Gate {
+    port: u16,
+    is_open: Arc<AtomicBool>,
+    sockets: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Gate {
+    fn open() -> Gate {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let gate = Gate {
+            port: listener.local_addr().unwrap().port(),
+            is_open: Arc::new(AtomicBool::new(true)),
+            sockets: Arc::default(),
+        };
+        let (is_open, sockets) = (gate.is_open.clone(), gate.sockets.clone());
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                if !is_open.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let broker = TcpStream::connect(("127.0.0.1", port())).unwrap();
+                for (mut from, mut to) in [(&client, &broker), (&broker, &client)]
+                    .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
+                {
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+                sockets.lock().unwrap().extend([client, broker]);
+            }
+        });
+        gate
+    }
+
+    /// Breaks all connections and takes no other.
+    fn shut(&self) {
+        self.is_open.store(false, Ordering::SeqCst);
+        for socket in self.sockets.lock().unwrap().drain(..) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn reopen(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
+    }
+}
+
+fn store_and_forward(queue: &str, broker: u16, backend: u16) -> String {
+    format!(
+        r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
+  <messageStore name="Orders" class="org.apache.synapse.message.store.impl.rabbitmq.RabbitMQStore">
+    <parameter name="store.rabbitmq.host.name">127.0.0.1</parameter>
+    <parameter name="store.rabbitmq.host.port">{broker}</parameter>
+    <parameter name="store.rabbitmq.queue.name">{queue}</parameter>
+    <parameter name="store.rabbitmq.exchange.name">{queue}-exchange</parameter>
+    <parameter name="store.producer.guaranteed.delivery.enable">true</parameter>
+  </messageStore>
+  <endpoint name="Backend"><http uri-template="http://127.0.0.1:{backend}/orders" method="POST"/></endpoint>
+  <messageProcessor name="Forward" messageStore="Orders" targetEndpoint="Backend"
+      class="org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor">
+    <parameter name="interval">1</parameter>
+    <parameter name="client.retry.interval">50</parameter>
+    <parameter name="max.delivery.attempts">0</parameter>
+  </messageProcessor>
+  <api name="orders" context="/orders">
+    <resource methods="POST">
+      <inSequence>
+        <property name="OUT_ONLY" value="true"/>
+        <property name="DISABLE_CHUNKING" value="true" scope="axis2"/>
+        <store messageStore="Orders"/>
+      </inSequence>
+    </resource>
+  </api>
+</definitions>"#
+    )
+}
+
+#[test]
+#[ignore = "needs RabbitMQ"]
+fn stored_messages_are_forwarded_in_their_order() {
+    let folder = Folder::new("rabbitmq-store");
+    let (backend, received) = backend();
+    folder.write("artifacts/a.xml", store_and_forward("store-order", port(), backend));
+    let server = Server::start(&folder, &["run", "artifacts"], "");
+    for id in 0..20 {
+        let body = format!("{{\"id\":{id}}}");
+        assert_eq!(server.post("/orders", "application/json", &body).status, 202, "{}", server.log());
+    }
+    for id in 0..20 {
+        assert_eq!(received.recv_timeout(PATIENCE).unwrap(), format!("{{\"id\":{id}}}"), "{}", server.log());
+    }
+    Client::open().wait_until_empty("store-order");
+}
+
+#[test]
+#[ignore = "needs RabbitMQ"]
+fn no_stored_message_is_lost_when_the_process_is_killed() {
+    const MESSAGES: usize = 400;
+    const KILLS: usize = 6;
+    let folder = Folder::new("rabbitmq-kill");
+    let (backend, received) = backend();
+    let broker = Gate::open();
+    folder.write("artifacts/a.xml", store_and_forward("store-kill", broker.port, backend));
+    let mut server = Server::start(&folder, &["run", "artifacts"], "");
+    let mut accepted = 0;
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut id = 0;
+    for kill in 0..=KILLS {
+        while accepted < MESSAGES * (kill + 1) / (KILLS + 1) {
+            let body = format!("{{\"id\":{id}}}");
+            id += 1;
+            assert_eq!(server.post("/orders", "application/json", &body).status, 202, "{}", server.log());
+            accepted += 1;
+        }
+        if kill < KILLS {
+            // Some wait in the queue, one is under way: when exactly the process dies is up to the machine.
+            server.signal(Signal::KILL);
+            server.wait();
+            server = Server::start(&folder, &["run", "artifacts"], "");
+        }
+    }
+    while seen.len() < accepted {
+        let body = received
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| panic!("lost {}\n{}", accepted - seen.len(), server.log()));
+        *seen.entry(body).or_default() += 1;
+    }
+    Client::open().wait_until_empty("store-kill");
+    seen.extend(received.try_iter().map(|body| (body, 1)));
+    let duplicates: usize = seen.values().map(|times| times - 1).sum();
+    // At most the one message that was under way at each kill.
+    assert!(duplicates <= KILLS, "{duplicates} duplicates");
+}
+
+#[test]
+#[ignore = "needs RabbitMQ"]
+fn a_store_whose_broker_is_away_faults_and_works_again_when_it_is_back() {
+    let folder = Folder::new("rabbitmq-away");
+    let (backend, received) = backend();
+    let broker = Gate::open();
+    folder.write("artifacts/a.xml", store_and_forward("store-away", broker.port, backend));
+    let mut server = Server::start(&folder, &["run", "artifacts"], "");
+    assert_eq!(server.post("/orders", "application/json", "1").status, 202);
+    assert_eq!(received.recv_timeout(PATIENCE).unwrap(), "1");
+    broker.shut();
+    assert_eq!(server.post("/orders", "application/json", "2").status, 500);
+    server.wait_for_log("no connection to RabbitMQ");
+    let end = Instant::now() + PATIENCE;
+    while !server.admin("/healthz").body.contains("no connection to RabbitMQ") {
+        assert!(Instant::now() < end, "{}\n{}", server.admin("/healthz").body, server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    broker.reopen();
+    let end = Instant::now() + PATIENCE;
+    while server.post("/orders", "application/json", "3").status != 202 {
+        assert!(Instant::now() < end, "{}", server.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(received.recv_timeout(PATIENCE).unwrap(), "3");
+}
+
+fn inbound(name: &str, queue: &str, broker: u16, parameters: &str) -> String {
+    format!(
+        r#"<inboundEndpoint xmlns="http://ws.apache.org/ns/synapse" name="{name}" protocol="rabbitmq" sequence="take">
+  <parameters>
+    <parameter name="rabbitmq.connection.factory">Broker</parameter>
+    <parameter name="rabbitmq.server.host.name">127.0.0.1</parameter>
+    <parameter name="rabbitmq.server.port">{broker}</parameter>
+    <parameter name="rabbitmq.queue.name">{queue}</parameter>
+    {parameters}
+  </parameters>
+</inboundEndpoint>"#
+    )
+}
+
+/// What the sequence does is written in the message.
+const TAKE: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="take">
+  <log><property name="took" expression="json-eval($.do)"/><property name="order" expression="$trp:X-Order"/></log>
+  <switch source="json-eval($.do)">
+    <case regex="rollback"><property name="SET_ROLLBACK_ONLY" value="true"/></case>
+    <case regex="requeue"><property name="SET_REQUEUE_ON_ROLLBACK" value="true"/></case>
+    <case regex="fail"><throwError type="MINE" errorMessage="it broke"/></case>
+  </switch>
+</sequence>"#;
+
+const JSON: &str = r#"<parameter name="rabbitmq.message.content.type">application/json</parameter>"#;
+
+fn order(action: &str) -> String {
+    format!("{{\"do\":\"{action}\"}}")
+}
+
+fn with_order(value: &str) -> BasicProperties {
+    let mut headers = FieldTable::default();
+    headers.insert("X-Order".into(), AMQPValue::LongString(value.into()));
+    BasicProperties::default().with_headers(headers)
+}
+
+#[test]
+#[ignore = "needs RabbitMQ"]
+fn a_message_is_acknowledged_after_its_flow_and_dead_lettered_when_it_rolls_back() {
+    let client = Client::open();
+    client.declare("in-dead", &[]);
+    client.declare("in-error", &[]);
+    client.declare("in-first", &dead_letters_to("in-dead"));
+    client.declare("in-loop", &dead_letters_to("in-loop-wait"));
+    let waits = [dead_letters_to("in-loop").to_vec(), vec![("x-message-ttl", AMQPValue::LongInt(50))]].concat();
+    client.declare("in-loop-wait", &waits);
+    let folder = Folder::new("rabbitmq-inbound");
+    folder.write("artifacts/take.xml", TAKE);
+    let manual = format!(
+        r#"{JSON}<parameter name="rabbitmq.queue.auto.ack">false</parameter>
+    <parameter name="rabbitmq.message.requeue.delay">20</parameter>"#
+    );
+    let limited = format!(
+        r#"{manual}<parameter name="rabbitmq.message.max.dead.lettered.count">2</parameter>
+    <parameter name="rabbitmq.message.error.exchange.name">amq.direct</parameter>
+    <parameter name="rabbitmq.message.error.queue.routing.key">in-error</parameter>"#
+    );
+    let bound = client.channel.queue_bind(
+        "in-error".into(),
+        "amq.direct".into(),
+        "in-error".into(),
+        QueueBindOptions::default(),
+        FieldTable::default(),
+    );
+    client.runtime.block_on(bound).unwrap();
+    folder.write("artifacts/first.xml", inbound("First", "in-first", port(), &manual));
+    folder.write("artifacts/loop.xml", inbound("Loop", "in-loop", port(), &limited));
+    let mut server = Server::start(&folder, &["run", "artifacts"], "");
+
+    client.publish("in-first", &order("well"), with_order("7"));
+    server.wait_for_log("took = well, order = 7");
+    client.wait_until_empty("in-first");
+    for action in ["rollback", "fail"] {
+        client.publish("in-first", &order(action), BasicProperties::default());
+        assert_eq!(text(&client.take("in-dead")), order(action), "{}", server.log());
+    }
+    client.publish("in-first", &order("requeue"), BasicProperties::default());
+    server.wait_for_log_times("took = requeue", 3);
+
+    // Dead-lettered three times, then the error queue has it.
+    client.publish("in-loop", &order("rollback"), BasicProperties::default());
+    assert_eq!(text(&client.take("in-error")), order("rollback"), "{}", server.log());
+    assert_eq!(server.log().matches("took = rollback").count(), 1 + 4, "{}", server.log());
+}
+
+#[test]
+#[ignore = "needs RabbitMQ"]
+fn a_consumer_returns_messages_that_were_under_way_and_connects_again() {
+    let client = Client::open();
+    client.declare("in-away", &[]);
+    let broker = Gate::open();
+    let folder = Folder::new("rabbitmq-inbound-away");
+    folder.write("artifacts/take.xml", TAKE);
+    folder.write("artifacts/in.xml", inbound("Away", "in-away", broker.port, JSON));
+    let mut server = Server::start(&folder, &["run", "artifacts"], "");
+    client.publish("in-away", &order("one"), BasicProperties::default());
+    server.wait_for_log("took = one");
+    broker.shut();
+    server.wait_for_log("no connection to RabbitMQ");
+    client.publish("in-away", &order("two"), BasicProperties::default());
+    broker.reopen();
+    server.wait_for_log("took = two");
+    client.wait_until_empty("in-away");
+}
+
+#[test]
+#[ignore = "needs RabbitMQ"]
+fn an_endpoint_publishes_and_waits_for_replies_of_a_listening_proxy() {
+    let client = Client::open();
+    client.declare("out-plain", &[]);
+    let folder = Folder::new("rabbitmq-endpoint");
+    let to = |query: &str| format!("rabbitmq:/x?rabbitmq.connection.factory=Broker&amp;{query}");
+    folder.write(
+        "artifacts/a.xml",
+        format!(
+            r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
+  <proxy name="Plain"><target><inSequence>
+    <property name="OUT_ONLY" value="true"/>
+    <property name="FORCE_SC_ACCEPTED" value="true" scope="axis2"/>
+    <property name="rabbitmq.message.priority" value="4" scope="axis2"/>
+    <send><endpoint><address uri="{}"/></endpoint></send>
+  </inSequence></target></proxy>
+  <proxy name="Ask"><target><inSequence>
+    <call><endpoint><address uri="{}"/></endpoint></call><respond/>
+  </inSequence></target></proxy>
+  <proxy name="Silent"><target><inSequence>
+    <property name="RABBITMQ_WAIT_REPLY" value="200" scope="axis2"/>
+    <call><endpoint><address uri="{}"/></endpoint></call><respond/>
+  </inSequence><faultSequence>
+    <payloadFactory media-type="json"><format>{{"fault":"$1"}}</format><args>
+      <arg expression="get-property('ERROR_MESSAGE')"/></args></payloadFactory><respond/>
+  </faultSequence></target></proxy>
+  <proxy name="Answer" transports="rabbitmq">
+    <target><inSequence>
+      <payloadFactory media-type="json"><format>{{"got":"$1"}}</format><args><arg evaluator="json" expression="$.a"/></args></payloadFactory>
+      <respond/>
+    </inSequence></target>
+    <parameter name="rabbitmq.connection.factory">Broker</parameter>
+    <parameter name="rabbitmq.queue.name">out-answer</parameter>
+  </proxy>
+</definitions>"#,
+            to("rabbitmq.queue.name=out-plain&amp;rabbitmq.exchange.name=out-exchange"),
+            to("rabbitmq.queue.name=out-answer"),
+            to("rabbitmq.queue.name=out-silent"),
+        ),
+    );
+    let toml = format!(
+        "[connections.Broker]\ntransport = \"rabbitmq\"\n\"rabbitmq.server.host.name\" = \"127.0.0.1\"\n\
+         \"rabbitmq.server.port\" = {}\n",
+        port()
+    );
+    let mut server = Server::start(&folder, &["run", "artifacts"], &toml);
+    server.wait_for_log("consuming the queue `out-answer`");
+    assert_eq!(server.post("/services/Plain", "application/json", "{\"a\":1}").status, 202, "{}", server.log());
+    let delivery = client.take("out-plain");
+    assert_eq!(text(&delivery), "{\"a\":1}");
+    assert_eq!(delivery.properties.content_type().as_ref().unwrap().as_str(), "application/json");
+    assert_eq!((*delivery.properties.delivery_mode(), *delivery.properties.priority()), (Some(2), Some(4)));
+
+    let reply = server.post("/services/Ask", "application/json", "{\"a\":5}");
+    assert_eq!((reply.status, reply.body.as_str()), (200, "{\"got\":\"5\"}"), "{}", server.log());
+    let reply = server.post("/services/Silent", "application/json", "{\"a\":5}");
+    assert!(reply.body.contains("fault"), "{}\n{}", reply.body, server.log());
+    server.wait_for_log("Did not receive a response within 200ms to the replyTo queue");
+}

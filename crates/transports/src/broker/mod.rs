@@ -1,0 +1,9 @@
+//! What the clients of message brokers have in common: the thread they live on, how they read parameters, when they connect
+//! again.
+
+pub(crate) mod body;
+pub(crate) mod link;
+pub(crate) mod lookup;
+mod thread;
+
+pub(crate) use thread::handle;

@@ -1,0 +1,36 @@
+//! The senders of a core: HTTP, files, and the transports whose connections all cores share.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use penstock_engine::ports::{ConnectionFactory, Outbound, Senders};
+
+use crate::file::FileSender;
+#[cfg(feature = "rabbitmq")]
+use crate::rabbitmq::{self, RabbitMq, RabbitMqSender};
+
+/// The connections that all cores share. One for the whole process.
+pub struct SharedClients {
+    #[cfg(feature = "rabbitmq")]
+    rabbitmq: Arc<RabbitMq>,
+}
+
+impl SharedClients {
+    /// Nothing is connected before it is used. `factories`: the connection factories of the configuration.
+    pub fn new(factories: &[ConnectionFactory]) -> SharedClients {
+        // A lean build has no transport that uses them.
+        let _ = factories;
+        SharedClients {
+            #[cfg(feature = "rabbitmq")]
+            rabbitmq: Arc::new(RabbitMq::new(factories.to_vec())),
+        }
+    }
+
+    /// The senders of a core, found by the scheme of the URL.
+    pub fn senders(&self, http: Rc<dyn Outbound>) -> Rc<dyn Outbound> {
+        let senders = Senders::new(http).with("vfs", Rc::new(FileSender));
+        #[cfg(feature = "rabbitmq")]
+        let senders = senders.with(rabbitmq::SCHEME, RabbitMqSender::new(self.rabbitmq.clone()));
+        Rc::new(senders)
+    }
+}
