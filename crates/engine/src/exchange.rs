@@ -70,6 +70,8 @@ pub struct Exchange {
     pub(crate) journal: Option<Rc<Journal>>,
     /// Transactions over databases. Branches that run one after another are lent their parent's (`fork.rs`).
     pub transactions: Transactions,
+    /// Why the body cannot be read, when a mediator goes on without a value. The loop makes a fault of it.
+    pub unreadable: Option<Fault>,
     /// Client side of the exchange, shared by all branches.
     pub reply: Rc<ReplyCell>,
     pub(crate) loaded: Rc<Loaded>,
@@ -142,6 +144,7 @@ impl Exchange {
             trace: None,
             journal: None,
             transactions: Transactions::default(),
+            unreadable: None,
             reply: Rc::default(),
             loaded,
             core,
@@ -262,6 +265,7 @@ impl Exchange {
             trace: None,
             journal: self.journal.clone(),
             transactions: Transactions::default(),
+            unreadable: None,
             reply: self.reply.clone(),
             loaded: self.loaded.clone(),
             core: self.core.clone(),

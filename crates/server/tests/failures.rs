@@ -239,6 +239,7 @@ const FAILING: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
     <inSequence><property name="first" expression="local-name(//*[1])"/><respond/></inSequence>
     <faultSequence><log level="custom"><property name="seen" value="yes"/></log></faultSequence>
   </target></proxy>
+  <proxy name="Expressions"><target><inSequence><variable name="a" expression="${payload.a}"/><respond/></inSequence></target></proxy>
   <proxy name="Logs"><target><inSequence><log level="full"/><respond/></inSequence></target></proxy>
   <api name="gone" context="/gone"><resource methods="GET"><inSequence>
     <call><endpoint><address uri="http://127.0.0.1:1"/></endpoint></call><respond/>
@@ -279,6 +280,9 @@ fn a_failure_is_never_acknowledged() {
         ("/reads", json, large.as_str(), 413),
         ("/services/Reads", json, "{\"a\":", 400),
         ("/services/Reads", "application/xml", "<a><b></a>", 400),
+        ("/services/Expressions", json, "{\"a\":", 400),
+        ("/services/Expressions", "application/xml", "<a><b></a>", 400),
+        ("/services/Expressions", json, "", 200),
         ("/services/Logs", json, "{\"a\":", 400),
         ("/services/Logs", json, "{\"a\": 1}", 200),
         ("/services/Logs", json, " \n", 200),

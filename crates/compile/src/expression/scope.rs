@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use penstock_engine::Exchange;
 use penstock_engine::ports::Level;
-use penstock_message::{Form, SoapVersion, Value};
+use penstock_message::{BodyError, Envelope, Form, SoapVersion, Value};
 use penstock_xml::NodeId;
 use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath, XPathError};
 
@@ -55,9 +55,26 @@ impl Paths {
     }
 }
 
+impl ExchangeScope<'_> {
+    fn envelope(&mut self) -> Result<Arc<Envelope>, EvaluationError> {
+        let program = self.exchange.program().clone();
+        self.exchange.message.xml(&program.conversion).map_err(|error| self.unread(error))
+    }
+
+    /// An expression over a body that is malformed has no value, and the message is not accepted.
+    fn unread(&mut self, error: BodyError) -> EvaluationError {
+        let failed = EvaluationError::new(error.to_string());
+        if !matches!(error, BodyError::Unsupported { .. }) {
+            self.exchange.unreadable = Some(error.into());
+        }
+        failed
+    }
+}
+
 impl Scope for ExchangeScope<'_> {
     fn payload(&mut self) -> Result<Arc<serde_json::Value>, EvaluationError> {
-        self.exchange.json().map_err(|fault| EvaluationError::new(&*fault.message))
+        let program = self.exchange.program().clone();
+        self.exchange.message.json(&program.conversion).map_err(|error| self.unread(error))
     }
 
     fn whole_payload(&mut self) -> Result<Value, EvaluationError> {
@@ -66,7 +83,7 @@ impl Scope for ExchangeScope<'_> {
         if !is_xml {
             return self.payload().map(Value::Json);
         }
-        let envelope = self.exchange.xml().map_err(|fault| EvaluationError::new(&*fault.message))?;
+        let envelope = self.envelope()?;
         let nodes = match envelope.soap {
             SoapVersion::None => envelope.payload().into_iter().collect(),
             _ => {
@@ -96,7 +113,7 @@ impl Scope for ExchangeScope<'_> {
 
     fn xpath(&mut self, expression: &str, variable: Option<&str>) -> Result<Value, EvaluationError> {
         let document = match variable {
-            None => self.exchange.xml().map_err(|fault| EvaluationError::new(&*fault.message))?.document.clone(),
+            None => self.envelope()?.document.clone(),
             Some(name) => match self.exchange.message.variables.get(name) {
                 Some(Value::Xml(document, _)) => document.clone(),
                 Some(other) => {
