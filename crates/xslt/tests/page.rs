@@ -46,10 +46,9 @@ fn type_commands(folder: &Path, block: &str) {
     while let Some(line) = lines.next() {
         let words = line.strip_prefix("$ penstock xslt ").unwrap().split(' ').map(str::to_owned);
         let mut arguments = parse_arguments(words).unwrap();
-        for file in [Some(&mut arguments.stylesheet), arguments.source.as_mut(), arguments.output.as_mut()] {
-            if let Some(file) = file {
-                *file = folder.join(&*file);
-            }
+        let files = [Some(&mut arguments.stylesheet), arguments.source.as_mut(), arguments.output.as_mut()];
+        for file in files.into_iter().flatten() {
+            *file = folder.join(&*file);
         }
         let mut errors = Vec::new();
         run(&arguments, &mut errors);
