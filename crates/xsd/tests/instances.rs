@@ -48,6 +48,15 @@ fn fixed_values_of_mixed_content() {
     );
 }
 
+#[test]
+fn types_named_in_lax_content_exist() {
+    check(
+        "<xs:element name='r'><xs:complexType><xs:sequence><xs:any processContents='lax'/></xs:sequence></xs:complexType>\
+         </xs:element>",
+        &[("><q>1</q>", ""), ("><q xsi:type='nope'>1</q>", "cvc-elt.4.2")],
+    );
+}
+
 /// An element with items; each has an attribute `k` and perhaps an element `e` that may be nil.
 fn items(kind: &str, constraint: &str) -> String {
     format!(

@@ -61,6 +61,21 @@ fn names_in_arguments_have_the_namespaces_of_their_place() {
 }
 
 #[test]
+fn expressions_that_are_computed() {
+    let evaluated = |expression: &str| {
+        let body = format!(
+            "<xsl:template match='in'><o><xsl:value-of select=\"dyn:evaluate({expression})\"
+             xmlns:dyn='http://exslt.org/dynamic' xmlns:p='urn:p'/></o></xsl:template>"
+        );
+        transform("1.0", &body, "<in><a>1</a><p:a xmlns:p='urn:p'>2</p:a></in>")
+    };
+    assert_eq!(evaluated("'a + 1'"), "<o>2</o>");
+    assert_eq!(evaluated("concat('p', ':a')"), "<o>2</o>");
+    assert_eq!(evaluated("'a +'"), "<o/>");
+    assert_eq!(evaluated("'$v'"), "<o/>");
+}
+
+#[test]
 fn attributes_and_namespaces_have_their_place() {
     for (body, expected) in [
         ("<a/><xsl:attribute name='x'/>", "XTDE0410"),

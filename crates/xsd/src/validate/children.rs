@@ -108,8 +108,14 @@ impl<'v> Validator<'v> {
             return;
         }
         let declared = self.global_element(node);
-        if declared.is_some() || matches!(self.instance_type(node), Some(Ok(_))) {
+        let said = self.instance_type(node);
+        if declared.is_some() || matches!(said, Some(Ok(_))) {
             return self.element(node, declared, depth);
+        }
+        // A lax wildcard checks what can be found, and this cannot.
+        if let (Some(Err(message)), Process::Lax) = (said, process) {
+            self.report(node, message);
+            return;
         }
         if process == Process::Strict {
             let name = self.written(node);

@@ -1,8 +1,13 @@
 //! The table of the functions that stylesheets have beyond XPath, and those that XSLT itself adds. The ones of EXSLT are
 //! in `exslt`.
 
+use std::sync::Arc;
+
 use penstock_xml::Document;
-use penstock_xpath::{Atomic, FunctionRef, HostCall, Item, ItemRef, Node, ResultKind, Sequence, XPathError};
+use penstock_xpath::{
+    Atomic, DynamicContext, FunctionRef, HostCall, Item, ItemRef, Node, Resolver, ResultKind, Sequence, StaticContext,
+    Version, XPath, XPathError,
+};
 
 use super::{Run, exslt};
 use available::{Availability, expand};
@@ -24,6 +29,7 @@ const EXSLT_STRINGS: &str = "http://exslt.org/strings";
 const EXSLT_SETS: &str = "http://exslt.org/sets";
 const EXSLT_MATH: &str = "http://exslt.org/math";
 const EXSLT_DATES: &str = "http://exslt.org/dates-and-times";
+const EXSLT_DYNAMIC: &str = "http://exslt.org/dynamic";
 const XALAN: &str = "http://xml.apache.org/xalan";
 const XALAN_OLD: &str = "http://xml.apache.org/xslt";
 const MSXSL: &str = "urn:schemas-microsoft-com:xslt";
@@ -79,6 +85,7 @@ static FUNCTIONS: &[Entry] = &[
     Entry { namespace: EXSLT_MATH, name: "max", arguments: 1..=1, result: Number, run: exslt::math_max },
     Entry { namespace: EXSLT_MATH, name: "min", arguments: 1..=1, result: Number, run: exslt::math_min },
     Entry { namespace: EXSLT_MATH, name: "abs", arguments: 1..=1, result: Number, run: exslt::math_abs },
+    Entry { namespace: EXSLT_DYNAMIC, name: "evaluate", arguments: 1..=1, result: Any, run: evaluate },
     Entry { namespace: EXSLT_DATES, name: "date-time", arguments: 0..=0, result: Text, run: exslt::date_time },
 ];
 
@@ -95,7 +102,7 @@ pub(crate) fn find(namespace: &str, local: &str, arity: usize) -> Option<Functio
 pub(crate) fn takes_name(local: &str) -> bool {
     matches!(
         local,
-        "key" | "system-property" | "element-available" | "function-available" | "type-available" | "format-number"
+        "key" | "system-property" | "element-available" | "function-available" | "type-available" | "evaluate"
     )
 }
 
@@ -213,6 +220,36 @@ fn key(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
     };
     let Some(top) = top else { return Err(XPathError::new("XTDE1270", "`key()` needs a context node")) };
     run.key(number, &call.arguments[1], top)
+}
+
+/// The prefixes of an expression that is evaluated where it is written.
+struct Prefixes<'r, 'c> {
+    run: &'r Run<'r>,
+    call: &'r HostCall<'c>,
+}
+
+impl Resolver for Prefixes<'_, '_> {
+    fn namespace(&self, prefix: &str) -> Option<Arc<str>> {
+        namespace_at(self.run, self.call, prefix).map(Into::into)
+    }
+
+    fn requires_declared_prefixes(&self) -> bool {
+        true
+    }
+}
+
+/// `dyn:evaluate()` of EXSLT, without variables; what is no expression has no value.
+fn evaluate(run: &Run<'_>, call: &HostCall<'_>) -> Result<Sequence, XPathError> {
+    let version = if call.compat { Version::One } else { Version::Two };
+    let prefixes = Prefixes { run, call };
+    let mut context = StaticContext::new().version(version).resolver(&prefixes);
+    if let Some(base) = call.base_uri {
+        context = context.base_uri(base);
+    }
+    let Ok(compiled) = XPath::compile(&call.string(0), &context) else { return Ok(Sequence::Empty) };
+    let mut context = DynamicContext::new(call.session, run);
+    context.item = call.item.map(ItemRef::to_item);
+    compiled.evaluate(&context)
 }
 
 fn expanded(namespace: &str, local: &str) -> String {
