@@ -70,8 +70,9 @@ pub struct Exchange {
     pub(crate) journal: Option<Rc<Journal>>,
     /// Transactions over databases. Branches that run one after another are lent their parent's (`fork.rs`).
     pub transactions: Transactions,
-    /// Why the body cannot be read, when a mediator goes on without a value. The loop makes a fault of it.
-    pub unreadable: Option<Fault>,
+    /// Why the body cannot be read, when a mediator continues without a value. The loop raises it as a fault. Boxed, because
+    /// each mediator checks it and each request carries its size.
+    pub unreadable: Option<Box<Fault>>,
     /// Client side of the exchange, shared by all branches.
     pub reply: Rc<ReplyCell>,
     pub(crate) loaded: Rc<Loaded>,

@@ -69,10 +69,9 @@ async fn drive(exchange: &mut Exchange) -> End {
         };
         let is_again = matches!(outcome, Ok(Flow::Pull | Flow::Buffer));
         // A fault handler may read the body whose fault it handles.
-        let unreadable = exchange.unreadable.take().filter(|_| exchange.fault.is_none());
-        let outcome = match (outcome, unreadable) {
-            (Ok(_), Some(fault)) => Err(fault),
-            (outcome, _) => outcome,
+        let outcome = match exchange.unreadable.take() {
+            Some(fault) if outcome.is_ok() && exchange.fault.is_none() => Err(*fault),
+            _ => outcome,
         };
         let outcome = match outcome {
             Ok(Flow::Next) => Ok(None),
