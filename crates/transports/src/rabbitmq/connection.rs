@@ -142,6 +142,25 @@ impl Link {
     }
 }
 
+/// How often a channel is looked at while an answer on it is waited for.
+const CHANNEL_CHECK: Duration = Duration::from_millis(200);
+
+/// Waits for the broker as long as the channel is open. A request that is made while a connection breaks may get no answer
+/// and no error.
+pub(super) async fn on_channel<T>(
+    channel: &Channel,
+    future: impl Future<Output = lapin::Result<T>>,
+) -> Result<T, RabbitMqError> {
+    let mut future = std::pin::pin!(within(future));
+    loop {
+        match tokio::time::timeout(CHANNEL_CHECK, &mut future).await {
+            Ok(outcome) => return outcome,
+            Err(_) if channel.status().connected() => {}
+            Err(_) => return Err(RabbitMqError::unreachable("the connection to RabbitMQ was lost")),
+        }
+    }
+}
+
 /// Waits for the broker, not for ever.
 pub(super) async fn within<T>(future: impl Future<Output = lapin::Result<T>>) -> Result<T, RabbitMqError> {
     match tokio::time::timeout(ANSWER_TIMEOUT, future).await {

@@ -21,7 +21,7 @@ use penstock_message::Message;
 
 use super::SCHEME;
 use super::address::{Address, SERVER, resolved};
-use super::connection::{Link, RabbitMqError, within};
+use super::connection::{Link, RabbitMqError, on_channel, within};
 use super::message::{DEFAULT_CONTENT_TYPE, PERSISTENT, dead_lettered, has_content_type, message};
 use super::store::publish;
 use super::topology::{Topology, name};
@@ -219,7 +219,7 @@ impl Session<'_> {
             match event.await {
                 None => break Ok(()),
                 Some(Event::Delivery(Some(delivery))) => match *delivery {
-                    Ok(delivery) => flows.push(self.process(delivery)),
+                    Ok(delivery) => flows.push(self.process(&channel, delivery)),
                     Err(error) => break Err(error.into()),
                 },
                 Some(Event::Delivery(None)) => {
@@ -244,7 +244,7 @@ impl Session<'_> {
     }
 
     /// Runs the flow of a message and acknowledges it.
-    async fn process(&self, mut delivery: Delivery) -> Result<(), RabbitMqError> {
+    async fn process(&self, channel: &Channel, mut delivery: Delivery) -> Result<(), RabbitMqError> {
         let settings = &self.settings;
         // A message that goes to the error exchange goes there as it came.
         let original = delivery.data.clone();
@@ -255,7 +255,7 @@ impl Session<'_> {
         }
         let requeues = is_set(&injected.message, "SET_REQUEUE_ON_ROLLBACK");
         if settings.auto_ack || injected.outcome.is_done() && !requeues {
-            return acknowledged(&delivery).await;
+            return acknowledged(channel, &delivery).await;
         }
         let id = delivery.properties.message_id().as_ref().map_or("", |id| id.as_str());
         if requeues {
@@ -264,7 +264,7 @@ impl Session<'_> {
                 &format!("message `{id}` returns to the queue in {} ms", settings.requeue_delay.as_millis()),
             );
             self.control.until(tokio::time::sleep(settings.requeue_delay)).await;
-            return rejected(&delivery, true).await;
+            return rejected(channel, &delivery, true).await;
         }
         let why = match &injected.outcome {
             Outcome::Failed(fault) => format!("its flow failed: {}", fault.message),
@@ -275,7 +275,7 @@ impl Session<'_> {
             let text =
                 "rejected: RabbitMQ dead-letters it if the queue has a dead-letter exchange, and drops it otherwise";
             self.log(Level::Warn, &format!("message `{id}` was {text}; {why}"));
-            return rejected(&delivery, false).await;
+            return rejected(channel, &delivery, false).await;
         }
         match &settings.error_exchange {
             Some(exchange) => {
@@ -287,7 +287,7 @@ impl Session<'_> {
                 self.log(Level::Error, &format!("message `{id}` was discarded after {deaths} dead-letterings; {why}"))
             }
         }
-        acknowledged(&delivery).await
+        acknowledged(channel, &delivery).await
     }
 
     fn received(&self, delivery: &mut Delivery) -> Message {
@@ -353,12 +353,12 @@ fn is_set(message: &Message, name: &str) -> bool {
     message.properties.is_true(name) || message.axis2.is_true(name)
 }
 
-async fn acknowledged(delivery: &Delivery) -> Result<(), RabbitMqError> {
-    settled(within(delivery.acker.ack(BasicAckOptions::default())).await?)
+async fn acknowledged(channel: &Channel, delivery: &Delivery) -> Result<(), RabbitMqError> {
+    settled(on_channel(channel, delivery.acker.ack(BasicAckOptions::default())).await?)
 }
 
-async fn rejected(delivery: &Delivery, requeue: bool) -> Result<(), RabbitMqError> {
-    settled(within(delivery.acker.reject(BasicRejectOptions { requeue })).await?)
+async fn rejected(channel: &Channel, delivery: &Delivery, requeue: bool) -> Result<(), RabbitMqError> {
+    settled(on_channel(channel, delivery.acker.reject(BasicRejectOptions { requeue })).await?)
 }
 
 fn settled(is_settled: bool) -> Result<(), RabbitMqError> {

@@ -13,7 +13,7 @@ use penstock_engine::ports::LocalFuture;
 use penstock_engine::store::{MessageStore, Record, Reservation, StoreError};
 
 use super::address::{Address, STORE};
-use super::connection::{Link, RabbitMqError, within};
+use super::connection::{Link, RabbitMqError, on_channel, within};
 use super::message::PERSISTENT;
 use super::topology::{ExchangeDefinition, QueueDefinition, Topology, name};
 use crate::broker::{handle, lookup::Lookup};
@@ -34,7 +34,7 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Reserved {
     next_token: u64,
-    ackers: HashMap<u64, Acker>,
+    ackers: HashMap<u64, (Acker, Channel)>,
 }
 
 impl Queue {
@@ -116,7 +116,8 @@ impl Queue {
 
     async fn reserve(self: Arc<Queue>) -> Result<Option<Reservation>, RabbitMqError> {
         let channel = self.consumer().await?;
-        let got = within(channel.basic_get(self.queue.clone(), BasicGetOptions { no_ack: false })).await?;
+        let got =
+            on_channel(&channel, channel.basic_get(self.queue.clone(), BasicGetOptions { no_ack: false })).await?;
         let Some(message) = got else { return Ok(None) };
         let delivery = message.delivery;
         let id = delivery.properties.message_id().as_ref().map_or_else(String::new, ToString::to_string);
@@ -125,13 +126,13 @@ impl Queue {
             let mut reserved = self.reserved();
             reserved.next_token += 1;
             let token = reserved.next_token;
-            reserved.ackers.insert(token, delivery.acker);
+            reserved.ackers.insert(token, (delivery.acker, channel));
             token
         };
         Ok(Some(Reservation { record, token, hold: Some(Box::new(Hold { queue: self, token })) }))
     }
 
-    fn take(&self, token: u64) -> Option<Acker> {
+    fn take(&self, token: u64) -> Option<(Acker, Channel)> {
         self.reserved().ackers.remove(&token)
     }
 
@@ -141,8 +142,8 @@ impl Queue {
                 "the connection to RabbitMQ was lost before the message was acknowledged; it will be delivered again",
             )
         };
-        let acker = self.take(token).ok_or_else(gone)?;
-        match within(acker.ack(BasicAckOptions::default())).await? {
+        let (acker, channel) = self.take(token).ok_or_else(gone)?;
+        match on_channel(&channel, acker.ack(BasicAckOptions::default())).await? {
             true => Ok(()),
             false => Err(gone()),
         }
@@ -184,8 +185,8 @@ pub(super) async fn publish(
 ) -> Result<(), RabbitMqError> {
     let options = BasicPublishOptions { mandatory: is_mandatory, ..BasicPublishOptions::default() };
     let published = channel.basic_publish(exchange.clone(), routing_key.clone(), options, payload, properties);
-    let confirm = within(published).await?;
-    match within(confirm).await? {
+    let confirm = on_channel(channel, published).await?;
+    match on_channel(channel, confirm).await? {
         Confirmation::Ack(None) => Ok(()),
         Confirmation::Ack(Some(returned)) | Confirmation::Nack(Some(returned)) => Err(RabbitMqError::refused(format!(
             "RabbitMQ returned the message: {} (exchange `{exchange}`, routing key `{routing_key}`)",
@@ -205,16 +206,16 @@ struct Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         // Without a runtime the process ends, and the broker returns the message itself.
-        if let (Some(acker), Ok(runtime)) = (self.queue.take(self.token), handle()) {
+        if let (Some((acker, channel)), Ok(runtime)) = (self.queue.take(self.token), handle()) {
             runtime.spawn(async move {
-                let _ = return_to_queue(&acker).await;
+                let _ = return_to_queue(&acker, &channel).await;
             });
         }
     }
 }
 
-async fn return_to_queue(acker: &Acker) -> Result<(), RabbitMqError> {
-    within(acker.nack(BasicNackOptions { requeue: true, ..BasicNackOptions::default() })).await.map(drop)
+async fn return_to_queue(acker: &Acker, channel: &Channel) -> Result<(), RabbitMqError> {
+    on_channel(channel, acker.nack(BasicNackOptions { requeue: true, ..BasicNackOptions::default() })).await.map(drop)
 }
 
 /// The store as a core has it.
@@ -244,7 +245,7 @@ impl MessageStore for Handle {
         let queue = self.0.clone();
         Box::pin(async move {
             match queue.take(token) {
-                Some(acker) => return_to_queue(&acker).await.map_err(failed),
+                Some((acker, channel)) => return_to_queue(&acker, &channel).await.map_err(failed),
                 // The broker has it again since the connection was lost.
                 None => Ok(()),
             }
