@@ -301,7 +301,7 @@ fn a_store_whose_broker_is_away_faults_and_works_again_when_it_is_back() {
         std::thread::sleep(Duration::from_millis(50));
     }
     // The acknowledgement of the first may have been lost with the connection.
-    let mut next = || received.recv_timeout(PATIENCE).unwrap();
+    let next = || received.recv_timeout(PATIENCE).unwrap();
     let mut body = next();
     while body == "1" {
         body = next();
