@@ -11,7 +11,7 @@ use crate::SchemaError;
 use crate::XSD;
 use crate::load::SchemaDocument;
 
-/// One form of an element. Some elements have several, told apart by where they stand.
+/// One form of an element. Some elements have several, distinguished by their parent.
 struct Form {
     name: &'static str,
     /// `name=form`; `!` after a name that must be given. Every element has `id` besides.

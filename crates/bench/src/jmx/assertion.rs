@@ -99,7 +99,7 @@ impl Assertion {
         }
     }
 
-    /// Whether it decides in the place of the status code.
+    /// Whether it decides instead of the status code.
     pub fn ignores_status(&self) -> bool {
         matches!(self, Assertion::Response(assertion) if assertion.ignore_status)
     }

@@ -34,7 +34,7 @@ pub fn evaluate(text: &str) -> Result<Value, String> {
     if parser.rest.is_empty() { Ok(value) } else { Err(format!("`{}` is not understood", parser.rest.trim_end())) }
 }
 
-/// The expression with a number in the place of each variable that has no value yet.
+/// The expression with a number for each variable that has no value yet.
 pub fn with_numbers(text: &str) -> String {
     let (mut result, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {

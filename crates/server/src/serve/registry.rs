@@ -84,7 +84,7 @@ impl RegistryKeeper for Files {
 fn write_all(folder: &Path, jobs: &Receiver<Job>) {
     while let Ok(Job { path, resource, done }) = jobs.recv() {
         let outcome = write(folder, &path, &resource).map_err(|cause| format!("`{}`: {cause}", path.key));
-        // Whoever waited may have given up.
+        // The request may have timed out.
         let _ = done.send(outcome);
     }
 }

@@ -158,13 +158,13 @@ impl Destination {
     }
 }
 
-/// Hands replies to the requests that wait for them. A reply that comes too late, or to nobody's request, is dropped.
+/// Hands replies to the requests that wait for them. A reply that comes too late, or that matches no request, is dropped.
 async fn hand_out(mut consumer: Consumer, waiting: Arc<Mutex<HashMap<String, oneshot::Sender<Delivery>>>>) {
     let lock = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
     while let Some(Ok(delivery)) = consumer.next().await {
         let id = delivery.properties.correlation_id().as_ref().map(ToString::to_string);
         if let Some(sender) = id.and_then(|id| lock().remove(&id)) {
-            // Whoever waited may have given up.
+            // The request may have timed out.
             let _ = sender.send(delivery);
         }
     }
@@ -262,7 +262,7 @@ async fn request(
     Ok(Message { status: 200, ..message(&mut delivery, None) })
 }
 
-/// Forgets a request when nobody waits for its reply any more.
+/// Removes a request when its caller no longer waits for the reply.
 struct Waiting<'a> {
     replies: &'a Replies,
     id: String,
