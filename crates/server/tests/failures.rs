@@ -398,9 +398,9 @@ fn errors_name_no_address_but_the_id_under_which_the_log_has_it() {
                 .take_while(|letter| letter.is_ascii_hexdigit() || *letter == '-')
                 .collect();
             assert_eq!(id.len(), 36, "{body}");
-            server.wait_for_log(&format!("correlation_id: {id}"));
-            let about = server.log().lines().filter(|line| line.contains(&id)).collect::<String>();
-            assert!(about.contains(secret) || about.contains("SUSPENDED"), "{about}");
+            server.wait_until_logged(&format!("a line of {id} with its reason"), |log| {
+                log.lines().any(|line| line.contains(&id) && (line.contains(secret) || line.contains("SUSPENDED")))
+            });
         }
     }
 }

@@ -391,6 +391,7 @@ fn a_message_is_acknowledged_after_its_flow_and_dead_lettered_when_it_rolls_back
     // Dead-lettered three times, then the error queue has it.
     client.publish("in-loop", &order("rollback"), BasicProperties::default());
     assert_eq!(text(&client.take("in-error")), order("rollback"), "{}", server.log());
+    server.wait_for_log_times("took = rollback", 1 + 4);
     assert_eq!(server.log().matches("took = rollback").count(), 1 + 4, "{}", server.log());
 }
 

@@ -138,6 +138,7 @@ fn debug_has_a_line_for_each_request() {
     server.wait_for_log("DEBUG {Request} - GET /nowhere: no flow, status 404");
     let call = format!("endpoint Warehouse GET http://localhost:{}/w", backend.http);
     server.wait_for_log(&call);
+    server.wait_for_log("GET /orders/7: route");
     let log = server.log();
     let line = log.lines().find(|line| line.contains("GET /orders/7")).unwrap();
     assert!(

@@ -136,16 +136,20 @@ impl Server {
 
     /// Waits until the log holds a text at least `times` times.
     pub fn wait_for_log_times(&mut self, text: &str, times: usize) {
+        self.wait_until_logged(&format!("`{text}` {times} times"), |log| log.matches(text).count() >= times);
+    }
+
+    /// Waits until the log, which the server writes asynchronously, fulfils a condition.
+    pub fn wait_until_logged(&mut self, what: &str, logged: impl Fn(&str) -> bool) {
         let end = Instant::now() + PATIENCE;
-        let logged = |server: &Server| server.log().matches(text).count() >= times;
-        while !logged(self) {
+        while !logged(&self.log()) {
             if let Some(status) = self.child.try_wait().unwrap() {
                 // The reader of the log may be behind.
                 std::thread::sleep(Duration::from_millis(100));
-                assert!(logged(self), "ended with {status} without the line `{text}`:\n{}", self.log());
+                assert!(logged(&self.log()), "ended with {status} without {what} in the log:\n{}", self.log());
                 return;
             }
-            assert!(Instant::now() < end, "the log never had `{text}` {times} times:\n{}", self.log());
+            assert!(Instant::now() < end, "the log never had {what}:\n{}", self.log());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
