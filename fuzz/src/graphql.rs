@@ -1,7 +1,7 @@
 //! GraphQL: schemas and queries are refused or read, within the limits. What a query asks for is there, and blanks and
 //! comments change nothing.
 
-use penstock_gateway::graphql::{Checked, OperationKind, Query, Refused, Schema};
+use penstock_graphql::{Checked, OperationKind, Query, Refused, Schema};
 
 /// Pieces of schemas and queries.
 pub const DICTIONARY: &[&str] = &[

@@ -1,6 +1,7 @@
 //! From an API to sequences: each operation runs the policies that apply to it.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use penstock_catalog::{Api, ApiKind, Implementation, Operation as Described, Policies, Requirement};
@@ -8,44 +9,12 @@ use penstock_compile::Compiler;
 use penstock_engine::route::Operation;
 use penstock_engine::{Mediator, Step};
 
-use crate::observe::OperationObserver;
+use crate::observe::{OperationMetrics, OperationObserver};
 use crate::policy::{
-    AnswerError, AnswerOptions, CompilePolicy, POLICIES, PolicyKind, Respond, Site, graphql, is_websocket, operation,
+    AnswerError, AnswerOptions, ApiKinds, CompilePolicy, POLICIES, Phase, PolicyKind, Respond, graphql, operation,
 };
 use crate::router::{Base, PathPattern, Served, Target};
-use crate::{Gateway, mcp, place, websub};
-
-/// The policies that requests for OPTIONS pass on paths that have no such operation: such a request comes from a
-/// browser, without credentials, and reaches no backend.
-const ON_OPTIONS: [&str; 1] = ["cors"];
-
-/// The policies of a WebSocket API. The others look at bodies, which a handshake does not have, or change requests and
-/// answers, which frames are not.
-const ON_WEBSOCKET: [&str; 13] = [
-    "explain",
-    "trace",
-    "cors",
-    "websocket",
-    "availability",
-    "authenticate",
-    "subscription",
-    "scopes",
-    "deny",
-    "key-type",
-    "rate-limit",
-    "backend-jwt",
-    "upstream",
-];
-
-/// The policies of an API of the API Platform: what the gateway does for its own sake, and the API's own row.
-const ON_PLATFORM: [&str; 9] =
-    ["explain", "trace", "compress", "availability", "deny", "rate-limit", "body-limit", "chain", "upstream"];
-
-/// The policies that a query of GraphQL passes only when it asks for something that needs credentials.
-const FOR_CREDENTIALS: [&str; 2] = ["authenticate", "subscription"];
-
-/// The policies that read queries, also those that come over a connection.
-const FOR_QUERIES: [&str; 2] = ["graphql", "graphql-rights"];
+use crate::{Gateway, Site, mcp, place, websub};
 
 /// Compiles every operation of an API, at each of its base paths; `None` when there is an error, since an API is not
 /// served in parts. `known` are all APIs there are.
@@ -126,7 +95,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             at: place(&api.at),
             ..Operation::default()
         };
-        let graphql = graphql::Definition::of(api, cx);
+        let graphql = graphql::Definition::new(api, cx);
         let operations = if api.graphql.is_some() { graphql::addresses(api) } else { api.operations.clone() };
         let mut methods: HashMap<Arc<str>, String> = HashMap::new();
         for operation in &operations {
@@ -175,7 +144,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
             pattern,
             methods: self.methods.get(&operation.path).cloned().unwrap_or_default(),
             graphql: self.graphql.clone(),
-            counted_at: self.gateway.state.metrics.index_of(self.api, operation),
+            counted_at: self.gateway.state.get::<OperationMetrics>().index_of(self.api, operation),
         })
     }
 
@@ -219,8 +188,9 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
 
     fn own_operation(&mut self, site: Arc<Site>) -> Target {
         let operation = site.operation.clone();
-        let request_flow = self.steps(&site, POLICIES.iter(), |kind| kind.request);
-        let mut response_flow = self.steps(&site, POLICIES.iter().rev(), |kind| kind.response);
+        let kind = ApiKinds::of_site(&site);
+        let request_flow = self.request_steps(&site, kind, Phase::Client..=Phase::Backend);
+        let mut response_flow = self.response_steps(&site, kind, Phase::Client..=Phase::Backend);
         response_flow.push(Step { mediator: Box::new(Respond), kind: "respond", at: place(&operation.at) });
         self.target(site, request_flow, response_flow)
     }
@@ -251,8 +221,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         if let Some(shared) = self.shared.get(&alike) {
             return Target { site, operation: shared.clone() };
         }
-        let kinds = || POLICIES.iter().filter(|kind| ON_OPTIONS.contains(&kind.name));
-        let mut request_flow = self.steps(&site, kinds(), |kind| kind.request);
+        let mut request_flow = self.request_steps(&site, ApiKinds::OPTIONS, Phase::Client..=Phase::Backend);
         let allow = site.methods.replace(' ', ", ");
         let answer = AnswerOptions { allow: format!("OPTIONS, {allow}").into() };
         request_flow.push(Step { mediator: Box::new(answer), kind: "options", at: place(&operation.at) });
@@ -277,31 +246,48 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
         Target { site, operation: Arc::new(operation) }
     }
 
-    /// The steps of one flow.
-    pub(crate) fn steps<'k>(
+    /// The steps of some phases in the request flow.
+    pub(crate) fn request_steps(
         &mut self,
         site: &Arc<Site>,
-        kinds: impl Iterator<Item = &'k PolicyKind>,
-        of: impl Fn(&PolicyKind) -> Option<CompilePolicy>,
+        kind: ApiKinds,
+        phases: RangeInclusive<Phase>,
     ) -> Vec<Step> {
-        let mut steps = Vec::new();
-        let applies = |kind: &&PolicyKind| match &site.api.platform {
-            Some(_) => ON_PLATFORM.contains(&kind.name),
-            None => !is_websocket(site) || ON_WEBSOCKET.contains(&kind.name),
-        };
-        for kind in kinds.filter(applies) {
-            if let Some(mut mediator) = of(kind).and_then(|compile| compile(self.gateway, site, self.cx)) {
-                if site.graphql.is_some() {
-                    mediator = match kind.name {
-                        name if FOR_CREDENTIALS.contains(&name) => Box::new(graphql::WhenSecured(mediator)),
-                        name if ON_WEBSOCKET.contains(&name) || FOR_QUERIES.contains(&name) => mediator,
-                        _ => Box::new(graphql::UnlessSocket(mediator)),
-                    };
-                }
-                steps.push(Step { mediator, kind: kind.name, at: place(&site.operation.at) });
+        let policies = POLICIES.iter().filter(|policy| phases.contains(&policy.phase));
+        policies.filter_map(|policy| self.step(site, kind, policy, policy.request)).collect()
+    }
+
+    /// The steps of the same phases in the response flow, which has the opposite order.
+    pub(crate) fn response_steps(
+        &mut self,
+        site: &Arc<Site>,
+        kind: ApiKinds,
+        phases: RangeInclusive<Phase>,
+    ) -> Vec<Step> {
+        let policies = POLICIES.iter().rev().filter(|policy| phases.contains(&policy.phase));
+        policies.filter_map(|policy| self.step(site, kind, policy, policy.response)).collect()
+    }
+
+    /// The step of a policy in one flow; `None` when it does not apply to the API or the operation does not configure it.
+    pub(crate) fn step(
+        &mut self,
+        site: &Arc<Site>,
+        kind: ApiKinds,
+        policy: &PolicyKind,
+        compile: Option<CompilePolicy>,
+    ) -> Option<Step> {
+        if !policy.applies_to.contains(kind) {
+            return None;
+        }
+        let mut mediator = compile?(self.gateway, site, self.cx)?;
+        if kind == ApiKinds::GRAPHQL {
+            if policy.phase == Phase::Authentication {
+                mediator = Box::new(graphql::WhenSecured(mediator));
+            } else if !policy.applies_to.contains(ApiKinds::GRAPHQL_SOCKET) {
+                mediator = Box::new(graphql::UnlessSocket(mediator));
             }
         }
-        steps
+        Some(Step { mediator, kind: policy.name, at: place(&site.operation.at) })
     }
 }
 

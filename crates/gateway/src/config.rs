@@ -1,15 +1,16 @@
-//! How a gateway behaves. Whoever wires the program fills it from files.
+//! The configuration of a gateway: plain data, filled from files by the program that runs it. The configuration of a
+//! policy is in the folder of the policy.
 
 use std::time::Duration;
 
 use penstock_catalog::Cors;
 
+use crate::error::ErrorStyle;
 use crate::observe::TracingConfig;
-use crate::policy::CompressionConfig;
-pub use crate::policy::chain::{
-    Algorithm, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat,
-};
+use crate::policy::chain::PlatformConfig;
+use crate::policy::compress::CompressionConfig;
 use crate::policy::graphql::GraphQlConfig;
+use crate::policy::interceptor::InterceptorConfig;
 use crate::policy::limits::LimitsConfig;
 use crate::security::SecurityConfig;
 use crate::upstream::UpstreamConfig;
@@ -21,7 +22,7 @@ pub struct GatewayConfig {
     pub http_port: u16,
     /// The port for HTTPS.
     pub https_port: u16,
-    /// Whether an error is told as Choreo Connect or as API Manager tells it.
+    /// Whether errors have the format of Choreo Connect or of API Manager.
     pub error_style: ErrorStyle,
     /// Whether SOAP clients get their errors as SOAP faults.
     pub soap_errors: bool,
@@ -65,39 +66,6 @@ pub struct GatewayConfig {
     pub platform: PlatformConfig,
 }
 
-/// How interceptor services are treated when an API says nothing.
-#[derive(Debug, Clone)]
-pub struct InterceptorConfig {
-    /// For a service's whole answer.
-    pub timeout: Duration,
-    /// Whether messages go on as they are when a service fails. Otherwise they are refused.
-    pub passthrough_on_error: bool,
-    /// The largest answer of a service.
-    pub reply_bytes_max: usize,
-}
-
-impl Default for InterceptorConfig {
-    fn default() -> InterceptorConfig {
-        InterceptorConfig {
-            // What the original's router gives a cluster.
-            timeout: Duration::from_secs(20),
-            passthrough_on_error: false,
-            // A body of the largest size that is buffered by default, in base64, with room for headers.
-            reply_bytes_max: 64 * 1024 * 1024,
-        }
-    }
-}
-
-/// How an error is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ErrorStyle {
-    /// `error_message`, `code`, `error_description`.
-    #[default]
-    ChoreoConnect,
-    /// `code`, `message`, `description`; XML for those who ask for it.
-    ApiManager,
-}
-
 impl Default for GatewayConfig {
     fn default() -> GatewayConfig {
         GatewayConfig {
@@ -108,7 +76,7 @@ impl Default for GatewayConfig {
             compat: false,
             serve_unprotected: Vec::new(),
             trusts_forwarded: false,
-            cors: crate::policy::usual_cors(),
+            cors: default_cors(),
             vhosts: Vec::new(),
             environment: String::new(),
             default_vhost: String::new(),
@@ -125,5 +93,26 @@ impl Default for GatewayConfig {
             graphql: GraphQlConfig::default(),
             platform: PlatformConfig::default(),
         }
+    }
+}
+
+/// The default of API Manager and Choreo Connect: scripts of every site may call.
+fn default_cors() -> Cors {
+    let list = |values: &[&str]| values.iter().map(|value| (*value).into()).collect();
+    Cors {
+        enabled: true,
+        origins: list(&["*"]),
+        methods: list(&["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"]),
+        headers: list(&[
+            "authorization",
+            "Access-Control-Allow-Origin",
+            "Content-Type",
+            "SOAPAction",
+            "apikey",
+            "testKey",
+            "Internal-Key",
+        ]),
+        expose_headers: Vec::new(),
+        credentials: false,
     }
 }

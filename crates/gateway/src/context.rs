@@ -1,23 +1,28 @@
-//! What the policies of one request know of it and tell each other.
+//! The context of one request of a managed API: its site, its caller, and a typed slot for each policy that keeps
+//! something from one step to another.
+//!
+//! The types of the slots are in the folders of their policies, in files that import nothing of the gateway, so that the
+//! context names no code that runs.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use penstock_catalog::{QueryLimits, Requirement};
+use penstock_catalog::Requirement;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::{Headers, Method};
 
-use crate::mcp::CallState;
+use crate::caller::{Caller, unknown};
+use crate::mcp::Call;
 use crate::observe::Trace;
 use crate::policy::chain::ChainState;
-use crate::policy::graphql::Asked;
-use crate::policy::interceptor::Interception;
-use crate::policy::limits::{CallerCounters, FrameLimits, Metered};
-use crate::policy::{Site, facts};
+use crate::policy::graphql::GraphQlCall;
+use crate::policy::interceptor::InterceptorCall;
+use crate::policy::limits::LimitsCall;
 use crate::security::Verified;
+use crate::site::Site;
+use crate::text;
 use crate::upstream::UpstreamCall;
 
 /// One request on its way through the policies: the exchange's extension.
@@ -26,112 +31,41 @@ pub struct CallContext {
     pub site: Arc<Site>,
     /// The values of the path template's parameters, in its order, as sent.
     pub path_values: Vec<String>,
-    /// Who calls, once a policy found out. Shared with what is remembered of the token: whoever changes it makes a copy.
+    /// The caller, once it is authenticated. Shared with what is cached of its token, so a change makes a copy.
     pub caller: RefCell<Rc<Caller>>,
-    /// The token it called with.
+    /// The token of the caller.
     pub(crate) credential: RefCell<Option<Rc<Verified>>>,
     /// Its way to the backend.
     pub upstream: UpstreamCall,
-    /// What its query asks for, once it is read.
-    pub(crate) graphql: RefCell<Option<Rc<Asked>>>,
-    /// Its place in a trace.
-    pub(crate) trace: Trace,
-    /// Limits in bytes that it was counted under.
-    pub(crate) metered: RefCell<Vec<Metered>>,
     /// Whether it is the handshake of a WebSocket connection.
     pub(crate) opens_socket: Cell<bool>,
-    /// The limits of the messages of a WebSocket connection, until it has begun.
-    pub(crate) frames: RefCell<Option<FrameLimits>>,
-    /// How much one query may ask on a connection to a GraphQL API.
-    pub(crate) query_limits: Cell<QueryLimits>,
-    /// What its client named among the protocols of WebSocket to send a credential.
-    pub(crate) answered_protocol: Cell<Option<&'static str>>,
-    /// Whether the client takes gzip.
+    /// The request that this one became: a call of a tool, a request to the API behind it.
+    inner: RefCell<Option<Rc<CallContext>>>,
+    outer: RefCell<Weak<CallContext>>,
+
+    // One slot for each policy that keeps something.
+    /// Its place in a trace.
+    pub(crate) trace: Trace,
+    /// `compress`: whether the client accepts gzip.
     pub(crate) takes_gzip: Cell<bool>,
-    /// The bytes its body may have, once it had more.
+    /// `websocket`: the protocol under which its client sent a credential.
+    pub(crate) answered_protocol: Cell<Option<&'static str>>,
+    /// `graphql`: the query.
+    pub(crate) graphql: GraphQlCall,
+    /// `rate-limit`: what its body and its frames are counted under.
+    pub(crate) limits: LimitsCall,
+    /// `body-limit`: the limit that its body exceeded.
     pub(crate) exceeded: Cell<Option<u64>>,
-    /// What its answer is kept under, when it may be.
-    pub(crate) cache_key: Cell<Option<(penstock_engine::kept::Key, Method)>>,
-    /// What interceptor services of both flows share.
-    pub(crate) interception: RefCell<Interception>,
-    /// The request's header fields while policies of the fault flow run.
+    /// `operation-policies`, `inline-script`: the header fields of the request while another message takes their place.
     pub(crate) set_aside: RefCell<Option<Headers>>,
-    /// What the policies of an API of the API Platform keep.
+    /// `chain`: what its policies keep.
     pub(crate) chain: RefCell<ChainState>,
-    /// The call of an MCP server's client that it is, or became.
-    pub(crate) mcp: OnceCell<Box<CallState>>,
-}
-
-/// Who calls.
-#[derive(Clone)]
-pub struct Caller {
-    /// `JWT`, `API Key`, `Internal Key`, or empty when nobody asked.
-    pub token_type: &'static str,
-    /// The credential as it was sent. Never logged.
-    pub token: Arc<str>,
-    /// Whether the key is for the sandbox.
-    pub sandbox: bool,
-    /// Whether a key said which of both it is for.
-    pub key_type_known: bool,
-    /// The user.
-    pub subject: Arc<str>,
-    /// The consumer key or application of the credential.
-    pub consumer_key: Arc<str>,
-    /// The application's id.
-    pub application_id: Arc<str>,
-    /// The application's name.
-    pub application_name: Arc<str>,
-    /// The application's plan.
-    pub application_tier: Arc<str>,
-    /// The subscription's plan.
-    pub subscription_tier: Arc<str>,
-    /// Which counters its plans have.
-    pub(crate) counters: CallerCounters,
-    /// Claims of the token.
-    pub claims: Option<Arc<serde_json::Map<String, serde_json::Value>>>,
-}
-
-/// The empty text of this core. That of the standard library is counted by all cores together, and a caller has several.
-pub(crate) fn nothing() -> Arc<str> {
-    thread_local! {
-        static NOTHING: Arc<str> = Arc::from("");
-    }
-    NOTHING.with(Arc::clone)
-}
-
-/// Says who it is and not what proves it.
-impl fmt::Debug for Caller {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Caller({} of application `{}`)", self.token_type, self.application_name)
-    }
-}
-
-impl Default for Caller {
-    fn default() -> Caller {
-        let nothing = nothing();
-        Caller {
-            token_type: "",
-            token: nothing.clone(),
-            sandbox: false,
-            key_type_known: false,
-            subject: nothing.clone(),
-            consumer_key: nothing.clone(),
-            application_id: nothing.clone(),
-            application_name: nothing.clone(),
-            application_tier: nothing.clone(),
-            subscription_tier: nothing,
-            counters: CallerCounters::default(),
-            claims: None,
-        }
-    }
-}
-
-/// The caller of whom nothing is known yet. One for each core.
-fn nobody() -> Rc<Caller> {
-    thread_local! {
-        static NOBODY: Rc<Caller> = Rc::default();
-    }
-    NOBODY.with(Rc::clone)
+    /// `interceptor`: what the services of both flows share.
+    pub(crate) interception: RefCell<InterceptorCall>,
+    /// `response-cache`: the key of its response, when that may be stored.
+    pub(crate) cache_key: Cell<Option<(penstock_engine::kept::Key, Method)>>,
+    /// The call of an MCP server's client that it is.
+    pub(crate) mcp: OnceCell<Rc<Call>>,
 }
 
 impl CallContext {
@@ -140,22 +74,22 @@ impl CallContext {
         CallContext {
             site,
             path_values,
-            caller: RefCell::new(nobody()),
+            caller: RefCell::new(unknown()),
             credential: RefCell::default(),
             upstream: UpstreamCall::default(),
-            graphql: RefCell::default(),
-            trace: Trace::default(),
-            metered: RefCell::default(),
             opens_socket: Cell::default(),
-            frames: RefCell::default(),
-            query_limits: Cell::default(),
-            answered_protocol: Cell::default(),
+            inner: RefCell::default(),
+            outer: RefCell::default(),
+            trace: Trace::default(),
             takes_gzip: Cell::default(),
+            answered_protocol: Cell::default(),
+            graphql: GraphQlCall::default(),
+            limits: LimitsCall::default(),
             exceeded: Cell::default(),
-            cache_key: Cell::default(),
-            interception: RefCell::default(),
             set_aside: RefCell::default(),
             chain: RefCell::default(),
+            interception: RefCell::default(),
+            cache_key: Cell::default(),
             mcp: OnceCell::new(),
         }
     }
@@ -168,6 +102,23 @@ impl CallContext {
             trace: outer.trace.clone(),
             ..CallContext::new(site, path_values)
         }
+    }
+
+    /// The context of the request that this one became in the end; `None` when it became no other.
+    pub fn innermost(&self) -> Option<Rc<CallContext>> {
+        let inner = self.inner.borrow().clone()?;
+        Some(inner.innermost().unwrap_or(inner))
+    }
+
+    /// The context of the request that became this one.
+    pub(crate) fn outer(&self) -> Option<Rc<CallContext>> {
+        self.outer.borrow().upgrade()
+    }
+
+    /// Notes that this request became another one.
+    pub(crate) fn becomes(self: &Rc<CallContext>, inner: &Rc<CallContext>) {
+        *inner.outer.borrow_mut() = Rc::downgrade(self);
+        *self.inner.borrow_mut() = Some(inner.clone());
     }
 
     /// Notes who calls, where the host decided about the sandbox and not the credential.
@@ -184,7 +135,7 @@ impl CallContext {
     pub fn without_credentials<'t>(&self, target: &'t str) -> Cow<'t, str> {
         let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
         let names_one = |name: &str| {
-            let name = facts::percent_decoded(name, true);
+            let name = text::percent_decoded(name, true);
             let by_definition =
                 self.site.operation.requirements.iter().any(
                     |requirement| matches!(requirement, Requirement::ApiKeyQuery(parameter) if **parameter == *name),

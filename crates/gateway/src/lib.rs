@@ -1,29 +1,43 @@
-//! The gateway: API projects and OpenAPI definitions become routes of the program, each operation a
-//! sequence of policies that ends at its backend.
+//! The gateway: API projects and OpenAPI definitions become routes of the program, each operation a sequence of policies
+//! that ends at its backend.
 //!
-//! Policies are mediators: what checks a token, counts a request or asks an interceptor is run by
-//! the same loop as `<filter>`, with the same faults and deadlines. The crate knows nothing of files,
-//! sockets and of who publishes APIs; it gets [`Input`]s and fills a [`Compiler`].
+//! Policies are mediators: what checks a token, counts a request or calls an interceptor service runs in the same loop as
+//! `<filter>`, with the same faults and deadlines. The crate knows nothing of files, sockets, or how APIs are published;
+//! it gets [`Input`]s and fills a [`Compiler`].
 //!
-//! Start reading at [`Gateway`], then `import/` (what a project says), `assemble.rs` (from an API to
-//! sequences) and `policy/mod.rs` (the list of policies, one file each).
+//! Start reading at [`Gateway`], then `import/` (a project becomes an API of the catalog), `assemble.rs` (an API becomes
+//! sequences) and `policy/mod.rs` (the list of policies; how to add one: docs/gateway/adding-a-policy.md).
+//!
+//! Four leaf files are shared by all features and name none of their code: `config.rs` (plain data), `site.rs` (the
+//! operation that a policy is compiled for), `context.rs` (one request, with a typed slot for each policy) and `state.rs`
+//! (what outlives a reload, by type).
 
 mod assemble;
+mod background;
+mod caller;
 mod cel;
+mod client_request;
 mod compiled;
 mod config;
 mod context;
 mod error;
-pub mod graphql;
+mod gateway;
+mod gotemplate;
 mod hex;
 mod import;
+mod json_writer;
 mod mcp;
 mod observe;
+mod place;
 mod policy;
+pub mod readers;
 mod router;
 pub mod security;
+mod service;
+mod site;
 mod state;
 mod system;
+mod text;
 mod upstream;
 mod websub;
 
@@ -31,29 +45,24 @@ use std::sync::Arc;
 
 use penstock_catalog::Api;
 use penstock_compile::{ArtifactStatus, Compiler, Front, Input, InputKind};
-use penstock_engine::Place;
 
-pub use config::{
-    Algorithm, ErrorStyle, GatewayConfig, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat,
-};
+pub use config::GatewayConfig;
 pub use context::CallContext;
-pub use error::{GatewayError, codes};
+pub use error::{ErrorStyle, GatewayError, codes};
+pub use gateway::Gateway;
 pub use import::{Import, Imported, Project, ProjectFile, fill_template};
 pub use observe::TracingConfig;
+pub(crate) use place::place;
+pub use policy::chain::{Algorithm, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
+pub use policy::compress::CompressionConfig;
 pub use policy::graphql::GraphQlConfig;
+pub use policy::interceptor::InterceptorConfig;
 pub use policy::limits::{CustomLimit, LimitUse, LimitsConfig, parse_custom, parse_denial, parse_plan};
-pub use policy::{CompressionConfig, POLICIES, PolicyKind, Site, readers};
+pub use policy::{ApiKinds, POLICIES, Phase, PolicyKind};
+pub use site::Site;
 pub use state::{GatewayPorts, GatewayState};
 pub use upstream::{AwsConfig, HealthCheckConfig, UpstreamCall, UpstreamConfig};
 pub use websub::EventFile;
-
-/// Compiles API projects. One for each compilation; what outlives a reload is in [`GatewayState`].
-pub struct Gateway {
-    /// How it behaves.
-    pub config: Arc<GatewayConfig>,
-    /// Counters, keys and caches.
-    pub state: Arc<GatewayState>,
-}
 
 impl Front for Gateway {
     fn compile(&self, inputs: &[Input], cx: &mut Compiler<'_>) -> Vec<ArtifactStatus> {
@@ -68,10 +77,11 @@ impl Gateway {
         if apis.is_empty() && !inputs.iter().any(is_api) {
             return Vec::new();
         }
-        self.state.spans.configure(&self.config.tracing);
+        self.state.get::<observe::Spans>().configure(&self.config.tracing);
         let mut statuses = Vec::new();
         let mut routes = router::Routes::default();
-        let mut compiled = self.state.compiled.lock();
+        let compiled = self.state.get::<compiled::CompiledApis>();
+        let mut compiled = compiled.lock();
         compiled.import(self, inputs, cx);
         let known: Vec<Arc<Api>> = compiled.apis().chain(apis).cloned().collect();
         statuses.extend(compiled.assemble(self, &known, cx, &mut routes));
@@ -86,9 +96,4 @@ impl Gateway {
             Some(Arc::new(router::ApiRouter::new(self.config.clone(), self.state.clone(), routes, cx)));
         statuses
     }
-}
-
-/// A catalog's place as the engine's.
-pub(crate) fn place(at: &penstock_catalog::At) -> Place {
-    Place { file: at.file.clone(), line: at.line, column: at.column }
 }

@@ -9,13 +9,12 @@ use penstock_engine::route::Operation;
 use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, Realm, Step, basic_credentials};
 use penstock_message::{Body, Form, Headers, Message, Method};
 
-use crate::GatewayState;
-use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
 use crate::policy::AnswerError;
-use crate::policy::facts::percent_decoded;
 use crate::router::without_port;
 use crate::security::{Claims, Encoding, SecurityState, issue, knows};
+use crate::text::percent_decoded;
+use crate::{GatewayConfig, GatewayState};
 
 /// `aud` of a development token.
 const TEST_TOKEN_AUDIENCE: &str = "http://org.wso2.apimgt/gateway";

@@ -81,7 +81,7 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
         message_keys: crate::config::read_message_keys(settings),
         serve_unprotected: settings.security.serve_unprotected.clone(),
     };
-    let gateway = Gateway { config: settings.gateway.clone(), state: settings.gateway_state.clone() };
+    let gateway = Gateway::new(settings.gateway.clone(), settings.gateway_state.clone());
     let compilation = compile_with(&loaded.inputs, &REGISTRY, &compile_options, &[&gateway]);
     let mut program = compilation.program;
     program.conversion = settings.conversion.clone();

@@ -66,7 +66,7 @@ impl Projects {
 
 #[test]
 fn only_projects_that_changed_are_read_and_compiled_again() {
-    let gateway = Gateway { config: Arc::new(GatewayConfig::default()), state: Arc::<GatewayState>::default() };
+    let gateway = Gateway::new(Arc::new(GatewayConfig::default()), Arc::<GatewayState>::default());
     let projects = Projects { gateway, readings: Arc::default() };
     let (first, names) = projects.compile(&[("one", 1, "One"), ("two", 1, "Two"), ("three", 1, "Three")]);
     assert_eq!(names, ["/one One", "/three Three", "/two Two"]);
@@ -86,7 +86,7 @@ fn only_projects_that_changed_are_read_and_compiled_again() {
 #[test]
 fn another_configuration_compiles_everything_again() {
     let state = Arc::<GatewayState>::default();
-    let gateway = || Gateway { config: Arc::new(GatewayConfig::default()), state: state.clone() };
+    let gateway = || Gateway::new(Arc::new(GatewayConfig::default()), state.clone());
     let readings = Arc::<AtomicUsize>::default();
     for times in 1..3 {
         let projects = Projects { gateway: gateway(), readings: readings.clone() };

@@ -4,7 +4,7 @@ use penstock_engine::{Fault, codes as engine};
 
 use super::table::find;
 use super::{Told, codes, row};
-use crate::config::ErrorStyle;
+use crate::ErrorStyle;
 
 /// The sequence of the original that tells an error. Each writes its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use penstock_engine::{Fault, Side, codes as engine};
 use super::api_manager::{self, Teller};
 use super::table::find;
 use super::{Maker, Row, codes, row};
-use crate::config::ErrorStyle;
+use crate::ErrorStyle;
 
 /// What a client is told of a fault.
 pub(crate) struct Told {

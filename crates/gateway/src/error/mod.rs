@@ -4,6 +4,7 @@
 mod api_manager;
 mod engine;
 pub(crate) mod grpc;
+mod style;
 mod table;
 
 use std::cell::Cell;
@@ -12,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use penstock_engine::{Fault, Side};
 
-use crate::config::ErrorStyle;
 pub(crate) use api_manager::{NO_PRODUCTION, NO_RESOURCE, NO_SANDBOX, Teller};
 pub(crate) use engine::{Told, told};
+pub use style::ErrorStyle;
 pub(crate) use table::{Maker, RESOURCE_FORBIDDEN, Row, row};
 
 /// The codes policies raise. Each has one row in `table`.

@@ -1,7 +1,7 @@
 //! The codes with their statuses and texts, one row each.
 
 use super::codes;
-use crate::config::ErrorStyle;
+use crate::ErrorStyle;
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use penstock_catalog::{Api, At, GraphQl, Operation};
+use penstock_graphql::{OperationKind, Schema, position};
 
 use super::document::{Item, parse};
 use super::{Import, Project, hint};
-use crate::graphql::{OperationKind, Schema, position};
 
 /// Where the schema stands; the second is what the publisher downloads it as.
 const SCHEMAS: [&str; 3] = ["Definitions/schema.graphql", "Definitions/schema.graphqls", "Definitions/schema.gql"];

@@ -153,7 +153,7 @@ fn joined(base: &str, reference: &str) -> Option<String> {
     if reference.starts_with('/') || reference.contains('\\') {
         return None;
     }
-    let reference = crate::policy::facts::percent_decoded(reference, false);
+    let reference = crate::text::percent_decoded(reference, false);
     let mut segments: Vec<&str> = base.split('/').collect();
     segments.pop();
     for segment in reference.split('/') {

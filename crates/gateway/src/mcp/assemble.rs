@@ -1,6 +1,7 @@
 //! From an MCP server to sequences.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use penstock_catalog::{
@@ -20,58 +21,28 @@ use super::result::MakeResult;
 use super::{METADATA_PATH, PATH};
 use crate::assemble::Assembly;
 use crate::observe::OperationObserver;
-use crate::place;
-use crate::policy::{POLICIES, PolicyKind, Respond, Site, body_limit, operation};
+use crate::policy::{ApiKinds, Phase, Respond, body_limit, operation};
 use crate::router::Target;
+use crate::{Site, place};
 
 /// The largest message. It is read before it is known who sent it.
 const MESSAGE_BYTES_MAX: u64 = 4 << 20;
 
-/// The policies before which a message may not be looked into: who calls, and whether they may.
-const ABOUT_CALLERS: [&str; 11] = [
-    "explain",
-    "trace",
-    "compress",
-    "cors",
-    "availability",
-    "authenticate",
-    "subscription",
-    "scopes",
-    "deny",
-    "key-type",
-    "rate-limit",
-];
+/// The policies before a message is read: who calls, and whether they may.
+const CALLER: RangeInclusive<Phase> = Phase::Client..=Phase::Limits;
 
-/// Those of messages that need no credentials. They are counted before it is known who sent them, so that only the plan of
-/// the API counts.
-const ABOUT_ANYBODY: [&[&str]; 3] = [
-    &["explain", "trace", "compress", "cors", "availability"],
-    &["rate-limit"],
-    &["authenticate", "subscription", "deny"],
-];
+/// The policies of the request that a message becomes.
+const REQUEST: RangeInclusive<Phase> = Phase::Message..=Phase::Backend;
 
-/// What an API behind a tool leaves to the tool: it was asked for once.
-const ONCE: [&str; 4] = ["explain", "trace", "compress", "cors"];
+/// An API behind a tool leaves the first phase to the tool.
+const BEHIND: RangeInclusive<Phase> = Phase::Admission..=Phase::Backend;
 
-fn about_callers(kind: &&PolicyKind) -> bool {
-    ABOUT_CALLERS.contains(&kind.name)
-}
-
-fn about_anybody(kind: &&PolicyKind) -> bool {
-    ABOUT_ANYBODY.concat().contains(&kind.name)
-}
-
-/// The request steps of messages that need no credentials.
-fn for_anybody(assembly: &mut Assembly<'_, '_, '_>, site: &Arc<Site>) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for names in ABOUT_ANYBODY {
-        steps.extend(of(assembly, site, |kind| names.contains(&kind.name)));
-    }
-    steps
-}
-
-fn about_requests(kind: &&PolicyKind) -> bool {
-    !about_callers(kind)
+/// The request steps of messages that need no credentials. They are counted before their caller is known, so that only the
+/// plan of the API counts.
+fn open_steps(assembly: &mut Assembly<'_, '_, '_>, site: &Arc<Site>) -> Vec<Step> {
+    let phases =
+        [Phase::Client..=Phase::Admission, Phase::Limits..=Phase::Limits, Phase::Authentication..=Phase::Authorization];
+    phases.into_iter().flat_map(|phases| assembly.request_steps(site, ApiKinds::MCP_OPEN, phases)).collect()
 }
 
 /// The operations of an MCP server at a base path.
@@ -90,14 +61,16 @@ pub(crate) fn targets(assembly: &mut Assembly<'_, '_, '_>, known: &[Arc<Api>]) -
                 page(assembly, site, Box::new(metadata))
             }
             _ if proxy => {
-                let mut steps = of(assembly, &site, about_callers);
+                let mut steps = assembly.request_steps(&site, ApiKinds::MCP, CALLER);
                 steps.push(step(&site, "mcp", Box::new(ForwardOther)));
-                steps.extend(of(assembly, &site, about_requests));
-                let response = answers(assembly, &site, |_| true, Vec::new());
+                steps.extend(assembly.request_steps(&site, ApiKinds::MCP, REQUEST));
+                let response = assembly.response_steps(&site, ApiKinds::MCP, REQUEST);
+                let response = answers(assembly, &site, ApiKinds::MCP, response);
                 target(assembly, site, steps, response)
             }
             ("DELETE", _) => {
-                let end = EndSession { state: assembly.gateway.state.clone(), base_path: site.base_path.clone() };
+                let sessions = assembly.gateway.state.get();
+                let end = EndSession { sessions, base_path: site.base_path.clone() };
                 page(assembly, site, Box::new(end))
             }
             _ => page(assembly, site, Box::new(NoStream)),
@@ -110,19 +83,9 @@ fn step(site: &Site, kind: &'static str, mediator: Box<dyn Mediator>) -> Step {
     Step { mediator, kind, at: place(&site.operation.at) }
 }
 
-/// The request steps of some policies.
-fn of(assembly: &mut Assembly<'_, '_, '_>, site: &Arc<Site>, which: impl Fn(&&PolicyKind) -> bool) -> Vec<Step> {
-    assembly.steps(site, POLICIES.iter().filter(which), |kind| kind.request)
-}
-
-/// The response steps of some policies, behind others, to the client.
-fn answers(
-    assembly: &mut Assembly<'_, '_, '_>,
-    site: &Arc<Site>,
-    which: impl Fn(&&PolicyKind) -> bool,
-    mut steps: Vec<Step>,
-) -> Vec<Step> {
-    steps.extend(assembly.steps(site, POLICIES.iter().rev().filter(which), |kind| kind.response));
+/// Response steps, then those between the message and the client.
+fn answers(assembly: &mut Assembly<'_, '_, '_>, site: &Arc<Site>, kind: ApiKinds, mut steps: Vec<Step>) -> Vec<Step> {
+    steps.extend(assembly.response_steps(site, kind, CALLER));
     steps.push(step(site, "respond", Box::new(Respond)));
     steps
 }
@@ -130,7 +93,7 @@ fn answers(
 /// An operation that answers by itself.
 fn page(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, answer: Box<dyn Mediator>) -> Target {
     let open = assembly.site(&open(&site.operation));
-    let mut steps = for_anybody(assembly, &open);
+    let mut steps = open_steps(assembly, &open);
     steps.push(step(&site, "mcp", answer));
     target(assembly, site, steps, Vec::new())
 }
@@ -171,25 +134,25 @@ fn messages(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, known: &[Arc<A
     let api = assembly.api.clone();
     let server = api.mcp.clone().unwrap_or_default();
     let open_site = assembly.site(&open(&site.operation));
-    let steps = for_anybody(assembly, &open_site);
-    let open = to_server(assembly, open_site, steps, about_anybody, server.proxy);
-    let steps = of(assembly, &site, about_callers);
-    let secured = to_server(assembly, site.clone(), steps, about_callers, server.proxy);
+    let steps = open_steps(assembly, &open_site);
+    let open = to_server(assembly, open_site, steps, ApiKinds::MCP_OPEN, server.proxy);
+    let steps = assembly.request_steps(&site, ApiKinds::MCP, CALLER);
+    let secured = to_server(assembly, site.clone(), steps, ApiKinds::MCP, server.proxy);
     let mut known = Known { apis: known, by_path: HashMap::new() };
     let mut tools = HashMap::new();
     for tool in &server.tools {
         let site = assembly.site(&tool.operation);
         let route = match &tool.target {
             ToolTarget::Tool(name) => {
-                let steps = of(assembly, &site, about_callers);
-                Route { renamed: Some(name.clone()), ..to_server(assembly, site, steps, about_callers, true) }
+                let steps = assembly.request_steps(&site, ApiKinds::MCP, CALLER);
+                Route { renamed: Some(name.clone()), ..to_server(assembly, site, steps, ApiKinds::MCP, true) }
             }
             ToolTarget::Http(request) => to_operation(assembly, site, tool, request, &mut known),
         };
         tools.insert(tool.name.clone(), route);
     }
     let dispatch = Dispatch {
-        state: assembly.gateway.state.clone(),
+        sessions: assembly.gateway.state.get(),
         base_path: site.base_path.clone(),
         proxy: server.proxy,
         server: json!({ "name": &*api.name, "version": &*api.version, "description": "This is an MCP Server" }),
@@ -220,17 +183,17 @@ fn to_server(
     assembly: &mut Assembly<'_, '_, '_>,
     site: Arc<Site>,
     mut request: Vec<Step>,
-    callers: impl Fn(&&PolicyKind) -> bool,
+    kind: ApiKinds,
     forwards: bool,
 ) -> Route {
     request.push(step(&site, "mcp", Box::new(AnswerKnown)));
     let mut response = Vec::new();
     if forwards {
         request.push(step(&site, "mcp", Box::new(Forward)));
-        request.extend(of(assembly, &site, about_requests));
-        response = assembly.steps(&site, POLICIES.iter().rev().filter(about_requests), |kind| kind.response);
+        request.extend(assembly.request_steps(&site, ApiKinds::MCP, REQUEST));
+        response = assembly.response_steps(&site, ApiKinds::MCP, REQUEST);
     }
-    let response = answers(assembly, &site, callers, response);
+    let response = answers(assembly, &site, kind, response);
     route(assembly, site, request, response, false)
 }
 
@@ -242,7 +205,7 @@ fn to_operation(
     described: &ToolRequest,
     known: &mut Known<'_>,
 ) -> Route {
-    let mut request = of(assembly, &site, about_callers);
+    let mut request = assembly.request_steps(&site, ApiKinds::MCP, CALLER);
     match MakeRequest::new(described) {
         Ok(make) => request.push(step(&site, "mcp-request", Box::new(make))),
         Err(problem) => {
@@ -253,11 +216,12 @@ fn to_operation(
     let mut response = Vec::new();
     match &described.api {
         None => {
-            request.extend(of(assembly, &site, about_requests));
-            response = assembly.steps(&site, POLICIES.iter().rev().filter(about_requests), |kind| kind.response);
+            request.extend(assembly.request_steps(&site, ApiKinds::MCP, REQUEST));
+            response = assembly.response_steps(&site, ApiKinds::MCP, REQUEST);
         }
         Some(reference) => {
-            request.extend(of(assembly, &site, |kind| about_requests(kind) && kind.name == operation::KIND.name));
+            let own = &operation::KIND;
+            request.extend(assembly.step(&site, ApiKinds::MCP, own, own.request));
             match behind(assembly, reference, described, known) {
                 None => {
                     let message = format!(
@@ -277,14 +241,13 @@ fn to_operation(
                     request.push(step(&site, "mcp-api", Box::new(api)));
                     response.push(step(&site, "mcp-api", Box::new(LeaveApi { response: back })));
                     response.push(step(&site, "mcp-api", Box::new(Left)));
-                    let own = |kind: &&PolicyKind| kind.name == operation::KIND.name;
-                    response.extend(assembly.steps(&site, POLICIES.iter().rev().filter(own), |kind| kind.response));
+                    response.extend(assembly.step(&site, ApiKinds::MCP, own, own.response));
                 }
             }
         }
     }
     response.push(step(&site, "mcp-result", Box::new(MakeResult { structured: described.structured })));
-    let response = answers(assembly, &site, about_callers, response);
+    let response = answers(assembly, &site, ApiKinds::MCP, response);
     route(assembly, site, request, response, true)
 }
 
@@ -303,9 +266,9 @@ fn behind(
     let operation = Arc::new(Described { secured: false, ..(***found).clone() });
     let mut assembly = Assembly::of_one(assembly.gateway, api, (&operation.path, &methods.join(" ")), assembly.cx);
     let site = assembly.site(&operation);
-    let not_asked = |kind: &&PolicyKind| !ONCE.contains(&kind.name);
-    let request = of(&mut assembly, &site, not_asked);
-    let response = assembly.steps(&site, POLICIES.iter().rev().filter(not_asked), |kind| kind.response);
+    let kind = ApiKinds::of_site(&site);
+    let request = assembly.request_steps(&site, kind, BEHIND);
+    let response = assembly.response_steps(&site, kind, BEHIND);
     let request = assembly.cx.add_sequence(request);
     Some((EnterApi { site, request }, assembly.cx.add_sequence(response)))
 }

@@ -8,12 +8,10 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId};
 use penstock_message::{Form, Headers, Message};
 use serde_json::{Map, Value, json};
 
-use super::call::{self, Call};
 use super::message::{self, Incoming, Refusal};
-use super::session;
-use crate::CallContext;
-use crate::policy::Site;
-use crate::state::GatewayState;
+use super::session::{self, Sessions};
+use super::{Call, current};
+use crate::{CallContext, Site};
 
 /// The version of the protocol that is spoken here.
 const PROTOCOL: &str = "2025-06-18";
@@ -40,7 +38,7 @@ pub(super) struct Route {
 
 /// Reads messages and chooses.
 pub(super) struct Dispatch {
-    pub state: Arc<GatewayState>,
+    pub sessions: Arc<Sessions>,
     /// Where the server is found, which sessions belong to.
     pub base_path: Arc<str>,
     pub proxy: bool,
@@ -94,7 +92,7 @@ impl Mediator for Dispatch {
             answer: answer.into(),
         };
         let outer = CallContext::of(exchange)?;
-        call::enter(exchange, &outer, CallContext::new(route.site.clone(), Vec::new()), Rc::new(call));
+        current::enter(exchange, &outer, CallContext::new(route.site.clone(), Vec::new()), Rc::new(call));
         Ok(Flow::Enter(route.request))
     }
 }
@@ -131,7 +129,7 @@ impl Dispatch {
             return Some(unsupported(version).with_status(400).of(id));
         }
         let name = headers.get(session::HEADER).filter(|_| !begins)?;
-        if self.state.sessions.lasts(&self.base_path, name) {
+        if self.sessions.lasts(&self.base_path, name) {
             return None;
         }
         let (message, code, status) = ("Session not found".into(), -32001, 404);
@@ -198,7 +196,7 @@ impl Dispatch {
     }
 
     fn with_session(&self, mut answer: Message) -> Message {
-        if let Some(name) = self.state.sessions.begin(&self.base_path) {
+        if let Some(name) = self.sessions.begin(&self.base_path) {
             answer.headers.set(session::HEADER, name);
             // Scripts of other sites must read it to go on.
             answer.headers.set("Access-Control-Expose-Headers", session::HEADER);

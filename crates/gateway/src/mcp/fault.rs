@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
-use super::{call, metadata, result};
-use crate::CallContext;
-use crate::config::GatewayConfig;
+use super::{current, metadata, result};
 use crate::error::{Maker, codes, told};
 use crate::policy::AnswerError;
+use crate::{CallContext, GatewayConfig};
 
 /// The fault sequence of every operation: the tool's own, or [`AnswerFault`].
 pub(super) struct OnFault(pub AnswerFault);
@@ -22,7 +21,7 @@ pub(super) struct AnswerFault {
 
 impl Mediator for OnFault {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        match call::find(exchange).and_then(|call| call.fault) {
+        match current::find(exchange).and_then(|call| call.fault) {
             Some(sequence) => Ok(Flow::Enter(sequence)),
             None => self.0.run(exchange),
         }
@@ -34,7 +33,7 @@ impl Mediator for AnswerFault {
         let unknown = Fault::new("a fault that nobody named");
         let told = told(exchange.current_fault().unwrap_or(&unknown), self.config.error_style);
         if told.maker == Maker::Router
-            && let Some(call) = call::find(exchange).filter(|call| call.is_http_tool)
+            && let Some(call) = current::find(exchange).filter(|call| call.is_http_tool)
         {
             let why = format!("{}: {}", told.message, told.description);
             exchange.message = result::failure(&call.id, &why);

@@ -5,14 +5,14 @@ use penstock_message::{Body, Headers, Message};
 use serde_json::json;
 
 use super::pages;
-use crate::policy::facts;
+use crate::client_request;
 
 /// Its path below the server's.
 pub(crate) const PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// The address of the metadata of a server.
 pub(super) fn address(exchange: &Exchange, base_path: &str, trusts_forwarded: bool) -> String {
-    format!("{}{}{PATH}", facts::origin(exchange, trusts_forwarded), base_path.trim_end_matches('/'))
+    format!("{}{}{PATH}", client_request::origin(exchange, trusts_forwarded), base_path.trim_end_matches('/'))
 }
 
 /// The metadata of a server.
@@ -23,7 +23,7 @@ pub(super) fn answer(exchange: &Exchange, of: &pages::Metadata) -> Message {
     scopes.sort_unstable();
     scopes.dedup();
     let resource =
-        format!("{}{}/mcp", facts::origin(exchange, *trusts_forwarded), site.base_path.trim_end_matches('/'));
+        format!("{}{}/mcp", client_request::origin(exchange, *trusts_forwarded), site.base_path.trim_end_matches('/'));
     let body = json!({
         "resource": resource,
         "authorization_servers": issuers,

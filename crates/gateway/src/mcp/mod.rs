@@ -8,6 +8,7 @@
 
 mod assemble;
 mod call;
+mod current;
 mod dispatch;
 mod fault;
 mod message;
@@ -18,9 +19,8 @@ mod result;
 mod session;
 
 pub(crate) use assemble::targets;
-pub(crate) use call::CallState;
+pub(crate) use call::Call;
 pub(crate) use metadata::PATH as METADATA_PATH;
-pub(crate) use session::Sessions;
 
 /// The path of the one operation that takes messages.
 pub(crate) const PATH: &str = "/mcp";

@@ -6,17 +6,16 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId};
 use penstock_message::{Body, Method};
 
 use super::message::Refusal;
-use super::{call, dispatch, metadata, result, session};
-use crate::CallContext;
-use crate::policy::Site;
-use crate::state::GatewayState;
+use super::session::Sessions;
+use super::{current, dispatch, metadata, result, session};
+use crate::{CallContext, Site};
 
 /// Answers `GET …/mcp` of a server that sends nothing by itself.
 pub(super) struct NoStream;
 
 /// Ends a session: `DELETE …/mcp`.
 pub(super) struct EndSession {
-    pub state: Arc<GatewayState>,
+    pub sessions: Arc<Sessions>,
     pub base_path: Arc<str>,
 }
 
@@ -74,7 +73,7 @@ impl Mediator for EndSession {
         let status = match headers.get(session::HEADER) {
             _ if !dispatch::knows_version(headers) => 400,
             None => 400,
-            Some(name) if self.state.sessions.end(&self.base_path, name) => 204,
+            Some(name) if self.sessions.end(&self.base_path, name) => 204,
             Some(_) => 404,
         };
         exchange.message = result::empty(status);
@@ -91,7 +90,7 @@ impl Mediator for Metadata {
 
 impl Mediator for AnswerKnown {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let Some(answer) = call::of(exchange)?.answer.take() else { return Ok(Flow::Next) };
+        let Some(answer) = current::call(exchange)?.answer.take() else { return Ok(Flow::Next) };
         exchange.message = answer;
         Ok(Flow::Loopback)
     }
@@ -99,7 +98,7 @@ impl Mediator for AnswerKnown {
 
 impl Mediator for NoTarget {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let call = call::of(exchange)?;
+        let call = current::call(exchange)?;
         let refusal = Refusal::internal("The operation behind the tool is not served");
         exchange.message = refusal.of(&call.id).answer();
         Ok(Flow::Respond)
@@ -108,7 +107,7 @@ impl Mediator for NoTarget {
 
 impl Mediator for Forward {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let call = call::of(exchange)?;
+        let call = current::call(exchange)?;
         let message = &mut exchange.message;
         message.method = Method::Post;
         message.url_postfix = Some("".into());
@@ -132,8 +131,8 @@ impl Mediator for EnterApi {
         let path = target.split('?').next().unwrap_or_default();
         let values = self.site.pattern.matches(path).unwrap_or_default();
         let api = CallContext::behind(&tool, self.site.clone(), values);
-        let call = call::of(exchange)?;
-        call::enter(exchange, &tool, api, call);
+        let call = current::call(exchange)?;
+        current::enter(exchange, &tool, api, call);
         Ok(Flow::Enter(self.request))
     }
 }
@@ -146,13 +145,13 @@ impl Mediator for LeaveApi {
 
 impl Mediator for Left {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        call::leave(exchange)?;
+        current::leave(exchange)?;
         Ok(Flow::Next)
     }
 }
 
 impl Mediator for TakeAnswer {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        Ok(Flow::Enter(call::of(exchange)?.response))
+        Ok(Flow::Enter(current::call(exchange)?.response))
     }
 }

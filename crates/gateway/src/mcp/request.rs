@@ -8,10 +8,10 @@ use penstock_json::schema::JsonSchema;
 use penstock_message::{Body, Method};
 use serde_json::{Map, Value};
 
-use super::call;
+use super::current;
 use super::message::Refusal;
-use crate::policy::facts::percent_encode;
 use crate::router::has_dot_segment;
+use crate::text::percent_encode;
 
 /// Fields of the client's request that are about its talk with this server, not with a backend.
 const OWN_FIELDS: [&str; 6] =
@@ -114,7 +114,7 @@ impl MakeRequest {
 
 impl Mediator for MakeRequest {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let call = call::of(exchange)?;
+        let call = current::call(exchange)?;
         let made = match self.make(&call.arguments.take()) {
             Ok(made) => made,
             Err(refusal) => {

@@ -4,7 +4,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Form, Message, Shape};
 use serde_json::{Map, Value, json};
 
-use super::call;
+use super::current;
 use super::message::{self, Refusal};
 use super::request::is_json;
 
@@ -19,7 +19,7 @@ impl Mediator for MakeResult {
         if exchange.message.body.is_stream() {
             return Ok(Flow::Buffer);
         }
-        let call = call::of(exchange)?;
+        let call = current::call(exchange)?;
         let bytes = match exchange.message.body.form() {
             Form::Empty => Default::default(),
             Form::Bytes(bytes) => bytes.clone(),

@@ -3,6 +3,8 @@
 //! Start reading at [`OperationObserver`]; `metrics.rs` counts, `trace.rs` knows W3C's context, `export.rs` sends spans
 //! away.
 
+mod call;
+mod config;
 mod export;
 mod metrics;
 mod trace;
@@ -11,41 +13,25 @@ use std::sync::Arc;
 
 use penstock_engine::route::{Finished, Observer};
 
-use crate::context::CallContext;
-use crate::state::GatewayState;
-use crate::{Gateway, GatewayConfig};
+use crate::{CallContext, Gateway, GatewayConfig};
 
+pub(crate) use call::Trace;
+pub use config::TracingConfig;
 pub(crate) use export::Spans;
 pub(crate) use metrics::OperationMetrics;
-pub(crate) use trace::{TRACE, Trace};
-
-/// How requests are traced.
-#[derive(Debug, Clone)]
-pub struct TracingConfig {
-    /// Where spans go: the address of an OTLP receiver over HTTP (`http://localhost:4318/v1/traces`). Nothing is traced
-    /// without it.
-    pub endpoint: Option<Arc<str>>,
-    /// What part of the requests that no caller traces already, from 0 to 1.
-    pub ratio: f64,
-    /// `service.name`.
-    pub service: Arc<str>,
-}
-
-impl Default for TracingConfig {
-    fn default() -> TracingConfig {
-        TracingConfig { endpoint: None, ratio: 1.0, service: "penstock".into() }
-    }
-}
+pub(crate) use trace::TRACE;
 
 /// Counts and traces the finished requests of managed APIs.
 pub(crate) struct OperationObserver {
-    state: Arc<GatewayState>,
+    metrics: Arc<OperationMetrics>,
+    spans: Arc<Spans>,
     config: Arc<GatewayConfig>,
 }
 
 impl OperationObserver {
     pub(crate) fn shared(gateway: &Gateway) -> Arc<dyn Observer> {
-        Arc::new(OperationObserver { state: gateway.state.clone(), config: gateway.config.clone() })
+        let state = &gateway.state;
+        Arc::new(OperationObserver { metrics: state.get(), spans: state.get(), config: gateway.config.clone() })
     }
 }
 
@@ -60,10 +46,10 @@ impl Observer for OperationObserver {
         let Some(context) = finished.extension.and_then(|extension| extension.downcast_ref::<CallContext>()) else {
             return;
         };
-        self.state.metrics.count(context.site.counted_at, finished.reply.status, finished.took);
+        self.metrics.count(context.site.counted_at, finished.reply.status, finished.took);
         if self.config.tracing.endpoint.is_some() {
             let inner = context.innermost();
-            trace::finished(&self.state, inner.as_deref().unwrap_or(context), finished);
+            trace::finished(&self.spans, inner.as_deref().unwrap_or(context), finished);
         }
     }
 }

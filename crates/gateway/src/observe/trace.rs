@@ -1,6 +1,5 @@
 //! W3C trace context: which trace a request belongs to, and the spans it leaves there.
 
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,38 +7,20 @@ use penstock_compile::Compiler;
 use penstock_engine::route::Finished;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, clock};
 
-use super::export::{Attribute, Attributes, Span};
-use crate::context::CallContext;
-use crate::policy::{PolicyKind, Site};
+use super::call::Begun;
+use super::export::{Attribute, Attributes, Span, Spans};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::router::without_port;
-use crate::state::GatewayState;
-use crate::{Gateway, TracingConfig};
+use crate::{CallContext, Gateway, Site, TracingConfig};
 
 /// The kind: notes which trace a request belongs to. Nothing runs unless spans are asked for.
-pub const TRACE: PolicyKind = PolicyKind { name: "trace", request: Some(compile), response: None };
-
-/// A request's place in its trace.
-#[derive(Debug, Clone, Default)]
-pub struct Trace {
-    begun: Cell<Option<Begun>>,
-    /// What the request said of itself, until its span is made.
-    asked: RefCell<Option<Attributes>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    trace: u128,
-    /// The caller's span; 0 when there is none.
-    parent: u64,
-    span: u64,
-    /// The span of the request to the backend.
-    client_span: u64,
-    sampled: bool,
-    /// The method, `_OTHER` when it is none that the conventions know.
-    method: &'static str,
-    start: SystemTime,
-    sent: Option<SystemTime>,
-}
+pub const TRACE: PolicyKind = PolicyKind {
+    name: "trace",
+    applies_to: ApiKinds::AUTHENTICATED.and(ApiKinds::PLATFORM).and(ApiKinds::PUBLISHERS),
+    phase: Phase::Client,
+    request: Some(compile),
+    response: None,
+};
 
 struct Tracing {
     config: TracingConfig,
@@ -76,17 +57,6 @@ fn known_method(method: &str) -> &'static str {
     METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER")
 }
 
-impl Trace {
-    /// The field for the backend.
-    pub(crate) fn field(&self) -> Option<String> {
-        let begun = self.begun.get()?;
-        if begun.sent.is_none() {
-            self.begun.set(Some(Begun { sent: Some(SystemTime::now()), ..begun }));
-        }
-        Some(format!("00-{:032x}-{:016x}-{:02x}", begun.trace, begun.client_span, u8::from(begun.sampled)))
-    }
-}
-
 /// Trace, span and whether it is recorded; W3C Trace Context §3.2. Versions to come add fields at the end.
 fn parse(field: &str) -> Option<(u128, u64, bool)> {
     let mut parts = field.trim().split('-');
@@ -102,7 +72,7 @@ fn parse(field: &str) -> Option<(u128, u64, bool)> {
 }
 
 /// Keeps the spans of a finished request. Their attributes are those of OpenTelemetry's semantic conventions for HTTP.
-pub(super) fn finished(state: &GatewayState, context: &CallContext, finished: &Finished<'_>) {
+pub(super) fn finished(spans: &Spans, context: &CallContext, finished: &Finished<'_>) {
     let Some(begun) = context.trace.begun.get().filter(|begun| begun.sampled) else { return };
     let site = &context.site;
     let route = format!("{}{}", site.base_path, site.operation.path);
@@ -133,7 +103,7 @@ pub(super) fn finished(state: &GatewayState, context: &CallContext, finished: &F
         attributes.extend(error.map(|error| ("error.type", error)));
         let (parent, id, name) = (begun.span, begun.client_span, method.to_owned());
         let trace = begun.trace;
-        state.spans.push(Span { trace, id, parent, server: false, name, start: sent, took, failed, attributes });
+        spans.push(Span { trace, id, parent, server: false, name, start: sent, took, failed, attributes });
     }
     let mut attributes = vec![
         ("http.request.method", text(method)),
@@ -151,7 +121,7 @@ pub(super) fn finished(state: &GatewayState, context: &CallContext, finished: &F
     let took = begun.start.elapsed().unwrap_or(Duration::ZERO);
     let (trace, id, parent, start) = (begun.trace, begun.span, begun.parent, begun.start);
     let name = format!("{method} {route}");
-    state.spans.push(Span { trace, id, parent, server: true, name, start, took, failed, attributes });
+    spans.push(Span { trace, id, parent, server: true, name, start, took, failed, attributes });
 }
 
 fn text(text: &str) -> Attribute {

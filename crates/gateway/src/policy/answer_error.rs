@@ -9,9 +9,8 @@ use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Headers, Message};
 
 use super::body_limit;
-use crate::CallContext;
-use crate::config::{ErrorStyle, GatewayConfig};
 use crate::error::{Maker, Teller, Told, codes, grpc, told};
+use crate::{CallContext, ErrorStyle, GatewayConfig};
 
 /// Answers with the current fault.
 pub(crate) struct AnswerError {

@@ -6,12 +6,18 @@ use penstock_catalog::Lifecycle;
 use penstock_compile::Compiler;
 use penstock_engine::Mediator;
 
-use crate::Gateway;
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Refuse, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind, Refuse};
+use crate::{Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "availability", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "availability",
+    applies_to: ApiKinds::AUTHENTICATED.and(ApiKinds::PLATFORM).and(ApiKinds::PUBLISHERS),
+    phase: Phase::Admission,
+    request: Some(compile),
+    response: None,
+};
 
 fn compile(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let blocked = site.api.lifecycle == Lifecycle::Blocked;

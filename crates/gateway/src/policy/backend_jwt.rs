@@ -8,13 +8,19 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use serde_json::Value;
 
 use super::authenticate::is_secured;
-use crate::context::{CallContext, Caller};
-use crate::policy::{PolicyKind, Site};
+use crate::caller::Caller;
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::security::{BackendJwt, Claims, ForBackend, SecurityState, issue, unix_now};
-use crate::{ErrorStyle, Gateway};
+use crate::{CallContext, ErrorStyle, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "backend-jwt", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "backend-jwt",
+    applies_to: ApiKinds::HTTP.and(ApiKinds::CONNECTIONS).and(ApiKinds::MCP),
+    phase: Phase::Message,
+    request: Some(compile),
+    response: None,
+};
 
 /// Tokens that all cores share; with more callers than that at once the oldest are signed again.
 const SHARED_MAX: usize = 20_000;

@@ -10,11 +10,17 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
 
-use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, Gateway};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "body-limit", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "body-limit",
+    applies_to: ApiKinds::MESSAGES.and(ApiKinds::PLATFORM),
+    phase: Phase::Message,
+    request: Some(compile),
+    response: None,
+};
 
 /// Refuses larger bodies.
 struct BodyLimit(u64);

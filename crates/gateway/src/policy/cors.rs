@@ -13,32 +13,17 @@ use penstock_message::{Headers, Message, Method};
 
 use super::cors_of_api_manager::{self as api_manager, BackendFirst};
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site, asks_for_socket, is_websocket};
-use crate::{ErrorStyle, Gateway};
+use crate::policy::{ApiKinds, Phase, PolicyKind, asks_for_socket};
+use crate::{ErrorStyle, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "cors", request: Some(compile), response: Some(compile_answer) };
-
-/// What the originals do unless they are told otherwise: scripts of every site may call.
-pub(crate) fn usual() -> Rules {
-    let list = |values: &[&str]| values.iter().map(|value| (*value).into()).collect();
-    Rules {
-        enabled: true,
-        origins: list(&["*"]),
-        methods: list(&["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"]),
-        headers: list(&[
-            "authorization",
-            "Access-Control-Allow-Origin",
-            "Content-Type",
-            "SOAPAction",
-            "apikey",
-            "testKey",
-            "Internal-Key",
-        ]),
-        expose_headers: Vec::new(),
-        credentials: false,
-    }
-}
+pub const KIND: PolicyKind = PolicyKind {
+    name: "cors",
+    applies_to: ApiKinds::AUTHENTICATED.and(ApiKinds::OPTIONS),
+    phase: Phase::Client,
+    request: Some(compile),
+    response: Some(compile_answer),
+};
 
 /// Lets scripts of other sites in.
 struct Cors {
@@ -61,7 +46,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
         }
     };
     let origins = || own.or(common).map(|rules| Origins(Cors::new(rules)));
-    match (is_websocket(site), &site.graphql) {
+    match (site.is_websocket(), &site.graphql) {
         (true, _) => origins().map(|origins| Box::new(origins) as Box<dyn Mediator>),
         (false, None) if site.api.kind == ApiKind::Mcp => {
             Some(Box::new(OfMessages { origins: origins()?, requests: of_requests? }))
@@ -72,7 +57,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
 }
 
 fn compile_answer(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    let applies = gateway.config.error_style == ErrorStyle::ApiManager && !is_websocket(site);
+    let applies = gateway.config.error_style == ErrorStyle::ApiManager && !site.is_websocket();
     applies.then(|| Box::new(BackendFirst) as Box<dyn Mediator>)
 }
 

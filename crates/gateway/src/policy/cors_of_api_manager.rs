@@ -9,8 +9,8 @@ use penstock_catalog::Cors as Rules;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Headers, Message};
 
-use super::Site;
 use super::cors::fits;
+use crate::Site;
 
 const ORIGIN: &str = "Access-Control-Allow-Origin";
 const CREDENTIALS: &str = "Access-Control-Allow-Credentials";

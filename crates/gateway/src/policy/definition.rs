@@ -7,9 +7,9 @@ use penstock_catalog::{At, PolicyAttribute, PolicyUse};
 use penstock_compile::suggestion;
 
 use super::action::Call;
-use super::{builtin, gotemplate};
-use crate::ErrorStyle;
+use super::builtin;
 use crate::import::document;
+use crate::{ErrorStyle, gotemplate};
 
 /// The longest text a parameter may be. A policy's parameters become configuration, not payload.
 const VALUE_BYTES_MAX: usize = 64 * 1024;

@@ -7,11 +7,17 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::Conditions;
-use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, Gateway};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, Gateway, Site};
 
 /// The kind. It stands behind the policies that find out who calls.
-pub const KIND: PolicyKind = PolicyKind { name: "deny", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "deny",
+    applies_to: ApiKinds::AUTHENTICATED.and(ApiKinds::PLATFORM).and(ApiKinds::PUBLISHERS),
+    phase: Phase::Authorization,
+    request: Some(compile),
+    response: None,
+};
 
 /// Refuses whoever fits one of its conditions.
 struct Deny(Vec<Conditions>);

@@ -6,14 +6,18 @@ use std::sync::Arc;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Trace};
 
-use crate::Gateway;
-use crate::config::GatewayConfig;
-use crate::context::CallContext;
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::security::Secret;
+use crate::{CallContext, Gateway, GatewayConfig, Site};
 
 /// The kind. The first of the list: what runs before it is not told.
-pub const KIND: PolicyKind = PolicyKind { name: "explain", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "explain",
+    applies_to: ApiKinds::AUTHENTICATED.and(ApiKinds::PLATFORM).and(ApiKinds::PUBLISHERS),
+    phase: Phase::Client,
+    request: Some(compile),
+    response: None,
+};
 
 /// The field of requests that holds the key.
 const HEADER: &str = "x-penstock-explain";

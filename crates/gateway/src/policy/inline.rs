@@ -10,11 +10,17 @@ use penstock_message::{Headers, Message, Value};
 use super::refuse::Refuse;
 use super::synapse;
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, Gateway, place};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, Gateway, Site, place};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "inline-script", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "inline-script",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Backend,
+    request: Some(compile),
+    response: None,
+};
 
 /// Runs the script in place of a backend.
 struct Inline(SequenceId);

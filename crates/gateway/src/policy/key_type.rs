@@ -6,11 +6,17 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use crate::error::{GatewayError, NO_PRODUCTION, NO_SANDBOX, codes};
-use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, ErrorStyle, Gateway};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, ErrorStyle, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "key-type", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "key-type",
+    applies_to: ApiKinds::HTTP.and(ApiKinds::CONNECTIONS).and(ApiKinds::MCP),
+    phase: Phase::Authorization,
+    request: Some(compile),
+    response: None,
+};
 
 /// Refuses keys of the type for which there is no backend.
 struct KeyType {

@@ -16,17 +16,21 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume, clock};
 use penstock_message::{Body, Form, Headers, Message};
 use serde_json::{Map, Value, json};
 
-use super::ask::{Answer, Service, json_fields};
-use super::facts;
-use crate::config::ErrorStyle;
 use crate::error::{GatewayError, codes};
-use crate::policy::facts::{is_field_name, is_field_value};
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::service::{Answer, Service, json_fields};
+use crate::text::{is_field_name, is_field_value};
 use crate::upstream::aws::Unsigned;
-use crate::{CallContext, Gateway, place};
+use crate::{CallContext, ErrorStyle, Gateway, Site, client_request, place, text};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "lambda", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "lambda",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Backend,
+    request: Some(compile),
+    response: None,
+};
 
 /// What the original gives a function that says nothing, and the range it may say.
 const TIMEOUT: Duration = Duration::from_secs(50);
@@ -84,7 +88,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
         aws.endpoint.as_ref().map_or_else(|| format!("https://lambda.{region}.{domain}"), |url| url.to_string());
     let origin = origin.trim_end_matches('/');
     let mut path = "/2015-03-31/functions/".to_owned();
-    facts::percent_encode(&mut path, &function.name);
+    text::percent_encode(&mut path, &function.name);
     path.push_str("/invocations");
     let tells = match (gateway.config.error_style, aws.passthrough) {
         (ErrorStyle::ApiManager, _) => Tells::Requests,
@@ -170,7 +174,7 @@ fn fields(headers: &Headers, name_of: impl Fn(&str) -> String) -> Map<String, Va
 
 fn query_of(target: &str) -> Map<String, Value> {
     let pairs = target.split_once('?').map_or("", |(_, query)| query).split('&').filter(|pair| !pair.is_empty());
-    let decoded = |text: &str| facts::percent_decoded(text, true).into_owned();
+    let decoded = |text: &str| text::percent_decoded(text, true).into_owned();
     pairs
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
         .map(|(name, value)| (decoded(name), Value::String(decoded(value))))
@@ -194,10 +198,10 @@ impl Lambda {
     fn event(&self, exchange: &mut Exchange) -> Result<Value, Fault> {
         let context = CallContext::of(exchange)?;
         let site = &context.site;
-        let target = facts::below_now(exchange, site).to_owned();
+        let target = client_request::below_now(exchange, site).to_owned();
         let parameters = site.pattern.parameters.iter().zip(&context.path_values);
         let parameters: Map<String, Value> = parameters
-            .map(|(name, value)| (name.to_string(), facts::percent_decoded(value, false).into_owned().into()))
+            .map(|(name, value)| (name.to_string(), text::percent_decoded(value, false).into_owned().into()))
             .collect();
         let (body, encoded) = body_of(exchange, self.function.encodes_body, "{}")?;
         Ok(json!({
@@ -263,7 +267,7 @@ fn answered(exchange: &mut Exchange, tells: Tells, answer: Result<Answer, String
 }
 
 /// What of a function's answer reaches a client, for tools.
-pub(super) fn client_answer(bytes: &[u8]) -> Option<Message> {
+pub(crate) fn client_answer(bytes: &[u8]) -> Option<Message> {
     let mut reply = Message { status: 200, ..Message::default() };
     unwrap(&mut reply, &serde_json::from_slice(bytes).ok()?)?;
     Some(reply)

@@ -7,12 +7,18 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Headers, Message};
 
-use crate::Gateway;
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "mock", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "mock",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Backend,
+    request: Some(compile),
+    response: None,
+};
 
 /// Answers in place of a backend.
 struct Mock {

@@ -8,13 +8,11 @@ use penstock_engine::ports::{Level, TlsProfile};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
 use super::action::Call;
-use super::ask::{Answer, Service, json_fields, origin};
-use super::facts;
-use super::json::JsonObject;
 use super::operation::Problem;
 use crate::error::{GatewayError, codes};
-use crate::policy::Site;
-use crate::{CallContext, Gateway};
+use crate::json_writer::JsonObject;
+use crate::service::{Answer, Service, json_fields, origin};
+use crate::{CallContext, Gateway, Site, client_request};
 
 /// For an answer, when the policy does not say.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -132,11 +130,11 @@ impl AskAgent {
                 about.text("apiName", &api.name);
                 about.text("apiVersion", &api.version);
                 about.text("orgId", &api.organization);
-                let vhost = facts::vhost(exchange, api);
+                let vhost = client_request::vhost(exchange, api);
                 about.text("vhost", vhost);
                 about.text("pathTemplate", &context.site.operation.path);
-                about.text("prodClusterName", &facts::cluster_name(&context.site, vhost, false));
-                about.text("sandClusterName", &facts::cluster_name(&context.site, vhost, true));
+                about.text("prodClusterName", &client_request::cluster_name(&context.site, vhost, false));
+                about.text("sandClusterName", &client_request::cluster_name(&context.site, vhost, true));
             });
             if self.sends_token {
                 let caller = context.caller.borrow();

@@ -14,12 +14,17 @@ use super::action::{self, Work};
 use super::definition::{Resolved, resolve};
 use super::fault_flow::{BeginFault, EndFault};
 use super::synapse;
-use crate::policy::{PolicyKind, Site};
-use crate::{ErrorStyle, Gateway, place};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{ErrorStyle, Gateway, Site, place};
 
 /// The kind.
-pub const KIND: PolicyKind =
-    PolicyKind { name: "operation-policies", request: Some(compile_request), response: Some(compile_response) };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "operation-policies",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Message,
+    request: Some(compile_request),
+    response: Some(compile_response),
+};
 
 /// The flow a policy runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

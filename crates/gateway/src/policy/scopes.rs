@@ -8,14 +8,19 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::authenticate::is_secured;
-use crate::Gateway;
-use crate::context::CallContext;
 use crate::error::GatewayError;
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::security::Kind;
+use crate::{CallContext, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "scopes", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "scopes",
+    applies_to: ApiKinds::HTTP.and(ApiKinds::CONNECTIONS).and(ApiKinds::MCP).and(ApiKinds::SUBSCRIBERS),
+    phase: Phase::Authorization,
+    request: Some(compile),
+    response: None,
+};
 
 struct Scopes(Vec<Arc<str>>);
 

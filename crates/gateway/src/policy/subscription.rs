@@ -9,15 +9,20 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::authenticate::is_secured;
-use crate::Gateway;
-use crate::config::ErrorStyle;
-use crate::context::{CallContext, Caller};
+use crate::caller::Caller;
 use crate::error::{GatewayError, RESOURCE_FORBIDDEN, codes};
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::security::{Kind, SecurityState, Verified};
+use crate::{CallContext, ErrorStyle, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "subscription", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "subscription",
+    applies_to: ApiKinds::AUTHENTICATED,
+    phase: Phase::Authorization,
+    request: Some(compile),
+    response: None,
+};
 
 struct Subscribed {
     state: Arc<SecurityState>,

@@ -5,24 +5,27 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use penstock_catalog::ApiKind;
 use penstock_compile::Compiler;
 use penstock_engine::websocket::{Frame, FrameGate, Gate, SWITCHING_PROTOCOLS, is_asked_for};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::Method;
 
 use super::authenticate::{is_secured, query_value};
-use crate::Gateway;
-use crate::config::{ErrorStyle, GatewayConfig};
-use crate::context::CallContext;
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::FrameLimits;
-use crate::policy::{PolicyKind, Site, facts};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::router::PathPattern;
 use crate::security::{SecurityState, Verified};
+use crate::{CallContext, ErrorStyle, Gateway, GatewayConfig, Site, text};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "websocket", request: Some(compile), response: Some(compile_answer) };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "websocket",
+    applies_to: ApiKinds::CONNECTIONS,
+    phase: Phase::Admission,
+    request: Some(compile),
+    response: Some(compile_answer),
+};
 
 /// The parameter that carries a token for a client that cannot set a header field.
 const TOKEN_PARAMETER: &str = "access_token";
@@ -53,7 +56,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
     let handshake = Handshake {
         mapping: operation.uri_mapping.as_ref().map(|mapping| Mapping::parse(mapping, &site.pattern)),
         credentials: is_secured(site).then(|| (token_header.clone(), config.internal_key_header.clone())),
-        is_optional: !is_websocket(site),
+        is_optional: !site.is_websocket(),
     };
     may_be_socket(site).then(|| Box::new(handshake) as Box<dyn Mediator>)
 }
@@ -62,13 +65,8 @@ fn compile_answer(_gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) 
     may_be_socket(site).then(|| Box::new(Answer) as Box<dyn Mediator>)
 }
 
-/// Whether a site is a topic.
-pub(crate) fn is_websocket(site: &Site) -> bool {
-    site.api.kind == ApiKind::WebSocket
-}
-
 fn may_be_socket(site: &Site) -> bool {
-    is_websocket(site) || (site.graphql.is_some() && &*site.operation.method == "GET")
+    site.is_websocket() || (site.graphql.is_some() && &*site.operation.method == "GET")
 }
 
 /// Whether a request asks for WebSocket, in a way that can be granted or not.
@@ -97,7 +95,7 @@ impl Mediator for Handshake {
         }
         if let Some((token_header, key_header)) = &self.credentials {
             if let Some(token) = query_value(exchange.client.line.query(), TOKEN_PARAMETER) {
-                rest = facts::without_parameter(&rest, TOKEN_PARAMETER);
+                rest = text::without_parameter(&rest, TOKEN_PARAMETER);
                 give(exchange, token_header, format!("Bearer {token}"));
             }
             take_from_protocols(exchange, &context, token_header, key_header);
@@ -151,7 +149,7 @@ impl Mediator for Answer {
 /// What decides over the frames of a connection that was granted: limits, and in the style of API Manager whether the token
 /// still holds.
 pub(crate) fn gate(config: &GatewayConfig, security: &Arc<SecurityState>, context: &CallContext) -> Option<Gate> {
-    let limits = context.frames.take();
+    let limits = context.limits.frames.take();
     let is_watched = config.error_style == ErrorStyle::ApiManager;
     let gate: Rc<dyn FrameGate> = match context.credential.borrow().as_ref().filter(|_| is_watched) {
         None => Rc::new(limits?),
@@ -227,7 +225,7 @@ impl Mapping {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Value { index, in_query } => {
-                    facts::push_path_value(&mut filled, values.get(*index).map_or("", String::as_str), *in_query);
+                    text::push_path_value(&mut filled, values.get(*index).map_or("", String::as_str), *in_query);
                 }
             }
         }

@@ -15,6 +15,15 @@ pub(crate) enum HostRank {
     Exact,
 }
 
+/// The host of a `Host` field.
+pub(crate) fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        // The colons of an address of IPv6 stand in brackets.
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
 /// How closely one pattern describes a host without port; `None` when it does not fit.
 pub(crate) fn rank(pattern: &str, host: &str) -> Option<HostRank> {
     let (pattern_bytes, host_bytes) = (pattern.as_bytes(), host.as_bytes());

@@ -20,17 +20,14 @@ use penstock_engine::ports::Client;
 use penstock_engine::route::{Operation, Routed, Router, ServiceListing, ServiceSummary};
 use penstock_message::{Headers, Message};
 
-use crate::config::{ErrorStyle, GatewayConfig};
-use crate::context::CallContext;
 use crate::error::{GatewayError, NO_RESOURCE, codes};
-use crate::place;
-use crate::policy::{AnswerError, Refuse, Site, explain_step};
-use crate::state::GatewayState;
+use crate::policy::{AnswerError, Refuse, explain_step};
 use crate::system::System;
+use crate::{CallContext, ErrorStyle, GatewayConfig, GatewayState, Site, place};
 
 pub(crate) use dots::{has_dot_segment, without_needless_escapes};
 pub(crate) use header_match::whole_value;
-pub(crate) use host::{HostRank, best_rank, rank};
+pub(crate) use host::{HostRank, best_rank, rank, without_port};
 pub use pattern::PathPattern;
 use table::Table;
 
@@ -284,15 +281,6 @@ impl Served {
     fn is_offered(&self, secure: bool) -> bool {
         let (http, https) = self.base.transports;
         if secure { https } else { http }
-    }
-}
-
-/// The host of a `Host` field.
-pub(crate) fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        // The colons of an address of IPv6 stand in brackets.
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
     }
 }
 

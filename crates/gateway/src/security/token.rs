@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::config::Issuer;
 use super::state::ForBackend;
 use super::{KeyRing, PublicKey};
-use crate::context::{Caller, nothing};
+use crate::caller::{Caller, nothing};
 use crate::error::{GatewayError, codes};
 
 /// What a token is used as.

@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 use ring::hmac::{HMAC_SHA256, Key, sign};
 
 use crate::hex::hex;
-use crate::policy::facts::percent_encode;
+use crate::text::percent_encode;
 
 /// A request without a query.
 pub(crate) struct Unsigned<'r> {

@@ -9,13 +9,11 @@ use penstock_compile::Compiler;
 use penstock_engine::ports::TlsProfile;
 
 use super::breaker::Breaker;
-use super::health::Health;
+use super::health::{Health, HealthChecks};
 use super::proof::Proof;
-use crate::config::{ErrorStyle, GatewayConfig};
-use crate::context::Caller;
+use crate::caller::Caller;
 use crate::error::{GatewayError, codes};
-use crate::state::GatewayState;
-use crate::{Gateway, place};
+use crate::{ErrorStyle, Gateway, GatewayConfig, GatewayState, place};
 
 /// Statuses an API may name for repetitions.
 const RETRY_STATUSES: std::ops::RangeInclusive<u16> = 401..=598;
@@ -112,7 +110,8 @@ impl Backends {
         tls: Option<Arc<TlsProfile>>,
         cx: &mut Compiler<'_>,
     ) -> Arc<Backends> {
-        gateway.state.clusters.get_or_make(cluster, || Backends::new(&gateway.config, &gateway.state, cluster, tls, cx))
+        let clusters = gateway.state.get::<Clusters>();
+        clusters.get_or_make(cluster, || Backends::new(&gateway.config, &gateway.state, cluster, tls, cx))
     }
 
     fn new(
@@ -133,7 +132,7 @@ impl Backends {
         }
         if hosts.len() > 1 {
             for host in &mut hosts {
-                host.health = Some(state.health.watch(&host.connect_to(), &config.upstream.health));
+                host.health = Some(state.get::<HealthChecks>().watch(&host.connect_to(), &config.upstream.health));
             }
         }
         let retry = cluster.retry.as_ref().map(|retry| RetryRule::clamped(retry.count, &retry.statuses, config));

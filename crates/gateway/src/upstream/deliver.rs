@@ -14,11 +14,10 @@ use penstock_message::{Body, Message};
 use super::cluster::{Backends, Choice, Host};
 use super::proof::Proof;
 use super::{breaker, idle, request};
-use crate::config::GatewayConfig;
 use crate::error::{GatewayError, codes};
-use crate::policy::{Site, facts, graphql, websocket};
+use crate::policy::{graphql, websocket};
 use crate::security::SecurityState;
-use crate::{CallContext, Gateway};
+use crate::{CallContext, Gateway, GatewayConfig, Site, client_request};
 
 /// The pause between attempts grows to so many times its first.
 const BACK_OFF_MAX: u32 = 10;
@@ -79,7 +78,7 @@ impl Upstreams {
         if to.backends.is_addressed() {
             return request::url(to.host, "");
         }
-        request::url(to.host, &facts::for_backend(exchange, site, self.config.error_style))
+        request::url(to.host, &client_request::for_backend(exchange, site, self.config.error_style))
     }
 
     async fn attempts(&self, exchange: &mut Exchange) -> Result<Message, Fault> {
@@ -220,7 +219,7 @@ impl Upstreams {
             headers.set("traceparent", field);
         }
         let websocket = context.opens_socket.get();
-        if websocket && (self.site.graphql.is_some() || context.frames.borrow().is_some()) {
+        if websocket && (self.site.graphql.is_some() || context.limits.frames.borrow().is_some()) {
             // A message that is left out would be missed by a decoder that carries its window on from one to the next,
             // and one that is compressed cannot be read.
             headers.remove("Sec-WebSocket-Extensions");

@@ -23,16 +23,21 @@ use penstock_compile::Compiler;
 use penstock_engine::endpoint::{Endpoint, EndpointKind, EndpointPolicy, EndpointState};
 use penstock_engine::{Destination, EndpointId, Exchange, Fault, Flow, Mediator};
 
-use crate::policy::{PolicyKind, Site};
-use crate::{Gateway, place};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{Gateway, Site, place};
 
 pub use call::UpstreamCall;
-pub(crate) use cluster::Clusters;
 pub use config::{AwsConfig, HealthCheckConfig, UpstreamConfig};
 pub(crate) use health::HealthChecks;
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "upstream", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "upstream",
+    applies_to: ApiKinds::HTTP.and(ApiKinds::CONNECTIONS).and(ApiKinds::PLATFORM).and(ApiKinds::MCP),
+    phase: Phase::Backend,
+    request: Some(compile),
+    response: None,
+};
 
 /// Sends to the operation's backends.
 struct Upstream(EndpointId);

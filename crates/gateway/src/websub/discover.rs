@@ -8,9 +8,9 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use super::subscribe::{answer, hub_address};
 use super::subscription::link;
 use super::topic_name;
-use crate::CallContext;
 use crate::error::{GatewayError, codes};
-use crate::policy::facts::{self, percent_decoded};
+use crate::text::percent_decoded;
+use crate::{CallContext, client_request};
 
 /// Answers who asks for a topic by its address.
 pub(super) struct Discover {
@@ -22,7 +22,7 @@ pub(super) struct Discover {
 impl Mediator for Discover {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        let path = facts::below_now(exchange, &context.site).split('?').next().unwrap_or_default();
+        let path = client_request::below_now(exchange, &context.site).split('?').next().unwrap_or_default();
         let name = topic_name(&percent_decoded(path, false));
         if !self.websub.topics.iter().any(|topic| *topic.name == *name) {
             return Err(GatewayError::new(codes::NO_MATCHING_RESOURCE).because("there is no such topic").into());

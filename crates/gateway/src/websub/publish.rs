@@ -8,15 +8,15 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 use penstock_message::Form;
 
 use super::subscribe::answer;
-use super::{event, sign, topic_name};
+use super::{Hub, event, sign, topic_name};
 use crate::error::{GatewayError, codes};
-use crate::policy::facts::percent_decoded;
-use crate::policy::limits::{Plans, admits_event};
-use crate::state::GatewayState;
+use crate::policy::limits::{Counters, Plans, admits_event};
+use crate::text::percent_decoded;
 
 /// Takes events.
 pub(super) struct Publish {
-    pub state: Arc<GatewayState>,
+    pub hub: Arc<Hub>,
+    pub counters: Arc<Counters>,
     pub plans: Arc<Plans>,
     pub api: Arc<str>,
     /// `base_path:version`, as limits call the API.
@@ -43,11 +43,11 @@ impl Mediator for Publish {
             }
         }
         // Whoever passes it on here gets nothing more: the event would go round for ever.
-        let mark = self.state.hub.mark(&self.api, &topic);
+        let mark = self.hub.mark(&self.api, &topic);
         let Some(fields) = event::fields(|name| headers.get(name), &mark) else { return Ok(answer(exchange, 410)) };
         let bytes = body.len() as u64;
-        let admits = |who: &_| admits_event(&self.state, &self.plans, &self.api_key, who, bytes);
-        let Some(kept) = self.state.hub.publish((&self.api, &topic), fields, body, admits) else {
+        let admits = |who: &_| admits_event(&self.counters, &self.plans, &self.api_key, who, bytes);
+        let Some(kept) = self.hub.publish((&self.api, &topic), fields, body, admits) else {
             return Ok(answer(exchange, 503));
         };
         // Who is told that it will be sent need not publish it again after a restart.

@@ -12,7 +12,7 @@ use super::event::Event;
 use super::sign;
 use super::subscription::{Question, Subscription, link};
 use crate::hex::hex;
-use crate::policy::facts::percent_encode;
+use crate::text::percent_encode;
 
 /// For a subscriber's answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -9,14 +9,12 @@ use penstock_message::{Form, Message};
 
 use super::book::now;
 use super::subscription::{Full, Question, Subscription};
-use super::topic_name;
-use crate::CallContext;
+use super::{Hub, topic_name};
 use crate::error::{GatewayError, codes};
-use crate::policy::facts::percent_decoded;
 use crate::policy::limits::{Plans, Subscriber};
-use crate::policy::{Site, facts};
 use crate::security::Kind;
-use crate::state::GatewayState;
+use crate::text::percent_decoded;
+use crate::{CallContext, Site, client_request};
 
 /// WebSub §5.1: a secret is less than 200 bytes.
 const SECRET_BYTES_MAX: usize = 199;
@@ -29,7 +27,7 @@ const LEASE_SECONDS_MAX: u64 = 366 * 24 * 3600;
 
 /// Takes subscriptions.
 pub(super) struct Subscribe {
-    pub state: Arc<GatewayState>,
+    pub hub: Arc<Hub>,
     pub plans: Arc<Plans>,
     pub api: Arc<str>,
     pub websub: Arc<WebSub>,
@@ -112,7 +110,7 @@ fn is_callback(text: &str) -> bool {
 
 /// The address of a hub, as a client knows it.
 pub(super) fn hub_address(exchange: &Exchange, site: &Site, trusts_forwarded: bool) -> String {
-    format!("{}{}", facts::origin(exchange, trusts_forwarded), site.base_path.trim_end_matches('/'))
+    format!("{}{}", client_request::origin(exchange, trusts_forwarded), site.base_path.trim_end_matches('/'))
 }
 
 /// A topic's name, also where somebody wrote the address that the hub says it has.
@@ -156,7 +154,7 @@ impl Mediator for Subscribe {
             ends: asked.lease_seconds.map(|seconds| now() + seconds),
             who,
         };
-        let hub = &self.state.hub;
+        let hub = &self.hub;
         if self.websub.verifies {
             let Asked { topic, subscribes, lease_seconds, .. } = asked;
             if subscribes && !hub.has_room(&subscription, most) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use penstock_catalog::{Secret, SigningAlgorithm};
 
-use crate::policy::facts::percent_encode;
 use crate::policy::limits::Subscriber;
+use crate::text::percent_encode;
 
 /// Somebody's wish to get the events of a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -177,7 +177,7 @@ impl TestGateway {
         };
         let (plain, secure) = (bind(None), bind(Some(Arc::new(tls))));
         (config.http_port, config.https_port) = (plain.local_addr().port(), secure.local_addr().port());
-        let gateway = Gateway { config: Arc::new(config), state };
+        let gateway = Gateway::new(Arc::new(config), state);
         let built = build(&gateway, &inputs, &apis);
         let current = Current::new(Arc::new(built.program));
         let log = Arc::new(Lines::default());

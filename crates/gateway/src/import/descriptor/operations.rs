@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use penstock_catalog::{Api, ApiKind, Flows, Operation, Policies, PolicyUse};
+use penstock_graphql::OperationKind;
 
-use crate::graphql::OperationKind;
 use crate::import::document::Item;
 use crate::import::openapi::METHODS;
 use crate::import::{Import, asyncapi, hint};

@@ -15,7 +15,7 @@ use crate::import::document::Item;
 use crate::import::openapi::METHODS;
 use crate::import::{Import, hint};
 use crate::mcp::PATH;
-use crate::policy::facts::is_field_name;
+use crate::text::is_field_name;
 
 /// Tools of one server.
 const TOOLS_MAX: usize = 20_000;

@@ -13,10 +13,9 @@ use penstock_message::Method;
 
 use super::opa;
 use super::operation::{Problem, Stage};
-use crate::Gateway;
 use crate::import::interceptor_part;
-use crate::policy::Site;
-use crate::policy::facts::is_field_name;
+use crate::text::is_field_name;
+use crate::{Gateway, Site};
 
 /// An action with its parameters.
 #[derive(Debug, Clone, Default)]
@@ -176,7 +175,7 @@ pub(super) fn interceptor(call: &Call) -> Result<Option<Interceptor>, Problem> {
         return Ok(None);
     }
     let service_url = call.required("interceptorServiceURL")?;
-    if super::ask::origin(service_url).is_none() {
+    if crate::service::origin(service_url).is_none() {
         return Err(Problem::Unprotected(format!(
             "`interceptorServiceURL` is `{service_url}`, not an http or https URL"
         )));

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
-use crate::CallContext;
 use crate::error::{GatewayError, codes};
-use crate::policy::facts;
 use crate::policy::operation::Problem;
 use crate::router::has_dot_segment;
+use crate::{CallContext, client_request, text};
 
 /// Gives a request another path below its API.
 #[derive(Debug)]
@@ -61,7 +60,7 @@ impl Rewrite {
                 Part::Text(text) => path.push_str(text),
                 Part::Parameter(index) => {
                     let in_query = path.contains('?');
-                    facts::push_path_value(&mut path, values.get(*index).map_or("", String::as_str), in_query);
+                    text::push_path_value(&mut path, values.get(*index).map_or("", String::as_str), in_query);
                 }
             }
         }
@@ -90,7 +89,7 @@ impl Mediator for Rewrite {
 /// Path and query below the API, as policies before left them.
 pub(super) fn now(exchange: &Exchange) -> Result<String, Fault> {
     let context = CallContext::of(exchange)?;
-    Ok(facts::below_now(exchange, &context.site).to_owned())
+    Ok(client_request::below_now(exchange, &context.site).to_owned())
 }
 
 /// Replaces path and query.

@@ -3,7 +3,7 @@
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::path::{now, put};
-use crate::policy::facts::without_parameter;
+use crate::text::without_parameter;
 
 /// Adds a parameter, in place of one that has its name.
 pub(super) struct Add {

@@ -7,11 +7,9 @@ use penstock_catalog::{Api, Requirement};
 use penstock_engine::Exchange;
 
 use super::{Accepted, Attempt, Authenticate, SentIn};
-use crate::config::ErrorStyle;
-use crate::context::CallContext;
 use crate::error::{RESOURCE_FORBIDDEN, codes};
-use crate::policy::facts;
 use crate::security::{Kind, Refusal, Verified};
+use crate::{CallContext, ErrorStyle, client_request, text};
 
 /// The name of header field and query parameter, for APIs that name none.
 const DEFAULT_NAME: &str = "apikey";
@@ -109,7 +107,7 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 /// Takes a key out of what the backend is sent.
 pub(super) fn remove_from_query(exchange: &mut Exchange, context: &CallContext, name: &str) {
-    let kept = facts::without_parameter(facts::below_now(exchange, &context.site), name);
+    let kept = text::without_parameter(client_request::below_now(exchange, &context.site), name);
     exchange.message.url_postfix = Some(kept.into());
 }
 

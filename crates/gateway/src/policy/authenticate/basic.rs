@@ -3,7 +3,8 @@
 use penstock_engine::{Exchange, Realm, basic_credentials};
 
 use super::{Accepted, Attempt, Authenticate, SentIn};
-use crate::context::{CallContext, Caller};
+use crate::CallContext;
+use crate::caller::Caller;
 use crate::security::{Refusal, knows};
 
 /// Looks for them.

@@ -20,15 +20,20 @@ use self::api_key::KeyPlace;
 pub(crate) use self::api_key::{not_from_here, query_value};
 use self::mutual_tls::MutualTls;
 use self::strip::Strip;
-use crate::config::ErrorStyle;
-use crate::context::{CallContext, Caller};
+use crate::caller::Caller;
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site, scopes};
+use crate::policy::{ApiKinds, Phase, PolicyKind, scopes};
 use crate::security::{Kind, Need, OWN_ISSUER, Outcome, Refusal, Verified, Verifier};
-use crate::{Gateway, GatewayConfig, place};
+use crate::{CallContext, ErrorStyle, Gateway, GatewayConfig, Site, place};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "authenticate", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "authenticate",
+    applies_to: ApiKinds::AUTHENTICATED,
+    phase: Phase::Authentication,
+    request: Some(compile),
+    response: None,
+};
 
 /// What an operation takes.
 struct Authenticate {

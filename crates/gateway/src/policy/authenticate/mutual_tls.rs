@@ -8,10 +8,8 @@ use penstock_catalog::SecurityMode;
 use penstock_compile::Compiler;
 use penstock_engine::Exchange;
 
-use crate::context::CallContext;
-use crate::policy::{Site, facts};
 use crate::security::{Certificate, Refusal, unix_now};
-use crate::{Gateway, place};
+use crate::{CallContext, Gateway, Site, place, text};
 
 /// The certificates an API lets in.
 pub(super) struct MutualTls {
@@ -85,7 +83,7 @@ impl MutualTls {
         let value = exchange.message.headers.get(name)?.to_owned();
         // Backends have no use for it, and it would let them be deceived in turn.
         exchange.message.headers.remove(name);
-        let text = facts::percent_decoded(&value, false);
+        let text = text::percent_decoded(&value, false);
         let pem = match text.contains("-----BEGIN") {
             true => text.into_owned(),
             false => format!("-----BEGIN CERTIFICATE-----{text}-----END CERTIFICATE-----"),

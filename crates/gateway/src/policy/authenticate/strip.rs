@@ -7,10 +7,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::api_key::{self, KeyPlace};
 use super::is_secured;
-use crate::Gateway;
-use crate::config::ErrorStyle;
-use crate::context::CallContext;
-use crate::policy::Site;
+use crate::{CallContext, ErrorStyle, Gateway, Site};
 
 /// Where credentials may stand.
 pub(super) struct Strip {

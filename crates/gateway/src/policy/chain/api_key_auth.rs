@@ -6,12 +6,12 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase, answer};
-use crate::context::{CallContext, Caller};
+use super::{ChainPhase, ChainPolicy, Made, Making, answer};
+use crate::caller::Caller;
 use crate::policy::authenticate::{not_from_here, query_value};
-use crate::policy::facts;
 use crate::policy::subscription::subscribed_by_token;
 use crate::security::{Kind, Outcome, Verifier};
+use crate::{CallContext, text};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "api-key-auth", make };
@@ -33,7 +33,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     let in_query = params.one_of("in", &[("header", false), ("query", true)]).unwrap_or(false);
     let prefix = params.text("valuePrefix").or_else(|| params.text("value-prefix")).filter(|prefix| !prefix.is_empty());
     let verifier = making.gateway.state.security.verifier(&making.gateway.config);
-    Some(Made::request(Phase::Head, ApiKeyAuth(Arc::new(Rules { verifier, name, in_query, prefix }))))
+    Some(Made::request(ChainPhase::Head, ApiKeyAuth(Arc::new(Rules { verifier, name, in_query, prefix }))))
 }
 
 impl Mediator for ApiKeyAuth {
@@ -68,7 +68,7 @@ fn look(rules: &Arc<Rules>, exchange: &mut Exchange, may_fetch: bool) -> Result<
 impl Rules {
     fn key(&self, exchange: &Exchange) -> Option<String> {
         let sent = if self.in_query {
-            facts::percent_decoded(query_value(exchange.client.line.query(), &self.name)?, true).into_owned()
+            text::percent_decoded(query_value(exchange.client.line.query(), &self.name)?, true).into_owned()
         } else {
             exchange.message.headers.get(&self.name)?.trim().to_owned()
         };

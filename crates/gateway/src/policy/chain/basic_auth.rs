@@ -5,9 +5,9 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, Realm, basic_credentials, is_secret};
 
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase, answer};
+use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
-use crate::context::Caller;
+use crate::caller::Caller;
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "basic-auth", make };
@@ -29,7 +29,7 @@ fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     }
     let challenge = format!("Basic realm=\"{}\"", realm.replace('\\', "\\\\").replace('"', "\\\""));
     let policy = BasicAuth { username: username?, password: password?, lets_others_in, challenge };
-    Some(Made::request(Phase::Head, policy))
+    Some(Made::request(ChainPhase::Head, policy))
 }
 
 impl Mediator for BasicAuth {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use super::ratelimit::Algorithm;
-
 /// How the policies of the API Platform behave when an API says nothing.
 #[derive(Debug, Clone, Default)]
 pub struct PlatformConfig {
@@ -96,4 +94,20 @@ impl Default for RateLimitConfig {
     fn default() -> RateLimitConfig {
         RateLimitConfig { algorithm: Algorithm::default(), tells_common: true, tells_standard: true, tells_retry: true }
     }
+}
+
+/// How requests are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Algorithm {
+    /// So many in every window.
+    #[default]
+    FixedWindow,
+    /// At a steady rate, and some at once.
+    Gcra,
+}
+
+impl Algorithm {
+    /// As files write them.
+    pub const WORDS: [(&'static str, Algorithm); 2] =
+        [("fixed-window", Algorithm::FixedWindow), ("gcra", Algorithm::Gcra)];
 }

@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::headers::is_value;
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase, answer};
+use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
 
 /// The policy.
@@ -79,7 +79,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
         forwards: params.flag("forwardPreflight", false),
         index: making.index,
     });
-    Some(Made::request(Phase::Head, CorsRequest(rules.clone())).and_response(Phase::Head, CorsAnswer(rules)))
+    Some(Made::request(ChainPhase::Head, CorsRequest(rules.clone())).and_response(ChainPhase::Head, CorsAnswer(rules)))
 }
 
 impl Rules {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase};
+use super::{ChainPhase, ChainPolicy, Made, Making};
 use crate::CallContext;
 use crate::import::hint;
 
@@ -21,7 +21,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
         let meant = hint(&name, named.iter().map(|(known, _)| &**known));
         params.error(format!("`upstreamDefinitions` has no `{name}`{meant}"));
     }
-    Some(Made::request(Phase::Head, DynamicEndpoint(name)))
+    Some(Made::request(ChainPhase::Head, DynamicEndpoint(name)))
 }
 
 impl Mediator for DynamicEndpoint {

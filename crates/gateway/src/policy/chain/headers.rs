@@ -6,9 +6,8 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::Headers;
 
 use super::params::{Param, Params};
-use super::{ChainPolicy, Made, Making, Phase};
-
-use crate::policy::facts::is_field_value;
+use super::{ChainPhase, ChainPolicy, Made, Making};
+use crate::text::is_field_value;
 
 /// Puts fields in the place of others, or after them.
 pub(super) const SET: ChainPolicy = ChainPolicy { name: "set-headers", make: make_set };
@@ -70,11 +69,12 @@ fn make_modify(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
 
 /// Reads the changes of both flows; the first version of the original wrote `requestHeaders` for `request.headers`.
 fn made(params: &Params<'_>, read: impl Fn(Param<'_>) -> Option<Change>) -> Option<Made> {
-    let flow = |name: &'static str, old: &'static str| -> Option<(Phase, Vec<Change>)> {
-        let mut phase = Phase::Head;
+    let flow = |name: &'static str, old: &'static str| -> Option<(ChainPhase, Vec<Change>)> {
+        let mut phase = ChainPhase::Head;
         let list = match params.map(name) {
             Some(flow) => {
-                phase = flow.one_of("phase", &[("header", Phase::Head), ("body", Phase::Body)]).unwrap_or(phase);
+                phase =
+                    flow.one_of("phase", &[("header", ChainPhase::Head), ("body", ChainPhase::Body)]).unwrap_or(phase);
                 let list = flow.list("headers");
                 if list.is_empty() {
                     flow.error("`headers` must be a list with one at the least");
@@ -90,7 +90,7 @@ fn made(params: &Params<'_>, read: impl Fn(Param<'_>) -> Option<Change>) -> Opti
     if request.is_none() && response.is_none() {
         params.error("`request` or `response` is missing");
     }
-    let boxed = |(phase, changes)| -> (Phase, Box<dyn Mediator>) { (phase, Box::new(Modify(changes))) };
+    let boxed = |(phase, changes)| -> (ChainPhase, Box<dyn Mediator>) { (phase, Box::new(Modify(changes))) };
     Some(Made { request: request.map(boxed), response: response.map(boxed), ..Made::default() })
 }
 

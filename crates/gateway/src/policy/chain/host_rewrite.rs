@@ -6,7 +6,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::headers::is_value;
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase};
+use super::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "host-rewrite", make };
@@ -19,7 +19,7 @@ fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
         params.error(format!("`{host}` is no host"));
         return None;
     }
-    Some(Made::request(Phase::Head, HostRewrite(host)))
+    Some(Made::request(ChainPhase::Head, HostRewrite(host)))
 }
 
 impl Mediator for HostRewrite {

@@ -10,12 +10,12 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::Headers;
 
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase, answer};
-use crate::CallContext;
-use crate::policy::ask::{Answer, Service, json_fields, origin};
-use crate::policy::facts::{self, body_bytes};
+use super::{ChainPhase, ChainPolicy, Made, Making, answer};
+use crate::client_request::body_bytes;
+use crate::json_writer::JsonObject;
 use crate::policy::interceptor::{Decision, choose_endpoint, identify, put_body, write_fields};
-use crate::policy::json::JsonObject;
+use crate::service::{Answer, Service, json_fields, origin};
+use crate::{CallContext, client_request};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "interceptor-service", make };
@@ -95,8 +95,8 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     if rules.request.is_none() && rules.response.is_none() {
         params.error("`request` or `response` is missing");
     }
-    let made = Made::request(Phase::Body, OnRequest(rules.clone()));
-    Some(if rules.response.is_some() { made.and_response(Phase::Body, OnAnswer(rules)) } else { made })
+    let made = Made::request(ChainPhase::Body, OnRequest(rules.clone()));
+    Some(if rules.response.is_some() { made.and_response(ChainPhase::Body, OnAnswer(rules)) } else { made })
 }
 
 impl Mediator for OnRequest {
@@ -187,9 +187,9 @@ fn describe(exchange: &mut Exchange, context: &CallContext, told: &Told, id: &st
         object.text("vhost", message.headers.get("host").unwrap_or_default());
         object.text("method", message.method.as_str());
         object.text("basePath", &site.base_path);
-        object.text("path", &facts::target_now(exchange, site));
+        object.text("path", &client_request::target_now(exchange, site));
         object.text("pathTemplate", &site.operation.path);
-        object.text("scheme", facts::scheme(exchange));
+        object.text("scheme", client_request::scheme(exchange));
     });
     Ok(object.end_members())
 }
@@ -229,7 +229,7 @@ fn after_request(exchange: &mut Exchange, rules: &Rules, answer: Result<Answer, 
         put_body(&mut exchange.message, body);
     }
     if let Some(path) = &decision.path_to_rewrite {
-        let below = facts::below(path, &context.site);
+        let below = client_request::below(path, &context.site);
         exchange.message.url_postfix = Some(below.unwrap_or(path).into());
     }
     Ok(Flow::Next)

@@ -8,9 +8,9 @@ use penstock_message::Headers;
 use serde_json::{Map, Value};
 
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase, answer};
+use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
-use crate::config::RefusalFormat;
+use crate::policy::chain::RefusalFormat;
 use crate::security::{Among, Outcome, Verified, Verifier};
 
 /// The policy.
@@ -92,7 +92,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
         format: params.one_of("errorMessageFormat", &RefusalFormat::WORDS).unwrap_or(usual.format),
         message: params.text("errorMessage").unwrap_or_else(|| usual.message.clone()),
     };
-    Some(Made::request(Phase::Head, JwtAuth(Arc::new(rules))))
+    Some(Made::request(ChainPhase::Head, JwtAuth(Arc::new(rules))))
 }
 
 fn wanted<T>(

@@ -7,8 +7,8 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use serde_json::{Map, Value, json};
 
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase};
-use crate::policy::facts::body_bytes;
+use super::{ChainPhase, ChainPolicy, Made, Making};
+use crate::client_request::body_bytes;
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "log-message", make };
@@ -39,11 +39,11 @@ struct LogMessage {
 }
 
 fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
-    let flow = |name: &'static str, flow: &'static str| -> Option<(Phase, Box<dyn Mediator>)> {
+    let flow = |name: &'static str, flow: &'static str| -> Option<(ChainPhase, Box<dyn Mediator>)> {
         let params = params.map(name)?;
         let (payload, headers) = (params.flag("payload", false), params.flag("headers", false));
         let left_out = params.texts("excludeHeaders");
-        let phase = if payload { Phase::Body } else { Phase::Head };
+        let phase = if payload { ChainPhase::Body } else { ChainPhase::Head };
         (payload || headers).then(|| {
             let mediator: Box<dyn Mediator> = Box::new(LogMessage { flow, payload, headers, left_out });
             (phase, mediator)

@@ -39,19 +39,23 @@ use self::variables::OF_CONDITIONS;
 use super::operation::enter;
 use crate::cel::{Expression, Value};
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::router::{best_rank, rank, without_port};
-use crate::{CallContext, Gateway, place};
+use crate::{CallContext, Gateway, Site, place};
 
-pub use config::{HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
+pub use config::{Algorithm, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 pub(crate) use duration::go_duration;
-pub use ratelimit::Algorithm;
 pub(crate) use ratelimit::Buckets;
 pub(crate) use state::ChainState;
 
 /// The kind.
-pub const KIND: PolicyKind =
-    PolicyKind { name: "chain", request: Some(compile_request), response: Some(compile_response) };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "chain",
+    applies_to: ApiKinds::PLATFORM,
+    phase: Phase::Message,
+    request: Some(compile_request),
+    response: Some(compile_response),
+};
 
 /// A policy of the API Platform.
 pub(crate) struct ChainPolicy {
@@ -107,7 +111,7 @@ pub(crate) struct Making<'a> {
 
 /// When a mediator runs among the others of its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum ChainPhase {
     /// It looks at heads alone.
     Head,
     /// It runs once there is a body.
@@ -117,18 +121,18 @@ enum Phase {
 /// What a policy does in either flow.
 #[derive(Default)]
 pub(crate) struct Made {
-    request: Option<(Phase, Box<dyn Mediator>)>,
-    response: Option<(Phase, Box<dyn Mediator>)>,
+    request: Option<(ChainPhase, Box<dyn Mediator>)>,
+    response: Option<(ChainPhase, Box<dyn Mediator>)>,
     /// Whether it reads the request's fields as they were sent.
     reads_sent: bool,
 }
 
 impl Made {
-    fn request(phase: Phase, mediator: impl Mediator + 'static) -> Made {
+    fn request(phase: ChainPhase, mediator: impl Mediator + 'static) -> Made {
         Made { request: Some((phase, Box::new(mediator))), ..Made::default() }
     }
 
-    fn and_response(self, phase: Phase, mediator: impl Mediator + 'static) -> Made {
+    fn and_response(self, phase: ChainPhase, mediator: impl Mediator + 'static) -> Made {
         Made { response: Some((phase, Box::new(mediator))), ..self }
     }
 }
@@ -159,7 +163,7 @@ fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) 
 
 /// The steps of a flow, heads before bodies, and whether they read the request's fields as they were sent.
 fn steps(gateway: &Gateway, site: &Arc<Site>, notes: &Notes, of_answer: bool) -> (Vec<Step>, bool) {
-    let mut found: Vec<(Phase, Step)> = Vec::new();
+    let mut found: Vec<(ChainPhase, Step)> = Vec::new();
     let mut reads_sent = false;
     for (index, step) in site.operation.chain.iter().enumerate() {
         let Some(policy) = CHAIN.iter().find(|policy| *policy.name == *step.name) else {
@@ -194,14 +198,14 @@ fn steps(gateway: &Gateway, site: &Arc<Site>, notes: &Notes, of_answer: bool) ->
     (found.into_iter().map(|(_, step)| step).collect(), reads_sent)
 }
 
-impl Phase {
+impl ChainPhase {
     /// What expressions call it.
     fn name(self, of_answer: bool) -> &'static str {
         match (self, of_answer) {
-            (Phase::Head, false) => "request_headers",
-            (Phase::Body, false) => "request_body",
-            (Phase::Head, true) => "response_headers",
-            (Phase::Body, true) => "response_body",
+            (ChainPhase::Head, false) => "request_headers",
+            (ChainPhase::Body, false) => "request_body",
+            (ChainPhase::Head, true) => "response_headers",
+            (ChainPhase::Body, true) => "response_body",
         }
     }
 }

@@ -7,11 +7,10 @@ use penstock_message::Method;
 use regex::Regex;
 
 use super::params::{Param, Params};
-use super::{ChainPolicy, Made, Making, Phase};
-use crate::CallContext;
+use super::{ChainPhase, ChainPolicy, Made, Making};
 use crate::error::{GatewayError, codes};
-use crate::policy::facts;
 use crate::router::has_dot_segment;
+use crate::{CallContext, client_request, text};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "request-rewrite", make };
@@ -72,7 +71,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     if rewrite.path.is_none() && rewrite.rules.is_empty() && rewrite.method.is_none() {
         params.error("one of `pathRewrite`, `queryRewrite` and `methodRewrite` is missing");
     }
-    Some(Made::request(Phase::Head, rewrite))
+    Some(Made::request(ChainPhase::Head, rewrite))
 }
 
 fn matchers(params: &Params<'_>, name: &'static str) -> Vec<Matcher> {
@@ -245,9 +244,9 @@ impl Rewrite {
         let mut out = new_path;
         for (index, (name, value)) in values.iter().enumerate() {
             out.push(if index == 0 { '?' } else { '&' });
-            facts::percent_encode(&mut out, name);
+            text::percent_encode(&mut out, name);
             out.push('=');
-            facts::percent_encode(&mut out, value);
+            text::percent_encode(&mut out, value);
         }
         out
     }
@@ -260,7 +259,7 @@ fn encoded(path: &str) -> String {
         if letter.is_ascii_graphic() && !matches!(letter, '?' | '#') {
             out.push(letter);
         } else {
-            facts::percent_encode(&mut out, letter.encode_utf8(&mut [0; 4]));
+            text::percent_encode(&mut out, letter.encode_utf8(&mut [0; 4]));
         }
     }
     if out.starts_with('/') { out } else { format!("/{out}") }
@@ -269,7 +268,7 @@ fn encoded(path: &str) -> String {
 fn pairs(query: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (facts::percent_decoded(name, true).into_owned(), facts::percent_decoded(value, true).into_owned())
+        (text::percent_decoded(name, true).into_owned(), text::percent_decoded(value, true).into_owned())
     };
     query.split('&').filter(|text| !text.is_empty()).map(pair).collect()
 }
@@ -307,7 +306,7 @@ impl Rule {
 impl Mediator for Rewrite {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        let target = facts::below_now(exchange, &context.site).to_owned();
+        let target = client_request::below_now(exchange, &context.site).to_owned();
         let headers = &exchange.message.headers;
         let by_header =
             |matcher: &Matcher| matcher.is.fits(headers.get_all(matcher.name.trim()).map(String::from_utf8_lossy));

@@ -7,7 +7,7 @@ use penstock_message::Headers;
 
 use super::headers::{is_name, is_value};
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase, answer};
+use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "respond", make };
@@ -34,7 +34,7 @@ fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     }
     // An answer of the hundreds is none, whatever the original lets be written.
     let status = params.whole("statusCode", 200, 599).map_or(200, |status| status as u16);
-    Some(Made::request(Phase::Head, Respond { status, headers, body: params.text("body").unwrap_or_default() }))
+    Some(Made::request(ChainPhase::Head, Respond { status, headers, body: params.text("body").unwrap_or_default() }))
 }
 
 impl Mediator for Respond {

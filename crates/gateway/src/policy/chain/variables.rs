@@ -7,7 +7,7 @@ use penstock_message::Headers;
 
 use crate::CallContext;
 use crate::cel::{Expression, Value};
-use crate::policy::facts::body_decoded;
+use crate::client_request::body_decoded;
 use crate::router::without_needless_escapes;
 
 /// Of keys of quotas.

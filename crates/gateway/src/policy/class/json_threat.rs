@@ -59,7 +59,7 @@ fn check(text: &str, limits: &Limits) -> Result<(), String> {
 }
 
 /// Whether a text keeps limits that are all the same number.
-pub(in crate::policy) fn keeps_limits(text: &str, limit: usize) -> bool {
+pub(crate) fn keeps_limits(text: &str, limit: usize) -> bool {
     let limits = Limits { properties: limit, string_chars: limit, elements: limit, key_chars: limit, depth: limit };
     check(text, &limits).is_ok()
 }

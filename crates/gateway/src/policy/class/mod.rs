@@ -13,7 +13,7 @@ mod payload;
 mod prompt;
 mod xml_threat;
 
-pub(super) use json_threat::keeps_limits;
+pub(crate) use json_threat::keeps_limits;
 
 use std::sync::Arc;
 
@@ -24,9 +24,8 @@ use serde::de::DeserializeOwned;
 
 use super::action::{self, Call};
 use super::operation::{Problem, Stage};
-use crate::Gateway;
 use crate::error::{GatewayError, codes};
-use crate::policy::Site;
+use crate::{Gateway, Site};
 
 /// A class.
 struct ClassKind {
@@ -99,8 +98,7 @@ pub(super) struct PolicyClasses {
 
 impl PolicyClasses {
     pub(super) fn of(gateway: &Gateway, site: &Arc<Site>) -> PolicyClasses {
-        let gateway = Gateway { config: gateway.config.clone(), state: gateway.state.clone() };
-        PolicyClasses { gateway, site: site.clone() }
+        PolicyClasses { gateway: gateway.clone(), site: site.clone() }
     }
 
     /// A class that does what an action does.

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::{Compiled, PolicyClasses, Settings};
+use crate::CallContext;
 use crate::error::{GatewayError, codes};
-use crate::{CallContext, GatewayState};
+use crate::security::SecurityState;
 
 struct OneTime {
     scope: String,
-    state: Arc<GatewayState>,
+    security: Arc<SecurityState>,
 }
 
 pub(super) fn compile(settings: &Settings, classes: &PolicyClasses) -> Compiled {
     let scope = settings.text("scope").unwrap_or("OTT").trim().to_owned();
-    Ok(Box::new(OneTime { scope, state: classes.gateway.state.clone() }))
+    Ok(Box::new(OneTime { scope, security: classes.gateway.state.security.clone() }))
 }
 
 impl Mediator for OneTime {
@@ -28,7 +29,7 @@ impl Mediator for OneTime {
         };
         let refuse = |why| Err(GatewayError::new(codes::INVALID_CREDENTIALS).because(why).into());
         // Of requests that came together one is let through: whoever puts the token on the list first.
-        match self.state.security.revoke_soon(token) {
+        match self.security.revoke_soon(token) {
             true => Ok(Flow::Next),
             false => refuse("the token was used before"),
         }

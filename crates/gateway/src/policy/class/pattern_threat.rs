@@ -11,9 +11,8 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::{Compiled, PolicyClasses, Settings, is_on, payload, threat};
-use crate::CallContext;
 use crate::error::{GatewayError, codes};
-use crate::policy::facts;
+use crate::{CallContext, client_request, text};
 
 /// Patterns a core keeps compiled. They are properties, so a template could compute them from messages.
 const PATTERNS_MAX: usize = 64;
@@ -40,9 +39,9 @@ impl Mediator for PatternThreat {
         }
         if is_on(exchange, "enabledCheckPathParams", true) {
             let context = CallContext::of(exchange)?;
-            let target = facts::below_now(exchange, &context.site);
+            let target = client_request::below_now(exchange, &context.site);
             // As it was sent, and as the backend will read it.
-            if pattern.is_match(target) || pattern.is_match(&facts::percent_decoded(target, true)) {
+            if pattern.is_match(target) || pattern.is_match(&text::percent_decoded(target, true)) {
                 return found("Query Parameters");
             }
         }
@@ -88,7 +87,7 @@ fn finds_in_body(pattern: &Regex, exchange: &mut Exchange) -> Result<bool, Fault
     let form = message.content_type().is_some_and(|of| of.starts_with("application/x-www-form-urlencoded"));
     Ok(match message.media_type() {
         MediaType::Json => serde_json::from_str(&text).is_ok_and(|value: Value| finds_in(pattern, &value)),
-        _ if form => pattern.is_match(&facts::percent_decoded(&text, true)),
+        _ if form => pattern.is_match(&text::percent_decoded(&text, true)),
         _ => false,
     })
 }

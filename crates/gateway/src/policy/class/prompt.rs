@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::guardrail::failed;
 use super::payload::{self, Part};
 use super::{Compiled, PolicyClasses, Settings};
-use crate::policy::facts;
+use crate::text;
 
 /// The largest text a template's parameters may make of a payload.
 const PROMPTS_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -116,7 +116,7 @@ impl Mediator for Templates {
 fn filled(prompt: &str, query: &str) -> String {
     let value = |wanted: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find(|(name, _)| *name == wanted).map(|(_, value)| facts::percent_decoded(value, false))
+        pairs.find(|(name, _)| *name == wanted).map(|(_, value)| text::percent_decoded(value, false))
     };
     let mut text = String::new();
     let mut rest = prompt;

@@ -8,116 +8,48 @@
 //! Whoever wants to be told of what happens opens a connection: its handshake passes the same policies, and what is asked
 //! on it the same questions (`socket.rs`).
 //!
-//! Start reading at [`Definition`] and [`Asked`], then `request.rs` (where a request carries its query), `rights.rs` and
+//! Start reading at [`Definition`] and [`QuerySummary`], then `request.rs` (where a request carries its query), `rights.rs` and
 //! `socket.rs`.
 
+mod call;
+mod config;
+mod definition;
 mod envelope;
 mod request;
 mod rights;
 mod socket;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use penstock_catalog::{Api, Lifecycle, Operation};
+use penstock_catalog::{Api, Operation};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_graphql::{Checked, OperationKind, Query, Refused};
 
 use self::request::Sent;
-use crate::config::{ErrorStyle, GatewayConfig};
 use crate::error::{GatewayError, codes};
-use crate::graphql::{Checked, OperationKind, Query, Refused, Schema, position};
-use crate::policy::{PolicyKind, Site, facts};
-use crate::{CallContext, Gateway, place};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, ErrorStyle, Gateway, GatewayConfig, Site, client_request};
 
+pub(crate) use self::call::{GraphQlCall, QuerySummary};
+pub use self::config::GraphQlConfig;
+pub use self::definition::Definition;
 pub(crate) use self::envelope::asked;
 pub use self::rights::KIND as RIGHTS;
 pub(crate) use self::socket::gate;
 
 /// The kind that reads queries.
-pub const QUERY: PolicyKind = PolicyKind { name: "graphql", request: Some(compile), response: None };
+pub const QUERY: PolicyKind = PolicyKind {
+    name: "graphql",
+    applies_to: ApiKinds::GRAPHQL.and(ApiKinds::GRAPHQL_SOCKET),
+    phase: Phase::Admission,
+    request: Some(compile),
+    response: None,
+};
 
 /// What those who want to be told of what happens are told.
 const SUBSCRIPTIONS: &str = "Subscriptions are asked for over WebSocket";
-
-/// What GraphQL APIs may be asked when neither they nor the plans of their callers say less.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GraphQlConfig {
-    /// Fields inside fields.
-    pub depth_max: Option<u64>,
-    /// What fields count together.
-    pub complexity_max: Option<u64>,
-    /// Whether backends may be asked about their schema.
-    pub introspection: bool,
-}
-
-impl Default for GraphQlConfig {
-    fn default() -> GraphQlConfig {
-        GraphQlConfig { depth_max: None, complexity_max: None, introspection: true }
-    }
-}
-
-/// What an API can be asked, ready.
-pub struct Definition {
-    schema: Schema,
-    /// The places of the API's operations, by what they do and their name.
-    operations: [HashMap<Arc<str>, usize>; 3],
-    /// Which of them ask for credentials.
-    secured: Vec<bool>,
-}
-
-/// What a query asks for.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    /// Operations of the API, by their places, each once.
-    pub operations: Vec<usize>,
-    /// Whether one of them asks for credentials.
-    secured: bool,
-    depth: u64,
-    complexity: u64,
-}
-
-impl Definition {
-    /// Reads what the catalog says; `None` for APIs of other kinds, and after it was said what is wrong.
-    pub(crate) fn of(api: &Api, cx: &mut Compiler<'_>) -> Option<Arc<Definition>> {
-        let described = api.graphql.as_ref()?;
-        let mut schema = match Schema::parse(&described.schema) {
-            Ok(schema) => schema,
-            Err(problems) => {
-                for problem in problems {
-                    let (line, column) = position(&described.schema, problem.offset);
-                    let at = penstock_catalog::At { line, column, ..described.at.clone() };
-                    cx.error(place(&at), problem.message);
-                }
-                return None;
-            }
-        };
-        for (kind, field, cost) in &described.costs {
-            // What is not there has no cost; whoever wrote it was told.
-            let _ = schema.set_cost(kind, field, (*cost).into());
-        }
-        let mut operations: [HashMap<Arc<str>, usize>; 3] = Default::default();
-        for (index, operation) in api.operations.iter().enumerate() {
-            if let Some(kind) = OperationKind::ALL.into_iter().find(|kind| kind.verb() == &*operation.method) {
-                operations[kind as usize].entry(operation.path.clone()).or_insert(index);
-            }
-        }
-        let open = api.lifecycle == Lifecycle::Prototyped;
-        let secured = api.operations.iter().map(|operation| operation.secured && !open).collect();
-        Some(Arc::new(Definition { schema, operations, secured }))
-    }
-
-    /// The operations that a query asks for, or the first name that is none.
-    fn operations_of<'q>(&self, checked: &Checked<'q>) -> Result<Vec<usize>, &'q str> {
-        let known = &self.operations[checked.kind as usize];
-        checked.fields.iter().map(|field| known.get(*field).copied().ok_or(*field)).collect()
-    }
-
-    fn asks_for_credentials(&self, index: usize) -> bool {
-        self.secured.get(index).is_none_or(|secured| *secured)
-    }
-}
 
 /// What requests of such an API come to: its one address, asked with either method.
 pub(crate) fn addresses(api: &Api) -> Vec<Arc<Operation>> {
@@ -134,7 +66,7 @@ pub(crate) struct WhenSecured(pub Box<dyn Mediator>);
 
 impl Mediator for WhenSecured {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let secured = CallContext::of(exchange)?.graphql.borrow().as_ref().is_none_or(|asked| asked.secured);
+        let secured = CallContext::of(exchange)?.graphql.query.borrow().as_ref().is_none_or(|asked| asked.secured);
         if secured { self.0.run(exchange) } else { Ok(Flow::Next) }
     }
 
@@ -174,7 +106,7 @@ impl Mediator for ReadQuery {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
         if context.opens_socket.get() {
-            *context.graphql.borrow_mut() = Some(Rc::new(self.handshake(exchange)?));
+            *context.graphql.query.borrow_mut() = Some(Rc::new(self.handshake(exchange)?));
             return Ok(Flow::Next);
         }
         let sent = match self.by_post {
@@ -193,9 +125,9 @@ impl Mediator for ReadQuery {
             let Checked { kind, fields, depth, complexity, .. } = &checked;
             format!("{} of {}, depth {depth}, complexity {complexity}", kind.word(), fields.join(", "))
         });
-        *context.graphql.borrow_mut() = Some(Rc::new(asked));
+        *context.graphql.query.borrow_mut() = Some(Rc::new(asked));
         // The API has one address, with a slash at its end or without; so has the backend.
-        let rest = facts::below_now(exchange, &context.site).trim_start_matches('/').to_owned();
+        let rest = client_request::below_now(exchange, &context.site).trim_start_matches('/').to_owned();
         exchange.message.url_postfix = Some(rest.into());
         Ok(Flow::Next)
     }
@@ -207,7 +139,7 @@ impl Mediator for ReadQuery {
 
 impl ReadQuery {
     /// What the handshake of a connection asks for: nothing yet, but it may ask for whatever there are subscriptions of.
-    fn handshake(&self, exchange: &Exchange) -> Result<Asked, GatewayError> {
+    fn handshake(&self, exchange: &Exchange) -> Result<QuerySummary, GatewayError> {
         // A backend that does not speak WebSocket would answer it.
         if request::names_query(exchange) {
             return Err(invalid("A query is sent when the connection is open".to_owned()));
@@ -217,10 +149,10 @@ impl ReadQuery {
             return Err(invalid("The API has no subscriptions".to_owned()));
         }
         let secured = subscriptions.values().any(|index| self.definition.asks_for_credentials(*index));
-        Ok(Asked { operations: Vec::new(), secured, depth: 0, complexity: 0 })
+        Ok(QuerySummary { operations: Vec::new(), secured, depth: 0, complexity: 0 })
     }
 
-    fn asked(&self, checked: &Checked<'_>) -> Result<Asked, GatewayError> {
+    fn asked(&self, checked: &Checked<'_>) -> Result<QuerySummary, GatewayError> {
         if checked.kind == OperationKind::Subscription {
             return Err(invalid(SUBSCRIPTIONS.to_owned()));
         }
@@ -233,7 +165,7 @@ impl ReadQuery {
             true => self.definition.secured.contains(&true),
             false => operations.iter().any(|index| self.definition.asks_for_credentials(*index)),
         };
-        Ok(Asked { operations, secured, depth: checked.depth, complexity: checked.complexity })
+        Ok(QuerySummary { operations, secured, depth: checked.depth, complexity: checked.complexity })
     }
 
     /// In the schema, and not among the API's operations.

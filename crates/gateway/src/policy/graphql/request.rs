@@ -12,7 +12,7 @@ use penstock_message::{Form, Message};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::policy::facts;
+use crate::text;
 
 /// A query as it was sent.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl<'m> Sent<'m> {
         let mut members: [Option<Cow<'m, str>>; 3] = Default::default();
         for (name, value) in parameters(exchange) {
             let Some(member) = Member::of(&name) else { continue };
-            let value = facts::percent_decoded(value, true);
+            let value = text::percent_decoded(value, true);
             if name != member.name() || members[member as usize].replace(value).is_some() {
                 return Err(TWICE);
             }
@@ -93,7 +93,7 @@ fn parameters(exchange: &Exchange) -> impl Iterator<Item = (Cow<'_, str>, &str)>
     let pairs = exchange.client.line.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (facts::percent_decoded(name, true), value)
+        (text::percent_decoded(name, true), value)
     })
 }
 

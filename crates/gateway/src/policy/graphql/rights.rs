@@ -10,12 +10,18 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use super::Definition;
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::Plans;
-use crate::policy::{PolicyKind, Site};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::security::Kind;
-use crate::{CallContext, Gateway};
+use crate::{CallContext, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "graphql-rights", request: Some(compile), response: None };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "graphql-rights",
+    applies_to: ApiKinds::GRAPHQL.and(ApiKinds::GRAPHQL_SOCKET),
+    phase: Phase::Authorization,
+    request: Some(compile),
+    response: None,
+};
 
 struct Rights {
     definition: Arc<Definition>,
@@ -26,7 +32,7 @@ struct Rights {
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let definition = site.graphql.clone()?;
-    let plans = gateway.state.plans_of(&gateway.config.limits.plans);
+    let plans = Plans::of_gateway(gateway);
     let config = &gateway.config.graphql;
     let own = QueryLimits { depth: config.depth_max, complexity: config.complexity_max };
     let limits = match &site.api.tier {
@@ -39,7 +45,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
 impl Mediator for Rights {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        let asked = context.graphql.borrow().clone();
+        let asked = context.graphql.query.borrow().clone();
         let Some(asked) = asked else { return Ok(Flow::Next) };
         if let Some(path) = self.definition.missing_scope(&context, &asked.operations) {
             return Err(GatewayError::missing_scope(path).into());
@@ -49,7 +55,7 @@ impl Mediator for Rights {
             .limits
             .and(self.plans.query_limits(PlanLevel::Subscription, &caller.subscription_tier))
             .and(self.plans.query_limits(PlanLevel::Application, &caller.application_tier));
-        context.query_limits.set(limits);
+        context.graphql.limits.set(limits);
         if let Some(depth) = limits.depth.filter(|depth| asked.depth > *depth) {
             return Err(too_deep(Some(asked.depth), depth).into());
         }

@@ -9,16 +9,15 @@ use std::sync::Arc;
 
 use penstock_catalog::QueryLimits;
 use penstock_engine::websocket::{Gate, MessageGate, Verdict};
+use penstock_graphql::{OperationKind, Query, Refused};
 use penstock_message::Headers;
 
 use super::Definition;
 use super::envelope::{Envelope, Protocol, Purpose, error};
-use crate::CallContext;
-use crate::config::GatewayConfig;
-use crate::graphql::{OperationKind, Query, Refused};
 use crate::policy::limits::FrameLimits;
 use crate::policy::websocket::INVALID_CREDENTIALS;
 use crate::security::SecurityState;
+use crate::{CallContext, GatewayConfig};
 
 /// Subscriptions of one connection.
 const RUNNING_MAX: usize = 1_000;
@@ -63,8 +62,8 @@ pub(crate) fn gate(
         config: config.clone(),
         security: security.clone(),
         context: context.clone(),
-        limits: context.query_limits.get(),
-        frames: context.frames.take(),
+        limits: context.graphql.limits.get(),
+        frames: context.limits.frames.take(),
         protocol: if is_newer { Protocol::Newer } else { Protocol::Older },
         running: RefCell::default(),
     }))

@@ -5,9 +5,9 @@ use penstock_catalog::InterceptorPart;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::{Headers, Message};
 
-use crate::context::{CallContext, Caller};
-use crate::policy::json::JsonObject;
-use crate::policy::{Site, facts};
+use crate::caller::Caller;
+use crate::json_writer::JsonObject;
+use crate::{CallContext, Site, client_request};
 
 /// What a service asked to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,7 +53,7 @@ const OF_ONE_HOP: [&str; 5] = ["host", "connection", "keep-alive", "proxy-connec
 
 /// Notes what identifies the request and adds it for the backend: `x-request-id`, `x-forwarded-proto`.
 pub(in crate::policy) fn identify(exchange: &mut Exchange) -> String {
-    let scheme = facts::scheme(exchange);
+    let scheme = client_request::scheme(exchange);
     let headers = &mut exchange.message.headers;
     if !headers.contains("x-forwarded-proto") {
         headers.append("x-forwarded-proto", scheme);
@@ -81,7 +81,7 @@ pub(super) fn request(
         // The original's empty table is written as a list.
         return Ok(Bytes::from_static(if compat { b"[]" } else { b"{}" }));
     }
-    let body = if includes.request_body { facts::body_bytes(exchange)? } else { Bytes::new() };
+    let body = if includes.request_body { client_request::body_bytes(exchange)? } else { Bytes::new() };
     let mut object = JsonObject::new(HEAD_BYTES + body.len() / 3 * 4);
     if includes.request_headers {
         object.object("requestHeaders", |object| request_headers(object, exchange, context, compat));
@@ -111,7 +111,7 @@ pub(super) fn response(
     interceptor_context: Option<&[u8]>,
     compat: bool,
 ) -> Result<Bytes, Fault> {
-    let body = if includes.response_body { facts::body_bytes(exchange)? } else { Bytes::new() };
+    let body = if includes.response_body { client_request::body_bytes(exchange)? } else { Bytes::new() };
     let mut object = JsonObject::new(HEAD_BYTES + request_members.len() + body.len() / 3 * 4);
     let message = &exchange.message;
     object.number("responseCode", status_of(message));
@@ -141,9 +141,9 @@ fn status_of(message: &Message) -> u16 {
 fn request_headers(object: &mut JsonObject, exchange: &Exchange, context: &CallContext, compat: bool) {
     let message = &exchange.message;
     object.text(":method", message.method.as_str());
-    object.text(":path", &facts::target_now(exchange, &context.site));
+    object.text(":path", &client_request::target_now(exchange, &context.site));
     object.text(":authority", message.headers.get("host").unwrap_or_default());
-    object.text(":scheme", facts::scheme(exchange));
+    object.text(":scheme", client_request::scheme(exchange));
     fields(object, &message.headers, compat);
 }
 
@@ -213,11 +213,11 @@ impl Constants {
             object.text("vhost", vhost);
             object.text("apiName", &api.name);
             object.text("apiVersion", &api.version);
-            object.text("prodClusterName", &facts::cluster_name(site, vhost, false));
-            object.text("sandClusterName", &facts::cluster_name(site, vhost, true));
+            object.text("prodClusterName", &client_request::cluster_name(site, vhost, false));
+            object.text("sandClusterName", &client_request::cluster_name(site, vhost, true));
             object.end_members()
         };
-        Constants(facts::vhosts(api).map(members).collect())
+        Constants(client_request::vhosts(api).map(members).collect())
     }
 }
 
@@ -230,11 +230,11 @@ fn invocation_context(
 ) {
     object.text("requestId", id);
     object.text("protocol", exchange.client.protocol);
-    object.text("scheme", facts::scheme(exchange));
+    object.text("scheme", client_request::scheme(exchange));
     object.text("path", exchange.client.line.target());
     object.text("method", exchange.client.line.method.as_str());
-    object.text("source", &facts::source(exchange));
-    let of_vhost = constants.0.get(facts::vhost_index(exchange, &context.site.api));
+    object.text("source", &client_request::source(exchange));
+    let of_vhost = constants.0.get(client_request::vhost_index(exchange, &context.site.api));
     object.members(of_vhost.map(|members| &**members).unwrap_or_default());
     let caller = context.caller.borrow();
     if !caller.token_type.is_empty() {

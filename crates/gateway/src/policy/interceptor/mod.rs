@@ -4,6 +4,8 @@
 //! original has an oddity, `compat` has it too; docs/gateway/interceptors.md names each.
 
 mod apply;
+mod call;
+mod config;
 mod describe;
 mod outcome;
 mod reply;
@@ -11,7 +13,6 @@ mod reply;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use penstock_catalog::Interceptor;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
@@ -19,31 +20,28 @@ use penstock_message::{Headers, Message};
 
 use self::describe::{Constants, Includes};
 use self::outcome::{after_request, after_response};
-use super::ask::{Service, json_fields, origin, trust_of};
-use crate::policy::{PolicyKind, Site, operation};
-use crate::{CallContext, Gateway, GatewayConfig, place};
+use crate::policy::{ApiKinds, Phase, PolicyKind, operation};
+use crate::service::{Service, json_fields, origin, trust_of};
+use crate::{CallContext, Gateway, GatewayConfig, Site, place};
 
 pub(in crate::policy) use self::apply::body as put_body;
 pub(in crate::policy) use self::describe::{identify, write_fields};
 pub(in crate::policy) use self::outcome::choose_endpoint;
 pub(in crate::policy) use self::reply::Decision;
 
+pub(crate) use call::InterceptorCall;
+pub use config::InterceptorConfig;
+
 /// The kind.
-pub const KIND: PolicyKind =
-    PolicyKind { name: "interceptor", request: Some(compile_request), response: Some(compile_response) };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "interceptor",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Message,
+    request: Some(compile_request),
+    response: Some(compile_response),
+};
 
 const LOGGER: &str = "Interceptor";
-
-/// What an exchange remembers between the two flows.
-#[derive(Debug, Default)]
-pub struct Interception {
-    /// Members of handle-response that say what the request was.
-    request_members: Bytes,
-    /// `interceptorContext` of the first service, for the second.
-    context: Option<Bytes>,
-    /// Whether the second service is left out, as the original does after a 204 of the first.
-    skips_response: bool,
-}
 
 /// A service and how its failure is taken.
 struct Asked {
@@ -204,7 +202,7 @@ impl Mediator for InterceptResponse {
 }
 
 /// What an answer makes of a message with these fields.
-pub(super) fn read_reply(reply: &[u8], headers: Headers, compat: bool) -> Result<Message, String> {
+pub(crate) fn read_reply(reply: &[u8], headers: Headers, compat: bool) -> Result<Message, String> {
     let decision = Decision::parse(reply, compat)?;
     if decision.direct_respond {
         return Ok(apply::direct_answer(decision, compat));

@@ -7,9 +7,8 @@ use penstock_message::{Body, Headers, Message};
 use super::reply::Decision;
 use super::{Asked, LOGGER, apply};
 use crate::error::{GatewayError, codes};
-use crate::policy::ask::Answer;
-use crate::policy::facts;
-use crate::{CallContext, GatewayConfig};
+use crate::service::Answer;
+use crate::{CallContext, GatewayConfig, client_request};
 
 /// Why a service's answer cannot be used.
 struct Failure {
@@ -76,7 +75,7 @@ pub(super) fn after_request(
     if let Some(path) = &decision.path_to_rewrite
         && !config.compat
     {
-        let below = facts::below(path, &context.site);
+        let below = client_request::below(path, &context.site);
         exchange.message.url_postfix = Some(below.unwrap_or(path).into());
     }
     Ok(Flow::Next)
@@ -106,7 +105,7 @@ pub(in crate::policy) fn choose_endpoint(
         context.upstream.choose(name);
         if compat {
             // The original's own field, which it sends on.
-            let host = facts::vhost(exchange, api);
+            let host = client_request::vhost(exchange, api);
             let cluster = format!("{}_{name}_xwso2cluster_{host}_{}{}", api.organization, api.name, api.version);
             exchange.message.headers.set("x-wso2-cluster-header", cluster);
         }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::policy::facts::{is_field_name, is_field_value};
+use crate::text::{is_field_name, is_field_value};
 
 /// More fields than any message carries.
 const FIELDS_MAX: usize = 1000;

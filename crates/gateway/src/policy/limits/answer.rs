@@ -13,6 +13,12 @@ pub(super) struct Told {
     pub(super) reset_ms: u64,
 }
 
+/// A limit that refused.
+pub(super) struct Refusal {
+    pub(super) code: u32,
+    pub(super) told: Told,
+}
+
 const STANDARD: [&str; 3] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 const COMMON: [&str; 3] = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 

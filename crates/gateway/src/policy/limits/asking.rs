@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use penstock_catalog::{Limit, LimitUnit};
 
-use super::answer::Told;
+use super::answer::{Refusal, Told};
 use super::caller::OfCaller;
 use super::counters::{AtHand, Counters};
 use super::frames::FrameLimit;
@@ -15,12 +15,6 @@ use super::{Fixed, finish_key};
 
 /// More counters than most requests have: of the API, the subscription, the application and the backend.
 const FEW: usize = 4;
-
-/// A limit that refused.
-pub(super) struct Refusal {
-    pub(super) code: u32,
-    pub(super) told: Told,
-}
 
 /// A counter, held as cheaply as it can be.
 pub(super) enum Held<'a> {

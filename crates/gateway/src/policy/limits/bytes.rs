@@ -10,22 +10,19 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
 
-use super::window::Counter;
-use crate::policy::Site;
-use crate::state::GatewayState;
-use crate::{CallContext, Gateway};
-
-/// A counter and its limit.
-pub(crate) type Metered = (Arc<Counter>, u64);
+use super::call::Metered;
+use super::counters::Counters;
+use super::plans::Plans;
+use crate::{CallContext, Gateway, Site};
 
 /// Adds the answer's bytes.
-struct Meter(Arc<GatewayState>);
+struct Meter(Arc<Counters>);
 
 pub(super) fn compile(gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    let plans = gateway.state.plans_of(&gateway.config.limits.plans);
+    let plans = Plans::of_gateway(gateway);
     let custom = gateway.config.limits.custom.iter();
     let any = plans.any_bytes() || { custom }.any(|custom| custom.limit.unit == penstock_catalog::LimitUnit::Bytes);
-    any.then(|| Box::new(Meter(gateway.state.clone())) as Box<dyn Mediator>)
+    any.then(|| Box::new(Meter(gateway.state.get())) as Box<dyn Mediator>)
 }
 
 /// The bytes of a request's body, as far as they are announced.
@@ -48,7 +45,7 @@ fn known(body: &Body) -> Option<u64> {
 
 impl Mediator for Meter {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let metered = CallContext::of(exchange)?.metered.take();
+        let metered = CallContext::of(exchange)?.limits.metered.take();
         if metered.is_empty() {
             return Ok(Flow::Next);
         }
@@ -58,7 +55,7 @@ impl Mediator for Meter {
             None => {
                 if let Form::Stream { head, rest } = body.take() {
                     add(&self.0, &metered, head.len() as u64);
-                    let counted = Counted { rest, state: self.0.clone(), metered, bytes: 0 };
+                    let counted = Counted { rest, counters: self.0.clone(), metered, bytes: 0 };
                     body.set(Form::Stream { head, rest: Box::new(counted) });
                 }
             }
@@ -67,8 +64,8 @@ impl Mediator for Meter {
     }
 }
 
-fn add(state: &GatewayState, metered: &[Metered], bytes: u64) {
-    let now = state.counters.millis(Instant::now());
+fn add(counters: &Counters, metered: &[Metered], bytes: u64) {
+    let now = counters.millis(Instant::now());
     for (counter, limit) in metered {
         counter.add(bytes, *limit, now);
     }
@@ -77,14 +74,14 @@ fn add(state: &GatewayState, metered: &[Metered], bytes: u64) {
 /// A body of unknown length whose bytes are counted when it is over.
 struct Counted {
     rest: Box<dyn BodyStream>,
-    state: Arc<GatewayState>,
+    counters: Arc<Counters>,
     metered: Vec<Metered>,
     bytes: u64,
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        add(&self.state, &self.metered, self.bytes);
+        add(&self.counters, &self.metered, self.bytes);
     }
 }
 

@@ -1,43 +1,21 @@
 //! The limits of who calls: by subscription and by application. Which counters they are is kept with what a core
 //! remembers of the caller's token, so that the next request neither looks a plan up nor puts a key together.
 
-use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use penstock_catalog::{Api, Limit, PlanLevel};
+use penstock_catalog::PlanLevel;
 use penstock_engine::Exchange;
 use penstock_message::push_decimal;
 
-use super::asking::{Asking, Refusal};
+use super::answer::Refusal;
+use super::asking::Asking;
+use super::call::{CallerCounters, Known, LEVELS_MAX, Level};
 use super::counters::SEPARATOR;
-use super::window::Counter;
-use super::{KEY, Limits, Plans};
-use crate::context::{CallContext, Caller};
+use super::{KEY, Limits};
+use crate::CallContext;
+use crate::caller::Caller;
 use crate::error::codes;
-
-/// A caller's counters, once they are known. A copy of a caller is made to change it: it has none.
-#[derive(Default)]
-pub(crate) struct CallerCounters(RefCell<Option<Rc<Known>>>);
-
-/// A limit and a burst for either level.
-const LEVELS_MAX: usize = 4;
-
-/// The counters of a caller at an API under some plans. They lie side by side, for a thousand callers in turn find little
-/// of theirs near the core.
-pub(super) struct Known {
-    api: Weak<Api>,
-    plans: Arc<Plans>,
-    levels: [Option<Level>; LEVELS_MAX],
-}
-
-/// One limit of a caller.
-struct Level {
-    counter: Arc<Counter>,
-    limit: Limit,
-    code: u32,
-    stops: bool,
-}
 
 /// What one request took of its caller's counters.
 pub(super) struct OfCaller {
@@ -56,17 +34,11 @@ impl OfCaller {
     }
 }
 
-impl Clone for CallerCounters {
-    fn clone(&self) -> CallerCounters {
-        CallerCounters::default()
-    }
-}
-
 impl CallerCounters {
     fn at(&self, limits: &Limits) -> Option<Rc<Known>> {
         let known = self.0.borrow();
         let is_of = |known: &&Rc<Known>| {
-            known.api.as_ptr() == Arc::as_ptr(&limits.site.api) && Arc::ptr_eq(&known.plans, &limits.plans)
+            known.api.as_ptr() == Arc::as_ptr(&limits.site.api) && known.plans == limits.plans.number
         };
         known.as_ref().filter(is_of).cloned()
     }
@@ -127,7 +99,7 @@ impl Limits {
                 count += 1;
             }
         }
-        let known = Rc::new(Known { api: Arc::downgrade(&self.site.api), plans: self.plans.clone(), levels });
+        let known = Rc::new(Known { api: Arc::downgrade(&self.site.api), plans: self.plans.number, levels });
         // A caller that nobody else holds is forgotten with its request.
         if !by_request && Rc::strong_count(caller) > 1 {
             *caller.counters.0.borrow_mut() = Some(known.clone());

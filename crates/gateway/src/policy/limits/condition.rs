@@ -5,8 +5,7 @@ use penstock_engine::Exchange;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::context::CallContext;
-use crate::policy::facts;
+use crate::{CallContext, text};
 
 /// Conditions that must all hold.
 #[derive(Debug)]
@@ -63,7 +62,7 @@ impl Test {
             Test::Query(name, pattern) => {
                 let query = exchange.client.line.query().unwrap_or_default();
                 let parameters = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-                let decoded = |text| facts::percent_decoded(text, true);
+                let decoded = |text| text::percent_decoded(text, true);
                 { parameters }.any(|(key, value)| decoded(key) == **name && pattern.is_match(&decoded(value)))
             }
             Test::User(name) => {

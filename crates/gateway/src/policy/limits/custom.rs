@@ -8,8 +8,7 @@ use penstock_engine::Exchange;
 
 use super::CustomLimit;
 use super::counters::SEPARATOR;
-use crate::context::CallContext;
-use crate::policy::Site;
+use crate::{CallContext, Site};
 
 /// A custom limit at one operation.
 pub(super) struct Custom {

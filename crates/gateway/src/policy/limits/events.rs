@@ -7,8 +7,7 @@ use penstock_catalog::{LimitUnit, PlanLevel};
 
 use super::caller::{kind, write_key};
 use super::window::Counter;
-use super::{Plans, key_of};
-use crate::state::GatewayState;
+use super::{Counters, Plans, key_of};
 
 /// Whose plans count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,9 +23,9 @@ pub(crate) struct Subscriber {
 }
 
 /// Counts an event; whether the plans allow it. `api` is the API's `base_path:version`.
-pub(crate) fn admits(state: &GatewayState, plans: &Plans, api: &str, who: &Subscriber, bytes: u64) -> bool {
+pub(crate) fn admits(counters: &Counters, plans: &Plans, api: &str, who: &Subscriber, bytes: u64) -> bool {
     let now = Instant::now();
-    let now_ms = state.counters.millis(now);
+    let now_ms = counters.millis(now);
     let mut taken: Vec<(Arc<Counter>, u64)> = Vec::new();
     let levels = [
         (PlanLevel::Subscription, &who.subscription_tier, api),
@@ -40,7 +39,7 @@ pub(crate) fn admits(state: &GatewayState, plans: &Plans, api: &str, who: &Subsc
             // The key requests of the same application have: both are counted together.
             let mut key = String::new();
             write_key(&mut key, [kind(level), &who.application, last, part], None);
-            let counter = state.counters.get(&key_of(&key, &limit), limit.window, now);
+            let counter = counters.get(&key_of(&key, &limit), limit.window, now);
             let amount = if limit.unit == LimitUnit::Bytes { bytes } else { 1 };
             let granted = counter.add(amount, limit.amount, now_ms).granted;
             if !granted && stops {

@@ -8,10 +8,9 @@ use std::time::Instant;
 use penstock_catalog::{Limit, LimitUnit};
 use penstock_engine::websocket::{Frame, FrameGate};
 
-use super::answer::Told;
-use super::asking::Refusal;
+use super::answer::{Refusal, Told};
+use super::counters::Counters;
 use super::window::{Counter, Taken};
-use crate::state::GatewayState;
 
 /// One limit of one connection.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(super) struct FrameLimit {
 /// All limits of one connection.
 #[derive(Debug)]
 pub(crate) struct FrameLimits {
-    state: Arc<GatewayState>,
+    counters: Arc<Counters>,
     /// Those that refuse come first, so that whatever lies before one that does was granted.
     limits: Vec<FrameLimit>,
     /// Those of what a GraphQL API can be asked, by their places.
@@ -38,13 +37,13 @@ pub(crate) struct FrameLimits {
 
 impl FrameLimits {
     pub(super) fn new(
-        state: &Arc<GatewayState>,
+        counters: &Arc<Counters>,
         mut limits: Vec<FrameLimit>,
         of_operations: Vec<(usize, Vec<FrameLimit>)>,
         refusal: Option<&'static str>,
     ) -> FrameLimits {
         limits.sort_by_key(|limit| !limit.stops);
-        FrameLimits { state: state.clone(), limits, of_operations, refusal }
+        FrameLimits { counters: counters.clone(), limits, of_operations, refusal }
     }
 
     /// Counts a message about operations of a GraphQL API; whether it goes on.
@@ -58,7 +57,7 @@ impl FrameLimits {
 
     /// The limit that refuses whatever comes now.
     pub(super) fn used_up(&self) -> Option<Refusal> {
-        let now_ms = self.state.counters.millis(Instant::now());
+        let now_ms = self.counters.millis(Instant::now());
         self.limits.iter().filter(|limit| limit.stops).find_map(|limit| {
             let Taken { granted, left, reset_ms } = limit.counter.add(0, limit.limit.amount, now_ms);
             let told = Told { limit: limit.limit.amount, left, reset_ms };
@@ -68,14 +67,14 @@ impl FrameLimits {
 
     /// Adds bytes that went on without being asked for.
     pub(super) fn add_bytes(&self, bytes: u64) {
-        let now_ms = self.state.counters.millis(Instant::now());
+        let now_ms = self.counters.millis(Instant::now());
         for limit in self.limits.iter().filter(|limit| limit.limit.unit == LimitUnit::Bytes) {
             limit.counter.add(bytes, limit.limit.amount, now_ms);
         }
     }
 
     fn count(&self, limits: &[impl Borrow<FrameLimit>], frame: &Frame) -> bool {
-        let now_ms = self.state.counters.millis(Instant::now());
+        let now_ms = self.counters.millis(Instant::now());
         for (index, limit) in limits.iter().map(Borrow::borrow).enumerate() {
             let taken = limit.counter.add(amount(limit, frame), limit.limit.amount, now_ms);
             if !taken.granted && limit.stops && frame.begins {
@@ -114,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_refused_message_is_counted_nowhere() {
-        let state = Arc::<GatewayState>::default();
+        let counters = Arc::<Counters>::default();
         let limit = |amount, unit, stops| FrameLimit {
             counter: Arc::new(Counter::new(3_600_000, 0)),
             limit: Limit { amount, unit, window: Duration::from_secs(3600) },
@@ -126,7 +125,7 @@ mod tests {
             limit(100, LimitUnit::Bytes, true),
             limit(3, LimitUnit::Requests, true),
         ];
-        let limits = FrameLimits::new(&state, limits, Vec::new(), None);
+        let limits = FrameLimits::new(&counters, limits, Vec::new(), None);
         let frame = |begins| Frame { from_client: true, begins, bytes: 20 };
         assert!(limits.admits(&frame(true)) && limits.admits(&frame(false)) && limits.admits(&frame(true)));
         assert!(!limits.admits(&frame(true)), "three events are all");

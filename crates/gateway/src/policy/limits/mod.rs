@@ -7,6 +7,7 @@
 mod answer;
 mod asking;
 mod bytes;
+mod call;
 mod caller;
 mod condition;
 mod config;
@@ -26,17 +27,14 @@ use std::time::Instant;
 use penstock_catalog::{Api, ApiKind, Limit, LimitUnit, Operation, PlanLevel};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_graphql::OperationKind;
 use penstock_message::push_decimal;
 
-use crate::config::ErrorStyle;
 use crate::error::{GatewayError, codes};
-use crate::graphql::OperationKind;
-use crate::policy::{PolicyKind, Site};
-use crate::state::GatewayState;
-use crate::{CallContext, Gateway, place};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, ErrorStyle, Gateway, Site, place};
 
-pub(crate) use bytes::Metered;
-pub(crate) use caller::CallerCounters;
+pub(crate) use call::{CallerCounters, LimitsCall};
 pub(crate) use condition::Conditions;
 pub use config::{CustomLimit, LimitsConfig};
 pub(crate) use counters::Counters;
@@ -46,7 +44,8 @@ pub(crate) use frames::FrameLimits;
 pub use parse::{parse_custom, parse_denial, parse_plan};
 pub(crate) use plans::Plans;
 
-use asking::{Asking, Held, Refusal};
+use answer::Refusal;
+use asking::{Asking, Held};
 use counters::SEPARATOR;
 use custom::Custom;
 use frames::FrameLimit;
@@ -54,14 +53,25 @@ use plans::Ready;
 use window::Counter;
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "rate-limit", request: Some(compile), response: Some(compile_answer) };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "rate-limit",
+    applies_to: ApiKinds::HTTP
+        .and(ApiKinds::CONNECTIONS)
+        .and(ApiKinds::PLATFORM)
+        .and(ApiKinds::MCP)
+        .and(ApiKinds::MCP_OPEN)
+        .and(ApiKinds::PUBLISHERS),
+    phase: Phase::Limits,
+    request: Some(compile),
+    response: Some(compile_answer),
+};
 
 /// What API Manager tells a client of a message that is too much.
 const FRAME_REFUSED: &str = "Error code: 4003 reason: Websocket frame throttled out";
 
 /// The limits of one operation.
 struct Limits {
-    state: Arc<GatewayState>,
+    counters: Arc<Counters>,
     plans: Arc<Plans>,
     /// The API's own plan, or the operation's.
     own: Option<Own>,
@@ -129,7 +139,7 @@ impl Own {
             cx.unprotected(place(at), format!("no plan is called `{name}`{hint}"));
         }
         let plan = plans.get(PlanLevel::Api, name)?;
-        let counters = &gateway.state.counters;
+        let counters = &gateway.state.get::<Counters>();
         let now = Instant::now();
         let fixed = |key: &str, limit: Limit| Fixed::new(counters, key, limit, now);
         let group = |(index, limit): (usize, &Option<Limit>)| {
@@ -166,19 +176,20 @@ impl Fixed {
 impl Limits {
     fn new(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Limits {
         let config = &gateway.config.limits;
-        let plans = gateway.state.plans_of(&config.plans);
+        let plans = Plans::of_gateway(gateway);
         let (api, operation) = (&site.api, &site.operation);
         let now = Instant::now();
         let api_key = format!("{}:{}", api.base_path, api.version);
         let queried: &[_] = if site.graphql.is_some() && api.tier.is_none() { &api.operations } else { &[] };
         let queried = queried.iter().map(|operation| Own::new(gateway, &plans, api, operation, cx)).collect();
+        let counters = gateway.state.get::<Counters>();
         let backend = |kind: &str, limit: Option<Limit>| {
             let key = format!("backend{SEPARATOR}{api_key}{SEPARATOR}{kind}");
-            limit.map(|limit| Fixed::new(&gateway.state.counters, &key, limit, now))
+            limit.map(|limit| Fixed::new(&counters, &key, limit, now))
         };
         let (production, sandbox) = api.backend_limit;
         Limits {
-            state: gateway.state.clone(),
+            counters: counters.clone(),
             own: Own::new(gateway, &plans, api, operation, cx),
             queried,
             by_caller: operation.secured,
@@ -206,7 +217,7 @@ impl Limits {
         if let Some(own) = &self.own {
             own.ask(exchange, context, asking)?;
         }
-        let asked = context.graphql.borrow();
+        let asked = context.graphql.query.borrow();
         for index in asked.iter().flat_map(|asked| &asked.operations) {
             if let Some(Some(own)) = self.queried.get(*index) {
                 own.ask(exchange, context, asking)?;
@@ -231,11 +242,11 @@ impl Limits {
         let Some(frames) = frames else { return Ok(()) };
         let of_operations = self.of_subscriptions(exchange, context, asking)?;
         if !frames.is_empty() || !of_operations.is_empty() {
-            let limits = FrameLimits::new(&self.state, frames, of_operations, self.refusal);
+            let limits = FrameLimits::new(&self.counters, frames, of_operations, self.refusal);
             if let Some(refusal) = limits.used_up().filter(|_| self.of_events) {
                 return Err(refusal);
             }
-            *context.frames.borrow_mut() = Some(limits);
+            *context.limits.frames.borrow_mut() = Some(limits);
         }
         Ok(())
     }
@@ -286,7 +297,7 @@ impl Mediator for Limits {
         // Not when it came: its body may have taken a while, and windows that are over must not be used up later.
         let now = Instant::now();
         let bytes = bytes::of_request(&exchange.message);
-        let mut asking = Asking::new(&self.state.counters, now, bytes, self.of_events || context.opens_socket.get());
+        let mut asking = Asking::new(&self.counters, now, bytes, self.of_events || context.opens_socket.get());
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
             refusal.told.refuse(exchange);
             exchange.explain("limits", || format!("refused with {}: {:?}", refusal.code, refusal.told));
@@ -305,7 +316,7 @@ impl Mediator for Limits {
             told.tell(exchange);
         }
         if !metered.is_empty() {
-            *context.metered.borrow_mut() = metered;
+            *context.limits.metered.borrow_mut() = metered;
         }
         Ok(Flow::Next)
     }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use penstock_catalog::{Limit, LimitUnit, Plan, PlanLevel, QueryLimits};
 use penstock_compile::suggestion;
 
 use super::condition::Conditions;
+use crate::Gateway;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -53,13 +55,21 @@ pub(super) struct Ready {
 /// All plans of a gateway.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
+    /// No two values have the same, so that the counters kept of a caller are those of these plans.
+    pub(super) number: u64,
     by_level: [HashMap<Arc<str>, Arc<Ready>>; 3],
 }
 
 impl Plans {
+    /// The plans of a gateway's configuration, compiled once for all operations.
+    pub(crate) fn of_gateway(gateway: &Gateway) -> Arc<Plans> {
+        gateway.cached(|| Plans::new(&gateway.config.limits.plans))
+    }
+
     /// The built-in plans and those of a configuration, which may redefine them.
     pub(crate) fn new(configured: &[Plan]) -> Plans {
-        let mut plans = Plans::default();
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let mut plans = Plans { number: NEXT.fetch_add(1, Ordering::Relaxed), ..Plans::default() };
         let mut built_in = |level, name: &str, amount: Option<u64>, window| {
             let limit = amount.map(|amount| Limit { amount, unit: LimitUnit::Requests, window });
             plans.add(&Plan { name: name.into(), level, limit, stop_on_quota: true, ..Plan::default() });

@@ -18,7 +18,7 @@ pub(super) struct CountEvents;
 
 impl Mediator for CountEvents {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let Some(limits) = CallContext::of(exchange)?.frames.take() else { return Ok(Flow::Next) };
+        let Some(limits) = CallContext::of(exchange)?.limits.frames.take() else { return Ok(Flow::Next) };
         let message = &mut exchange.message;
         if !message.is_event_stream() {
             // Whoever gets something else has asked all the same.

@@ -6,8 +6,7 @@ use penstock_engine::Exchange;
 use penstock_engine::kept::Key;
 use ring::digest::{Context, Digest, SHA256};
 
-use crate::policy::{Site, facts};
-use crate::{CallContext, GatewayConfig};
+use crate::{CallContext, GatewayConfig, Site, client_request};
 
 /// Fields that differ from request to request and say nothing about the answer.
 const LEFT_OUT: [&str; 16] = [
@@ -70,7 +69,7 @@ impl KeyRule {
         add(self.of_site.as_ref());
         let message = &exchange.message;
         add(message.method.as_str().as_bytes());
-        add(facts::target_now(exchange, &self.site).as_bytes());
+        add(client_request::target_now(exchange, &self.site).as_bytes());
         add(context.upstream.chosen().as_deref().unwrap_or_default().as_bytes());
         // Where a policy sends it, when that is for a policy to say.
         add(message.addressing.as_ref().and_then(|addressing| addressing.to.as_deref()).unwrap_or_default().as_bytes());

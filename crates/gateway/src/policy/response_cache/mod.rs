@@ -19,11 +19,17 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{AbsentBody, Body, BodyError, BodyStream, Form, Headers, Message, Method, SizeHint};
 
 use self::key::KeyRule;
-use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, Gateway, GatewayState};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, Gateway, Site};
 
 /// The kind.
-pub const KIND: PolicyKind = PolicyKind { name: "response-cache", request: Some(find), response: Some(keep) };
+pub const KIND: PolicyKind = PolicyKind {
+    name: "response-cache",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Message,
+    request: Some(find),
+    response: Some(keep),
+};
 
 /// Larger answers are files; they stream. Eight of them fill a shard of the store.
 const ENTRY_BYTES_MAX: usize = 1 << 20;
@@ -47,13 +53,13 @@ pub(crate) struct Kept {
 
 /// Answers with what was kept.
 struct Find {
-    state: Arc<GatewayState>,
+    responses: Arc<ResponseCache>,
     rule: KeyRule,
 }
 
 /// Keeps what may be kept.
 struct Keep {
-    state: Arc<GatewayState>,
+    responses: Arc<ResponseCache>,
     lifetime: Duration,
 }
 
@@ -66,12 +72,12 @@ fn lifetime(site: &Site) -> Option<Duration> {
 fn find(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     lifetime(site)?;
     let rule = KeyRule::new(site, &gateway.config);
-    Some(Box::new(Find { state: gateway.state.clone(), rule }))
+    Some(Box::new(Find { responses: gateway.state.get(), rule }))
 }
 
 fn keep(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let lifetime = lifetime(site)?;
-    Some(Box::new(Keep { state: gateway.state.clone(), lifetime }))
+    Some(Box::new(Keep { responses: gateway.state.get(), lifetime }))
 }
 
 impl Mediator for Find {
@@ -86,7 +92,7 @@ impl Mediator for Find {
         let context = CallContext::of(exchange)?;
         let key = self.rule.key(exchange, &context);
         let now = Instant::now();
-        if let Some(kept) = self.state.responses.get(&key, now)
+        if let Some(kept) = self.responses.get(&key, now)
             && wish.takes(kept.age(now))
         {
             exchange.explain("cache", || format!("an answer that is {} s old", kept.age(now).as_secs()));
@@ -107,7 +113,7 @@ impl Mediator for Keep {
         let Some(terms) = control::terms(message.status, &message.headers, self.lifetime) else {
             return Ok(Flow::Next);
         };
-        let keeper = Keeper { state: self.state.clone(), key, kept: Kept::new(message, &method, terms) };
+        let keeper = Keeper { responses: self.responses.clone(), key, kept: Kept::new(message, &method, terms) };
         match message.body.form() {
             // Nobody reads what does not come; all there is of it is its length.
             _ if method == Method::Head && message.headers.contains("content-length") => {
@@ -129,7 +135,7 @@ impl Mediator for Keep {
 
 /// An answer whose body is still to come.
 struct Keeper {
-    state: Arc<GatewayState>,
+    responses: Arc<ResponseCache>,
     key: Key,
     kept: Kept,
 }
@@ -138,7 +144,7 @@ impl Keeper {
     fn keep(self, body: Vec<u8>) {
         let kept = Kept { body: body.into(), ..self.kept };
         let lifetime = kept.lifetime.saturating_sub(kept.was_old);
-        self.state.responses.put(self.key, kept, lifetime, Instant::now());
+        self.responses.put(self.key, kept, lifetime, Instant::now());
     }
 }
 

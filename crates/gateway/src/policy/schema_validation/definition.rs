@@ -1,14 +1,15 @@
 //! What a definition says of an operation's parameters and bodies.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use penstock_catalog::Operation;
 use serde_json::{Map, Value};
 
 use super::body::{BodyCheck, Media};
 use super::convert::{Side, compile, convert};
 use super::parameters::ParameterCheck;
-use crate::import;
-use crate::policy::Site;
-use crate::policy::facts::percent_decoded;
+use crate::text::percent_decoded;
+use crate::{Gateway, Site, import};
 
 /// References that lead to references: more is a circle.
 pub(super) const HOPS_MAX: usize = 16;
@@ -33,6 +34,29 @@ pub(super) struct Described<'d> {
     definition: &'d Definition,
     path_item: &'d Value,
     operation: &'d Value,
+}
+
+/// The definition that was parsed last: the operations of an API are compiled one after the other.
+#[derive(Default)]
+pub(super) struct LastDefinition(Mutex<Option<Parsed>>);
+
+/// A definition's text, and the definition.
+type Parsed = (Arc<[u8]>, Arc<Definition>);
+
+impl LastDefinition {
+    /// The definition of a text, parsed once for all operations of its API.
+    pub(super) fn get(gateway: &Gateway, bytes: &Arc<[u8]>) -> Option<Arc<Definition>> {
+        let cache = gateway.cached(LastDefinition::default);
+        let mut last = cache.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, definition)) = &*last
+            && Arc::ptr_eq(known, bytes)
+        {
+            return Some(definition.clone());
+        }
+        let definition = Arc::new(Definition::parse(bytes)?);
+        *last = Some((bytes.clone(), definition.clone()));
+        Some(definition)
+    }
 }
 
 impl Definition {

@@ -19,19 +19,29 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 
 use self::body::BodyCheck;
-pub(crate) use self::definition::Definition;
+use self::definition::{Definition, LastDefinition};
 use self::parameters::{ParameterCheck, RequestParts};
 use crate::error::{GatewayError, codes};
-use crate::policy::{PolicyKind, Site, facts};
-use crate::{CallContext, Gateway, place};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, Gateway, Site, client_request, place};
 
 /// The kind for requests.
-pub const REQUESTS: PolicyKind =
-    PolicyKind { name: "schema-validation", request: Some(compile_request), response: None };
+pub const REQUESTS: PolicyKind = PolicyKind {
+    name: "schema-validation",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Message,
+    request: Some(compile_request),
+    response: None,
+};
 
 /// The kind for answers, which has its place beside the backend.
-pub const ANSWERS: PolicyKind =
-    PolicyKind { name: "schema-validation", request: None, response: Some(compile_response) };
+pub const ANSWERS: PolicyKind = PolicyKind {
+    name: "schema-validation",
+    applies_to: ApiKinds::MESSAGES,
+    phase: Phase::Message,
+    request: None,
+    response: Some(compile_response),
+};
 
 /// What a client is told at the most: a body can break a schema in a hundred places, and messages repeat values.
 const DESCRIPTION_BYTES_MAX: usize = 2048;
@@ -56,7 +66,7 @@ fn definition_of(gateway: &Gateway, site: &Site, cx: &mut Compiler<'_>) -> Optio
         return None;
     }
     let bytes = site.api.definition.as_ref();
-    let found = bytes.and_then(|bytes| gateway.state.definition_of(bytes));
+    let found = bytes.and_then(|bytes| LastDefinition::get(gateway, bytes));
     if found.is_none() {
         let message = "the API has no definition to validate messages against (`enableSchemaValidation`)";
         cx.unprotected(place(&site.api.at), message);
@@ -82,7 +92,7 @@ fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) 
         return None;
     }
     // That there is no definition was said for the request.
-    let definition = gateway.state.definition_of(site.api.definition.as_ref()?)?;
+    let definition = LastDefinition::get(gateway, site.api.definition.as_ref()?)?;
     let mut problems = Vec::new();
     let by_status = definition.operation(&site.operation)?.answers(&mut problems);
     tell(site, problems, cx);
@@ -106,7 +116,7 @@ impl Mediator for CheckRequest {
             // What a tool calls is not what its client asked for.
             let target = match context.mcp.get() {
                 None => exchange.client.line.target(),
-                Some(_) => facts::below_now(exchange, &context.site),
+                Some(_) => client_request::below_now(exchange, &context.site),
             };
             let parts = RequestParts::new(&exchange.message.headers, target, &context.path_values);
             self.parameters.iter().for_each(|parameter| parameter.check(&parts, &self.path, &mut wrong));

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::body::told;
 use super::convert::{Side, compile};
 use super::definition::{Definition, HOPS_MAX};
-use crate::policy::Site;
-use crate::policy::facts::percent_decoded;
+use crate::Site;
+use crate::text::percent_decoded;
 
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 mod properties;
 mod render;
 
-pub(super) use render::fill;
+pub(crate) use render::fill;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,8 +17,7 @@ use super::action::{self, Work};
 use super::class::PolicyClasses;
 use super::definition::Sequence;
 use super::operation::{Problem, Stage};
-use crate::policy::Site;
-use crate::{Gateway, place};
+use crate::{Gateway, Site, place};
 
 /// Compiles a policy. Diagnostics name the template's file and the line of the filled text, which is the template's own
 /// unless a loop or condition above it added or took lines.

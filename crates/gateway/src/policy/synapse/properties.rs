@@ -5,8 +5,7 @@ use std::sync::Arc;
 use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator};
 use penstock_message::Value;
 
-use crate::CallContext;
-use crate::policy::{Site, facts};
+use crate::{CallContext, Site, client_request};
 
 /// Sets the properties before a sequence runs.
 pub(super) struct Properties {
@@ -38,7 +37,7 @@ impl Properties {
 impl Mediator for Properties {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
-        let below: Arc<str> = facts::below_now(exchange, &context.site).into();
+        let below: Arc<str> = client_request::below_now(exchange, &context.site).into();
         let properties = &mut exchange.message.properties;
         for (name, value) in &self.fixed {
             properties.set(name.clone(), value.clone());

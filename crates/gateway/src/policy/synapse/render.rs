@@ -19,7 +19,7 @@ const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Why a template cannot be filled.
 #[derive(Debug)]
-pub(in crate::policy) struct TemplateError {
+pub(crate) struct TemplateError {
     line: usize,
     message: String,
 }
@@ -31,7 +31,7 @@ impl fmt::Display for TemplateError {
 }
 
 /// Fills a template. Values are escaped for XML, so that a parameter is a value and never a mediator.
-pub(in crate::policy) fn fill(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, TemplateError> {
+pub(crate) fn fill(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, TemplateError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);

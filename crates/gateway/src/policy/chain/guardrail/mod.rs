@@ -13,8 +13,8 @@ use penstock_message::Method;
 use serde_json::{Value, json};
 
 use super::params::Params;
-use super::{Made, Making, Phase, answer};
-use crate::policy::facts::body_decoded;
+use super::{ChainPhase, Made, Making, answer};
+use crate::client_request::body_decoded;
 
 pub(super) use count::{CONTENT_LENGTH, SENTENCE_COUNT, WORD_COUNT};
 pub(super) use pattern::POLICY as REGEX;
@@ -68,7 +68,7 @@ fn made(
     read: impl Fn(&Params<'_>) -> Option<Box<dyn Look>>,
 ) -> Option<Made> {
     let old = making.step.version == 0;
-    let guard = |name: &'static str, index: usize, direction| -> Option<(Phase, Box<dyn Mediator>)> {
+    let guard = |name: &'static str, index: usize, direction| -> Option<(ChainPhase, Box<dyn Mediator>)> {
         let flow = params.map(name)?;
         let enabled = flow.flag("enabled", old || index == 0);
         let look = read(&flow);
@@ -87,7 +87,7 @@ fn made(
         let _ = flow.text("streamingJsonPath");
         let (invert, shows) = (flow.flag("invert", false), flow.flag("showAssessment", false));
         let guard = Guard { kind, look: look?, path, invert, shows, direction };
-        enabled.then(|| (Phase::Body, Box::new(guard) as Box<dyn Mediator>))
+        enabled.then(|| (ChainPhase::Body, Box::new(guard) as Box<dyn Mediator>))
     };
     let (request, response) = (guard("request", 0, "REQUEST"), guard("response", 1, "RESPONSE"));
     if params.get("request").is_none() && params.get("response").is_none() {

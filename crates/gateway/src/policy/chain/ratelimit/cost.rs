@@ -8,10 +8,10 @@ use penstock_message::Headers;
 
 use crate::CallContext;
 use crate::cel::{Expression, Value};
+use crate::client_request::body_decoded;
 use crate::policy::chain::guardrail::text_at;
 use crate::policy::chain::params::{Param, Params};
 use crate::policy::chain::variables::{OF_ANSWER_COSTS, OF_REQUEST_COSTS, evaluate, reads_body};
-use crate::policy::facts::body_decoded;
 
 /// As the original's own definition of the policy says.
 const SOURCES_MAX: usize = 10;

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::hex::hex;
+use crate::policy::chain::Algorithm;
 
 /// Parts of the table, so that cores seldom wait for each other.
 const PARTS: usize = 64;
@@ -21,22 +22,6 @@ const KEY_BYTES_MAX: usize = 256;
 
 /// From the year one, where Go's windows begin, to 1970.
 const SECONDS_BEFORE_1970: u64 = 719_162 * 86_400;
-
-/// How requests are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Algorithm {
-    /// So many in every window.
-    #[default]
-    FixedWindow,
-    /// At a steady rate, and some at once.
-    Gcra,
-}
-
-impl Algorithm {
-    /// As files write them.
-    pub const WORDS: [(&'static str, Algorithm); 2] =
-        [("fixed-window", Algorithm::FixedWindow), ("gcra", Algorithm::Gcra)];
-}
 
 /// One limit.
 #[derive(Debug, Clone, Copy, Default)]

@@ -14,15 +14,14 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 
 use self::cost::Cost;
 use self::key::Key;
-pub use self::limiter::Algorithm;
 pub(crate) use self::limiter::Buckets;
 use self::limiter::{Limit, Verdict};
 use self::tell::Tell;
+use super::Algorithm;
 use super::params::Params;
-use super::{ChainPolicy, Made, Making, Phase, answer};
+use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
-use crate::config::RateLimitConfig;
-use crate::state::GatewayState;
+use crate::policy::chain::RateLimitConfig;
 
 /// The policy with one quota of requests.
 pub(super) const BASIC: ChainPolicy = ChainPolicy { name: "basic-ratelimit", make: make_basic };
@@ -59,7 +58,7 @@ struct Quota {
 }
 
 struct Rules {
-    state: Arc<GatewayState>,
+    buckets: Arc<Buckets>,
     quotas: Vec<Quota>,
     index: usize,
     status: u16,
@@ -140,11 +139,11 @@ fn finish(
 ) -> Option<Made> {
     let of = |reads: fn(&Cost) -> bool| quotas.iter().filter_map(|quota| quota.cost.as_ref()).any(reads);
     let (request, answer) = (of(Cost::reads_request), of(Cost::reads_answer));
-    let phase = |reads: bool| if reads { Phase::Body } else { Phase::Head };
+    let phase = |reads: bool| if reads { ChainPhase::Body } else { ChainPhase::Head };
     let reads_sent =
         quotas.iter().any(|quota| quota.key.reads_sent() || quota.cost.as_ref().is_some_and(Cost::reads_sent));
     let rules = Rules {
-        state: making.gateway.state.clone(),
+        buckets: making.gateway.state.get(),
         quotas,
         index: making.index,
         status,
@@ -241,7 +240,7 @@ impl CountRequest {
     fn ask(&self, exchange: &mut Exchange, quota: &Quota, now: u64) -> Result<Option<Asked>, Fault> {
         let context = CallContext::of(exchange)?;
         let Some(key) = quota.key.of(exchange, &context)? else { return Ok(None) };
-        let buckets = &self.0.state.buckets;
+        let buckets = &self.0.buckets;
         let verdict = match &quota.cost {
             None => Some(quota.ask(buckets, &key, 1, now)),
             Some(cost) if cost.is_known_before() => {
@@ -296,7 +295,7 @@ impl Mediator for CountAnswer {
         let kept = context.chain.borrow_mut().take::<Vec<Option<Asked>>>(rules.index);
         let Some(mut all) = kept else { return Ok(Flow::Next) };
         let now = unix_nanos();
-        let buckets = &rules.state.buckets;
+        let buckets = &rules.buckets;
         for (quota, asked) in rules.quotas.iter().zip(&mut all) {
             let (Some(cost), Some(asked)) = (&quota.cost, asked) else { continue };
             if !cost.is_known_after() {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use penstock_message::{DIGITS_MAX, Headers, decimal};
 
 use super::limiter::Verdict;
-use crate::config::RateLimitConfig;
+use crate::policy::chain::RateLimitConfig;
 
 const SECOND: u64 = 1_000_000_000;
 

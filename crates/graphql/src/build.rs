@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use penstock_compile::suggestion;
-
 use super::Malformed;
 use super::document::OperationKind;
 use super::lexer::short;
@@ -11,7 +9,7 @@ use super::schema::{Field, Fields, Input, Inputs, Kind, Literal, Schema, Type, T
 use super::sdl::{FieldSource, InputSource, KindSource, Source, TypeSource};
 use super::syntax::{Name, TypeName};
 
-/// What a schema is told of at once.
+/// Problems of a schema that are reported at once.
 const PROBLEMS_MAX: usize = 50;
 
 /// What every schema has: the scalars and directives of the specification, and what queries can ask about a schema
@@ -204,10 +202,19 @@ impl<'s, 't> Build<'s, 't> {
         })
     }
 
+    /// The known type that an unknown name was probably meant to be: at most a third of its letters differ.
+    fn similar_type(&self, name: &str) -> Option<&'t str> {
+        let edits_max = (name.chars().count() / 3).max(1);
+        let lower = name.to_lowercase();
+        let edits = |known: &str| strsim::osa_distance(&lower, &known.to_lowercase());
+        let near = self.by_name.keys().map(|known| (edits(known), *known)).filter(|(edits, _)| *edits <= edits_max);
+        near.min().map(|(_, known)| known)
+    }
+
     fn type_of(&mut self, name: Name<'t>) -> Option<TypeId> {
         let found = self.by_name.get(name.text).copied();
         if found.is_none() {
-            let meant = suggestion(name.text, self.by_name.keys().copied());
+            let meant = self.similar_type(name.text);
             let hint = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
             self.problem(name, format!("unknown type `{}`{hint}", short(name.text)));
         }

@@ -132,7 +132,7 @@ impl<'c, 't> Checker<'c, 't> {
     }
 
     /// How many times a field counts, by its arguments: those that say how many are wanted add what they say, every
-    /// other one adds one, as in the original. Unlike there, variables count as what they stand for, and what is less
+    /// other one adds one, as in API Manager. Unlike there, variables count as what they stand for, and what is less
     /// than one as one.
     pub(super) fn factor(&self, arguments: &'c [Argument<'t>]) -> u64 {
         let of = |argument: &'c Argument<'t>| {

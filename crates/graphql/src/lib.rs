@@ -1,11 +1,12 @@
-//! GraphQL: schemas and queries read, queries held against the schema and measured. What a gateway needs to know of a
-//! query before it lets it through; queries are never executed here.
+//! GraphQL documents: parses schemas and queries, validates a query against its schema, and measures its depth and
+//! complexity. Queries are never executed.
 //!
-//! The words and rules are those of the specification of October 2021. Three of its rules are left to the backend:
-//! whether fields of one name can be merged, whether a variable's type suits its place, and what a custom scalar may be.
+//! Terms and rules are those of the specification of October 2021. Three of its rules are left to the backend: whether
+//! fields of one name can be merged, whether the type of a variable suits its place, and the values of custom scalars.
 //!
-//! It knows nothing of HTTP and of policies. Start reading at [`Schema::parse`] and [`Query::check`], then `walk.rs` and
-//! `rules.rs`; `lexer.rs` and `syntax.rs` are shared by `sdl.rs` (schemas) and `document.rs` (queries).
+//! The crate knows nothing of messages, HTTP, callers or limits. Start reading at [`Schema::parse`] and
+//! [`Query::check`], then `walk.rs` and `rules.rs`; `lexer.rs` and `syntax.rs` are shared by `sdl.rs` (schemas) and
+//! `document.rs` (queries).
 
 mod build;
 mod check;
@@ -22,10 +23,10 @@ pub use check::{Checked, Query, Refused};
 pub use document::OperationKind;
 pub use schema::Schema;
 
-/// A query is text that programs write, and none of this size. The original's parser stops here too.
+/// Larger than any query that programs write; the parser of API Manager has the same limit.
 const QUERY_BYTES_MAX: usize = 1 << 20;
 
-/// Tokens of a query, as in the original: what a query costs grows with them and not with its bytes.
+/// Tokens of a query, as in API Manager: the cost of a query grows with its tokens and not with its bytes.
 const QUERY_TOKENS_MAX: usize = 15_000;
 
 /// A schema of this size has tens of thousands of types.
@@ -61,7 +62,7 @@ impl Malformed {
 }
 
 /// Line and column of an offset, both from 1, the column in characters.
-pub(crate) fn position(text: &str, offset: usize) -> (u32, u32) {
+pub fn position(text: &str, offset: usize) -> (u32, u32) {
     let before = text.get(..offset).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |end| end + 1);
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;

@@ -1,5 +1,7 @@
 //! Answers in gzip, for clients that take it: streamed, so that a body is never collected for it.
 
+mod config;
+
 use std::any::Any;
 use std::io::Write;
 use std::sync::Arc;
@@ -12,40 +14,19 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{BodyError, BodyStream, Form, Headers, Message, SizeHint};
 
-use crate::policy::{PolicyKind, Site};
-use crate::{CallContext, Gateway};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::{CallContext, Gateway, Site};
+
+pub use config::CompressionConfig;
 
 /// The kind. It stands near the front, so that it is near the end of what answers run.
-pub const KIND: PolicyKind = PolicyKind { name: "compress", request: Some(note), response: Some(compile) };
-
-/// How answers are compressed.
-#[derive(Debug, Clone)]
-pub struct CompressionConfig {
-    /// Whether they are.
-    pub enabled: bool,
-    /// Shorter ones would grow.
-    pub bytes_min: u64,
-    /// The media types that gain from it.
-    pub types: Vec<Arc<str>>,
-}
-
-impl Default for CompressionConfig {
-    fn default() -> CompressionConfig {
-        let types = [
-            "application/javascript",
-            "application/json",
-            "application/xhtml+xml",
-            "application/xml",
-            "application/soap+xml",
-            "image/svg+xml",
-            "text/css",
-            "text/html",
-            "text/plain",
-            "text/xml",
-        ];
-        CompressionConfig { enabled: true, bytes_min: 30, types: types.map(Into::into).to_vec() }
-    }
-}
+pub const KIND: PolicyKind = PolicyKind {
+    name: "compress",
+    applies_to: ApiKinds::MESSAGES.and(ApiKinds::PLATFORM).and(ApiKinds::MCP_OPEN),
+    phase: Phase::Client,
+    request: Some(note),
+    response: Some(compile),
+};
 
 /// Notes whether the client takes gzip, while its fields are at hand.
 struct Note;

@@ -80,7 +80,7 @@ pub(super) enum Selection<'t> {
     Inline(Option<Name<'t>>, Vec<Directive<'t>>, Vec<Selection<'t>>),
 }
 
-/// A field; what it is called in the answer is nobody's business here.
+/// A field. Its alias does not matter here.
 #[derive(Debug)]
 pub(super) struct Field<'t> {
     pub name: Name<'t>,

@@ -12,7 +12,7 @@ use super::schema::{Schema, TypeId};
 use super::syntax::{Directive, Name};
 use super::variables::{Names, Variables};
 
-/// What a client is told of at once.
+/// Problems of a query that are reported at once.
 const PROBLEMS_MAX: usize = 20;
 
 /// What something is: a field of every type, which says nothing of the schema that its own name does not.
@@ -41,7 +41,7 @@ impl Measure {
 /// What is known of a fragment.
 enum Known {
     Nothing,
-    /// It is being walked: whoever meets it now stands inside it.
+    /// It is being walked: a spread of it met now is inside it.
     Open,
     Walked(Measure, Variables),
 }
@@ -196,7 +196,7 @@ impl<'c, 't> Checker<'c, 't> {
             if !field.arguments.is_empty() || !field.selections.is_empty() {
                 self.problem(|| "'__typename' has neither arguments nor fields".to_owned());
             }
-            // As in the original it counts nothing.
+            // As in API Manager it counts nothing.
             return Ok(Measure { depth: 1, ..Measure::default() });
         }
         let found = schema.fields(parent).and_then(|fields| fields.by_name.get(name));

@@ -13,7 +13,7 @@ const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Why a template cannot be rendered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TemplateError {
+pub(crate) struct TemplateError {
     line: usize,
     message: String,
 }
@@ -27,7 +27,7 @@ impl fmt::Display for TemplateError {
 type Values = [(Arc<str>, Arc<str>)];
 
 /// Fills a template.
-pub(super) fn render(template: &str, values: &Values) -> Result<String, TemplateError> {
+pub(crate) fn render(template: &str, values: &Values) -> Result<String, TemplateError> {
     let mut renderer = Renderer { values, out: String::with_capacity(template.len()), conditions: Vec::new() };
     let mut rest = template;
     let mut line = 1;

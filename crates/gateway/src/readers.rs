@@ -1,12 +1,13 @@
-//! The readers of foreign text in this folder as plain functions, for fuzz targets and tools.
+//! The parsers of foreign text as plain functions, for fuzz targets.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use penstock_message::{Headers, Message};
 
-use super::interceptor::read_reply;
-use super::{gotemplate, synapse};
+use crate::gotemplate;
+use crate::policy::interceptor::read_reply;
+use crate::policy::{class, graphql, lambda, synapse};
 
 /// What an interceptor service's answer makes of a message with these fields: the changed message, or the answer the
 /// service gives itself. The error says what in it cannot be used.
@@ -22,7 +23,7 @@ pub fn mcp_message(bytes: &[u8]) -> Option<Bytes> {
 /// What a message on a connection to a GraphQL API asks for: its id and its query, when it has them; `None` when it is
 /// none that can be read in one way only.
 pub fn graphql_message(text: &str) -> Option<(Option<String>, Option<String>)> {
-    super::graphql::asked(text)
+    graphql::asked(text)
 }
 
 /// Topic and address of what somebody asks a hub for; `None` when it is refused.
@@ -52,8 +53,8 @@ pub fn sequence_template(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Res
 
 /// Whether a JSON body keeps limits that are all this number, and what of an answer of a function reaches the client.
 pub fn policy_payload(bytes: &[u8], limit: usize) -> (bool, Option<Message>) {
-    let keeps = std::str::from_utf8(bytes).is_ok_and(|text| super::class::keeps_limits(text, limit));
-    (keeps, super::lambda::client_answer(bytes))
+    let keeps = std::str::from_utf8(bytes).is_ok_and(|text| class::keeps_limits(text, limit));
+    (keeps, lambda::client_answer(bytes))
 }
 
 /// The file of revoked tokens, written again; `None` when it is none.
