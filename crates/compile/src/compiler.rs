@@ -327,7 +327,7 @@ impl<'r> Compiler<'r> {
         el.accept_all();
         match effect {
             Effect::Refused => self.error(el.place(), format!("<{name}> {what}: {instead}")),
-            Effect::LeftOut => self.warn(el.place(), format!("<{name}> is left out, it {what}: {instead}")),
+            Effect::LeftOut => self.warn(el.place(), format!("<{name}> is ignored, it {what}: {instead}")),
         }
     }
 

@@ -107,8 +107,12 @@ impl Registry {
 
     /// The artifact kind of a root element.
     pub fn artifact(&self, element: &str) -> Option<&'static ArtifactKind> {
-        let lists = std::iter::once(&artifact::KINDS).chain(self.artifacts);
-        lists.copied().flatten().find(|kind| kind.element == element)
+        self.artifact_kinds().find(|kind| kind.element == element)
+    }
+
+    /// All artifact kinds.
+    pub fn artifact_kinds(&self) -> impl Iterator<Item = &'static ArtifactKind> {
+        std::iter::once(&artifact::KINDS).chain(self.artifacts).copied().flatten()
     }
 
     /// The native connector of that name.

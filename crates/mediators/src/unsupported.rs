@@ -1,4 +1,4 @@
-//! Elements of the original that do not run here: what each is, and what to do instead.
+//! Elements of the WSO2 products that are not supported: what each does, and its replacement.
 
 use penstock_compile::{Effect, Unsupported};
 
@@ -10,45 +10,37 @@ const fn without_effect(name: &'static str, what: &'static str, instead: &'stati
     Unsupported { name, effect: Effect::LeftOut, what, instead }
 }
 
-/// What calls Java can become this.
+/// Replacement of elements that call Java.
 const JAVA: &str = "write it as <script>, or as a WebAssembly module that <class> names";
 
 /// The elements, by name.
 pub const UNSUPPORTED: &[Unsupported] = &[
-    refused("annotatedCommand", "runs a Java class that is chosen by annotations", JAVA),
-    without_effect("bam", "sends an event to a monitor of the maker", "requests are counted on the metrics port"),
-    refused("bean", "works on JavaBeans", JAVA),
-    refused("ejb", "calls an Enterprise JavaBean", "give the bean an HTTP interface and use <call>"),
-    refused(
-        "enqueue",
-        "hands the message to a priority executor, and there are none",
-        "name the sequence with <sequence key>",
-    ),
-    refused("entitlementService", "asks an XACML server whether the request is allowed", "use <call> and <filter>"),
-    refused("event", "publishes to topics of an event broker that the original dropped", "use <call> to a broker"),
+    refused("annotatedCommand", "runs an annotated Java class", JAVA),
     without_effect(
-        "eventPublisher",
-        "sends an event to a monitor of the maker",
+        "bam",
+        "sends an event to WSO2 Business Activity Monitor or Stream Processor",
         "requests are counted on the metrics port",
     ),
-    refused(
-        "NTLM",
-        "sets credentials that Windows asks for",
-        "a backend that accepts basic authentication or OAuth needs no mediator",
+    refused("bean", "calls JavaBeans", JAVA),
+    refused("ejb", "calls an Enterprise JavaBean", "give the bean an HTTP interface and use <call>"),
+    refused("enqueue", "passes the message to a priority executor, which is not supported", "use <sequence key>"),
+    refused("entitlementService", "requests an authorization decision from an XACML server", "use <call> and <filter>"),
+    refused("event", "publishes to topics of the event broker of Enterprise Integrator", "use <call> to a broker"),
+    without_effect(
+        "eventPublisher",
+        "sends an event to WSO2 Business Activity Monitor or Stream Processor",
+        "requests are counted on the metrics port",
     ),
-    refused(
-        "oauthService",
-        "asks a server of the maker whether a token is good",
-        "use an API handler, or <call> and <filter>",
-    ),
+    refused("NTLM", "sets NTLM credentials", "use basic authentication or OAuth of the endpoint"),
+    refused("oauthService", "validates a token at WSO2 Identity Server", "use an API handler, or <call> and <filter>"),
     refused("pojoCommand", "runs a Java class", JAVA),
     without_effect(
         "publishEvent",
-        "sends an event to a monitor of the maker",
+        "sends an event to WSO2 Business Activity Monitor or Stream Processor",
         "requests are counted on the metrics port",
     ),
-    refused("rule", "runs rules of Drools, an engine in Java", "use <switch>, <filter> or <script>"),
-    refused("sampler", "keeps messages back to a rate, in queues of Java", "use <throttle>"),
-    refused("smooks", "transforms with Smooks, an engine in Java", "use <xslt>, <payloadFactory> or <script>"),
-    refused("spring", "runs a bean of a Spring container, which is Java", JAVA),
+    refused("rule", "runs Drools rules", "use <switch>, <filter> or <script>"),
+    refused("sampler", "delays messages to a rate", "use <throttle>"),
+    refused("smooks", "transforms with Smooks", "use <xslt>, <payloadFactory> or <script>"),
+    refused("spring", "runs a Spring bean", JAVA),
 ];

@@ -1,5 +1,5 @@
-//! `docs/testing.md` runs: its files are written, its commands are typed, what they print is compared.
-//! `UPDATE=1` writes what they print into the page.
+//! `docs/testing.md` and `docs/tutorial.md` run: their files are written, their commands run, and the output is compared.
+//! `UPDATE=1` writes the output into the pages.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -28,11 +28,11 @@ fn typed(folder: &Folder, block: &str) -> String {
     out
 }
 
-#[test]
-fn the_page_shows_what_happens() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/testing.md");
+/// Writes the files of a page and runs the commands of its console blocks.
+fn check_page(name: &str) -> Folder {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     let page = std::fs::read_to_string(&file).unwrap();
-    let folder = Folder::new("testing-page");
+    let folder = Folder::new(name);
     let mut now = String::new();
     let mut rest = page.as_str();
     while let Some(start) = rest.find("```") {
@@ -42,9 +42,9 @@ fn the_page_shows_what_happens() {
         now.push_str(before);
         now.push_str(info);
         now.push('\n');
-        match info.strip_prefix("xml ") {
-            Some(name) => {
-                folder.write(name, text);
+        match info.split_once(' ') {
+            Some((_, file)) => {
+                folder.write(file, text);
                 now.push_str(text);
             }
             None if info == "console" => now.push_str(&typed(&folder, text)),
@@ -58,8 +58,27 @@ fn the_page_shows_what_happens() {
         std::fs::write(&file, &now).unwrap();
     }
     assert_eq!(page, now, "UPDATE=1 rewrites the page");
+    folder
+}
+
+#[test]
+fn the_testing_page_is_current() {
+    let folder = check_page("testing.md");
     let report = std::fs::read_to_string(folder.0.join("report.xml")).unwrap();
     assert!(report.contains("<failure message=\"everybody should pass\">$ctx:grade"), "{report}");
+}
+
+#[test]
+fn the_tutorial_is_current() {
+    let folder = check_page("tutorial.md");
+    for arguments in [
+        vec!["check", "orders"],
+        vec!["check", "pets/pets.yaml", "--config", "pets/penstock.toml"],
+        vec!["test", "orders/tests/ShopSuite.xml", "--artifacts", "orders"],
+    ] {
+        let done = penstock(&folder.0, &arguments);
+        assert_eq!(done.status, 0, "{arguments:?}: {}{}", done.stdout, done.stderr);
+    }
 }
 
 #[test]

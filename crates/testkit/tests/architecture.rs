@@ -158,21 +158,87 @@ fn paths_in_the_architecture_page_exist() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// The anchors of a page's headings, as GitHub makes them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let slug = |heading: &str| {
+        let kept = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        heading.trim().to_lowercase().chars().filter(|c| kept(*c)).collect::<String>().replace(' ', "-")
+    };
+    page.lines().filter(|line| line.starts_with('#')).map(|line| slug(line.trim_start_matches('#'))).collect()
+}
+
 #[test]
-fn links_of_pages_lead_to_files() {
-    let mut pages = vec![root().join("README.md"), root().join("SECURITY.md"), root().join("CHANGELOG.md")];
+fn links_of_pages_lead_to_files_and_headings() {
+    let mut pages =
+        ["README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|file| root().join(file)).to_vec();
     files(&root().join("docs"), "md", &mut pages);
     let mut missing = Vec::new();
     for page in &pages {
         let text = read(page);
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
-            let outside = link.is_empty() || link.contains("://") || link.contains(' ') || link.starts_with("mailto:");
-            if !outside && !page.parent().unwrap().join(link).exists() {
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.is_empty() || link.contains("://") || link.contains(' ') || link.starts_with("mailto:") {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let file = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            if !file.exists() || !heading.is_empty() && !anchors(&read(&file)).contains(heading) {
                 missing.push(format!("{}: {link}", page.display()));
             }
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// Each recipe names files that exist, and names that occur in them.
+#[test]
+fn recipes_of_the_contributing_page_are_current() {
+    let page = read(&root().join("CONTRIBUTING.md"));
+    let recipes = page.split("\n## ").find(|section| section.starts_with("Recipes")).unwrap();
+    let mut wrong = Vec::new();
+    for recipe in recipes.split("\n### ").skip(1) {
+        let title = recipe.lines().next().unwrap();
+        let is_path = |text: &&str| text.contains('/') && !text.contains(' ');
+        let is_name = |text: &&str| text.len() > 2 && text.chars().all(|c| c.is_alphabetic() || c == '_');
+        let mut source = String::new();
+        for path in quoted(recipe).filter(is_path).map(|path| root().join(path)) {
+            let mut inside = vec![path.clone()];
+            if path.is_dir() {
+                inside.clear();
+                files(&path, "rs", &mut inside);
+            }
+            if inside.iter().any(|file| !file.exists()) {
+                wrong.push(format!("{title}: no file {}", path.display()));
+            } else {
+                source.extend(inside.iter().map(|file| read(file)));
+            }
+        }
+        let unknown = quoted(recipe).filter(is_name).filter(|name| !source.contains(name));
+        wrong.extend(unknown.map(|name| format!("{title}: no `{name}` in its files")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The numbers of the constants in all modules `codes` of a crate.
+fn codes(source: &str) -> BTreeSet<u32> {
+    let mut all = Vec::new();
+    files(&root().join(source), "rs", &mut all);
+    let texts: Vec<String> = all.iter().map(|file| read(file)).collect();
+    let modules = texts.iter().filter_map(|text| text.split_once("pub mod codes {")).map(|(_, rest)| rest);
+    let constants = modules.flat_map(|module| module.lines().take_while(|line| *line != "}"));
+    constants.filter_map(|line| line.split_once(": u32 = ")?.1.trim_end_matches(';').parse().ok()).collect()
+}
+
+#[test]
+fn each_error_code_is_documented() {
+    let page = read(&root().join("docs/errors.md"));
+    for (section, source) in [("Integrations", "crates/engine/src"), ("Managed APIs", "crates/gateway/src")] {
+        let text = page.split("\n## ").find(|text| text.starts_with(section)).unwrap();
+        let cells = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
+        let described: BTreeSet<u32> = cells.filter_map(|cell| cell.parse().ok()).collect();
+        let known = codes(source);
+        assert!(known.len() > 20, "{source}: {known:?}");
+        assert_eq!(described, known, "{section}");
+    }
 }
 
 #[test]

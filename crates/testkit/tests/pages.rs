@@ -1,7 +1,7 @@
-//! Every page of `docs/mediators`, `docs/endpoints` and `docs/connectors`, and the one on security, runs and shows what
-//! happens; every mediator and every native connector has one.
-//! `UPDATE=1` writes what happens into the pages and the compatibility table; `PAGE=name` runs one page only.
+//! The pages of mediators, endpoints, connectors, messaging, APIs, proxy services and security run as tests; every mediator and
+//! native connector has one. `UPDATE=1` writes the results into the pages and the compatibility table; `PAGE=name` runs one page.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use penstock_compile::{Effect, MediatorKind};
 use penstock_mediators::{CONNECTORS, KNOWN, UNSUPPORTED};
 use penstock_testkit::{REGISTRY, pages};
 
-/// Elements that are described on the page of another.
+/// Elements that another element's page describes.
 const SHARED: [(&str, &str); 3] = [("propertyGroup", "property"), ("out", "in"), ("fastXSLT", "xslt")];
 
 fn mediators() -> impl Iterator<Item = &'static MediatorKind> {
@@ -80,7 +80,34 @@ fn the_compatibility_table_is_current() {
     assert_eq!(fs::read_to_string(&file).unwrap_or_default(), table, "UPDATE=1 rewrites docs/compatibility.md");
 }
 
-/// What every element of the original is here. A line of a page that begins with `Differs:` says how.
+/// The first cells of the table below a heading of `docs/capabilities.md`, with those of the second column.
+fn capabilities<'p>(page: &'p str, heading: &str) -> Vec<(&'p str, &'p str)> {
+    let section = page.split("\n## ").find(|section| section.lines().next() == Some(heading)).unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        (cells.next().unwrap().trim_matches('`'), cells.next().unwrap())
+    })
+    .collect()
+}
+
+#[test]
+fn the_capabilities_are_those_of_the_program() {
+    let page = fs::read_to_string(root().join("docs/capabilities.md")).unwrap();
+    let check = |heading: &str, known: Vec<&'static str>| {
+        let rows = capabilities(&page, heading);
+        let supported = rows.iter().filter(|(_, support)| *support != "not supported").map(|(name, _)| *name);
+        let (supported, known): (BTreeSet<&str>, BTreeSet<&str>) = (supported.collect(), known.into_iter().collect());
+        assert_eq!(supported, known, "{heading} in docs/capabilities.md");
+    };
+    check("Artifact kinds", REGISTRY.artifact_kinds().map(|kind| kind.element).collect());
+    check("Inbound protocols", REGISTRY.inbound.iter().flat_map(|kind| kind.protocols).copied().collect());
+    let listeners = REGISTRY.listeners.iter().map(|kind| kind.transport);
+    check("Transports of proxy services", ["http", "https", "local"].into_iter().chain(listeners).collect());
+    check("Native connectors", CONNECTORS.iter().map(|kind| kind.name).collect());
+}
+
+/// The status of each mediator element of the WSO2 products. `Differs:` begins the lines of a page that describe differences.
 fn compatibility() -> String {
     let mut rows: Vec<(String, String)> = mediators()
         .map(|kind| {
@@ -93,8 +120,8 @@ fn compatibility() -> String {
         })
         .chain(UNSUPPORTED.iter().map(|element| {
             let effect = match element.effect {
-                Effect::Refused => "not supported: an error with its place when a configuration is checked",
-                Effect::LeftOut => "left out, with a warning",
+                Effect::Refused => "not supported: an error",
+                Effect::LeftOut => "ignored with a warning",
             };
             let name = element.name.to_owned();
             let row = format!(
@@ -104,18 +131,13 @@ fn compatibility() -> String {
             );
             (name, row)
         }))
-        .chain(KNOWN.iter().map(|name| {
-            (
-                (*name).to_owned(),
-                format!("| `{name}` | not supported yet: an error with its place when a configuration is checked | |"),
-            )
-        }))
+        .chain(KNOWN.iter().map(|name| ((*name).to_owned(), format!("| `{name}` | not supported: an error | |"))))
         .collect();
     rows.sort_by_key(|(name, _)| name.to_lowercase());
     let rows: Vec<String> = rows.into_iter().map(|(_, row)| row).collect();
     format!(
-        "# Compatibility\n\nEvery mediator element of the original and what it is here. Each page is run as a test; this table is \
-         written by one.\n\n| element | here | page and test |\n|---|---|---|\n{}\n",
+        "# Compatibility\n\nAll mediator elements of Micro Integrator and Enterprise Integrator. Each page runs as a test, which writes this \
+         table.\n\n| element | support | page and test |\n|---|---|---|\n{}\n",
         rows.join("\n")
     )
 }
