@@ -87,6 +87,10 @@ pub struct Exchange {
     pub(crate) waiting_flows: u16,
     /// The fault whose handler is running or ran last.
     pub(crate) fault: Option<Fault>,
+    /// Whether a branch of this exchange failed and no handler took its fault.
+    pub(crate) lost_branch: bool,
+    /// The sequence of the out path, once the message is on it.
+    pub(crate) out_path: Option<SequenceId>,
     /// Whether a request of this exchange went to a backend and was (or is being) answered.
     pub(crate) sent: bool,
     pub(crate) one_way: bool,
@@ -156,6 +160,8 @@ impl Exchange {
             steps: 0,
             waiting_flows: 0,
             fault: None,
+            lost_branch: false,
+            out_path: None,
             sent: false,
             one_way: false,
         };
@@ -240,6 +246,16 @@ impl Exchange {
     pub fn attach(&mut self, detached: Exchange) {
         self.message = detached.message;
         self.functions = detached.functions;
+        self.unreadable = detached.unreadable.or(self.unreadable.take());
+    }
+
+    /// Raises the fault of an expression over a body that cannot be read, which its mediator continued without. A fault
+    /// handler may read the body whose fault it handles.
+    pub fn check_readable(&mut self) -> Result<(), Fault> {
+        match self.unreadable.take() {
+            Some(fault) if self.fault.is_none() => Err(*fault),
+            _ => Ok(()),
+        }
     }
 
     /// A copy of this exchange for a branch with its own message.
@@ -277,6 +293,8 @@ impl Exchange {
             steps: self.steps,
             waiting_flows: self.waiting_flows,
             fault: None,
+            lost_branch: false,
+            out_path: None,
             sent: self.sent,
             one_way: false,
         }

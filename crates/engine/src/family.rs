@@ -15,6 +15,8 @@ pub struct Family {
     pub size: usize,
     /// Messages that were collected and did not go on. When no branch runs any more, they are lost.
     pub collected: Cell<usize>,
+    /// Whether a group of them went on.
+    pub completed: Cell<bool>,
     slots: RefCell<HashMap<Arc<str>, Rc<dyn Any>>>,
 }
 
@@ -27,7 +29,7 @@ impl std::fmt::Debug for Family {
 impl Family {
     /// A family of `size` branches.
     pub fn new(id: Option<Arc<str>>, size: usize) -> Rc<Family> {
-        Rc::new(Family { id, size, collected: Cell::new(0), slots: RefCell::default() })
+        Rc::new(Family { id, size, collected: Cell::new(0), completed: Cell::new(false), slots: RefCell::default() })
     }
 
     /// The shared value under `key`, made by `make` for the first who asks.

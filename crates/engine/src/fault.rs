@@ -65,6 +65,8 @@ pub struct Fault {
     pub retry_after: Option<Duration>,
     /// Whether the client may read `message`: it names neither an address nor anything of the configuration.
     pub is_public: bool,
+    /// Whether `side` was decided while the body was at hand whose reading failed.
+    pub is_blamed: bool,
 }
 
 /// `ERROR_CODE`.
@@ -113,6 +115,7 @@ impl Fault {
             status: None,
             retry_after: None,
             is_public: false,
+            is_blamed: false,
         }
     }
 

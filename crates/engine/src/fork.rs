@@ -2,7 +2,7 @@
 //!
 //! Branches that run one after another run in the transactions of their parent; those that run side by side have none.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -13,7 +13,7 @@ use penstock_message::Value;
 use crate::mediator::{Branch, BranchEnd, Fork, Joins, Kinship, Resume};
 use crate::ports::Level;
 use crate::run::{self, End};
-use crate::{Exchange, Family, Fault, Flow, Program, SequenceId, slices, wait};
+use crate::{Exchange, Family, Fault, Flow, Program, SequenceId, wait};
 
 /// How deep an aggregate is looked for in the sequences that follow a fork; they may enter each other in a circle.
 const NESTED_JOIN_DEPTH_MAX: usize = 8;
@@ -82,10 +82,10 @@ async fn joined(
     }
     let ends =
         children.into_iter().zip(faults).map(|(child, fault)| BranchEnd { message: child.message, fault }).collect();
-    slices::run(exchange, |exchange| join.run(exchange, ends)).await.map(After::Continue)
+    run::resume(exchange, join, ends).await.map(After::Continue)
 }
 
-/// Runs a branch and reads what became of it, for whoever joins it.
+/// Runs a branch and reads what became of it, for the mediator that joins it.
 async fn to_join(
     child: &mut Exchange,
     sequence: Option<SequenceId>,
@@ -93,6 +93,7 @@ async fn to_join(
 ) -> Option<Fault> {
     match start(child, sequence, endpoint).await {
         End::Failed(fault) => Some(fault),
+        _ if child.lost_branch => child.fault.take(),
         _ => match wait::buffer_body(child).await {
             Ok(()) => None,
             Err(fault) => Some(child.blamed(fault)),
@@ -103,8 +104,7 @@ async fn to_join(
 async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
     let size = work.branches.len();
     let family = Family::new(work.id, size);
-    // Branches that ended with their own sequence, before what follows the fork.
-    let ended_early = &Cell::new(0);
+    let unjoined = &Unjoined::default();
     let mut children: Vec<(Exchange, Option<SequenceId>, Option<crate::Destination>)> = work
         .branches
         .into_iter()
@@ -119,7 +119,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         // What the original does on one thread: the branches in turn, all in the transaction, then the parent with it.
         for (mut child, sequence, mut endpoint) in children.drain(..) {
             std::mem::swap(&mut exchange.transactions, &mut child.transactions);
-            alone(&mut child, sequence, endpoint.take(), ended_early).await;
+            alone(&mut child, sequence, endpoint.take(), unjoined).await;
             std::mem::swap(&mut exchange.transactions, &mut child.transactions);
             done.push((child, sequence, endpoint));
         }
@@ -129,7 +129,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
     if work.parallel {
         for (child, sequence, endpoint) in &mut children {
             runs.push(Box::pin(async move {
-                alone(child, *sequence, endpoint.take(), ended_early).await;
+                alone(child, *sequence, endpoint.take(), unjoined).await;
                 None
             }));
         }
@@ -137,7 +137,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         let children = &mut children;
         runs.push(Box::pin(async move {
             for (child, sequence, endpoint) in children.iter_mut() {
-                alone(child, *sequence, endpoint.take(), ended_early).await;
+                alone(child, *sequence, endpoint.take(), unjoined).await;
             }
             None
         }));
@@ -156,6 +156,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
                 let text = format!("the message that was split failed: {fault}, correlation_id: {id}");
                 parent.log(Level::Error, "Mediation", &text);
                 parent.fault = Some(fault);
+                parent.lost_branch = true;
             }
             Some(parent)
         }));
@@ -163,36 +164,46 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
     let parent = all(runs).await.into_iter().flatten().next();
     for (mut child, ..) in children.into_iter().chain(done) {
         exchange.sent |= child.sent;
+        exchange.lost_branch |= child.lost_branch;
         exchange.fault = exchange.fault.take().or(child.fault.take());
     }
     if let Some(parent) = parent {
         exchange.message = parent.message;
         exchange.fault = parent.fault.or(exchange.fault.take());
         exchange.sent |= parent.sent;
+        exchange.lost_branch |= parent.lost_branch;
+        unjoined.borrow_mut().clear();
     }
-    let missed = if work.continue_parent { 0 } else { ended_early.get() };
-    match incomplete(exchange, &family, missed) {
+    let incomplete = incomplete(exchange, &family, &unjoined.borrow());
+    match incomplete {
         Some(fault) => Err(fault),
         None => Ok(After::End),
     }
 }
 
+/// The paths of branches that came to their end and were not joined: the sequence of the out path, or none for a branch
+/// that ended where its parent's sequences do.
+type Unjoined = RefCell<Vec<Option<SequenceId>>>;
+
 /// The fault of an aggregate that can no longer complete: all branches ended, none failed, the client has no answer, and
-/// messages were collected that did not go on, or none came because the branches ended before.
+/// messages were collected that did not go on, or none came although the aggregate is on a branch's path.
 ///
 /// Micro Integrator keeps such a group for ever and acknowledges with 202, or leaves the client waiting once a backend was
 /// called.
-fn incomplete(exchange: &Exchange, family: &Family, missed: usize) -> Option<Fault> {
+fn incomplete(exchange: &Exchange, family: &Family, unjoined: &[Option<SequenceId>]) -> Option<Fault> {
     if exchange.reply.is_answered() || exchange.fault.is_some() {
         return None;
     }
     if exchange.acknowledges_faults() && !exchange.sent {
         return None;
     }
-    let (collected, size) = (family.collected.get(), family.size);
     let program = &exchange.loaded.program;
-    let is_joined = || exchange.frames.iter().any(|frame| joins(program, frame.sequence, frame.next as usize, 0));
-    if collected > 0 || missed > 0 && is_joined() {
+    let is_joined = |path: &Option<SequenceId>| match path {
+        Some(out) => joins(program, *out, 0, 0),
+        None => exchange.frames.iter().any(|frame| joins(program, frame.sequence, frame.next as usize, 0)),
+    };
+    let (collected, size) = (family.collected.get(), family.size);
+    if collected > 0 || !family.completed.get() && unjoined.iter().any(is_joined) {
         let text =
             format!("the aggregate is incomplete: it has {collected} of {size} messages, and all branches ended");
         return Some(Fault::new(text).public());
@@ -207,7 +218,7 @@ fn joins(program: &Program, sequence: SequenceId, from: usize, depth: usize) -> 
         && steps.iter().any(|step| match step.mediator.joins() {
             Joins::Nothing => false,
             Joins::Branches => true,
-            Joins::Inside(inner) => joins(program, inner, 0, depth + 1),
+            Joins::Inside(sequences) => sequences.iter().any(|inner| joins(program, *inner, 0, depth + 1)),
         })
 }
 
@@ -216,16 +227,17 @@ async fn alone(
     child: &mut Exchange,
     sequence: Option<SequenceId>,
     endpoint: Option<crate::Destination>,
-    ended_early: &Cell<usize>,
+    unjoined: &Unjoined,
 ) {
     match start(child, sequence, endpoint).await {
         End::Failed(fault) => {
             let id = child.correlation_id();
             child.log(Level::Error, "Mediation", &format!("branch failed: {fault}, correlation_id: {id}"));
             child.fault = Some(fault);
+            child.lost_branch = true;
         }
-        End::Finished if !child.called => ended_early.update(|count| count + 1),
-        _ => {}
+        End::Finished => unjoined.borrow_mut().push(child.out_path),
+        End::Stopped => {}
     }
 }
 

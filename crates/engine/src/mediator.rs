@@ -19,21 +19,21 @@ pub trait Mediator: Send + Sync {
         Needs::Nothing
     }
 
-    /// Whether the branches of a fork are joined here: a branch that ends before is missed.
+    /// Whether the branches of a fork are joined here, or in a sequence that it may enter.
     fn joins(&self) -> Joins {
         Joins::Nothing
     }
 }
 
 /// Whether a step joins branches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Joins {
     /// It does not.
     Nothing,
     /// It collects messages until all it waits for are there.
     Branches,
-    /// It runs a sequence that may.
-    Inside(SequenceId),
+    /// It does not, but the sequences that it may enter can.
+    Inside(Vec<SequenceId>),
 }
 
 /// What a mediator does with the body.

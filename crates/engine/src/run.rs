@@ -68,12 +68,8 @@ async fn drive(exchange: &mut Exchange) -> End {
             _ => None,
         };
         let is_again = matches!(outcome, Ok(Flow::Pull | Flow::Buffer));
-        // A fault handler may read the body whose fault it handles.
-        let outcome = match exchange.unreadable.take() {
-            Some(fault) if outcome.is_ok() && exchange.fault.is_none() => Err(*fault),
-            _ => outcome,
-        };
-        let outcome = match outcome {
+        let readable = exchange.check_readable();
+        let outcome = match outcome.and_then(|flow| readable.map(|()| flow)) {
             Ok(Flow::Next) => Ok(None),
             Ok(flow) => act(exchange, flow).await,
             Err(fault) => Err(fault),
@@ -143,7 +139,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 {
                     reply = Err(Fault::of_body(error, Side::Backend));
                 }
-                slices::run(exchange, |exchange| then.run(exchange, reply.map(|reply| *reply))).await?
+                resume(exchange, then, reply.map(|reply| *reply)).await?
             }
             Flow::Respond => return respond(exchange).await.map(Some),
             Flow::Loopback => {
@@ -160,11 +156,11 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
             Flow::Stop => return Ok(Some(End::Stopped)),
             Flow::Wait(future) => {
                 let then: Resume<()> = within_deadline(exchange, future).await?;
-                slices::run(exchange, |exchange| then.run(exchange, ())).await?
+                resume(exchange, then, ()).await?
             }
             Flow::WaitBounded(future) => {
                 let then = future.await;
-                slices::run(exchange, |exchange| then.run(exchange, ())).await?
+                resume(exchange, then, ()).await?
             }
             // Boxed like everything that is rare: each request carries the size of this future.
             Flow::Fork(work) => match Box::pin(fork::run(exchange, *work)).await? {
@@ -173,6 +169,13 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
             },
         }
     }
+}
+
+/// Continues a mediator with what it waited for.
+pub(crate) async fn resume<T>(exchange: &mut Exchange, then: Resume<T>, input: T) -> Result<Flow, Fault> {
+    let outcome = slices::run(exchange, |exchange| then.run(exchange, input)).await;
+    let readable = exchange.check_readable();
+    outcome.and_then(|flow| readable.map(|()| flow))
 }
 
 /// Makes the current mediator run once more.
@@ -222,14 +225,20 @@ fn leave(exchange: &mut Exchange) {
 }
 
 impl Exchange {
-    /// The fault with the side that sent the body at hand: what reads a body does not know whose it is.
-    pub(crate) fn blamed(&self, fault: Fault) -> Fault {
-        match self.message.body.form() {
+    /// The fault with the side that sent the body at hand: the code that reads a body does not know whose it is. Decided
+    /// once, because a mediator may replace the body after it failed to read it.
+    pub fn blamed(&self, fault: Fault) -> Fault {
+        if fault.is_blamed {
+            return fault;
+        }
+        let mut fault = match self.message.body.form() {
             // A mediator made it.
             Form::Xml(_) | Form::Json(_) | Form::Text(_) => fault.sent_by(Side::Us),
             _ if self.message.is_reply => fault.sent_by(Side::Backend),
             _ => fault,
-        }
+        };
+        fault.is_blamed = true;
+        fault
     }
 }
 
@@ -364,7 +373,8 @@ fn to_out_path(exchange: &mut Exchange, receive: Option<SequenceId>) -> Result<(
     exchange.handlers.clear();
     let loaded = exchange.loaded.clone();
     exchange.handlers.extend(exchange.entry.base_handlers(&loaded.program));
-    match receive.or_else(|| exchange.entry.out_sequence(&loaded.program)) {
+    exchange.out_path = receive.or_else(|| exchange.entry.out_sequence(&loaded.program));
+    match exchange.out_path {
         Some(sequence) => enter(exchange, sequence),
         None => Ok(()),
     }
@@ -398,7 +408,7 @@ async fn secure(exchange: &mut Exchange, proxy: Arc<Proxy>) -> Result<(), Fault>
     let Some(seal) = &proxy.seal else { return Ok(()) };
     if let Flow::Wait(secured) = slices::run(exchange, |exchange| seal.run(exchange)).await? {
         let then = within_deadline(exchange, secured).await?;
-        slices::run(exchange, |exchange| then.run(exchange, ())).await?;
+        resume(exchange, then, ()).await?;
     }
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! `<builder>`: the whole body is read here. What kind of body it is, its media type says.
+//! `<builder>`: the whole body is read here, as its media type and encoding say.
 
 use penstock_compile::{Compiler, Element, MediatorKind};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
-use penstock_message::MediaType;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "builder", compile };
@@ -21,13 +20,8 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 
 impl Mediator for Builder {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        // A body that is not what its type says is a fault here, and not later.
-        match exchange.message.source_media() {
-            _ if exchange.message.body.is_empty() => {}
-            MediaType::Json => drop(exchange.json()?),
-            kind if kind.is_xml() => drop(exchange.xml()?),
-            _ => {}
-        }
+        let program = exchange.program().clone();
+        exchange.message.read_as_sent(&program.conversion)?;
         Ok(Flow::Next)
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use penstock_compile::expression::braced;
 use penstock_compile::{Compiler, Element, Expression, MediatorKind, NameKind};
-use penstock_engine::{Exchange, Fault, Flow, FunctionScope, Late, Mediator, Needs, SequenceId, TemplateParameter};
+use penstock_engine::{
+    Exchange, Fault, Flow, FunctionScope, Joins, Late, Mediator, Needs, SequenceId, TemplateParameter,
+};
 use penstock_message::Value;
 
 use crate::template::Template;
@@ -140,6 +142,10 @@ impl Mediator for CallTemplate {
             Argument::Text(template) => template.needs(),
         });
         if strongest.max().unwrap_or_default() == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(vec![self.sequence])
     }
 }
 

@@ -1,7 +1,7 @@
 //! `<conditionalRouter>`: sequences by conditions on the address, headers and query.
 
 use penstock_compile::{Compiler, Element, MediatorKind};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
+use penstock_engine::{Exchange, Fault, Flow, Joins, Mediator, SequenceId, Step};
 use penstock_message::Scope;
 
 use crate::condition::Condition;
@@ -74,6 +74,10 @@ impl Mediator for Enter {
     fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
         Ok(Flow::Enter(self.0))
     }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(vec![self.0])
+    }
 }
 
 /// Ends the message's way: nothing follows a router that does not continue.
@@ -95,5 +99,9 @@ impl Mediator for Route {
             (false, Some(rest)) => Flow::Enter(rest),
             (false, None) => Flow::Next,
         })
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(std::iter::once(self.matched).chain(self.rest).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! `<filter>`: if and else, by a condition (`xpath`) or by matching a text (`source` and `regex`).
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, SequenceId};
+use penstock_engine::{Exchange, Fault, Flow, Joins, Mediator, Needs, SequenceId};
 use regex::Regex;
 
 /// The kind.
@@ -70,5 +70,9 @@ impl Mediator for Filter {
         match &self.condition {
             Condition::True(source) | Condition::Matches(source, _) => source.peek_needs(),
         }
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(std::iter::once(self.then).chain(self.otherwise).collect())
     }
 }

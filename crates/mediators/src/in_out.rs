@@ -1,7 +1,7 @@
 //! `<in>` and `<out>`: children that run for requests only, or for responses only.
 
 use penstock_compile::{Compiler, Element, MediatorKind};
-use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, SequenceId};
+use penstock_engine::{Direction, Exchange, Fault, Flow, Joins, Mediator, SequenceId};
 
 /// The kind of `<in>`.
 pub const IN: MediatorKind = MediatorKind { name: "in", compile: |el, cx| compile(el, cx, Direction::Request) };
@@ -21,5 +21,9 @@ impl Mediator for ForDirection {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let direction = if exchange.is_response() { Direction::Response } else { Direction::Request };
         Ok(if direction == self.direction { Flow::Enter(self.children) } else { Flow::Next })
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(vec![self.children])
     }
 }

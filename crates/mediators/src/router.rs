@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind, endpoint};
-use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator, Needs, Place, SequenceId, Step};
+use penstock_engine::{Destination, Exchange, Fault, Flow, Joins, Mediator, Needs, Place, SequenceId, Step};
 use regex::Regex;
 
 /// The kind.
@@ -113,6 +113,13 @@ impl Mediator for Always {
             Then::Stop => Flow::Stop,
         })
     }
+
+    fn joins(&self) -> Joins {
+        match &self.0 {
+            Then::Enter(sequence) => Joins::Inside(vec![*sequence]),
+            Then::Send(_) | Then::Stop => Joins::Nothing,
+        }
+    }
 }
 
 /// `to` and `soapAction` of a target.
@@ -149,5 +156,9 @@ impl Mediator for Route {
 
     fn needs(&self) -> Needs {
         self.expression.needs()
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(std::iter::once(self.matched).chain(self.rest).collect())
     }
 }

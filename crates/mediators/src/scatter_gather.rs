@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
 use penstock_engine::ports::Level;
-use penstock_engine::{Branch, BranchEnd, Exchange, Fault, Flow, Fork, Mediator, Needs, Resume, SequenceId};
+use penstock_engine::{Branch, BranchEnd, Exchange, Fault, Flow, Fork, Mediator, Needs, Resume, SequenceId, Side};
 use penstock_message::Value;
 
 use crate::foreach::with_message;
@@ -88,15 +88,22 @@ impl Inner {
         let max = number(self.max.as_ref(), exchange)?;
         let enough = min.into_iter().chain(max).min().unwrap_or(usize::MAX);
         let mut results: Vec<Value> = Vec::with_capacity(ends.len());
+        let mut failure: Option<Fault> = None;
+        let mut all_failed = true;
         for end in ends {
             if results.len() >= enough {
                 break;
             }
             if let Some(fault) = end.fault {
-                // One branch less; the others count.
+                // A request that is not valid fails whatever the other branches found in it.
+                if fault.side == Side::Client {
+                    return Err(fault);
+                }
                 exchange.log(Level::Error, "ScatterGather", &format!("a branch failed and is left out: {fault}"));
+                failure.get_or_insert(fault);
                 continue;
             }
+            all_failed = false;
             let found = with_message(exchange, end.message, |exchange| {
                 if let Some(condition) = &self.condition
                     && !condition.truth(exchange)?
@@ -106,6 +113,9 @@ impl Inner {
                 self.expression.value(exchange)
             })?;
             results.extend(found);
+        }
+        if let (true, Some(fault)) = (all_failed, failure) {
+            return Err(fault);
         }
         if let Some(min) = min
             && results.len() < min

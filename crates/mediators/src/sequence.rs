@@ -38,7 +38,7 @@ impl Mediator for Sequence {
 
     fn joins(&self) -> Joins {
         match &self.key {
-            SequenceKey::Static(id) => Joins::Inside(*id),
+            SequenceKey::Static(id) => Joins::Inside(vec![*id]),
             _ => Joins::Nothing,
         }
     }

@@ -1,7 +1,7 @@
 //! `<switch source="…">`: the first case whose regular expression matches the whole text.
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, SequenceId};
+use penstock_engine::{Exchange, Fault, Flow, Joins, Mediator, Needs, SequenceId};
 use regex::Regex;
 
 /// The kind.
@@ -48,5 +48,9 @@ impl Mediator for Switch {
 
     fn needs(&self) -> Needs {
         self.source.peek_needs()
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(self.cases.iter().map(|(_, sequence)| *sequence).chain(self.default).collect())
     }
 }

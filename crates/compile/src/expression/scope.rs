@@ -65,7 +65,7 @@ impl ExchangeScope<'_> {
     fn unread(&mut self, error: BodyError) -> EvaluationError {
         let failed = EvaluationError::new(error.to_string());
         if !matches!(error, BodyError::Unsupported { .. }) {
-            self.exchange.unreadable = Some(Box::new(error.into()));
+            self.exchange.unreadable = Some(Box::new(self.exchange.blamed(error.into())));
         }
         failed
     }

@@ -41,6 +41,7 @@ pub(crate) fn deliver<'a>(
             EndpointKind::Leaf(leaf) => deliver_leaf(exchange, &endpoint, &**leaf).await,
             EndpointKind::Indirect(resolve) => {
                 let target = resolve(exchange)?;
+                exchange.check_readable()?;
                 deliver(exchange, &target, depth + 1).await
             }
             EndpointKind::Failover { members, stays } => {
@@ -182,6 +183,7 @@ pub(crate) fn recipients(
     let mut all = members.clone();
     if let Some(computed) = computed {
         all.extend(computed(exchange)?);
+        exchange.check_readable()?;
     }
     Ok(Some(all))
 }
@@ -341,6 +343,8 @@ async fn transmit(
     target: Target,
     timeout: Duration,
 ) -> Result<Box<Message>, Fault> {
+    // Expressions of the endpoint were evaluated.
+    exchange.check_readable()?;
     if exchange.message.must_be_read_for(outgoing::shape_of(target.format))
         || target.addressing.is_some()
         || outgoing::has_fields_in_query(exchange, &target)

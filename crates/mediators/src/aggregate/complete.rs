@@ -55,6 +55,7 @@ impl Complete {
             if let Some(waiting) = group.waiting.take() {
                 waiting.wake();
             }
+            family.completed.set(true);
             family.collected.update(|count| count.saturating_sub(group.parts.len()));
             std::mem::take(&mut group.parts)
         };

@@ -172,7 +172,7 @@ pub(super) fn put_nodes(
     Ok(())
 }
 
-/// Evaluates something on another message.
+/// Evaluates something on another message. The side that a fault blames is the one that sent this message's body.
 pub fn with_message<T>(
     exchange: &mut Exchange,
     message: Message,
@@ -180,6 +180,8 @@ pub fn with_message<T>(
 ) -> Result<T, Fault> {
     let own = std::mem::replace(&mut exchange.message, message);
     let outcome = read(exchange);
+    let readable = exchange.check_readable();
+    let outcome = outcome.and_then(|found| readable.map(|()| found)).map_err(|fault| exchange.blamed(fault));
     exchange.message = own;
     outcome
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use penstock_compile::{Compiler, Element, MediatorKind, NameKind, Source};
 use penstock_engine::ports::Level;
-use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, SequenceId};
+use penstock_engine::{Direction, Exchange, Fault, Flow, Joins, Mediator, SequenceId};
 
 use policy::{Policy, Rule};
 
@@ -167,6 +167,13 @@ impl Throttle {
     }
 }
 
+/// A request that may not pass, with no sequence for it. Micro Integrator ends such a flow, and the client reads 202.
+fn refused() -> Fault {
+    let mut fault = Fault::new("the request exceeds the limit of the throttle").public().with_status(429);
+    fault.quiet = true;
+    fault
+}
+
 impl Mediator for Throttle {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let admitted = if exchange.direction == Direction::Response || exchange.message.is_reply {
@@ -179,8 +186,12 @@ impl Mediator for Throttle {
         Ok(match (admitted, self.on_accept, self.on_reject) {
             (true, Some(sequence), _) | (false, _, Some(sequence)) => Flow::Enter(sequence),
             (true, None, _) => Flow::Next,
-            (false, _, None) => Flow::Stop,
+            (false, _, None) => return Err(refused()),
         })
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(self.on_accept.into_iter().chain(self.on_reject).collect())
     }
 }
 

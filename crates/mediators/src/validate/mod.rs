@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind, NameKind, Text};
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, SequenceId};
+use penstock_engine::{Exchange, Fault, Flow, Joins, Mediator, Needs, SequenceId};
 use penstock_message::{Form, MediaType, Value};
 use serde_json::Value as Json;
 
@@ -218,5 +218,9 @@ impl Mediator for Validate {
 
     fn needs(&self) -> Needs {
         Needs::Whole
+    }
+
+    fn joins(&self) -> Joins {
+        Joins::Inside(vec![self.on_fail])
     }
 }

@@ -100,6 +100,32 @@ impl Message {
         }
     }
 
+    /// Reads bytes as their media type and encoding say, and keeps the view where there is one. What a mediator made is as
+    /// it says already.
+    pub fn read_as_sent(&mut self, conversion: &Conversion) -> Result<(), BodyError> {
+        if !matches!(self.body.form(), Form::Bytes(_)) {
+            return Ok(());
+        }
+        match self.source_media() {
+            MediaType::Json => self.json(conversion).map(drop),
+            MediaType::Text => self.text(conversion).map(drop),
+            MediaType::Binary => self.decoded_bytes(conversion).map(drop),
+            MediaType::Multipart => self.read_root_part(conversion),
+            _ => self.xml(conversion).map(drop),
+        }
+    }
+
+    /// Only the root part of a multipart body is read, and only when it is XML.
+    fn read_root_part(&mut self, conversion: &Conversion) -> Result<(), BodyError> {
+        let bytes = self.decoded_bytes(conversion)?;
+        let root = multipart::root_part(&bytes, self.source_type().unwrap_or_default())?;
+        match MediaType::of(root.content_type.as_deref().unwrap_or_default()) {
+            media if media.is_xml() => self.xml(conversion).map(drop),
+            MediaType::Json => parse_json(&charset::decode(&root.content, None)?, conversion).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// The child elements of the payload as the fields of a query.
     pub fn query_fields(&mut self, conversion: &Conversion) -> Result<String, BodyError> {
         let envelope = self.xml(conversion)?;

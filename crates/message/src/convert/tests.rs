@@ -252,6 +252,40 @@ fn a_form_that_was_set_decides_and_says_its_type() {
 }
 
 #[test]
+fn a_body_is_read_as_its_type_and_encoding_say() {
+    let part =
+        |content_type: &str, content: &str| format!("--x\r\nContent-Type: {content_type}\r\n\r\n{content}\r\n--x--");
+    for (content_type, body, is_valid) in [
+        ("application/json", "{\"a\": 1}".to_owned(), true),
+        ("application/json", "{\"a\": ".to_owned(), false),
+        ("text/xml", ENVELOPE_11.to_owned(), true),
+        ("text/xml", ENVELOPE_11[..50].to_owned(), false),
+        ("multipart/form-data; boundary=x", part("text/plain", "1"), true),
+        ("multipart/form-data; boundary=x", "--x\r\n\r\n1".to_owned(), false),
+        ("multipart/related; boundary=x", part("text/xml", "<a/>"), true),
+        ("multipart/related; boundary=x", part("text/xml", "<a>"), false),
+        ("multipart/mixed; boundary=x", part("application/json", "[1]"), true),
+        ("multipart/mixed; boundary=x", part("application/json", "[1"), false),
+        ("multipart/mixed; boundary=x", part("image/png", "<a>"), true),
+        ("multipart/mixed; boundary=x", "--x--".to_owned(), false),
+        ("text/csv", "1,2".to_owned(), true),
+        ("image/png", "<a>".to_owned(), true),
+        ("", "<a>".to_owned(), true),
+    ] {
+        let mut plain = message(content_type, body.clone());
+        let outcome = plain.read_as_sent(&Conversion::default());
+        assert_eq!(outcome.is_ok(), is_valid, "{content_type}: {body}: {outcome:?}");
+        let mut packed = message(content_type, body.clone());
+        packed.headers.set("Content-Encoding", "gzip");
+        let outcome = packed.read_as_sent(&Conversion::default());
+        assert!(matches!(outcome, Err(BodyError::Malformed(_))), "{content_type}: {body}: {outcome:?}");
+    }
+    let mut made = message("application/json", "x");
+    made.body.set(Form::Text("no json".into()));
+    assert_eq!(made.read_as_sent(&Conversion::default()), Ok(()));
+}
+
+#[test]
 fn what_cannot_be_read_says_where_and_why() {
     let reason = |content_type: &str, body: &str| {
         let mut message = message(content_type, body.to_owned());
