@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use penstock_compile::Severity;
-use penstock_gateway::{GatewayConfig, Import, Project, ProjectFile};
+use penstock_projects::{Import, ImportConfig, Project, ProjectFile};
 
 /// Pieces of definitions and descriptors.
 pub const DICTIONARY: &[&str] = &[
@@ -69,7 +69,7 @@ fn outcome(files: &[(&str, &[u8])]) -> (Option<String>, Vec<String>) {
         bytes: bytes.to_vec().into(),
     });
     let project = Project { name: "project".into(), files: files.collect(), more: None };
-    let config = GatewayConfig::default();
+    let config = ImportConfig::default();
     let variables = HashMap::from([("HOST".to_owned(), "h".to_owned())]);
     let mut import = Import::new(&config, &variables);
     let imported = import.project(&project);

@@ -13,7 +13,9 @@ mod condition;
 mod endpoint;
 mod lambda;
 mod mcp;
+pub mod path;
 mod plan;
+mod style;
 mod websub;
 
 pub use access::{Application, Subscription, SubscriptionState};
@@ -29,9 +31,13 @@ pub use endpoint::{
     OAuthCredentials, Retry, Secret,
 };
 pub use lambda::{AwsIdentity, LambdaAccess, LambdaFunction};
-pub use mcp::{ApiReference, McpServer, ParameterPlace, Tool, ToolBody, ToolParameter, ToolRequest, ToolTarget};
+pub use mcp::{
+    ApiReference, MCP_METADATA_PATH, MCP_PATH, McpServer, ParameterPlace, Tool, ToolBody, ToolParameter, ToolRequest,
+    ToolTarget,
+};
 pub use plan::{Limit, LimitUnit, Plan, PlanLevel, QueryLimits};
-pub use websub::{SigningAlgorithm, Topic, WebSub};
+pub use style::ErrorStyle;
+pub use websub::{RECEIVER_PATH, SigningAlgorithm, Topic, WebSub, topic_name};
 
 use std::fmt;
 use std::sync::Arc;

@@ -4,6 +4,12 @@ use std::sync::Arc;
 
 use crate::Operation;
 
+/// The path of the operation that takes the messages of a server.
+pub const MCP_PATH: &str = "/mcp";
+
+/// The path at which a server says where tokens for it come from (RFC 9728).
+pub const MCP_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+
 /// An MCP server in the place of an API's resources.
 #[derive(Debug, Clone, Default)]
 pub struct McpServer {

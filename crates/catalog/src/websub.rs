@@ -4,6 +4,15 @@ use std::sync::Arc;
 
 use crate::{At, Secret};
 
+/// The path publishers post to.
+pub const RECEIVER_PATH: &str = "/webhooks_events_receiver_resource";
+
+/// A topic's name as it is compared: publishers and subscribers write it with a slash before it or without, and in
+/// small letters or not.
+pub fn topic_name(text: &str) -> String {
+    text.trim().trim_start_matches('/').to_lowercase()
+}
+
 /// What a hub passes on, and how publishers prove who they are.
 #[derive(Debug, Clone, Default)]
 pub struct WebSub {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use penstock_catalog::path::PathPattern;
 use penstock_catalog::{Api, ApiKind, Implementation, Operation as Described, Policies, Requirement};
 use penstock_compile::Compiler;
 use penstock_engine::route::Operation;
@@ -13,7 +14,7 @@ use crate::observe::{OperationMetrics, OperationObserver};
 use crate::policy::{
     AnswerError, AnswerOptions, ApiKinds, CompilePolicy, POLICIES, Phase, PolicyKind, Respond, graphql, operation,
 };
-use crate::router::{Base, PathPattern, Served, Target};
+use crate::router::{Base, Served, Target};
 use crate::{Gateway, Site, mcp, place, websub};
 
 /// Compiles every operation of an API, at each of its base paths; `None` when there is an error, since an API is not

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use penstock_catalog::{Api, ApiKind, Implementation, Policies};
 use penstock_compile::{ArtifactStatus, Compiler, Diagnostic, FileSource, Input, InputKind};
 use penstock_engine::Unit;
+use penstock_projects::{Import, ImportConfig, Imported, Project, ProjectFile};
 
-use crate::import::{Import, Imported, Project, ProjectFile};
+use crate::policy::chain;
 use crate::router::{Routes, Served};
 use crate::{Gateway, GatewayConfig, assemble};
 
@@ -69,6 +70,22 @@ enum Files {
     Unread(Arc<dyn FileSource>),
 }
 
+impl GatewayConfig {
+    /// The configuration of the importer, with the policies of the API Platform that are enforced here.
+    pub fn import(&self) -> ImportConfig {
+        ImportConfig {
+            error_style: self.error_style,
+            serve_unprotected: self.serve_unprotected.clone(),
+            vhosts: self.vhosts.clone(),
+            environment: self.environment.clone(),
+            default_vhost: self.default_vhost.clone(),
+            servers_base: self.servers_base.clone(),
+            hosts: self.platform.hosts.clone(),
+            chain_policies: Some(chain::names().collect()),
+        }
+    }
+}
+
 impl CompiledApis {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Projects> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -94,8 +111,9 @@ impl Projects {
             })
             .collect();
         drop(known);
+        let config = gateway.config.import();
         let read = |(name, files): &(Arc<str>, Files)| {
-            let mut import = Import::new(&gateway.config, &cx.options.configurables);
+            let mut import = Import::new(&config, &cx.options.configurables);
             let (imported, used) = files.import(name, &mut import, &self.hasher);
             let version = Version { files: used, ..version.clone() };
             let notes = std::mem::take(&mut import.notes);

@@ -5,7 +5,7 @@
 //! `<filter>`, with the same faults and deadlines. The crate knows nothing of files, sockets, or how APIs are published;
 //! it gets [`Input`]s and fills a [`Compiler`].
 //!
-//! Start reading at [`Gateway`], then `import/` (a project becomes an API of the catalog), `assemble.rs` (an API becomes
+//! Start reading at [`Gateway`], then `assemble.rs` (an API becomes
 //! sequences) and `policy/mod.rs` (the list of policies; how to add one: docs/gateway/adding-a-policy.md).
 //!
 //! Four leaf files are shared by all features and name none of their code: `config.rs` (plain data), `site.rs` (the
@@ -24,11 +24,9 @@ mod error;
 mod gateway;
 mod gotemplate;
 mod hex;
-mod import;
 mod json_writer;
 mod mcp;
 mod observe;
-mod place;
 mod policy;
 pub mod readers;
 mod router;
@@ -50,10 +48,10 @@ pub use config::GatewayConfig;
 pub use context::CallContext;
 pub use error::{ErrorStyle, GatewayError, codes};
 pub use gateway::Gateway;
-pub use import::{Import, Imported, Project, ProjectFile, fill_template};
 pub use observe::TracingConfig;
-pub(crate) use place::place;
-pub use policy::chain::{Algorithm, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
+pub use penstock_projects::{HostDefaults, Import, ImportConfig, Imported, Project, ProjectFile, fill_template};
+pub(crate) use penstock_projects::{hint, place};
+pub use policy::chain::{Algorithm, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 pub use policy::compress::CompressionConfig;
 pub use policy::graphql::GraphQlConfig;
 pub use policy::interceptor::InterceptorConfig;

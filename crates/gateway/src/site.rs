@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use penstock_catalog::path::PathPattern;
 use penstock_catalog::{Api, ApiKind, Operation};
 
 use crate::policy::graphql::Definition;
-use crate::router::PathPattern;
 
 /// Where a policy is applied: one operation of one API.
 #[derive(Default)]

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+pub(crate) use penstock_projects::is_field_name;
+
 /// Text of a path or query, or a value of a form, without its escapes (RFC 3986 §2.1); in a form `+` is a blank. What is
 /// no escape stays as it is.
 pub(crate) fn percent_decoded(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
@@ -60,11 +62,6 @@ pub(crate) fn without_parameter(target: &str, name: &str) -> String {
         }
     }
     kept
-}
-
-/// Whether a text can be the name of a field (RFC 9110 §5.1).
-pub(crate) fn is_field_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// Whether a text can be the value of a field: it does not end its line (RFC 9110 §5.5).

@@ -3,7 +3,7 @@
 use regex::Regex;
 
 use super::{DEPTH_MAX, Function, Node, Operator};
-use crate::import::hint;
+use crate::hint;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {

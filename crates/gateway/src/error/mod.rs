@@ -4,7 +4,6 @@
 mod api_manager;
 mod engine;
 pub(crate) mod grpc;
-mod style;
 mod table;
 
 use std::cell::Cell;
@@ -15,7 +14,7 @@ use penstock_engine::{Fault, Side};
 
 pub(crate) use api_manager::{NO_PRODUCTION, NO_RESOURCE, NO_SANDBOX, Teller};
 pub(crate) use engine::{Told, told};
-pub use style::ErrorStyle;
+pub use penstock_catalog::ErrorStyle;
 pub(crate) use table::{Maker, RESOURCE_FORBIDDEN, Row, row};
 
 /// The codes policies raise. Each has one row in `table`.

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use penstock_catalog::{
-    Api, ApiKind, ApiReference, Operation as Described, Requirement, Tool, ToolRequest, ToolTarget,
+    Api, ApiKind, ApiReference, MCP_METADATA_PATH, MCP_PATH, Operation as Described, Requirement, Tool, ToolRequest,
+    ToolTarget,
 };
 use penstock_engine::route::Operation;
 use penstock_engine::{Mediator, SequenceId, Step};
@@ -18,7 +19,6 @@ use super::pages::{
 };
 use super::request::MakeRequest;
 use super::result::MakeResult;
-use super::{METADATA_PATH, PATH};
 use crate::assemble::Assembly;
 use crate::observe::OperationObserver;
 use crate::policy::{ApiKinds, Phase, Respond, body_limit, operation};
@@ -53,8 +53,8 @@ pub(crate) fn targets(assembly: &mut Assembly<'_, '_, '_>, known: &[Arc<Api>]) -
     let one = |operation: &Arc<Described>| {
         let site = assembly.site(operation);
         match (&*operation.method, &*operation.path) {
-            ("POST", PATH) => messages(assembly, site, known),
-            ("GET", METADATA_PATH) => {
+            ("POST", MCP_PATH) => messages(assembly, site, known),
+            ("GET", MCP_METADATA_PATH) => {
                 let issuers = issuers(assembly);
                 let trusts_forwarded = assembly.gateway.config.trusts_forwarded;
                 let metadata = Metadata { site: site.clone(), issuers, trusts_forwarded };

@@ -1,5 +1,6 @@
 //! Where tokens for an MCP server come from (RFC 9728): `GET …/.well-known/oauth-protected-resource`.
 
+use penstock_catalog::MCP_METADATA_PATH;
 use penstock_engine::Exchange;
 use penstock_message::{Body, Headers, Message};
 use serde_json::json;
@@ -7,12 +8,13 @@ use serde_json::json;
 use super::pages;
 use crate::client_request;
 
-/// Its path below the server's.
-pub(crate) const PATH: &str = "/.well-known/oauth-protected-resource";
-
 /// The address of the metadata of a server.
 pub(super) fn address(exchange: &Exchange, base_path: &str, trusts_forwarded: bool) -> String {
-    format!("{}{}{PATH}", client_request::origin(exchange, trusts_forwarded), base_path.trim_end_matches('/'))
+    format!(
+        "{}{}{MCP_METADATA_PATH}",
+        client_request::origin(exchange, trusts_forwarded),
+        base_path.trim_end_matches('/')
+    )
 }
 
 /// The metadata of a server.

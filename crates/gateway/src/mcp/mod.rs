@@ -20,10 +20,6 @@ mod session;
 
 pub(crate) use assemble::targets;
 pub(crate) use call::Call;
-pub(crate) use metadata::PATH as METADATA_PATH;
-
-/// The path of the one operation that takes messages.
-pub(crate) const PATH: &str = "/mcp";
 
 /// What bytes say as a message, written again for another server; `None` when they are none.
 pub(crate) fn rewritten(bytes: &[u8]) -> Option<bytes::Bytes> {

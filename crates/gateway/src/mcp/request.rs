@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use penstock_catalog::path::has_dot_segment;
 use penstock_catalog::{ParameterPlace, ToolBody, ToolParameter, ToolRequest};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_json::schema::JsonSchema;
@@ -10,7 +11,6 @@ use serde_json::{Map, Value};
 
 use super::current;
 use super::message::Refusal;
-use crate::router::has_dot_segment;
 use crate::text::percent_encode;
 
 /// Fields of the client's request that are about its talk with this server, not with a backend.

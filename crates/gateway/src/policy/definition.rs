@@ -8,8 +8,8 @@ use penstock_compile::suggestion;
 
 use super::action::Call;
 use super::builtin;
-use crate::import::document;
 use crate::{ErrorStyle, gotemplate};
+use penstock_projects::parse_document;
 
 /// The longest text a parameter may be. A policy's parameters become configuration, not payload.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
@@ -116,7 +116,7 @@ fn values(attributes: &[PolicyAttribute], one: &PolicyUse) -> Result<Values, Str
 
 /// Reads `definition: {action, parameters}`.
 fn call_of(text: &str, at: &At) -> Result<Call, String> {
-    let document = document::parse(&at.file, text.as_bytes()).map_err(|(at, message)| format!("{at}: {message}"))?;
+    let document = parse_document(&at.file, text.as_bytes()).map_err(|(at, message)| format!("{at}: {message}"))?;
     let root = document.item();
     let definition = root.get("definition").unwrap_or(root);
     let Some(action) = definition.get("action").and_then(|action| action.text().cloned()) else {

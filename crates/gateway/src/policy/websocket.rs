@@ -5,6 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use penstock_catalog::path::PathPattern;
 use penstock_compile::Compiler;
 use penstock_engine::websocket::{Frame, FrameGate, Gate, SWITCHING_PROTOCOLS, is_asked_for};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
@@ -14,7 +15,6 @@ use super::authenticate::{is_secured, query_value};
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::FrameLimits;
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::router::PathPattern;
 use crate::security::{SecurityState, Verified};
 use crate::{CallContext, ErrorStyle, Gateway, GatewayConfig, Site, text};
 

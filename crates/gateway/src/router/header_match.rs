@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use penstock_catalog::HeaderMatch;
 use penstock_message::Headers;
+use penstock_projects::whole_value;
 use regex::Regex;
 
 /// The conditions of one operation, ready to be compared.
@@ -15,11 +16,6 @@ pub(super) struct HeaderConditions(Box<[(Arc<str>, Wanted)]>);
 enum Wanted {
     Text(Arc<str>),
     Pattern(Box<Regex>),
-}
-
-/// The expression for a whole value; `None` when it is none.
-pub(crate) fn whole_value(pattern: &str) -> Option<Regex> {
-    Regex::new(&format!("^(?:{pattern})$")).ok()
 }
 
 impl HeaderConditions {

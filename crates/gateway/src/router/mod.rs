@@ -2,10 +2,8 @@
 //!
 //! Start reading at [`ApiRouter`], then `table.rs` (the operations below one base path) and `pattern.rs`.
 
-mod dots;
 mod header_match;
 mod host;
-mod pattern;
 mod table;
 
 use std::borrow::Cow;
@@ -13,6 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use penstock_catalog::path::{has_dot_segment, without_segment_escapes};
 use penstock_catalog::{Api, ApiKind};
 use penstock_compile::Compiler;
 use penstock_engine::Step;
@@ -25,10 +24,7 @@ use crate::policy::{AnswerError, Refuse, explain_step};
 use crate::system::System;
 use crate::{CallContext, ErrorStyle, GatewayConfig, GatewayState, Site, place};
 
-pub(crate) use dots::{has_dot_segment, without_needless_escapes};
-pub(crate) use header_match::whole_value;
 pub(crate) use host::{HostRank, best_rank, rank, without_port};
-pub use pattern::PathPattern;
 use table::Table;
 
 /// The routes while they are collected.
@@ -212,7 +208,7 @@ impl ApiRouter {
     /// Whether a request is for another operation when letters lose the escapes they do not need, as they do at backends:
     /// what asks for nothing must not open what asks for a token.
     fn is_another_unescaped(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
-        match dots::without_segment_escapes(asked.path) {
+        match without_segment_escapes(asked.path) {
             Cow::Borrowed(_) => false,
             Cow::Owned(plain) => {
                 let identity = |(operation, target): (&Arc<Operation>, Option<&Target>)| {

@@ -10,10 +10,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use penstock_catalog::Operation;
+use penstock_catalog::path::{PathPattern, Segment, Segments, escaped, mixed};
 use penstock_message::Headers;
 
 use super::header_match::HeaderConditions;
-use super::pattern::{PathPattern, Segment, Segments, escaped, mixed};
 
 /// What was found for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

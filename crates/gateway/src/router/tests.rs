@@ -1,5 +1,7 @@
 use penstock_catalog::{Api, Operation as CatalogOperation};
 
+use penstock_catalog::path::PathPattern;
+
 use super::*;
 
 fn site(name: &str, base: &str, method: &str, path: &str) -> Arc<Site> {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::Operation as Described;
+use penstock_catalog::{Operation as Described, RECEIVER_PATH};
 use penstock_engine::{Mediator, Step};
 
-use super::RECEIVER;
 use super::discover::Discover;
 use super::publish::Publish;
 use super::subscribe::Subscribe;
@@ -39,7 +38,7 @@ fn one(assembly: &mut Assembly<'_, '_, '_>, operation: &Arc<Described>) -> Targe
         Some(host) => format!("{host}{}", api.base_path).into(),
     };
     let trusts_forwarded = config.trusts_forwarded;
-    let publishes = &*operation.path == RECEIVER;
+    let publishes = &*operation.path == RECEIVER_PATH;
     let (kind, limit) =
         if publishes { (ApiKinds::PUBLISHERS, EVENT_BYTES_MAX) } else { (ApiKinds::SUBSCRIBERS, FORM_BYTES_MAX) };
     let limit = config.request_bytes_max.unwrap_or(u64::MAX).min(limit);

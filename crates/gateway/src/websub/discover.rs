@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use penstock_catalog::WebSub;
+use penstock_catalog::{WebSub, topic_name};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::subscribe::{answer, hub_address};
 use super::subscription::link;
-use super::topic_name;
 use crate::error::{GatewayError, codes};
 use crate::text::percent_decoded;
 use crate::{CallContext, client_request};

@@ -27,12 +27,3 @@ pub use journal::EventFile;
 
 pub(crate) use keep::rewritten;
 pub(crate) use subscribe::asked;
-
-/// The path publishers post to.
-pub(crate) const RECEIVER: &str = "/webhooks_events_receiver_resource";
-
-/// A topic's name as it is compared: publishers and subscribers write it with a slash before it or without, and in
-/// small letters or not.
-pub(crate) fn topic_name(text: &str) -> String {
-    text.trim().trim_start_matches('/').to_lowercase()
-}

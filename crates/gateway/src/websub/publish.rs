@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_catalog::WebSub;
+use penstock_catalog::{WebSub, topic_name};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 use penstock_message::Form;
 
 use super::subscribe::answer;
-use super::{Hub, event, sign, topic_name};
+use super::{Hub, event, sign};
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::{Counters, Plans, admits_event};
 use crate::text::percent_decoded;

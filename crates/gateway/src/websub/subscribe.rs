@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use penstock_catalog::{Secret, WebSub};
+use penstock_catalog::{Secret, WebSub, topic_name};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 use penstock_message::{Form, Message};
 
+use super::Hub;
 use super::book::now;
 use super::subscription::{Full, Question, Subscription};
-use super::{Hub, topic_name};
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::{Plans, Subscriber};
 use crate::security::Kind;

@@ -12,7 +12,7 @@ use crate::text::percent_encode;
 pub(super) struct Subscription {
     /// The hub: host and base path of its API.
     pub api: Arc<str>,
-    /// The topic, as [`super::topic_name`] makes it.
+    /// The topic, as [`penstock_catalog::topic_name`] makes it.
     pub topic: Arc<str>,
     /// Where events go.
     pub callback: Arc<str>,

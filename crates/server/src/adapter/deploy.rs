@@ -127,7 +127,8 @@ impl Deployer {
         });
         let project = Project { name: name.into(), files: files.collect(), more: None };
         let settings = self.settings();
-        let mut import = Import::new(&settings.gateway, &self.options.configurables);
+        let config = settings.gateway.import();
+        let mut import = Import::new(&config, &self.options.configurables);
         let imported = import.project(&project);
         imported.and_then(|imported| imported.api).ok_or(Refused::Broken(import.notes))
     }

@@ -13,9 +13,9 @@ use penstock_message::Method;
 
 use super::opa;
 use super::operation::{Problem, Stage};
-use crate::import::interceptor_part;
 use crate::text::is_field_name;
 use crate::{Gateway, Site};
+use penstock_projects::interceptor_part;
 
 /// An action with its parameters.
 #[derive(Debug, Clone, Default)]

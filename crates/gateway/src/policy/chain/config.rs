@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use penstock_projects::HostDefaults;
+
 /// How the policies of the API Platform behave when an API says nothing.
 #[derive(Debug, Clone, Default)]
 pub struct PlatformConfig {
@@ -11,22 +13,6 @@ pub struct PlatformConfig {
     pub rate_limit: RateLimitConfig,
     /// The hosts of APIs that name none.
     pub hosts: HostDefaults,
-}
-
-/// The hosts of APIs that name none.
-#[derive(Debug, Clone)]
-pub struct HostDefaults {
-    /// Of the production backends; `*` means any.
-    pub main: Vec<Arc<str>>,
-    /// Of the sandbox.
-    pub sandbox: Arc<str>,
-}
-
-impl Default for HostDefaults {
-    fn default() -> HostDefaults {
-        // The defaults of the API Platform.
-        HostDefaults { main: vec!["*".into()], sandbox: "sandbox-*".into() }
-    }
 }
 
 /// How tokens are taken.

@@ -6,8 +6,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::params::Params;
 use super::{ChainPhase, ChainPolicy, Made, Making};
-use crate::CallContext;
-use crate::import::hint;
+use crate::{CallContext, hint};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "dynamic-endpoint", make };

@@ -13,7 +13,6 @@ mod api_key_auth;
 mod basic_auth;
 mod config;
 mod cors;
-mod duration;
 mod dynamic_endpoint;
 mod guardrail;
 mod headers;
@@ -43,8 +42,7 @@ use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::router::{best_rank, rank, without_port};
 use crate::{CallContext, Gateway, Site, place};
 
-pub use config::{Algorithm, HostDefaults, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
-pub(crate) use duration::go_duration;
+pub use config::{Algorithm, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 pub(crate) use ratelimit::Buckets;
 pub(crate) use state::ChainState;
 
@@ -89,11 +87,6 @@ const CHAIN: &[ChainPolicy] = &[
     headers::SET,
     guardrail::WORD_COUNT,
 ];
-
-/// Whether a policy is served.
-pub(crate) fn is_known(name: &str) -> bool {
-    names().any(|known| known == name)
-}
 
 /// The names of all policies.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use penstock_catalog::{At, Setting, SettingValue};
+use penstock_projects::go_duration;
 use regex::Regex;
 
-use super::go_duration;
 use crate::cel::Expression;
-use crate::import::hint;
+use crate::hint;
 
 /// Mistakes, collected.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use penstock_catalog::path::has_dot_segment;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::Method;
 use regex::Regex;
@@ -9,7 +10,6 @@ use regex::Regex;
 use super::params::{Param, Params};
 use super::{ChainPhase, ChainPolicy, Made, Making};
 use crate::error::{GatewayError, codes};
-use crate::router::has_dot_segment;
 use crate::{CallContext, client_request, text};
 
 /// The policy.

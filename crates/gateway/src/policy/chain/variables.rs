@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use penstock_catalog::path::without_needless_escapes;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::Headers;
 
 use crate::CallContext;
 use crate::cel::{Expression, Value};
 use crate::client_request::body_decoded;
-use crate::router::without_needless_escapes;
 
 /// Of keys of quotas.
 pub(super) const OF_KEYS: &[&str] = &[

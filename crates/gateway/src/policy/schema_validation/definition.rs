@@ -9,7 +9,7 @@ use super::body::{BodyCheck, Media};
 use super::convert::{Side, compile, convert};
 use super::parameters::ParameterCheck;
 use crate::text::percent_decoded;
-use crate::{Gateway, Site, import};
+use crate::{Gateway, Site};
 
 /// References that lead to references: more is a circle.
 pub(super) const HOPS_MAX: usize = 16;
@@ -62,7 +62,7 @@ impl LastDefinition {
 impl Definition {
     /// Reads a definition; `None` when it is none, which the import has told.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Definition> {
-        let root = import::read_as_json(bytes)?;
+        let root = penstock_projects::read_as_json(bytes)?;
         let dialect = match root.get("openapi").map(text_of) {
             Some(version) if version.starts_with("3.0") => Dialect::V30,
             Some(_) => Dialect::V31,

@@ -17,9 +17,8 @@ use self::key::Key;
 pub(crate) use self::limiter::Buckets;
 use self::limiter::{Limit, Verdict};
 use self::tell::Tell;
-use super::Algorithm;
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making, answer};
+use super::{Algorithm, ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
 use crate::policy::chain::RateLimitConfig;
 

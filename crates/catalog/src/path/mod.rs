@@ -1,0 +1,7 @@
+//! Path templates of operations, and the spellings of paths.
+
+mod dots;
+mod pattern;
+
+pub use dots::{has_dot_segment, without_needless_escapes, without_segment_escapes};
+pub use pattern::{PathPattern, Segment, Segments, escaped, mixed};
