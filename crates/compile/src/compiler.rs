@@ -358,7 +358,7 @@ impl<'r> Compiler<'r> {
             "main" => Box::new(crate::missing::DefaultMain),
             _ => {
                 self.unknown(NameKind::SEQUENCE, key, at.clone());
-                Box::new(crate::missing::Missing::new("sequence", key))
+                Box::new(crate::missing::AlwaysFaults::missing("sequence", key))
             }
         };
         let id = self.reserve_sequence(Some(key.into()));

@@ -30,6 +30,7 @@ pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};
 pub use inbound::{Feed, InboundEndpoint, InboundKind, ListenerKind, ProxyListener};
+pub use missing::AlwaysFaults;
 pub use parameter::Parameter;
 pub use parameters::{Parameters, content_hash};
 pub use registry::{Classes, ConnectorKind, Effect, Front, HandlerKind, MediatorKind, Registry, Secured, Unsupported};

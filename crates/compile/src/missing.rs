@@ -1,5 +1,5 @@
-//! What stands where a configuration defines nothing: a name that means nothing faults when a
-//! message gets there, and `fault` and `main` do what the original's own do.
+//! Mediators in the place of what a configuration does not define: an unknown name faults when a message gets there;
+//! `fault` and `main` do what those of Micro Integrator do by default.
 
 use std::sync::Arc;
 
@@ -7,26 +7,28 @@ use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Scope, Value};
 
-/// A thing that is defined nowhere.
-pub struct Missing {
-    message: Arc<str>,
-}
+/// A mediator that always faults, in the place of one that cannot run; the rest of the artifact is served.
+pub struct AlwaysFaults(Arc<str>);
 
-impl Missing {
-    /// A missing `noun` called `name`.
-    pub fn new(noun: &str, name: &str) -> Missing {
-        let message = match noun {
-            // The words of the original, which artifacts put into their answers.
+impl AlwaysFaults {
+    /// It faults with this text.
+    pub fn new(message: impl Into<Arc<str>>) -> AlwaysFaults {
+        AlwaysFaults(message.into())
+    }
+
+    /// No `noun` called `name` is defined.
+    pub fn missing(noun: &str, name: &str) -> AlwaysFaults {
+        AlwaysFaults::new(match noun {
+            // The words of Micro Integrator, which artifacts put into their responses.
             "sequence" => format!("Sequence named Value {{name ='null', keyValue ='{name}'}} cannot be found"),
             _ => format!("no {noun} is named `{name}`"),
-        };
-        Missing { message: message.into() }
+        })
     }
 }
 
-impl Mediator for Missing {
+impl Mediator for AlwaysFaults {
     fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
-        Err(Fault::new(self.message.clone()))
+        Err(Fault::new(self.0.clone()))
     }
 }
 

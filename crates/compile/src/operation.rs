@@ -8,7 +8,7 @@ use penstock_engine::{Exchange, Fault, Flow, FunctionScope, Mediator, Needs, Pla
 use penstock_xml::{Document, ParseOptions};
 
 use crate::diagnostic::suggestion;
-use crate::missing::Missing;
+use crate::missing::AlwaysFaults;
 use crate::{Compiler, Element, NameKind, Parameter, Source};
 
 /// A call of a connector's template.
@@ -49,7 +49,7 @@ pub(crate) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
     let at = el.attribute_place("configKey");
     let Some(entry) = cx.program.resources.get(key).cloned() else {
         cx.unknown(NameKind::RESOURCE, key, at);
-        return Some(Box::new(Missing::new("local entry", key)));
+        return Some(Box::new(AlwaysFaults::missing("local entry", key)));
     };
     let document = match Document::parse(entry.bytes.clone(), &ParseOptions::default()) {
         Ok(document) => document,
@@ -120,7 +120,7 @@ fn unavailable(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Mediat
     if !uses.operations.iter().any(|known| known == name) {
         uses.operations.push(name.to_owned());
     }
-    Some(Box::new(Missing::new("connector operation that can run", name)))
+    Some(Box::new(AlwaysFaults::missing("connector operation that can run", name)))
 }
 
 fn no_operation<'o>(connector: &str, operation: &str, known: impl Iterator<Item = &'o str>) -> String {

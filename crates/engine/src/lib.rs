@@ -38,6 +38,7 @@ mod mediator;
 mod metrics;
 mod off_core;
 mod outgoing;
+pub mod payload;
 pub mod ports;
 mod program;
 mod properties;

@@ -6,11 +6,11 @@ use penstock_compile::{Compiler, Element, Expression, MediatorKind};
 use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::{MediaType, Value};
 
-use crate::payload;
 use crate::reply::{Kept, reply_value};
 use crate::template::Template;
-use crate::tree::Content;
 use crate::typed::inline_xml;
+use penstock_engine::payload;
+use penstock_message::tree::Content;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "call", compile };

@@ -9,8 +9,8 @@ use penstock_engine::endpoint::{
 use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator, Needs, Resume, Side, codes};
 use penstock_message::{Envelope, Form, MediaType, Message, Scope, Value};
 
-use crate::payload::{self, copy_of};
-use crate::tree::{Change, Changes, Content, edit};
+use penstock_engine::payload::{self, copy_of};
+use penstock_message::tree::{Change, Changes, Content, edit};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "callout", compile };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use penstock_compile::{Compiler, Element, MediatorKind};
 use penstock_engine::{Exchange, Fault, Flow, Fork, Mediator, Needs};
 
-use crate::payload::copy_of;
 use crate::split::{Target, number};
 use crate::template::Template;
+use penstock_engine::payload::copy_of;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "clone", compile };

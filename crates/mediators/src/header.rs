@@ -7,8 +7,8 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{Addressing, Form, Scope};
 use penstock_xml::TreeBuilder;
 
-use crate::tree::{self, Change, Changes, Content};
 use crate::typed::Source;
+use penstock_message::tree::{self, Change, Changes, Content};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "header", compile };
@@ -63,8 +63,10 @@ impl Address {
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let scope = el.attribute("scope").unwrap_or("default");
     let Some(name) = el.attribute("name") else {
-        let inline: Vec<Content> =
-            el.children().flat_map(|child| crate::payload::contents_of(&crate::typed::inline_xml(&child))).collect();
+        let inline: Vec<Content> = el
+            .children()
+            .flat_map(|child| penstock_engine::payload::contents_of(&crate::typed::inline_xml(&child)))
+            .collect();
         if inline.is_empty() {
             cx.error(el.place(), "<header> needs the attribute `name`, or an element inside");
             return None;
@@ -132,7 +134,7 @@ impl Header {
                 let value = source.value(exchange)?;
                 let inside = match &value {
                     Some(xml @ penstock_message::Value::Xml(..)) if matches!(source, Source::Constant(_)) => {
-                        crate::payload::contents_of(xml)
+                        penstock_engine::payload::contents_of(xml)
                     }
                     _ => vec![Content::Text(source.text(exchange)?.unwrap_or_default().into())],
                 };

@@ -6,9 +6,9 @@ use penstock_compile::{Compiler, Element, Expression, MediatorKind};
 use penstock_engine::{Exchange, Fault, Flow, Fork, Mediator, Needs};
 use penstock_message::{Form, Message};
 
-use crate::payload;
 use crate::split::{Collection, Target, number, put_element, with_payload};
-use crate::tree::{self, Change, Changes, Content};
+use penstock_engine::payload;
+use penstock_message::tree::{self, Change, Changes, Content};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "iterate", compile };

@@ -12,10 +12,8 @@ mod cache;
 mod call;
 mod call_template;
 mod callout;
-mod class;
 mod clone;
 mod conditional_router;
-mod datamapper;
 mod dblookup;
 mod dbreport;
 mod drop;
@@ -37,7 +35,6 @@ mod respond;
 mod rewrite;
 mod router;
 mod scatter_gather;
-mod script;
 mod send;
 mod sequence;
 mod switch;
@@ -54,13 +51,11 @@ mod condition;
 mod connector;
 mod database;
 mod key;
-mod payload;
 mod reply;
 mod results;
 mod security;
 mod split;
 mod template;
-mod tree;
 mod typed;
 mod uri;
 
@@ -77,12 +72,10 @@ pub const MEDIATORS: &[MediatorKind] = &[
     call::KIND,
     call_template::KIND,
     callout::KIND,
-    class::KIND,
     clone::KIND,
     conditional_router::KIND,
     dblookup::KIND,
     dbreport::KIND,
-    datamapper::KIND,
     drop::KIND,
     enrich::KIND,
     filter::KIND,
@@ -103,7 +96,6 @@ pub const MEDIATORS: &[MediatorKind] = &[
     rewrite::KIND,
     router::KIND,
     scatter_gather::KIND,
-    script::KIND,
     send::KIND,
     sequence::KIND,
     switch::KIND,

@@ -5,9 +5,9 @@ use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{MediaType, SoapVersion};
 use penstock_xml::{TreeBuilder, XML_NAMESPACE};
 
-use crate::payload::{self, contents_of};
-use crate::tree::{Content, SOAP_PREFIX, insert};
 use crate::typed::{Source, Type, inline_xml};
+use penstock_engine::payload::{self, contents_of};
+use penstock_message::tree::{Content, SOAP_PREFIX, insert};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "makefault", compile };
@@ -124,7 +124,7 @@ impl MakeFault {
             builder.start_element("", "Exception", "");
             // The text is that of the detail or, without one, the reason; elements of a detail have no place here.
             let is_text = self.detail_source.is_some() || matches!(detail[..], [Content::Text(_)]);
-            builder.text(if is_text { crate::tree::text_of(&detail) } else { reason }.as_str());
+            builder.text(if is_text { penstock_message::tree::text_of(&detail) } else { reason }.as_str());
             builder.end_element();
             return Ok(builder.finish());
         }

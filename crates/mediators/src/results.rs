@@ -8,8 +8,8 @@ use penstock_engine::{Exchange, Fault};
 use penstock_message::Value;
 use penstock_xml::TreeBuilder;
 
-use crate::payload;
-use crate::tree::{Content, insert};
+use penstock_engine::payload;
+use penstock_message::tree::{Content, insert};
 
 /// What is made of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

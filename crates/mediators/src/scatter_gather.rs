@@ -9,9 +9,9 @@ use penstock_engine::{Branch, BranchEnd, Exchange, Fault, Flow, Fork, Mediator, 
 use penstock_message::Value;
 
 use crate::foreach::with_message;
-use crate::payload::copy_of;
 use crate::results::Output;
 use crate::template::Template;
+use penstock_engine::payload::copy_of;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "scatter-gather", compile };

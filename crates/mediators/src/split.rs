@@ -7,8 +7,8 @@ use penstock_engine::{Branch, Destination, Exchange, Fault, SequenceId};
 use penstock_message::{Addressing, Message, Value};
 use penstock_xml::{Document, NodeId};
 
-use crate::payload;
-use crate::tree::Content;
+use penstock_engine::payload;
+use penstock_message::tree::Content;
 
 /// What an expression finds, element by element.
 pub enum Collection {

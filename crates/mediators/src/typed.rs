@@ -6,8 +6,8 @@ use penstock_compile::{Compiler, Element, Expression};
 use penstock_engine::{Exchange, Fault, Needs};
 use penstock_message::Value;
 
-use crate::payload;
 use crate::template::Template;
+use penstock_engine::payload;
 
 /// A declared type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +190,7 @@ impl Source {
 /// An element of the configuration as a value, in a document of its own.
 pub fn inline_xml(el: &Element<'_>) -> Value {
     el.accept_all();
-    let document = crate::tree::lean_copy(&el.source.document, el.node);
+    let document = penstock_message::tree::lean_copy(&el.source.document, el.node);
     let nodes = document.root_element().into_iter().collect();
     Value::Xml(Arc::new(document), nodes)
 }

@@ -1,9 +1,7 @@
 //! `<xquery>`: read, and a fault when a message gets there, because there is no engine for XQuery yet.
 
-use penstock_compile::{Compiler, Element, MediatorKind};
+use penstock_compile::{AlwaysFaults, Compiler, Element, MediatorKind};
 use penstock_engine::Mediator;
-
-use crate::later::Refusal;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "xquery", compile };
@@ -30,5 +28,5 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let text = format!("there is no engine for XQuery yet: `{key}` cannot run");
     let advice = format!("{text}; write it as <xslt>, <payloadFactory> or <script>; a message that gets here faults");
     cx.warn(el.place(), advice);
-    Some(Box::new(Refusal(text.into())))
+    Some(Box::new(AlwaysFaults::new(text)))
 }

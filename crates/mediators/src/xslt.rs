@@ -13,9 +13,9 @@ use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
 use penstock_xslt::{CompileOptions, Method, Resolver, Resource, Stylesheet, TransformOptions, XsltError};
 
-use crate::payload;
-use crate::tree::{self, Change, Content};
 use crate::typed::Source;
+use penstock_engine::payload;
+use penstock_message::tree::{self, Change, Content};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "xslt", compile };

@@ -15,6 +15,7 @@ mod media;
 mod message;
 mod properties;
 mod stream;
+pub mod tree;
 mod value;
 
 pub use body::{Body, BodyError, Form};

@@ -4,7 +4,7 @@ use penstock_compile::Registry;
 
 /// The registry of the product.
 pub const REGISTRY: Registry = Registry {
-    mediators: &[penstock_mediators::MEDIATORS, penstock_messaging::MEDIATORS],
+    mediators: &[penstock_mediators::MEDIATORS, penstock_scripting::MEDIATORS, penstock_messaging::MEDIATORS],
     artifacts: &[penstock_messaging::ARTIFACTS],
     inbound: penstock_transports::inbound::PROTOCOLS,
     listeners: penstock_transports::inbound::LISTENERS,

@@ -11,7 +11,7 @@ pub mod pages;
 
 /// The mediators and artifact kinds of all crates, as the binary has them.
 pub const REGISTRY: penstock_compile::Registry = penstock_compile::Registry {
-    mediators: &[penstock_mediators::MEDIATORS, penstock_messaging::MEDIATORS],
+    mediators: &[penstock_mediators::MEDIATORS, penstock_scripting::MEDIATORS, penstock_messaging::MEDIATORS],
     artifacts: &[penstock_messaging::ARTIFACTS],
     inbound: penstock_transports::inbound::PROTOCOLS,
     listeners: penstock_transports::inbound::LISTENERS,

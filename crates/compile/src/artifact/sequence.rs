@@ -35,7 +35,7 @@ pub(super) fn withdraw(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 
 /// Makes a sequence respond with a fault that names it.
 pub(super) fn replace_by_fault(cx: &mut Compiler<'_>, id: SequenceId, name: &str, el: &Element<'_>) {
-    let mediator = Box::new(crate::missing::Missing::new("working sequence", name));
+    let mediator = Box::new(crate::missing::AlwaysFaults::missing("working sequence", name));
     cx.sequence_mut(id).steps = vec![Step { mediator, kind: "sequence", at: el.place() }];
 }
 

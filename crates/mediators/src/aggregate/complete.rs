@@ -10,8 +10,8 @@ use penstock_engine::{Exchange, Family, Fault, Flow, SequenceId};
 use penstock_message::{Scope, Value};
 use penstock_xml::{Document, TreeBuilder};
 
-use crate::payload;
-use crate::tree::{self, Content};
+use penstock_engine::payload;
+use penstock_message::tree::{self, Content};
 
 /// What happens when a group is complete.
 pub struct Complete {

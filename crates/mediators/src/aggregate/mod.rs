@@ -16,9 +16,9 @@ use penstock_compile::{Compiler, Element, Expression, MediatorKind};
 use penstock_engine::{Exchange, Family, Fault, Flow, Joins, Mediator, Needs, Resume, clock};
 use penstock_message::Value;
 
-use crate::payload;
-use crate::tree::Content;
 use complete::{Complete, Group, Part};
+use penstock_engine::payload;
+use penstock_message::tree::Content;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "aggregate", compile };

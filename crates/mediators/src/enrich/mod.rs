@@ -11,8 +11,8 @@ use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{MediaType, Scope, Value};
 
-use crate::payload;
-use crate::tree::{Content, envelope_of};
+use penstock_engine::payload;
+use penstock_message::tree::{Content, envelope_of};
 use source::Source;
 
 pub use target_json::json_of;

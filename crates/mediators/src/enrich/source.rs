@@ -12,7 +12,8 @@ use penstock_xml::TreeBuilder;
 use super::{Action, target_xml};
 use crate::template::Template;
 use crate::typed::{Type, inline_xml};
-use crate::{payload, tree};
+use penstock_engine::payload;
+use penstock_message::tree;
 
 /// A compiled source.
 pub enum Source {

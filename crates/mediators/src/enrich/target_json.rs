@@ -8,8 +8,8 @@ use penstock_message::Value;
 use serde_json::Value as Json;
 
 use super::Action;
-use crate::payload;
 use crate::typed::xml_to_json;
+use penstock_engine::payload;
 
 /// Changes the body at a path.
 pub fn change(exchange: &mut Exchange, target: &JsonPath, action: Action, value: &Value) -> Result<(), Fault> {

@@ -8,7 +8,7 @@ use penstock_message::{Scope, Value};
 use penstock_xml::{Document, NodeId, NodeKind, TreeBuilder};
 
 use super::{Action, put_envelope};
-use crate::tree::{self, Change, Changes, Content};
+use penstock_message::tree::{self, Change, Changes, Content};
 
 /// Changes the message at the nodes a path finds.
 pub fn change(exchange: &mut Exchange, target: &Expression, action: Action, contents: &[Content]) -> Result<(), Fault> {

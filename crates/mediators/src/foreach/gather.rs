@@ -9,10 +9,10 @@ use penstock_json::path::{Dialect, JsonPath, value_at};
 use penstock_message::{Message, Value};
 
 use super::in_place::{element_places, moved, put_nodes, with_message};
-use crate::payload;
 use crate::results::Output;
 use crate::split::{Collection, put_element, with_payload};
-use crate::tree;
+use penstock_engine::payload;
+use penstock_message::tree;
 
 struct ForEach {
     inner: Arc<Inner>,

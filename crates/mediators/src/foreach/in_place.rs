@@ -8,9 +8,9 @@ use penstock_json::path::{Location, value_at};
 use penstock_message::{Form, Message, Value};
 use penstock_xml::{Document, NodeId};
 
-use crate::payload;
 use crate::split::{Collection, put_element, with_payload};
-use crate::tree::{self, Change, Changes, Content};
+use penstock_engine::payload;
+use penstock_message::tree::{self, Change, Changes, Content};
 
 struct ForEach {
     inner: Arc<Inner>,

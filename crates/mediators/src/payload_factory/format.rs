@@ -9,7 +9,7 @@ use penstock_xml::{Document, NodeId, NodeKind, WriteOptions};
 
 use super::{Media, sample};
 use crate::template::{self, pieces};
-use crate::tree::{Change, Changes, edit, lean_copy};
+use penstock_message::tree::{Change, Changes, edit, lean_copy};
 
 /// A compiled format.
 pub struct Format {

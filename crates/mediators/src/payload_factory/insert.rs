@@ -10,7 +10,9 @@ use serde_json::Value as Json;
 
 use super::Media;
 use super::argument::{Given, GivenValue};
-use crate::{payload, typed};
+use penstock_engine::payload;
+
+use crate::typed;
 
 /// An element that got nothing is written as `<a/>`, as a tree would write it: closes the tag that is open at the end and
 /// gives back what follows the element in the text.

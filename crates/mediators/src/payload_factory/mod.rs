@@ -12,10 +12,10 @@ use std::sync::Arc;
 use penstock_compile::{Compiler, Element, MediatorKind};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 
-use crate::payload;
-use crate::tree::Content;
 use argument::Argument;
 use format::{Format, Piece};
+use penstock_engine::payload;
+use penstock_message::tree::Content;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "payloadFactory", compile };

@@ -15,7 +15,7 @@ use penstock_message::{Envelope, Form, SoapVersion};
 use penstock_wssecurity::{Keys, Policy, Received, Refusal, RefusalCode, Request, SecurityContext, Service};
 use penstock_xml::{DoctypePolicy, Document, ParseOptions};
 
-use crate::payload;
+use penstock_engine::payload;
 
 /// Compiles a security policy. What cannot be enforced is reported, all at once.
 pub fn compile(resource: &Arc<Resource>, at: &Place, cx: &mut Compiler<'_>) -> Option<Secured> {

@@ -8,8 +8,8 @@ use penstock_message::{Envelope, Form, MediaType, SoapVersion};
 use penstock_wssecurity::Refusal;
 use penstock_xml::{Document, TreeBuilder, XML_NAMESPACE};
 
-use crate::payload;
-use crate::tree::SOAP_PREFIX;
+use penstock_engine::payload;
+use penstock_message::tree::SOAP_PREFIX;
 
 const WSSE: &str = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd";
 

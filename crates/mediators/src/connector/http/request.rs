@@ -7,8 +7,8 @@ use penstock_message::{Scope, Value};
 use serde_json::Value as Json;
 
 use super::parameter;
-use crate::payload;
-use crate::tree::Content;
+use penstock_engine::payload;
+use penstock_message::tree::Content;
 
 /// Parameters that set a property of the scope `axis2`.
 const TRANSPORT: [(&str, &str); 13] = [

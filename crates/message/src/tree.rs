@@ -1,11 +1,11 @@
-//! Changed copies of trees. A tree never changes; who wants another one says what is different at
-//! which nodes and gets a copy.
+//! Changed copies of trees. A tree is immutable; [`edit`] makes a copy in which some nodes differ.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use penstock_message::{Envelope, SoapVersion};
 use penstock_xml::{Document, NodeId, NodeKind, TreeBuilder};
+
+use crate::{Envelope, SoapVersion};
 
 /// What is put into a tree.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use penstock_message::{Form, MediaType, Scope, Value};
 use wasmi::{Caller, Engine, Error, Linker, Memory, StoreLimits, TrapCode};
 
 use super::Setting;
-use crate::payload;
+use penstock_engine::payload;
 
 /// The module that functions are imported from.
 pub(super) const MODULE: &str = "penstock";

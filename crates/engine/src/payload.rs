@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_engine::{Exchange, Fault};
+use penstock_message::tree::{Content, SOAP_PREFIX, envelope_around};
 use penstock_message::{Envelope, Form, MediaType, Message, Scope, SoapVersion, Value};
 use penstock_xml::{Document, NodeId, ParseOptions};
 
-use crate::tree::{Content, SOAP_PREFIX, envelope_around};
+use crate::{Exchange, Fault};
 
 /// Parses XML that a configuration or a message gave as text.
 pub fn parse(text: impl Into<Bytes>) -> Result<(Arc<Document>, NodeId), Fault> {

@@ -15,8 +15,8 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::Value;
 use serde_json::{Map, Value as Json};
 
-use crate::payload;
 use crate::script::Embedded;
+use penstock_engine::payload;
 use properties::Wanted;
 
 /// The kind.

@@ -9,7 +9,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{Form, Value, double_to_text};
 
 use super::Properties;
-use crate::tree::{Change, Changes, Content, edit};
+use penstock_message::tree::{Change, Changes, Content, edit};
 
 /// A class.
 pub(super) struct NativeClass {

@@ -11,10 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use penstock_compile::{Compiler, Element, MediatorKind, NameKind};
+use penstock_compile::{AlwaysFaults, Compiler, Element, MediatorKind, NameKind};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Resume, clock};
-
-use crate::later::Refusal;
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "script", compile };
@@ -71,7 +69,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         None => Entry::Inline(el.text().into()),
     };
     if let Some(key) = missing {
-        return Some(Box::new(Refusal(format!("no local entry or registry resource is named `{key}`").into())));
+        return Some(Box::new(AlwaysFaults::missing("local entry or registry resource", key)));
     }
     let mut entry = entry;
     let texts = library.iter_mut().chain(match &mut entry {

@@ -11,8 +11,8 @@ use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XP
 use rquickjs::{Ctx, Exception, Object};
 
 use super::sandbox::{Times, host_function};
-use crate::payload;
-use crate::tree::lean_copy;
+use penstock_engine::payload;
+use penstock_message::tree::lean_copy;
 
 /// The exchange that a script works on, while it runs.
 #[derive(Clone, Default)]
