@@ -69,7 +69,7 @@ pub fn resource(data: &[u8]) {
 fn check(bytes: Vec<u8>) {
     let first = import(&bytes);
     assert_eq!(first, import(&bytes), "importing the same twice gives something else");
-    let gateway = Gateway { config: Arc::default(), state: Arc::default() };
+    let gateway = Gateway::new(Arc::default(), Arc::default());
     let kind = InputKind::Api { project: "a.yaml".into(), path: String::new() };
     let input = Input { file: "a.yaml".into(), bytes: bytes.into(), kind };
     let compiled = compile_with(&[input], &penstock_mediators::REGISTRY, &CompileOptions::default(), &[&gateway]);

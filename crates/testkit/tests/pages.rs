@@ -82,11 +82,11 @@ fn the_compatibility_table_is_current() {
 
 /// The first cells of the table below a heading of `docs/capabilities.md`, with those of the second column.
 fn capabilities<'p>(page: &'p str, heading: &str) -> Vec<(&'p str, &'p str)> {
-    let section = page.split("\n## ").find(|section| section.lines().next() == Some(heading)).unwrap();
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
-    rows.map(|row| {
-        let mut cells = row.split('|').skip(1).map(str::trim);
-        (cells.next().unwrap().trim_matches('`'), cells.next().unwrap())
+    let section = page.split("\n## ").find(|section| section.lines().next() == Some(heading)).unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| {
+        let (name, rest) = row.split_once("` | ")?;
+        Some((name, rest.split(" |").next()?))
     })
     .collect()
 }
