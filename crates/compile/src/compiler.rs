@@ -1,16 +1,20 @@
 //! The state of one compilation: names, the program that grows, and everything there is to say.
 
 use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::hash::RandomState;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use penstock_engine::endpoint::Endpoint;
 use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequence, SequenceId, Step, Unit};
 
+use crate::compiled::CompiledArtifacts;
 use crate::diagnostic::{Diagnostic, Severity, suggestion};
 use crate::element::Element;
 use crate::operation::Unavailable;
+use crate::references::{Recording, Reference};
 use crate::registry::{Classes, Effect, Registry, Unsupported};
 use crate::{Expression, endpoint};
 
@@ -29,9 +33,12 @@ pub struct CompileOptions {
     pub serve_unprotected: Vec<Arc<str>>,
     /// Keys for the security of messages, or why they cannot be read. `None` when no keystore is configured.
     pub message_keys: Option<Result<Arc<MessageKeys>, String>>,
+    /// What earlier compilations made, which this one takes over where nothing changed, and to which it adds.
+    pub compiled: Option<Arc<CompiledArtifacts>>,
 }
 
 /// The keys that sign and decrypt messages, in DER.
+#[derive(PartialEq, Eq, Hash)]
 pub struct MessageKeys {
     /// The own certificate.
     pub certificate: Vec<u8>,
@@ -79,23 +86,30 @@ pub struct Compiler<'r> {
     pub registry: &'r Registry,
     /// How to compile.
     pub options: &'r CompileOptions,
-    /// The program that grows.
-    pub program: Program,
+    /// The program that grows. Lookups in it go through `references.rs`, which records them.
+    pub(crate) program: Program,
     /// Source elements of endpoint templates by name, instantiated where they are used.
-    pub endpoint_templates: HashMap<Arc<str>, Rc<crate::Source>>,
+    pub(crate) endpoint_templates: HashMap<Arc<str>, Rc<crate::Source>>,
     /// Classes that are known only where a front compiles its own mediators.
     pub classes: Option<Rc<dyn Classes>>,
-    /// Connections of native connectors by the keys of their local entries; the type is the connector's own.
-    pub connections: HashMap<Arc<str>, Arc<dyn Any + Send + Sync>>,
+    /// Connections of native connectors by the keys of their local entries, with the units of their endpoints.
+    pub(crate) connections: HashMap<Arc<str>, (u32, Arc<dyn Any + Send + Sync>)>,
     /// Connectors whose operations cannot run, and why.
     pub(crate) unusable_connectors: HashMap<String, String>,
     /// Operations that artifacts call and no connector can run, by connector.
     pub(crate) unavailable_operations: BTreeMap<String, Unavailable>,
     /// What is compiled at present, when it can outlive the program.
-    unit: Option<(u32, Unit)>,
+    pub(crate) unit: Option<(u32, Unit)>,
+    pub(crate) recording: RefCell<Option<Recording>>,
+    pub(crate) hasher: RandomState,
+    /// By the addresses of the resources.
+    pub(crate) resource_hashes: RefCell<HashMap<usize, u64>>,
+    /// With their count.
+    pub(crate) all_resources_hash: Cell<Option<(usize, u64)>>,
     diagnostics: Vec<Diagnostic>,
     errors: usize,
     declared: BTreeMap<(NameKind, Arc<str>), Place>,
+    duplicates: usize,
     depth: usize,
     artifact: String,
 }
@@ -131,7 +145,7 @@ fn is_same_format(left: &str, right: &str) -> bool {
 const MAX_DEPTH: usize = 128;
 
 impl<'r> Compiler<'r> {
-    pub(crate) fn new(registry: &'r Registry, options: &'r CompileOptions) -> Compiler<'r> {
+    pub(crate) fn new(registry: &'r Registry, options: &'r CompileOptions, hasher: RandomState) -> Compiler<'r> {
         Compiler {
             registry,
             options,
@@ -142,9 +156,14 @@ impl<'r> Compiler<'r> {
             unusable_connectors: HashMap::new(),
             unavailable_operations: BTreeMap::new(),
             unit: None,
+            recording: RefCell::default(),
+            hasher,
+            resource_hashes: RefCell::default(),
+            all_resources_hash: Cell::default(),
             diagnostics: Vec::new(),
             errors: 0,
             declared: BTreeMap::new(),
+            duplicates: 0,
             depth: 0,
             artifact: String::new(),
         }
@@ -187,19 +206,26 @@ impl<'r> Compiler<'r> {
         if let Some(first) = self.declared.get(&key) {
             let message = format!("{} `{name}` is defined twice; the one at {first} is used", kind.noun());
             self.warn(at, message);
+            self.duplicates += 1;
             return false;
         }
         self.declared.insert(key, at);
         true
     }
 
-    /// Whether a name is declared.
-    pub fn is_declared(&self, kind: NameKind, name: &str) -> bool {
+    pub(crate) fn has_declaration(&self, kind: NameKind, name: &str) -> bool {
         self.declared.contains_key(&(kind, Arc::from(name)))
+    }
+
+    /// How many names were declared that were declared before.
+    pub(crate) fn duplicates_so_far(&self) -> usize {
+        self.duplicates
     }
 
     /// Says that a name is defined nowhere, with the name that was probably meant.
     pub fn unknown(&mut self, kind: NameKind, name: &str, at: Place) {
+        // Another name may be the better suggestion in the next program.
+        self.use_once();
         let candidates = self.declared.keys().filter(|(other, _)| *other == kind).map(|(_, name)| &**name);
         // A schema is not what a reference to a data mapper's `.dmc` of the same name means.
         let candidates = candidates.filter(|candidate| kind != NameKind::RESOURCE || is_same_format(name, candidate));
@@ -236,10 +262,40 @@ impl<'r> Compiler<'r> {
         EndpointId { unit, index: endpoints.len() as u32 - 1 }
     }
 
-    /// Puts what is compiled from now on into a unit of its own. It must not refer to names that artifacts define, since
-    /// it is kept when they change.
+    /// Puts what is compiled from now on into a unit of its own.
     pub fn begin_unit(&mut self, number: u32) {
-        self.unit = Some((number, Unit::default()));
+        self.resume_unit(number, Unit::default());
+    }
+
+    /// Adds what is compiled from now on to a unit that was begun.
+    pub(crate) fn resume_unit(&mut self, number: u32, unit: Unit) {
+        self.unit = Some((number, unit));
+    }
+
+    /// Compiles what several artifacts may refer to, and none of them defines: it belongs to the program alone.
+    fn outside_units<T>(&mut self, compile: impl FnOnce(&mut Self) -> T) -> T {
+        let unit = self.unit.take();
+        let result = compile(self);
+        self.unit = unit;
+        result
+    }
+
+    /// Whether a sequence is part of what is compiled at present.
+    pub(crate) fn is_compiling(&self, id: SequenceId) -> bool {
+        self.unit.as_ref().map_or(0, |(number, _)| *number) == id.unit
+    }
+
+    /// Replaces an endpoint that was reserved in what is compiled at present.
+    pub(crate) fn set_endpoint(&mut self, id: EndpointId, endpoint: Endpoint) {
+        let endpoints = match &mut self.unit {
+            Some((number, unit)) if *number == id.unit => &mut unit.endpoints,
+            None if id.unit == 0 => &mut self.program.endpoints,
+            // That of another artifact of the same name, which counts.
+            _ => return,
+        };
+        if let Some(slot) = endpoints.get_mut(id.index as usize) {
+            *slot = Arc::new(endpoint);
+        }
     }
 
     /// Ends a unit.
@@ -346,6 +402,12 @@ impl<'r> Compiler<'r> {
 
     /// The sequence a static key names: declared here, or a place that faults when it is entered.
     pub fn sequence_ref(&mut self, key: &str, at: Place) -> SequenceId {
+        let id = self.find_sequence(key, at);
+        self.record(|| Reference::Sequence(key.into(), id));
+        id
+    }
+
+    fn find_sequence(&mut self, key: &str, at: Place) -> SequenceId {
         if let Some(id) = self.program.sequence_names.get(key) {
             return *id;
         }
@@ -361,23 +423,27 @@ impl<'r> Compiler<'r> {
                 Box::new(crate::missing::AlwaysFaults::missing("sequence", key))
             }
         };
-        let id = self.reserve_sequence(Some(key.into()));
-        self.sequence_mut(id).steps.push(Step { mediator, kind: "sequence", at });
-        self.program.sequence_names.insert(key.into(), id);
-        id
+        self.outside_units(|cx| {
+            let id = cx.reserve_sequence(Some(key.into()));
+            cx.sequence_mut(id).steps.push(Step { mediator, kind: "sequence", at });
+            cx.program.sequence_names.insert(key.into(), id);
+            id
+        })
     }
 
     /// A sequence that is a registry resource or local entry: compiled on first use.
     fn sequence_resource(&mut self, key: &str) -> Option<SequenceId> {
-        let resource = self.program.resources.get(key)?.clone();
+        let resource = self.resource(key)?;
         let document =
             penstock_xml::Document::parse(resource.bytes.clone(), &penstock_xml::ParseOptions::default()).ok()?;
         let source = crate::Source::new(resource.at.file.clone(), Arc::new(document));
         let root = source.root().filter(|root| root.name() == "sequence")?;
-        let id = self.reserve_sequence(Some(key.into()));
-        self.program.sequence_names.insert(key.into(), id);
-        crate::artifact::sequence::fill(self, &root, id);
-        Some(id)
+        Some(self.outside_units(|cx| {
+            let id = cx.reserve_sequence(Some(key.into()));
+            cx.program.sequence_names.insert(key.into(), id);
+            crate::artifact::sequence::fill(cx, &root, id);
+            id
+        }))
     }
 
     /// `key` and inline children of an element that holds an endpoint: `<send>`, `<call>`, targets.
@@ -390,13 +456,15 @@ impl<'r> Compiler<'r> {
 
     /// The endpoint a static key names.
     pub fn endpoint_ref(&mut self, key: &str, at: Place) -> Destination {
-        if let Some(id) = self.program.endpoint_names.get(key) {
-            return Destination::Endpoint(*id);
+        if let Some(id) = self.program.endpoint_names.get(key).copied() {
+            self.record(|| Reference::Endpoint(key.into(), id));
+            return Destination::Endpoint(id);
         }
-        if let Some(resource) = self.program.resources.get(key).cloned()
-            && let Some(found) = endpoint::from_resource(self, key, &resource)
+        if let Some(resource) = self.resource(key)
+            && let Some(id) = self.outside_units(|cx| endpoint::from_resource(cx, key, &resource))
         {
-            return found;
+            self.record(|| Reference::Endpoint(key.into(), id));
+            return Destination::Endpoint(id);
         }
         self.unknown(NameKind::ENDPOINT, key, at);
         Destination::Named(key.into())

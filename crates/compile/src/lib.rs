@@ -8,6 +8,7 @@
 //! [`Expression`] (attribute values bound to an exchange).
 
 pub mod artifact;
+mod compiled;
 mod compiler;
 mod diagnostic;
 mod element;
@@ -19,12 +20,14 @@ mod missing;
 mod operation;
 mod parameter;
 mod parameters;
+mod references;
 mod registry;
 
 pub use artifact::{
     ApiFiles, ArtifactKind, ArtifactName, ArtifactStatus, Compilation, FileSource, Input, InputKind, compile,
     compile_with, declare_nothing, is_root_element, withdraw_nothing,
 };
+pub use compiled::CompiledArtifacts;
 pub use compiler::{CompileOptions, Compiler, MessageKeys, NameKind, is_served_unprotected, unprotected};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};

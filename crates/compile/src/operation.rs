@@ -47,7 +47,7 @@ pub(crate) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
     let Some(called) = call(cx, el)? else { return unavailable(cx, el) };
     let Some(key) = key else { return Some(Box::new(called)) };
     let at = el.attribute_place("configKey");
-    let Some(entry) = cx.program.resources.get(key).cloned() else {
+    let Some(entry) = cx.resource(key) else {
         cx.unknown(NameKind::RESOURCE, key, at);
         return Some(Box::new(AlwaysFaults::missing("local entry", key)));
     };
@@ -70,7 +70,7 @@ pub(crate) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
 /// The call of an operation's template. `Some(None)` when no loaded connector has the operation.
 fn call(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Option<Operation>> {
     let name = el.name();
-    let Some(template) = cx.program.templates.get(name).cloned() else { return Some(None) };
+    let Some(template) = cx.template(name) else { return Some(None) };
     let mut parameters = Vec::new();
     for child in el.children() {
         let parameter = Parameter::compile(cx, &child)?;
@@ -104,6 +104,8 @@ fn call(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Option<Operation>> {
 fn unavailable(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn Mediator>> {
     let name = el.name();
     el.accept_all();
+    // What is reported names the operations of all artifacts.
+    cx.use_once();
     let (connector, operation) = name.split_once('.').unwrap_or((name, ""));
     let own: Vec<&str> =
         cx.program.templates.keys().filter_map(|key| key.strip_prefix(connector)?.strip_prefix('.')).collect();

@@ -30,7 +30,7 @@ impl Parameters {
             let Some(name) = parameter.required(cx, "name") else { continue };
             let at = parameter.place();
             let value = match parameter.attribute("key").filter(|_| resolves) {
-                Some(key) => match cx.program.resources.get(key) {
+                Some(key) => match cx.resource(key) {
                     Some(resource) => resource.text().into_owned(),
                     None => {
                         cx.error(parameter.attribute_place("key"), format!("there is no registry resource `{key}`"));

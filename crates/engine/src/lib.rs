@@ -68,7 +68,7 @@ pub use mediator::{
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use off_core::off_core;
-pub use program::{Limits, Program, Resource, Resources, Template, TemplateParameter, Unit};
+pub use program::{FindResource, Limits, Program, Resource, Resources, Template, TemplateParameter, Unit};
 pub use registry::{Registry, RegistryKeeper, RegistryPath};
 pub use secrets::Secrets;
 pub use serve::Dispatcher;

@@ -18,7 +18,8 @@ pub struct Program {
     pub sequences: Vec<Sequence>,
     /// Named and inline endpoints.
     pub endpoints: Vec<Arc<Endpoint>>,
-    /// Parts that other programs may hold too. Number 1 stands first.
+    /// Artifacts and API projects, each by the number of its unit, which the program after a change may hold too. Number 1
+    /// stands first.
     pub units: Vec<Option<Arc<Unit>>>,
     /// Sequences by name, for keys that are only known at run time.
     pub sequence_names: HashMap<Arc<str>, SequenceId>,
@@ -58,8 +59,20 @@ pub struct Unit {
     pub endpoints: Vec<Arc<Endpoint>>,
 }
 
+impl Unit {
+    /// Numbers for units of artifacts. They differ from those of API projects, which are assigned apart from them.
+    pub fn numbers_for_artifacts() -> impl Iterator<Item = u32> {
+        (1..).step_by(2)
+    }
+
+    /// Numbers for units of API projects.
+    pub fn numbers_for_projects() -> impl Iterator<Item = u32> {
+        (2..).step_by(2)
+    }
+}
+
 /// A sequence template.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Template {
     /// What it runs.
     pub sequence: SequenceId,
@@ -68,7 +81,7 @@ pub struct Template {
 }
 
 /// A declared parameter of a template.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TemplateParameter {
     /// Its name.
     pub name: Arc<str>,
@@ -179,6 +192,18 @@ impl Resources {
     }
 }
 
+/// Finds local entries and registry resources by their keys.
+pub trait FindResource {
+    /// The entry of a key as artifacts write it; see [`Resources::get`].
+    fn find(&self, key: &str) -> Option<Arc<Resource>>;
+}
+
+impl FindResource for Resources {
+    fn find(&self, key: &str) -> Option<Arc<Resource>> {
+        self.get(key).cloned()
+    }
+}
+
 impl Program {
     /// The sequence behind an id. Ids are made by the compiler for this program.
     pub fn sequence(&self, id: SequenceId) -> &Sequence {
@@ -194,6 +219,18 @@ impl Program {
             None => &self.endpoints[id.index as usize],
             Some(unit) => &unit.endpoints[id.index as usize],
         }
+    }
+
+    /// All sequences, except those of units that other programs hold too.
+    pub fn sequences_mut(&mut self) -> impl Iterator<Item = &mut Sequence> {
+        let units = self.units.iter_mut().flatten().filter_map(Arc::get_mut);
+        self.sequences.iter_mut().chain(units.flat_map(|unit| &mut unit.sequences))
+    }
+
+    /// All endpoints, except those of units that other programs hold too.
+    pub fn endpoints_mut(&mut self) -> impl Iterator<Item = &mut Arc<Endpoint>> {
+        let units = self.units.iter_mut().flatten().filter_map(Arc::get_mut);
+        self.endpoints.iter_mut().chain(units.flat_map(|unit| &mut unit.endpoints))
     }
 
     fn unit(&self, number: u32) -> Option<&Unit> {

@@ -160,7 +160,7 @@ impl Projects {
     fn free_numbers(&self) -> impl Iterator<Item = u32> + use<> {
         let taken: std::collections::HashSet<u32> =
             self.projects.iter().filter_map(|project| Some(project.unit().as_ref()?.number)).collect();
-        (1..).filter(move |number| !taken.contains(number))
+        Unit::numbers_for_projects().filter(move |number| !taken.contains(number))
     }
 }
 
@@ -197,12 +197,7 @@ impl CompiledProject {
                 kept.insert(CompiledUnit { number, unit, served: served?, diagnostics })
             }
         };
-        let units = &mut cx.program.units;
-        let place = compiled.number as usize;
-        if units.len() < place {
-            units.resize(place, None);
-        }
-        units[place - 1] = Some(compiled.unit.clone());
+        cx.add_unit(compiled.number, compiled.unit.clone());
         Some(compiled.served.clone())
     }
 }

@@ -90,8 +90,8 @@ impl Gateway {
             };
             statuses.push(ArtifactStatus { kind: "managed-api", name: api.name.to_string(), at: place(&api.at), good });
         }
-        cx.program.routes.router =
-            Some(Arc::new(router::ApiRouter::new(self.config.clone(), self.state.clone(), routes, cx)));
+        let router = router::ApiRouter::new(self.config.clone(), self.state.clone(), routes, cx);
+        cx.set_router(Arc::new(router));
         statuses
     }
 }

@@ -57,7 +57,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         }
         given.finish(cx);
     }
-    let Some(template) = cx.program.templates.get(name).cloned() else {
+    let Some(template) = cx.template(name) else {
         cx.unknown(NameKind::TEMPLATE, name, el.attribute_place("target"));
         return Some(Box::new(Missing { message: format!("Sequence template {name} cannot be found").into() }));
     };

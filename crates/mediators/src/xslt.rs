@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind, NameKind, Text};
 use penstock_engine::ports::Level;
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Resources};
+use penstock_engine::{Exchange, Fault, FindResource, Flow, Mediator, Needs, Place};
 use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
 use penstock_xslt::{CompileOptions, Method, Resolver, Resource, Stylesheet, TransformOptions, XsltError};
@@ -83,13 +83,14 @@ fn compile_key(cx: &mut Compiler<'_>, el: &Element<'_>, locations: &HashMap<Stri
     let key = el.required(cx, "key")?;
     let at = el.attribute_place("key");
     if let Text::Computed(expression) = Text::compile(cx, el, key, at.clone())? {
+        cx.depends_on_resources();
         return Some(Key::Computed(Text::Computed(expression), RwLock::default()));
     }
-    let Some(found) = cx.program.resources.get(key).cloned() else {
+    let Some(found) = cx.resource(key) else {
         cx.unknown(NameKind::RESOURCE, key, at);
         return Some(Key::Missing(key.into()));
     };
-    match compile_stylesheet(&cx.program.resources, key, locations) {
+    match compile_stylesheet(&*cx, key, locations) {
         Ok((stylesheet, warnings)) => {
             for warning in warnings {
                 cx.warn(found.at.clone(), format!("stylesheet `{key}`: {}", warning.message));
@@ -113,23 +114,23 @@ fn compile_key(cx: &mut Compiler<'_>, el: &Element<'_>, locations: &HashMap<Stri
 
 type Compiled = Result<(Arc<Stylesheet>, Vec<penstock_xslt::Warning>), Vec<XsltError>>;
 
-fn compile_stylesheet(resources: &Resources, key: &str, locations: &HashMap<String, String>) -> Compiled {
+fn compile_stylesheet(resources: &dyn FindResource, key: &str, locations: &HashMap<String, String>) -> Compiled {
     let resolver = Keyed { resources, locations };
     let options = CompileOptions { base_uri: key, resolver: &resolver, ..CompileOptions::default() };
-    let source = resources.get(key).map(|found| found.bytes.clone()).unwrap_or_default();
+    let source = resources.find(key).map(|found| found.bytes.clone()).unwrap_or_default();
     Stylesheet::compile(source, &options).map(|(stylesheet, warnings)| (Arc::new(stylesheet), warnings))
 }
 
 /// Finds what a stylesheet names among the program's resources; nothing is fetched.
 struct Keyed<'a> {
-    resources: &'a Resources,
+    resources: &'a dyn FindResource,
     locations: &'a HashMap<String, String>,
 }
 
 impl Resolver for Keyed<'_> {
     fn resolve(&self, reference: &str, _base: &str) -> Result<Resource, String> {
         let key = self.locations.get(reference).map_or(reference, String::as_str);
-        match self.resources.get(key) {
+        match self.resources.find(key) {
             Some(found) => Ok(Resource { uri: key.to_owned(), content: found.bytes.clone() }),
             None => {
                 Err(format!("no local entry or registry resource is called `{key}`; <resource> says which key it has"))

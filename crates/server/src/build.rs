@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use penstock_compile::{ArtifactStatus, CompileOptions, Diagnostic, Severity, compile_with};
+use penstock_compile::{ArtifactStatus, CompileOptions, CompiledArtifacts, Diagnostic, Severity, compile_with};
 use penstock_engine::{Place, Program};
 use penstock_gateway::Gateway;
 
@@ -23,6 +24,8 @@ pub struct BuildOptions {
     pub configurables: HashMap<String, String>,
     /// What files are, which later builds need not look up again.
     pub known_files: KnownFiles,
+    /// Artifacts as they were compiled, which later builds take where nothing changed.
+    pub compiled: Option<Arc<CompiledArtifacts>>,
 }
 
 /// A compiled configuration.
@@ -80,6 +83,7 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
         modules: modules(settings, &mut unreadable),
         message_keys: crate::config::read_message_keys(settings),
         serve_unprotected: settings.security.serve_unprotected.clone(),
+        compiled: options.compiled.clone(),
     };
     let gateway = Gateway::new(settings.gateway.clone(), settings.gateway_state.clone());
     let compilation = compile_with(&loaded.inputs, &REGISTRY, &compile_options, &[&gateway]);

@@ -20,7 +20,7 @@
 mod flow;
 mod parse;
 
-use flow::{Flow, Outcome};
+pub use flow::{Flow, Outcome, Shown};
 use parse::{Block, Kind};
 
 /// Runs a page and returns it with every outcome as it is now. The page passes when nothing changed.

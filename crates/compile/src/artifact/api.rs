@@ -80,7 +80,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         ..Api::default()
     };
     if let Some(path) = el.attribute("publishSwagger") {
-        api.swagger = cx.program.resources.get(path).map(|resource| resource.text().into());
+        api.swagger = cx.resource(path).map(|resource| resource.text().into());
     }
     for resource in el.elements("resource") {
         let at = resource.place();
@@ -104,7 +104,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         cors.finish(cx);
     }
     el.finish_knowing(cx, &["resource", "handlers", "cors"]);
-    if let Some(other) = cx.program.routes.apis().iter().find(|other| is_same_address(other, &api)) {
+    if let Some(other) = hidden_by(cx, &api) {
         // A second API of the same name has been reported when it was declared.
         if other.name != api.name {
             let message = format!(
@@ -116,8 +116,13 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         return;
     }
     if cx.errors_so_far() == errors {
-        cx.program.routes.add_api(api);
+        cx.add_api(Arc::new(api));
     }
+}
+
+/// The API of the program whose routes hide those of another.
+pub(super) fn hidden_by<'c>(cx: &'c Compiler<'_>, api: &Api) -> Option<&'c Arc<Api>> {
+    cx.program.routes.apis().iter().find(|other| is_same_address(other, api))
 }
 
 /// `binds-to`: inbound endpoints, separated by commas.

@@ -23,7 +23,7 @@ pub(super) fn divide<'s>(cx: &Compiler<'_>, root: &Element<'s>) -> (Vec<Element<
 
 fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let (loose, _) = divide(cx, el);
-    if let Some(id) = cx.program.sequence_names.get(name).copied() {
+    if let Some(id) = cx.program.sequence_names.get(name).copied().filter(|id| cx.is_compiling(*id)) {
         cx.fill_sequence(id, &loose);
     }
 }

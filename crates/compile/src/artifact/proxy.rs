@@ -28,6 +28,10 @@ fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 
 /// Adds the proxy service to the program's routes.
 fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
+    if cx.program.routes.proxy(name).is_some() {
+        // Reported when it was declared.
+        return el.accept_all();
+    }
     let errors = cx.errors_so_far();
     for unused in ["pinnedServers", "serviceGroup"] {
         el.attribute(unused);
@@ -89,7 +93,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     el.finish_knowing(cx, &["target", "publishWSDL", "parameter", "policy", "enableSec", "enableAddressing"]);
     if cx.errors_so_far() == errors {
         for (transport, runner) in feeds {
-            cx.program.services.push(BackgroundService {
+            cx.add_service(BackgroundService {
                 kind: LISTENER,
                 name: format!("{name}/{transport}").into(),
                 content: content_hash(el),
@@ -98,7 +102,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
                 runner,
             });
         }
-        cx.program.routes.add_proxy(proxy);
+        cx.add_proxy(Arc::new(proxy));
     }
 }
 
@@ -131,7 +135,7 @@ fn publish_wsdl(cx: &mut Compiler<'_>, publish: &Element<'_>, proxy: &mut Proxy)
     publish.attribute("preservePolicy");
     let inline = publish.children().find(|child| child.name() != "resource");
     if let Some(key) = publish.attribute("key") {
-        match cx.program.resources.get(key) {
+        match cx.resource(key) {
             Some(resource) => proxy.wsdl = Some(resource.clone()),
             None => cx.unknown(NameKind::RESOURCE, key, publish.attribute_place("key")),
         }
@@ -151,7 +155,7 @@ fn publish_wsdl(cx: &mut Compiler<'_>, publish: &Element<'_>, proxy: &mut Proxy)
         let (Some(location), Some(key)) = (resource.required(cx, "location"), resource.required(cx, "key")) else {
             continue;
         };
-        match cx.program.resources.get(key) {
+        match cx.resource(key) {
             Some(found) => proxy.wsdl_imports.push((location.into(), found.clone())),
             None => cx.unknown(NameKind::RESOURCE, key, resource.attribute_place("key")),
         }
@@ -207,7 +211,7 @@ fn security(cx: &mut Compiler<'_>, el: &Element<'_>, proxy: &mut Proxy) {
         cx.unprotected(policy.place(), "the security policy has no `key`");
         return;
     };
-    let Some(resource) = cx.program.resources.get(key).cloned() else {
+    let Some(resource) = cx.resource(key) else {
         cx.unprotected(policy.attribute_place("key"), format!("the security policy `{key}` is not found"));
         return;
     };

@@ -19,14 +19,15 @@ pub(super) fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 }
 
 fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
-    if let Some(id) = cx.program.sequence_names.get(name).copied() {
-        fill(cx, el, id);
+    match cx.program.sequence_names.get(name).copied() {
+        Some(id) if cx.is_compiling(id) => fill(cx, el, id),
+        _ => el.accept_all(),
     }
 }
 
 /// A sequence with errors responds with a fault. `main` and `fault` are served as if they were not defined.
 pub(super) fn withdraw(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
-    let Some(id) = cx.program.sequence_names.get(name).copied() else { return };
+    let Some(id) = cx.program.sequence_names.get(name).copied().filter(|id| cx.is_compiling(*id)) else { return };
     replace_by_fault(cx, id, name, el);
     if name == "main" || name == "fault" {
         cx.program.sequence_names.remove(name);
@@ -35,6 +36,9 @@ pub(super) fn withdraw(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 
 /// Makes a sequence respond with a fault that names it.
 pub(super) fn replace_by_fault(cx: &mut Compiler<'_>, id: SequenceId, name: &str, el: &Element<'_>) {
+    if !cx.is_compiling(id) {
+        return;
+    }
     let mediator = Box::new(crate::missing::AlwaysFaults::missing("working sequence", name));
     cx.sequence_mut(id).steps = vec![Step { mediator, kind: "sequence", at: el.place() }];
 }

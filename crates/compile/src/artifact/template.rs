@@ -50,6 +50,9 @@ fn parameters(el: &Element<'_>) -> Vec<TemplateParameter> {
 fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let Some(template) = cx.program.templates.get(name) else { return };
     let id = template.sequence;
+    if !cx.is_compiling(id) {
+        return el.accept_all();
+    }
     parameters(el);
     match el.child("sequence") {
         Some(sequence) => sequence::fill(cx, &sequence, id),

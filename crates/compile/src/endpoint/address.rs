@@ -59,8 +59,7 @@ pub(super) fn compile_wsdl(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Bo
 
 /// The address in a WSDL that is a resource of the configuration.
 fn address_in(cx: &Compiler<'_>, uri: &str, service: Option<&str>, port: Option<&str>) -> Option<Arc<str>> {
-    let resources = &cx.program.resources;
-    let resource = resources.get(uri).or_else(|| resources.get(uri.trim_start_matches("file:")))?;
+    let resource = cx.resource(uri).or_else(|| cx.resource(uri.trim_start_matches("file:")))?;
     let document = Document::parse(resource.bytes.clone(), &ParseOptions::default()).ok()?;
     let source = Source::new(resource.at.file.clone(), Arc::new(document));
     address_of(&source.root()?, service, port)

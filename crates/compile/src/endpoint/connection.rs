@@ -49,13 +49,14 @@ pub fn connection(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) -> Endpoin
     let leaf = Connection { basic, tls: certificate(cx, el) };
     if cx.errors_so_far() == errors {
         let at: Place = el.place();
-        cx.program.endpoints[id.index as usize] = Arc::new(Endpoint {
+        let endpoint = Endpoint {
             name: Some(name.into()),
             at,
             kind: EndpointKind::Leaf(Box::new(leaf)),
             policy: EndpointPolicy { prepare: None, ..endpoint_policy },
             state: EndpointState::default(),
-        });
+        };
+        cx.set_endpoint(id, endpoint);
     }
     id
 }
@@ -86,7 +87,7 @@ fn certificate(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Arc<TlsProfile
     }
     let child = el.child("trustStoreCertificatePath").filter(|child| !child.text().is_empty())?;
     let key = policy::configured(cx, &child.text(), &child.place());
-    let Some(resource) = cx.program.resources.get(key.as_str()) else {
+    let Some(resource) = cx.resource(key.as_str()) else {
         let message = format!("the certificate `{key}` is no resource of the configuration and is not trusted");
         cx.warn(child.place(), message);
         return None;

@@ -34,7 +34,7 @@ pub(crate) fn reserve(cx: &mut Compiler<'_>, name: &str, at: Place) -> EndpointI
         policy: EndpointPolicy::default(),
         state: EndpointState::default(),
     });
-    cx.program.endpoint_names.insert(name.into(), id);
+    cx.name_endpoint(name, id);
     id
 }
 
@@ -45,19 +45,19 @@ pub(crate) fn fill(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     if let Some(endpoint) = compile(cx, el)
         && cx.errors_so_far() == errors
     {
-        cx.program.endpoints[id.index as usize] = Arc::new(endpoint);
+        cx.set_endpoint(id, endpoint);
     }
 }
 
 /// An endpoint that is a registry resource or local entry.
-pub(crate) fn from_resource(cx: &mut Compiler<'_>, key: &str, resource: &Arc<Resource>) -> Option<Destination> {
+pub(crate) fn from_resource(cx: &mut Compiler<'_>, key: &str, resource: &Arc<Resource>) -> Option<EndpointId> {
     let options = penstock_xml::ParseOptions::default();
     let document = penstock_xml::Document::parse(resource.bytes.clone(), &options).ok()?;
     let source = crate::Source::new(resource.at.file.clone(), Arc::new(document));
     let root = source.root().filter(|root| root.name() == "endpoint")?;
     let id = reserve(cx, key, resource.at.clone());
     fill(cx, key, &root);
-    Some(Destination::Endpoint(id))
+    Some(id)
 }
 
 /// Where an `<endpoint>` inside a mediator or service sends: a reference, or an endpoint of its own.

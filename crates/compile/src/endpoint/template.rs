@@ -15,7 +15,7 @@ pub(super) fn instantiate(
     template: &str,
     name: Option<&str>,
 ) -> Option<Endpoint> {
-    let Some(source) = cx.endpoint_templates.get(template).cloned().or_else(|| in_registry(cx, template)) else {
+    let Some(source) = cx.endpoint_template(template).or_else(|| in_registry(cx, template)) else {
         cx.unknown(NameKind::ENDPOINT_TEMPLATE, template, el.attribute_place("template"));
         return None;
     };
@@ -59,7 +59,7 @@ pub(super) fn instantiate(
 
 /// A template that is a registry resource, by its key.
 fn in_registry(cx: &Compiler<'_>, key: &str) -> Option<Rc<Source>> {
-    let resource = cx.program.resources.get(key)?;
+    let resource = cx.resource(key)?;
     let document = Document::parse(resource.bytes.clone(), &ParseOptions::default()).ok()?;
     let source = Source::new(resource.at.file.clone(), Arc::new(document));
     (source.root()?.name() == "template").then(|| Rc::new(source))

@@ -108,15 +108,17 @@ pub enum Dispatch {
 
 impl Routes {
     /// Adds a proxy service; `false` when the name is taken.
-    pub fn add_proxy(&mut self, proxy: Proxy) -> bool {
-        self.proxies.insert(proxy.name.clone(), Arc::new(proxy)).is_none()
+    pub fn add_proxy(&mut self, proxy: impl Into<Arc<Proxy>>) -> bool {
+        let proxy = proxy.into();
+        self.proxies.insert(proxy.name.clone(), proxy).is_none()
     }
 
     /// Adds an API. Longer contexts are tried first, versioned before unversioned.
-    pub fn add_api(&mut self, api: Api) {
+    pub fn add_api(&mut self, api: impl Into<Arc<Api>>) {
+        let api = api.into();
         let rank = |api: &Api| (api.version.is_some(), api.context.len());
         let at = self.apis.iter().position(|other| rank(other) < rank(&api)).unwrap_or(self.apis.len());
-        self.apis.insert(at, Arc::new(api));
+        self.apis.insert(at, api);
     }
 
     /// The proxy services.

@@ -173,7 +173,7 @@ fn finder(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> 
     };
     // Finders of one `id` share what they keep.
     let name = cache.name.clone();
-    let cache = cx.program.shared.get_or_make(&name, || cache);
+    let cache = cx.shared(&name, || cache);
     Some(Box::new(Finder { cache, on_hit }))
 }
 

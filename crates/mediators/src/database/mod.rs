@@ -44,7 +44,7 @@ pub fn compile(el: &Element<'_>, cx: &mut Compiler<'_>, manner: Manner) -> Optio
         }
     }
     let source = Arc::new(source?);
-    cx.program.data_sources.push((el.place(), source.clone()));
+    cx.add_data_source(el.place(), source.clone());
     whole.then_some(Plan { source, statements, manner })
 }
 

@@ -48,8 +48,7 @@ fn named(pool: &Element<'_>, name: &Element<'_>, cx: &mut Compiler<'_>) -> Optio
         return None;
     }
     let text = cx.configured(&text, &name.place());
-    let definitions = &cx.program.data_source_definitions;
-    let definition = definitions.get(text.as_str()).cloned();
+    let definition = cx.data_source_definition(&text);
     let settings = settings(pool, cx);
     let location = Location::Name(text.into());
     Some(DataSource { location, definition, user: None, password: None, pool: settings })
@@ -80,7 +79,7 @@ fn addressed(pool: &Element<'_>, cx: &mut Compiler<'_>) -> Option<DataSource> {
 /// The text of an element, or of the entry its `key` names.
 fn text_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> String {
     let text = match el.attribute("key") {
-        Some(key) => match cx.program.resources.get(key) {
+        Some(key) => match cx.resource(key) {
             Some(resource) => resource.text().trim().to_owned(),
             None => {
                 cx.unknown(penstock_compile::NameKind::RESOURCE, key, el.attribute_place("key"));

@@ -102,7 +102,7 @@ fn split_paths(text: &str) -> Vec<&str> {
 
 fn inline(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
     if let Some(key) = el.attribute("key") {
-        if cx.program.resources.get(key).is_none() {
+        if cx.resource(key).is_none() {
             cx.unknown(NameKind::RESOURCE, key, el.attribute_place("key"));
         }
         return Some(Source::Resource(key.into()));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use penstock_compile::{Compiler, Element, MediatorKind, NameKind, Text};
 use penstock_engine::ports::Level;
-use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resources};
+use penstock_engine::{Exchange, Fault, FindResource, Flow, Mediator, Needs};
 use penstock_json::mapping::Options;
 use penstock_message::Form;
 use serde_json::Value as Json;
@@ -40,12 +40,15 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             let at = el.attribute_place("schema");
             Some(match Text::compile(cx, el, key, at.clone())? {
                 Text::Constant(key) => {
-                    if cx.program.resources.get(&key).is_none() {
+                    if cx.resource(&key).is_none() {
                         cx.unknown(NameKind::RESOURCE, &key, at);
                     }
-                    Schema::Fixed(shape_of(&cx.program.resources, &key))
+                    Schema::Fixed(shape_of(&*cx, &key))
                 }
-                computed => Schema::Computed(computed, Mutex::default()),
+                computed => {
+                    cx.depends_on_resources();
+                    Schema::Computed(computed, Mutex::default())
+                }
             })
         }
         None => None,
@@ -68,8 +71,8 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 }
 
 /// The shape that the schema of a key describes.
-fn shape_of(resources: &Resources, key: &str) -> Result<Shape, String> {
-    let Some(resource) = resources.get(key) else {
+fn shape_of(resources: &dyn FindResource, key: &str) -> Result<Shape, String> {
+    let Some(resource) = resources.find(key) else {
         return Err(format!("Schema does not exist in the specified location : {key}"));
     };
     let text = resource.text();

@@ -123,7 +123,7 @@ fn report_missing(cx: &mut Compiler<'_>, el: &Element<'_>, missing: &[usize], ar
 /// The text of the format, and whether it is an envelope.
 fn text_of(el: &Element<'_>, cx: &mut Compiler<'_>, media: Media) -> Option<(String, bool)> {
     if let Some(key) = el.attribute("key") {
-        let Some(resource) = cx.program.resources.get(key).cloned() else {
+        let Some(resource) = cx.resource(key) else {
             cx.unknown(NameKind::RESOURCE, key, el.attribute_place("key"));
             return Some((String::new(), false));
         };

@@ -76,7 +76,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     };
     let on_accept = branch(el, cx, "onAccept");
     let on_reject = branch(el, cx, "onReject");
-    let places = cx.program.shared.get_or_make(&name, Places::default);
+    let places = cx.shared(&name, Places::default);
     Some(Box::new(Throttle { name, places, policy, on_accept, on_reject }))
 }
 
@@ -96,7 +96,7 @@ fn branch(el: &Element<'_>, cx: &mut Compiler<'_>, name: &'static str) -> Option
 fn rules_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Rules {
     let parsed = match el.attribute("key") {
         Some(key) => {
-            let Some(resource) = cx.program.resources.get(key).cloned() else {
+            let Some(resource) = cx.resource(key) else {
                 cx.unknown(NameKind::RESOURCE, key, el.attribute_place("key"));
                 return Rules::Missing(key.into());
             };

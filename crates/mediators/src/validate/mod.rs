@@ -51,7 +51,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         let at = child.attribute_place("key");
         let key = Text::compile(cx, &child, key, at.clone())?;
         if let Text::Constant(key) = &key
-            && cx.program.resources.get(key).is_none()
+            && cx.resource(key).is_none()
         {
             cx.unknown(NameKind::RESOURCE, key, at);
         }
@@ -81,11 +81,14 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         .collect();
     let schema = match constant {
         Some(keys) => {
-            let schema = Schema::compile(&cx.program.resources, &keys, &locations);
+            let schema = Schema::compile(&*cx, &keys, &locations);
             schema.tell(cx);
             Source::Static(Arc::new(schema))
         }
-        None => Source::Computed(keys, keep.then(RwLock::default)),
+        None => {
+            cx.depends_on_resources();
+            Source::Computed(keys, keep.then(RwLock::default))
+        }
     };
     Some(Box::new(Validate { schema, source, on_fail, locations }))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use penstock_compile::Compiler;
-use penstock_engine::{Fault, Place, Resources};
+use penstock_engine::{Fault, FindResource, Place};
 use penstock_json::schema::JsonSchema;
 use penstock_xsd::{Resolver, Source};
 use serde_json::Value as Json;
@@ -28,15 +28,15 @@ pub(super) struct Note {
 
 impl Schema {
     /// Compiles the resources of these keys: XML schemas together, of JSON schemas the last.
-    pub(super) fn compile(resources: &Resources, keys: &[Arc<str>], locations: &Locations) -> Schema {
-        let missing = keys.iter().find(|key| resources.get(key).is_none());
+    pub(super) fn compile(resources: &dyn FindResource, keys: &[Arc<str>], locations: &Locations) -> Schema {
+        let missing = keys.iter().find(|key| resources.find(key).is_none());
         if let Some(key) = missing {
             let text = format!("no local entry or registry resource is named `{key}`");
             return Schema::Broken(vec![Note { at: None, text }]);
         }
-        let last = keys.last().and_then(|key| Some((key, resources.get(key)?)));
+        let last = keys.last().and_then(|key| Some((key, resources.find(key)?)));
         match last {
-            Some((key, resource)) if !looks_like_xml(&resource.bytes) => compile_json(key, resource),
+            Some((key, resource)) if !looks_like_xml(&resource.bytes) => compile_json(key, &resource),
             _ => compile_xml(resources, keys, locations),
         }
     }
@@ -105,15 +105,15 @@ fn compile_json(key: &str, resource: &penstock_engine::Resource) -> Schema {
     }
 }
 
-fn compile_xml(resources: &Resources, keys: &[Arc<str>], locations: &Locations) -> Schema {
+fn compile_xml(resources: &dyn FindResource, keys: &[Arc<str>], locations: &Locations) -> Schema {
     let sources: Vec<Source> =
-        keys.iter().filter_map(|key| Some(Source::new(&**key, resources.get(key)?.bytes.clone()))).collect();
+        keys.iter().filter_map(|key| Some(Source::new(&**key, resources.find(key)?.bytes.clone()))).collect();
     let notes = |errors: &[penstock_xsd::SchemaError]| -> Vec<Note> {
         errors
             .iter()
             .map(|error| {
-                let place = resources.get(&error.uri).map(|resource| &resource.at);
-                let at = place.map(|at| within(at, error.position.line, error.position.column));
+                let found = resources.find(&error.uri);
+                let at = found.map(|found| within(&found.at, error.position.line, error.position.column));
                 Note { at, text: format!("the schema `{}`: {}", error.uri, error.message) }
             })
             .collect()
@@ -138,13 +138,13 @@ fn within(start: &Place, line: u32, column: u32) -> Place {
 
 /// Finds what schemas name among the program's resources; nothing is fetched.
 struct Keyed<'a> {
-    resources: &'a Resources,
+    resources: &'a dyn FindResource,
     locations: &'a Locations,
 }
 
 impl Resolver for Keyed<'_> {
     fn resolve(&self, location: &str, base: &str, _namespace: Option<&str>) -> Option<Source> {
-        let found = |key: &str| Some(Source::new(key, self.resources.get(key)?.bytes.clone()));
+        let found = |key: &str| Some(Source::new(key, self.resources.find(key)?.bytes.clone()));
         if let Some(key) = self.locations.get(location) {
             return found(key);
         }

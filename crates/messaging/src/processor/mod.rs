@@ -81,7 +81,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     el.attribute("targetEndpoint");
     el.finish(cx);
     let Some(runner) = runner.filter(|_| cx.errors_so_far() == errors) else { return };
-    cx.program.services.push(BackgroundService {
+    cx.add_service(BackgroundService {
         kind: ELEMENT,
         name: name.into(),
         content: content_hash(el),

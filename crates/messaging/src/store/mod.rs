@@ -85,7 +85,7 @@ fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let guaranteed = parameters.flag("store.producer.guaranteed.delivery.enable", false);
     let failover = parameters.text("store.failover.message.store.name");
     let definition = StoreDefinition { name: name.into(), backend };
-    cx.program.shared.get_or_make(name, || Store { definition, guaranteed, failover });
+    cx.shared(name, || Store { definition, guaranteed, failover });
 }
 
 fn is_class(class: &str, known: &str) -> bool {
@@ -123,7 +123,7 @@ fn table(_: &str, parameters: &Parameters, el: &Element<'_>, cx: &mut Compiler<'
         password: parameters.get("store.jdbc.password").map(Secret::new),
         pool: PoolSettings::default(),
     });
-    cx.program.data_sources.push((el.place(), source.clone()));
+    cx.add_data_source(el.place(), source.clone());
     Some(StoreBackend::Table { source, table })
 }
 

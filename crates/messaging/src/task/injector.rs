@@ -123,7 +123,7 @@ fn read(cx: &mut Compiler<'_>, property: &Element<'_>, given: &mut Given) -> Opt
             let inline = property.children().next().map(|child| child.to_xml());
             given.body = Some(inline.unwrap_or_else(|| text.into_bytes()).into());
         }
-        "registryKey" => match cx.program.resources.get(&text) {
+        "registryKey" => match cx.resource(&text) {
             Some(resource) => given.body = Some(resource.bytes.clone()),
             None => {
                 cx.unknown(NameKind::RESOURCE, &text, property.place());

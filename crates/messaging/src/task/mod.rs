@@ -63,7 +63,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     if cx.errors_so_far() > errors {
         return;
     }
-    cx.program.services.push(BackgroundService {
+    cx.add_service(BackgroundService {
         kind: ELEMENT,
         name: name.into(),
         content: content_hash(el),

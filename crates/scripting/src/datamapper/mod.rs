@@ -64,7 +64,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let mut missing = None;
     let mut text = |cx: &mut Compiler<'_>, name: &'static str| -> Option<String> {
         let key = el.required(cx, name)?;
-        match cx.program.resources.get(key) {
+        match cx.resource(key) {
             Some(resource) => Some(resource.text().into_owned()),
             None => {
                 let at = el.attribute_place(name);

@@ -100,7 +100,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 
 /// The text of a script that is a local entry or registry resource.
 fn resource(cx: &mut Compiler<'_>, key: &str, at: Place) -> Option<Arc<str>> {
-    match cx.program.resources.get(key) {
+    match cx.resource(key) {
         Some(found) => Some(found.text().into()),
         None => {
             cx.unknown(NameKind::RESOURCE, key, at);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -86,6 +87,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let options = BuildOptions {
         strict: matches.get_flag("strict"),
         configurables: surroundings.configurables(),
+        compiled: Some(Arc::default()),
         ..BuildOptions::default()
     };
     let built = build::build(&paths, &options, &settings)?;

@@ -87,6 +87,10 @@ impl Renewal {
         let signer = signer.map_err(Failure::environment)?;
         let mut options = self.build.clone();
         options.configurables = config::surroundings(&self.paths).configurables();
+        if let Some(compiled) = &options.compiled {
+            // Mediators may keep settings of the program that they ran in first.
+            compiled.clear();
+        }
         let built = build::build(&self.paths, &options, &settings)?;
         for diagnostic in diagnostics.iter().chain(&built.diagnostics) {
             let level = if diagnostic.severity == Severity::Error { Level::Error } else { Level::Warn };

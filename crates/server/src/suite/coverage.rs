@@ -33,7 +33,7 @@ impl Coverage {
     /// Watches every mediator that stands in the file.
     pub fn watch(program: &mut Program, file: &str) -> Coverage {
         let mut coverage = Coverage::default();
-        for sequence in &mut program.sequences {
+        for sequence in program.sequences_mut() {
             for step in std::mem::take(&mut sequence.steps) {
                 let mut step = step;
                 if &*step.at.file == file {

@@ -201,7 +201,7 @@ impl Runner<'_> {
 
 /// Sends what goes to an endpoint of a mock service's name there.
 fn redirect(program: &mut Program, mocks: &[Mock]) {
-    for slot in &mut program.endpoints {
+    for slot in program.endpoints_mut() {
         let Some(mock) = mocks.iter().find(|mock| slot.name.as_deref() == Some(mock.name.as_str())) else { continue };
         // Nobody else holds the endpoints of a program that was not yet served.
         let Some(endpoint) = Arc::get_mut(slot) else { continue };

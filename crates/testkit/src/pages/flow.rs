@@ -11,7 +11,7 @@ use penstock_compile::{Compilation, CompileOptions, Input, InputKind, compile};
 use penstock_engine::ports::{
     Client, Environment, Level, LocalFuture, LogSink, Outbound, Outgoing, Record, Request, Service,
 };
-use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Registry, Side, codes};
+use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Program, Registry, Side, codes};
 use penstock_message::{Body, Form, Headers, Message, Method, RequestLine};
 use penstock_transports::http::tls::{ClientTrust, TlsClient};
 use penstock_transports::sql::{Mapping, Sql};
@@ -89,8 +89,12 @@ impl Flow {
     /// Compiles the configurations of a section.
     pub fn new(blocks: &[Block]) -> Flow {
         let inputs: Vec<Input> = blocks.iter().filter_map(input).collect();
-        let options = CompileOptions { modules: modules(blocks), ..CompileOptions::default() };
-        let Compilation { program, diagnostics, artifacts } = compile(&inputs, &REGISTRY, &options);
+        Flow::compile(&inputs, &CompileOptions { modules: modules(blocks), ..CompileOptions::default() })
+    }
+
+    /// Compiles these inputs.
+    pub fn compile(inputs: &[Input], options: &CompileOptions) -> Flow {
+        let Compilation { program, diagnostics, artifacts } = compile(inputs, &REGISTRY, options);
         let errors = artifacts.iter().any(|artifact| !artifact.good)
             || diagnostics.iter().any(|diagnostic| diagnostic.severity == penstock_compile::Severity::Error);
         let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
@@ -105,6 +109,11 @@ impl Flow {
             stores,
             registry: Arc::default(),
         }
+    }
+
+    /// The program that runs.
+    pub fn program(&self) -> Arc<Program> {
+        self.current.get()
     }
 
     /// What the compiler said.

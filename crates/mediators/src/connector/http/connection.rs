@@ -35,7 +35,7 @@ struct Init(Arc<Declared>);
 /// Compiles the connection of a local entry.
 pub(super) fn declare(key: &str, el: &Element<'_>, cx: &mut Compiler<'_>) {
     let declared = read(key, el, cx);
-    cx.connections.insert(key.into(), Arc::new(declared));
+    cx.declare_connection(key, Arc::new(declared));
 }
 
 /// Compiles `<http.init>` as a step of a flow.
@@ -54,7 +54,7 @@ fn read(key: &str, el: &Element<'_>, cx: &mut Compiler<'_>) -> Declared {
         cx.error(el.place(), "<http.init> needs <baseUrl>");
     }
     let endpoint = endpoint::connection(cx, key, el);
-    let name = cx.program.endpoint(endpoint).label().into();
+    let name = cx.endpoint(endpoint).label().into();
     Declared { endpoint, name, base }
 }
 
@@ -73,14 +73,12 @@ impl Connection {
         let key = el.attribute(name)?;
         let at = el.attribute_place(name);
         if braced(key).is_some() {
-            let known = cx
-                .connections
-                .iter()
-                .filter_map(|(key, any)| Some((key.clone(), any.clone().downcast::<Declared>().ok()?)));
+            let known =
+                cx.connections().filter_map(|(key, any)| Some((key.clone(), any.clone().downcast::<Declared>().ok()?)));
             let known = known.collect();
             return Some(Connection::Computed(Text::compile(cx, el, key, at)?, known));
         }
-        match cx.connections.get(key).map(|any| any.clone().downcast::<Declared>()) {
+        match cx.connection(key).map(|any| any.downcast::<Declared>()) {
             Some(Ok(declared)) => Some(Connection::Fixed(declared)),
             Some(Err(_)) => {
                 cx.error(at, format!("the local entry `{key}` is a connection of another connector"));
