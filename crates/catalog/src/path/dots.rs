@@ -1,5 +1,6 @@
 //! Paths that climb. A backend may resolve `/open/../closed` to `/closed`, whose policies did not run; so a path with
-//! such a segment, written plainly or escaped, belongs to no operation. It may as well take `/%61dmin` for `/admin`.
+//! such a segment, written plainly or escaped, belongs to no operation. It may as well take `/%61dmin` for `/admin`, and
+//! `/users%2Fadmin`, `//users/admin` or `/users/admin;v=1` for `/users/admin`.
 
 use std::borrow::Cow;
 
@@ -26,6 +27,39 @@ pub fn without_needless_escapes(path: &str) -> Cow<'_, str> {
 /// `/jobs/1%3Acancel` from `/jobs/1:cancel`.
 pub fn without_segment_escapes(path: &str) -> Cow<'_, str> {
     unescaped(path, |byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte))
+}
+
+/// What else backends may take a path for: with escaped slashes as slashes, without parameters of segments (`;v=1`), with one
+/// slash for several, and each combination of these.
+pub(super) fn other_readings(path: &str) -> impl Iterator<Item = String> + use<'_> {
+    let is_escaped = |three: &[u8]| matches!(three, b"%2f" | b"%2F" | b"%5c" | b"%5C");
+    let has_slashes = path.contains('\\') || path.as_bytes().windows(3).any(is_escaped);
+    let has_parameters = path.contains(';');
+    // Slashes may come together only when others were read.
+    let may_merge = path.contains("//") || has_slashes || has_parameters;
+    (1..8_u8).filter_map(move |reading| {
+        let [slashes, parameters, merged] = [1, 2, 4].map(|bit| reading & bit != 0);
+        let is_of_use = (!slashes || has_slashes) && (!parameters || has_parameters) && (!merged || may_merge);
+        is_of_use.then(|| read_as(path, slashes, parameters, merged)).filter(|read| read != path)
+    })
+}
+
+fn read_as(path: &str, slashes: bool, parameters: bool, merged: bool) -> String {
+    let mut read = path.to_owned();
+    if slashes {
+        for written in ["%2f", "%2F", "%5c", "%5C", "\\"] {
+            read = read.replace(written, "/");
+        }
+    }
+    if parameters {
+        let segments: Vec<&str> =
+            read.split('/').map(|segment| segment.split(';').next().unwrap_or_default()).collect();
+        read = segments.join("/");
+    }
+    while merged && read.contains("//") {
+        read = read.replace("//", "/");
+    }
+    read
 }
 
 /// A path without the escapes of some letters.
@@ -71,6 +105,22 @@ mod tests {
         ] {
             assert_eq!(without_needless_escapes(path), plain);
         }
+    }
+
+    #[test]
+    fn slashes_and_parameters_are_read_in_every_way() {
+        let readings = |path| {
+            let mut readings: Vec<_> = other_readings(path).collect();
+            readings.sort();
+            readings.dedup();
+            readings
+        };
+        assert!(readings("/a/b.c/%20").is_empty());
+        assert_eq!(readings("/a%2Fb"), ["/a/b"]);
+        assert_eq!(readings("/a%5cb\\c"), ["/a/b/c"]);
+        assert_eq!(readings("//a"), ["/a"]);
+        assert_eq!(readings("/a;v=1/b;x"), ["/a/b"]);
+        assert_eq!(readings("/a;v/%2fb"), ["/a//b", "/a/%2fb", "/a/b", "/a;v//b", "/a;v/b"]);
     }
 
     #[test]

@@ -220,6 +220,17 @@ impl ApiRouter {
         }
     }
 
+    /// Whether a backend may take a request for another operation, whose policies would not have run: `/a%2Fb` for `/a/b`. A
+    /// value with a slash in it (`/users/a%2Fb`) is what it was meant as where no such operation is, or an open one.
+    fn may_be_another(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
+        let plain = dots::without_segment_escapes(asked.path);
+        dots::other_readings(&plain).any(|path| {
+            let Some((operation, Some(target))) = self.find(&Asked { path: &path, ..*asked }) else { return false };
+            let is_alike = found.is_some_and(|(other, _)| Arc::ptr_eq(operation, other));
+            !is_alike && restricts(&target.site.operation)
+        })
+    }
+
     /// Whether a port is one of the gateway's, and whether integrations are served on it too.
     fn is_ours(&self, port: u16) -> Option<bool> {
         let ports = self.state.ports.get();
@@ -227,6 +238,14 @@ impl ApiRouter {
             ports.map_or((self.config.http_port, self.config.https_port), |ports| (ports.http, ports.https));
         (port == http || port == https).then(|| ports.is_some_and(|ports| ports.shared))
     }
+}
+
+/// Whether an operation refuses some requests.
+fn restricts(operation: &penstock_catalog::Operation) -> bool {
+    operation.secured
+        || operation.request_interceptor.is_some()
+        || !operation.chain.is_empty()
+        || !operation.policies.request.is_empty()
 }
 
 /// What decides where a request goes.
@@ -300,7 +319,11 @@ impl Router for ApiRouter {
             headers: &message.headers,
         };
         let mut found = self.find(&asked);
-        if found.is_some() && (has_dot_segment(line.path()) || self.is_another_unescaped(&asked, found)) {
+        let is_ambiguous = || {
+            let path = line.path();
+            has_dot_segment(path) || self.is_another_unescaped(&asked, found) || self.may_be_another(&asked, found)
+        };
+        if found.is_some() && is_ambiguous() {
             found = Some((&self.unknown, None));
         }
         if found.is_none()

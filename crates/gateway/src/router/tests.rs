@@ -87,6 +87,60 @@ fn needless_escapes_lead_to_no_other_operation() {
     }
 }
 
+#[test]
+fn slashes_that_backends_may_read_do_not_open_protected_operations() {
+    let operations = [
+        ("GET", "/{name}"),
+        ("GET", "/users/{id}"),
+        ("GET", "/users/{id}/orders"),
+        ("GET", "/admin/keys"),
+        ("GET", "/public/list"),
+        ("GET", "/files/*"),
+        ("GET", "/files/secret/*"),
+    ];
+    let closed = ["/users/{id}", "/users/{id}/orders", "/admin/keys", "/files/secret/*"];
+    let target = |(method, path): &(&str, &str)| {
+        let mut site = Arc::into_inner(site("A", "/a", method, path)).unwrap();
+        let operation = CatalogOperation { secured: closed.contains(path), ..(*site.operation).clone() };
+        site.operation = Arc::new(operation);
+        Target { site: Arc::new(site), operation: Arc::default() }
+    };
+    let base = Base {
+        path: "/a".into(),
+        hosts: Vec::new(),
+        transports: (true, true),
+        targets: operations.iter().map(target).collect(),
+        options: Vec::new(),
+    };
+    let mut router = router(&[("A", "/a", &[], &[])]);
+    router.bases.insert("/a".into(), vec![Arc::new(Served::new(base))]);
+    for (path, is_refused) in [
+        ("/a/admin%2Fkeys", true),
+        ("/a/admin%2fkeys", true),
+        ("/a/admin%5Ckeys", true),
+        ("/a/admin\\keys", true),
+        ("/a/users%2F7", true),
+        ("/a/users%2F7;v=1", true),
+        ("/a/users/7%2Forders", true),
+        ("/a/files//secret/x", true),
+        ("/a/files/secret;v=1/x", true),
+        ("/a/files/x%2F..x", false),
+        ("/a/files%2Fsecret%2Fx", true),
+        // No operation, an open one, or the same: the slash belongs to a value.
+        ("/a/users/a%2Fb%2Fc", false),
+        ("/a/x%2Fy", false),
+        ("/a/public%2Flist", false),
+        ("/a/users/7;v=1", false),
+        ("/a/users/7", false),
+        ("/a/users/7/orders", false),
+    ] {
+        let asked = Asked { path, method: "GET", host: None, secure: false, preflight: None, headers: &Headers::new() };
+        let found = router.find(&asked);
+        assert!(found.is_some(), "{path}");
+        assert_eq!(router.may_be_another(&asked, found), is_refused, "{path}");
+    }
+}
+
 fn found(router: &ApiRouter, method: &str, host: &str, path: &str) -> String {
     match router.find(&Asked {
         path,
