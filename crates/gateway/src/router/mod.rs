@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use penstock_catalog::path::{has_dot_segment, without_segment_escapes};
+use penstock_catalog::path::{has_dot_segment, other_readings, without_segment_escapes};
 use penstock_catalog::{Api, ApiKind};
 use penstock_compile::Compiler;
 use penstock_engine::Step;
@@ -223,8 +223,8 @@ impl ApiRouter {
     /// Whether a backend may take a request for another operation, whose policies would not have run: `/a%2Fb` for `/a/b`. A
     /// value with a slash in it (`/users/a%2Fb`) is what it was meant as where no such operation is, or an open one.
     fn may_be_another(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
-        let plain = dots::without_segment_escapes(asked.path);
-        dots::other_readings(&plain).any(|path| {
+        let plain = without_segment_escapes(asked.path);
+        other_readings(&plain).any(|path| {
             let Some((operation, Some(target))) = self.find(&Asked { path: &path, ..*asked }) else { return false };
             let is_alike = found.is_some_and(|(other, _)| Arc::ptr_eq(operation, other));
             !is_alike && restricts(&target.site.operation)
