@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_have_exactly_the_size_asked_for() {
+    fn bodies_have_exactly_the_requested_size() {
         for shape in [Shape::Soap, Shape::Xml, Shape::Json, Shape::Record, Shape::Text] {
             for bytes in [50, 500, 1000, 1024, 10_000, 10_240, 100_000, 102_400] {
                 if bytes == 50 && matches!(shape, Shape::Soap | Shape::Xml) {

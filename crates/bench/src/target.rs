@@ -58,7 +58,7 @@ pub fn start(target: &Target, placeholders: &Placeholders, log: &Path) -> Result
     let arguments: Vec<String> = target.start.iter().map(|argument| fill(argument)).collect();
     let Some((program, arguments)) = arguments.split_first() else {
         if !listens(&running.url) {
-            let why = format!("nothing listens at `{}` for target `{}`", running.url, target.name);
+            let why = format!("no server listens at `{}` for target `{}`", running.url, target.name);
             return Err(NotRunning::Failed(Error::Environment(why)));
         }
         return Ok(running);
@@ -201,6 +201,6 @@ mod tests {
         assert_eq!(message(&["sleep", "10"], 50), "`sleep 10` does not listen on port 1 after 0 s");
         let ended = message(&["sh", "-c", "echo oh no; exit 3"], 5000);
         assert!(ended.contains("ended with exit status: 3 before it listened; it wrote:\n    oh no"), "{ended}");
-        assert_eq!(message(&[], 2), "nothing listens at `http://127.0.0.1:1/` for target `t`");
+        assert_eq!(message(&[], 2), "no server listens at `http://127.0.0.1:1/` for target `t`");
     }
 }

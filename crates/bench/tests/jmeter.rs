@@ -250,7 +250,7 @@ fn broken(request: &Arrived) -> String {
 }
 
 #[test]
-fn an_error_ends_the_user_if_the_group_says_so() {
+fn an_error_ends_the_user_if_the_group_is_configured_so() {
     for (on_error, expected) in
         [("continue", (6, 2)), ("startnextloop", (4, 2)), ("stopthread", (2, 1)), ("stoptest", (2, 1))]
     {

@@ -414,7 +414,7 @@ impl<'r> Compiler<'r> {
         if let Some(id) = self.sequence_resource(key) {
             return id;
         }
-        // The original comes with these two; a configuration that does not define them gets them.
+        // Micro Integrator comes with these two; a configuration that does not define them gets them.
         let mediator: Box<dyn Mediator> = match key {
             "fault" => Box::new(crate::missing::DefaultFault),
             "main" => Box::new(crate::missing::DefaultMain),

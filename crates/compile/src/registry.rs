@@ -14,7 +14,7 @@ pub struct MediatorKind {
     pub compile: fn(&Element<'_>, &mut Compiler<'_>) -> Option<Box<dyn Mediator>>,
 }
 
-/// An API handler of the original, by its class.
+/// An API handler of Micro Integrator, by its class.
 pub struct HandlerKind {
     /// The Java class artifacts name.
     pub class: &'static str,
@@ -34,7 +34,7 @@ pub struct ConnectorKind {
     pub connection: fn(&str, &Element<'_>, &mut Compiler<'_>),
 }
 
-/// Classes of the original that a [`Front`] has written again, for the mediators of its own policies.
+/// Classes of Micro Integrator that a [`Front`] has written again, for the mediators of its own policies.
 pub trait Classes {
     /// Compiles a `<class>`: `None` when the class is not one of them, `Some(None)` after an error was reported.
     fn compile(&self, name: &str, el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<Box<dyn Mediator>>>;
@@ -72,19 +72,19 @@ pub struct Registry {
     pub connectors: &'static [ConnectorKind],
     /// Compiles the security policy of a proxy service. `None` after a problem was reported.
     pub security: fn(&Arc<Resource>, &Place, &mut Compiler<'_>) -> Option<Secured>,
-    /// Elements that exist in the original.
+    /// Elements that exist in Micro Integrator.
     pub known: &'static [&'static str],
-    /// Elements of the original that are not meant to run here.
+    /// Elements of Micro Integrator that are not meant to run here.
     pub unsupported: &'static [Unsupported],
 }
 
-/// An element of the original that does not run here.
+/// An element of Micro Integrator that does not run here.
 pub struct Unsupported {
     /// Its local name.
     pub name: &'static str,
     /// What becomes of a configuration that has it.
     pub effect: Effect,
-    /// What it does in the original, as a sentence after its name.
+    /// What it does in Micro Integrator, as a sentence after its name.
     pub what: &'static str,
     /// What to do in place of it.
     pub instead: &'static str,
@@ -120,7 +120,7 @@ impl Registry {
         self.connectors.iter().find(|kind| kind.name == name)
     }
 
-    /// Whether the original has that element.
+    /// Whether Micro Integrator has that element.
     pub fn is_known_element(&self, name: &str) -> bool {
         self.known.contains(&name)
     }

@@ -93,7 +93,7 @@ fn every_mistake_is_said_at_once_with_its_place() {
 }
 
 #[test]
-fn what_is_not_xml_is_told_where_it_breaks() {
+fn malformed_xml_is_reported_with_its_place() {
     let said = run(&[("a.xml", "<sequence name='s'>\n <probe></sequence>")], false).diagnostics;
     assert_eq!(said.len(), 1);
     assert_eq!((said[0].at.line, said[0].at.file.as_ref()), (2, "a.xml"));

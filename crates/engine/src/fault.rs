@@ -1,4 +1,4 @@
-//! What goes wrong in a flow, with the numeric codes of the original in one table.
+//! What goes wrong in a flow, with the numeric codes of Micro Integrator in one table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl FaultCode {
 }
 
 impl Fault {
-    /// What a template answers that is called without a parameter it needs, in the original's words.
+    /// What a template answers that is called without a parameter it needs, in Micro Integrator's words.
     pub fn missing_parameter(template: &str, parameter: &str) -> Fault {
         let why = format!(
             "Neither a value nor default value is provided for mandatory parameter: {parameter} in seq-template {template}"
@@ -165,9 +165,9 @@ impl Fault {
         self
     }
 
-    /// What the original says of a backend that fails. Artifacts compare it and put it into their payloads; what
+    /// What Micro Integrator says of a backend that fails. Artifacts compare it and put it into their payloads; what
     /// happened in particular is in `ERROR_DETAIL` and in the log.
-    pub fn words_of_the_original(&self) -> Option<&'static str> {
+    pub fn synapse_message(&self) -> Option<&'static str> {
         if self.side != Side::Backend {
             return None;
         }
@@ -209,7 +209,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The codes of the original.
+/// The codes of Micro Integrator.
 pub mod codes {
     /// No particular code.
     pub const DEFAULT: u32 = 0;
@@ -223,7 +223,7 @@ pub mod codes {
     pub const SENDER_IO_RECEIVING: u32 = 101501;
     /// The backend refused the connection.
     pub const CONNECTION_FAILED: u32 = 101503;
-    /// The backend did not answer in time.
+    /// The backend did not respond in time.
     pub const CONNECTION_TIMED_OUT: u32 = 101504;
     /// The backend closed the connection.
     pub const CONNECTION_CLOSED: u32 = 101505;

@@ -116,7 +116,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
         .collect();
     let mut done = Vec::new();
     if !work.parallel && exchange.transactions.any() {
-        // What the original does on one thread: the branches in turn, all in the transaction, then the parent with it.
+        // What Micro Integrator does on one thread: the branches in turn, all in the transaction, then the parent with it.
         for (mut child, sequence, mut endpoint) in children.drain(..) {
             std::mem::swap(&mut exchange.transactions, &mut child.transactions);
             alone(&mut child, sequence, endpoint.take(), unjoined).await;

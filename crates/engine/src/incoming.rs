@@ -5,7 +5,7 @@ use penstock_message::{Body, Form, Message, Shape, Value};
 use crate::route::{Entry, Unserved};
 use crate::{Exchange, Fault, outgoing};
 
-/// Request fields that say nothing in an answer. The original sends every header of the message at
+/// Request fields that say nothing in an answer. Micro Integrator sends every header of the message at
 /// hand, also those of the client's own request; these are left out because they could only leak
 /// or confuse.
 const REQUEST_ONLY: [&str; 13] = [
@@ -90,7 +90,7 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     Ok(Box::new(Message { headers, body, status, reason, ..Message::default() }))
 }
 
-/// The answer to a message that nobody answered: 202, as the original acknowledges; for an API without a resource
+/// The answer to a message that nobody answered: 202, as Micro Integrator acknowledges; for an API without a resource
 /// that runs, what its handlers let through to.
 pub(crate) fn unanswered(exchange: &mut Exchange) -> Box<Message> {
     let (api, index) = match exchange.entry.clone() {

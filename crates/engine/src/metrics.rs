@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Upper bounds of the latency buckets, in milliseconds, as the original exposes them.
+/// Upper bounds of the latency buckets, in milliseconds, as Micro Integrator exposes them.
 pub const LATENCY_BOUNDS_MS: [u64; 8] = [5, 10, 25, 50, 100, 500, 1000, 5000];
 
 /// What is counted of one service.

@@ -111,7 +111,7 @@ fn read_envelope(body: Vec<u8>, soap: SoapVersion) -> Result<Envelope, Fault> {
     Ok(envelope_around(&[Content::Node(document, root)], SoapVersion::None, None))
 }
 
-/// The body will be XML of ours: UTF-8 and not encoded. As in the original, a message that is called JSON stays that: it is
+/// The body will be XML of ours: UTF-8 and not encoded. As in Micro Integrator, a message that is called JSON stays that: it is
 /// mapped when it goes out, and artifacts that want otherwise set `messageType`.
 fn becomes_xml(exchange: &mut Exchange) {
     exchange.message.headers.remove("Content-Encoding");

@@ -121,7 +121,7 @@ impl Default for Limits {
             // Deeper nesting is a configuration that calls itself.
             depth_max: 256,
             steps_max: 10_000_000,
-            // The original's socket timeout, after which its clients give up.
+            // Micro Integrator's socket timeout, after which its clients give up.
             deadline: std::time::Duration::from_secs(180),
             endpoint_timeout: std::time::Duration::from_secs(120),
             branches_max: 100_000,

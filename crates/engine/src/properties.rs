@@ -24,7 +24,7 @@ fn names_addressing(bytes: &[u8]) -> bool {
 /// To whom the answer of a backend is addressed: to whoever waits for it.
 const ANONYMOUS: &str = "http://www.w3.org/2005/08/addressing/anonymous";
 
-/// Headers that stay when all others are removed: the original keeps them apart from its map of headers.
+/// Headers that stay when all others are removed: Micro Integrator keeps them apart from its map of headers.
 fn says_what_the_body_is(name: &[u8]) -> bool {
     [&b"Content-Type"[..], b"Content-Encoding", b"SOAPAction"].iter().any(|kept| name.eq_ignore_ascii_case(kept))
 }
@@ -138,7 +138,7 @@ impl Exchange {
             "ReplyTo" => text(addressing.and_then(|addressing| addressing.reply_to.as_ref())),
             "FaultTo" => text(addressing.and_then(|addressing| addressing.fault_to.as_ref())),
             "RelatesTo" => text(addressing.and_then(|addressing| addressing.relates_to.as_ref())),
-            // One and the same in the original.
+            // One and the same in Micro Integrator.
             "Action" | "WSAction" | "SOAPAction" => self.message.action().map(Value::string),
             "MessageID" => Some(Value::String(self.message_id())),
             "FAULT" => Some(Value::Boolean(self.xml().is_ok_and(|envelope| {
@@ -346,7 +346,7 @@ impl Exchange {
         id
     }
 
-    /// The line the original's own `main` sequence writes of a request that nothing serves.
+    /// The line Micro Integrator's own `main` sequence writes of a request that nothing serves.
     pub(crate) fn log_simple(&mut self, more: &str) {
         if self.core.log.enabled(Level::Info) {
             let (to, id, correlation) =
@@ -356,7 +356,7 @@ impl Exchange {
         }
     }
 
-    /// What the original's own `fault` sequence logs, for a fault that no sequence handles.
+    /// What Micro Integrator's own `fault` sequence logs, for a fault that no sequence handles.
     pub(crate) fn log_unhandled(&mut self) {
         let property = |name: &str| self.message.properties.get(name).map(|value| value.to_text().into_owned());
         let (code, message) = (property("ERROR_CODE"), property("ERROR_MESSAGE"));

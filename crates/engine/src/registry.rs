@@ -30,7 +30,7 @@ const SEGMENTS_MAX: usize = 32;
 /// Names of files are at most 255 bytes long, and there are endings.
 const SEGMENT_BYTES_MAX: usize = 200;
 
-/// How keys begin, what they begin with here, and the folder of the original that they lead to.
+/// How keys begin, what they begin with here, and the folder of Micro Integrator that they lead to.
 const ROOTS: [(&str, &str, &str); 8] = [
     ("gov:", "gov:", "governance"),
     ("governance:", "gov:", "governance"),
@@ -52,7 +52,7 @@ pub struct RegistryPath {
 }
 
 impl RegistryPath {
-    /// Reads a key as artifacts write it. Without a beginning it is one of `gov:`, as in the original.
+    /// Reads a key as artifacts write it. Without a beginning it is one of `gov:`, as in Micro Integrator.
     pub fn parse(key: &str) -> Result<RegistryPath, String> {
         let root = ROOTS.iter().find_map(|(start, scheme, folder)| Some((key.strip_prefix(start)?, scheme, folder)));
         let (path, scheme, folder) = root.unwrap_or((key, &"gov:", &"governance"));
@@ -64,7 +64,7 @@ impl RegistryPath {
                 && !part.contains(char::is_control)
         };
         if parts.is_empty() || parts.len() > SEGMENTS_MAX || !parts.iter().all(is_plain) {
-            return Err(format!("`{key}` is no key of a resource that can be written, such as `conf:folder/name`"));
+            return Err(format!("`{key}` is not a key of a resource that can be written, such as `conf:folder/name`"));
         }
         let path = parts.join("/");
         Ok(RegistryPath { key: format!("{scheme}{path}").into(), file: format!("{folder}/{path}") })
@@ -193,7 +193,7 @@ fn changed(
     Resource { bytes, media_type, is_xml, at, properties }
 }
 
-/// The original reads what it can as XML.
+/// Micro Integrator reads what it can as XML.
 fn is_xml(value: &str) -> bool {
     value.trim_start().starts_with('<') && Document::parse(value.to_owned(), &ParseOptions::default()).is_ok()
 }

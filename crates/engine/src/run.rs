@@ -124,7 +124,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 let one_way = takes_one_way(exchange);
                 let reply = transmit(exchange, &destination).await?;
                 if !one_way {
-                    // The direction stays what it was, as in the original: `loopback` still turns the message around.
+                    // The direction stays what it was, as in Micro Integrator: `loopback` still turns the message around.
                     exchange.message.replace_by_reply(*reply);
                 }
                 exchange.called = true;
@@ -267,16 +267,16 @@ pub(crate) fn set_error_properties(exchange: &mut Exchange, fault: &Fault) {
         matches!(fault.number(), Some(codes::INDIRECT_MISSING | codes::GROUP_NOT_READY | codes::ENDPOINT_NOT_READY));
     let detail = match (&fault.detail, &fault.at) {
         (Some(detail), _) => detail.to_string(),
-        // The original says nothing else of an endpoint that is not there or not ready.
+        // Micro Integrator says nothing else of an endpoint that is not there or not ready.
         _ if is_unready => fault.message.to_string(),
         (None, Some(at)) => format!("{} ({at})", fault.message),
         (None, None) => fault.message.to_string(),
     };
     let properties = &mut exchange.message.properties;
-    // As in the original, an error without a code of its own does not hide the one that led to it.
+    // As in Micro Integrator, an error without a code of its own does not hide the one that led to it.
     let follows_another = fault.number() == Some(codes::DEFAULT) && properties.get("ERROR_CODE").is_some();
     if !follows_another {
-        let words = fault.words_of_the_original();
+        let words = fault.synapse_message();
         let (detail, exception) = match words {
             Some("Send timeout") => (String::new(), Value::string("")),
             _ => (detail, Value::string(fault.message.clone())),

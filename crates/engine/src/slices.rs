@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_take_turns_whatever_the_number_of_their_messages() {
+    fn clients_are_served_in_rotation() {
         let (greedy, modest) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)));
         let mut turns = Turns { clients: VecDeque::new(), taken: false, paused: 0 };
         let places: Vec<Rc<Place>> = (0..4).map(|_| Rc::default()).collect();

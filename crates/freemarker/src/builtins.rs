@@ -102,7 +102,7 @@ impl<'d> Call<'_, 'd> {
             return Ok(None);
         }
         let Some((index, length)) = self.run.loop_of(variable) else {
-            return fail(self.expr.at, format!("`{variable}` is no loop variable"));
+            return fail(self.expr.at, format!("`{variable}` is not a loop variable"));
         };
         let is_odd = index % 2 == 0;
         Ok(Some(match self.name {

@@ -273,7 +273,7 @@ impl<'d> Run<'d> {
             Data::Nodes(document, nodes) if nodes.len() == 1 => document.string_value(nodes[0]).into(),
             Data::Now => (self.model.now)(None).into(),
             other => {
-                let message = format!("`{}` is {}, which is no text", expr.describe(), other.kind());
+                let message = format!("`{}` is {}, which is not a text", expr.describe(), other.kind());
                 return fail(expr.at, message);
             }
         })

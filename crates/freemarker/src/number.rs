@@ -1,6 +1,6 @@
 //! Numbers as text: `123,456.789` for people, `?c` for programs, `?string("0.00")` by pattern.
 
-/// As people of the original's default locale read it: groups of three, three decimals at most.
+/// As people of Micro Integrator's default locale read it: groups of three, three decimals at most.
 pub(super) fn for_people(number: f64) -> String {
     by_pattern(number, "#,##0.###")
 }

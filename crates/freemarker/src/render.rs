@@ -233,6 +233,6 @@ impl<'d> Run<'d> {
 }
 
 pub(super) fn missing(expr: &Expr) -> TemplateError {
-    let message = format!("`{}` is missing; `!` gives a default, `??` asks for it", expr.describe());
+    let message = format!("`{}` is missing; `!` sets a default, `??` tests for it", expr.describe());
     TemplateError::new(expr.at, message)
 }

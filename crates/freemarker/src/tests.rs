@@ -119,8 +119,8 @@ fn texts_have_built_ins() {
 #[test]
 fn mistakes_have_places() {
     for (template, expected) in [
-        ("${payload.gone}", "1:10: `payload.gone` is missing; `!` gives a default, `??` asks for it"),
-        ("a\n ${payload.gone.more}", "2:11: `payload.gone` is missing; `!` gives a default, `??` asks for it"),
+        ("${payload.gone}", "1:10: `payload.gone` is missing; `!` sets a default, `??` tests for it"),
+        ("a\n ${payload.gone.more}", "2:11: `payload.gone` is missing; `!` sets a default, `??` tests for it"),
         ("<#if payload.vip>", "1:1: <#if> is never closed"),
         ("<#list x as y></#if>", "1:7: <#list> is never closed: </#if> comes first"),
         ("</#if>", "1:1: </#if> closes nothing"),
@@ -128,7 +128,7 @@ fn mistakes_have_places() {
         ("${", "1:1: the `${` is never closed"),
         ("<#frob>", "1:7: there is no directive <#frob>"),
         ("${payload.name?frob}", "1:15: there is no built-in `?frob` for a text"),
-        ("${payload.lines}", "1:10: `payload.lines` is a list, which is no text"),
+        ("${payload.lines}", "1:10: `payload.lines` is a list, which is not a text"),
         ("<#list 1..9 as a><#list 1..99999999 as b></#list></#list>", "1:24: the range has more than 1000000 items"),
         ("<#macro m><@m/></#macro><@m/>", "1:11: loops and macros are nested deeper than 100"),
     ] {

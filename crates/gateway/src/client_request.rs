@@ -134,7 +134,7 @@ pub(crate) fn vhosts(api: &Api) -> impl Iterator<Item = &str> {
     api.vhosts.iter().map(|vhost| &**vhost).chain(none)
 }
 
-/// What the original calls the backends of an operation; empty when there are none.
+/// What Choreo Connect calls the backends of an operation; empty when there are none.
 pub(crate) fn cluster_name(site: &Site, vhost: &str, sandbox: bool) -> String {
     let api = &site.api;
     let endpoints = site.operation.endpoints.as_ref().unwrap_or(&api.endpoints);

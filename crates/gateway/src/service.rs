@@ -97,7 +97,7 @@ impl Question {
         };
         match tokio::time::timeout_at(deadline.into(), whole).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("`{url}` did not answer in time")),
+            Err(_) => Err(format!("`{url}` did not respond in time")),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{GatewayConfig, GatewayState};
 /// `aud` of a development token.
 const TEST_TOKEN_AUDIENCE: &str = "http://org.wso2.apimgt/gateway";
 
-/// What is said at `/testkey` without credentials, and with wrong ones. The original says it in plain text.
+/// What is said at `/testkey` without credentials, and with wrong ones. Choreo Connect says it in plain text.
 const NO_CREDENTIALS: &str =
     "User is NOT authorized to generate a token. Please provide a valid Authorization header to continue.";
 const WRONG_CREDENTIALS: &str = "Wrong username or password. Please provide valid credentials.";

@@ -184,7 +184,7 @@ impl<'s, 't> Build<'s, 't> {
             let Some(kind) = self.type_ref(&source.kind) else { continue };
             let named = source.kind.named();
             if !matches!(self.kinds[kind.named()].1, KindSource::Scalar | KindSource::Enum(_) | KindSource::Input(_)) {
-                self.problem(named, format!("`{}` is no type of a value that can be sent", short(named.text)));
+                self.problem(named, format!("`{}` is not a type of a value that can be sent", short(named.text)));
             }
             let input = Input { kind, has_default: source.has_default };
             if inputs.insert(source.name.text.into(), input).is_some() {
@@ -254,7 +254,7 @@ impl<'s, 't> Build<'s, 't> {
                     for interface in interfaces {
                         let Some(of) = self.type_of(*interface) else { continue };
                         if !matches!(types[of].kind, Kind::Interface(_)) {
-                            self.problem(*interface, format!("`{}` is no interface", short(interface.text)));
+                            self.problem(*interface, format!("`{}` is not an interface", short(interface.text)));
                         }
                         self.belongs(of, id, types);
                     }
@@ -269,7 +269,7 @@ impl<'s, 't> Build<'s, 't> {
                     for member in members {
                         let Some(of) = self.type_of(*member) else { continue };
                         if !matches!(types[of].kind, Kind::Object(_)) {
-                            self.problem(*member, format!("`{}` is no type with fields", short(member.text)));
+                            self.problem(*member, format!("`{}` is not a type with fields", short(member.text)));
                         }
                         self.belongs(id, of, types);
                     }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_told() {
+    fn invalid_tokens_are_reported() {
         for text in ["01", "-", "1.", "1e", "1x", "1.2.3", "1.a"] {
             check(text, "0: a number is written like -12.5e3, without zeros in front");
         }

@@ -1,6 +1,6 @@
 //! JSON text as forgiving readers take it.
 //!
-//! The library behind the original's JSONPath takes more than JSON: names and strings without quotes or in single ones,
+//! The library behind Micro Integrator's JSONPath takes more than JSON: names and strings without quotes or in single ones,
 //! comments, `=` for `:` and `;` for `,`, and nothing at all for a null in a list. Formats of artifacts rely on it
 //! (`{"city": $1}` with a string). Text that is JSON is read by [`crate::text`], which is faster and says what is wrong.
 

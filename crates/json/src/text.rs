@@ -1,7 +1,7 @@
 //! JSON text to values.
 //!
 //! Reads what `serde_json` reads, and control characters inside strings besides, which senders forget
-//! to escape and the original takes.
+//! to escape and Micro Integrator takes.
 
 use std::fmt;
 
@@ -173,7 +173,7 @@ impl<'t> Parser<'t> {
     pub(crate) fn end(&mut self) -> Outcome<()> {
         match self.next_byte() {
             None => Ok(()),
-            Some(_) => Err("nothing may follow the value"),
+            Some(_) => Err("unexpected text after the value"),
         }
     }
 }

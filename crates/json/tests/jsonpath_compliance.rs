@@ -1,4 +1,4 @@
-//! The JSONPath compliance suite, when the shared corpus is beside the workspace.
+//! The JSONPath compliance suite.
 
 use std::path::Path;
 
@@ -6,12 +6,10 @@ use penstock_json::path::{Dialect, JsonPath, Step};
 use serde_json::Value;
 
 #[test]
-fn the_compliance_suite_passes() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_of_the_compliance_suite_passes() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/jsonpath/cts.json");
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        println!("skipped: no compliance suite at {}", file.display());
-        return;
-    };
+    let text = std::fs::read_to_string(&file).unwrap();
     let suite: Value = serde_json::from_str(&text).unwrap();
     let cases = suite["tests"].as_array().unwrap();
     let failures: Vec<String> = cases.iter().filter_map(|case| check(case).err()).collect();

@@ -1,4 +1,4 @@
-//! The published cases of the mapping, when the shared corpus is beside the workspace.
+//! The published cases of the mapping.
 
 use std::path::Path;
 
@@ -7,12 +7,10 @@ use penstock_xml::{Document, ParseOptions, TreeBuilder, WriteOptions, to_vec};
 use serde_json::Value;
 
 #[test]
-fn the_published_cases_map_as_they_say() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_cases_have_the_published_results() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/mi/json-xml-mapping/cases.json");
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        println!("skipped: no mapping cases at {}", file.display());
-        return;
-    };
+    let text = std::fs::read_to_string(&file).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).expect("the cases are JSON");
     let mut failures = Vec::new();
     let (mut checked, mut disabled) = (0, 0);
@@ -21,7 +19,7 @@ fn the_published_cases_map_as_they_say() {
             checked += pairs(strings, &mut failures);
         } else if case["disabled_in_upstream"] == true && case["xml"].to_string().contains("_JsonScanner_EMPTY_OBJECT")
         {
-            // The original gave this up: an empty object is an empty element, as other cases here expect.
+            // Disabled in Micro Integrator: an empty object is an empty element, as other cases here expect.
             disabled += 1;
         } else {
             let (json, xml) = (string(case, "json"), string(case, "xml"));

@@ -87,7 +87,7 @@ fn mistakes_of_schemas_have_places() {
         (r#"{"type": "text"}"#, "at `#/type`: \"text\" is not a type"),
         (
             r#"{"properties": {"a": {"$ref": "http://example.org/other.json"}}}"#,
-            "at `#/properties/a/$ref`: the reference `http://example.org/other.json` leads nowhere in this schema; nothing is fetched",
+            "at `#/properties/a/$ref`: the reference `http://example.org/other.json` cannot be resolved in this schema; nothing is fetched",
         ),
         (r#"{"pattern": "("}"#, "at `#/pattern`: the pattern `(` cannot be used: unclosed group"),
         ("[]", "at `#`: a schema is an object, or true or false"),
@@ -111,14 +111,11 @@ fn an_identifier_may_be_taken_twice() {
     check(twice, "1", &[]);
 }
 
-/// Runs when the example integrations are there beside the workspace.
 #[test]
-fn example_schemas_compile() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_schemas_compile() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/mi/json-schema");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: {} is not there", folder.display());
-        return;
-    };
+    let entries = std::fs::read_dir(&folder).unwrap();
     let (mut count, mut failed) = (0, Vec::new());
     for entry in entries {
         let path = entry.unwrap().path();

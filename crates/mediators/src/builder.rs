@@ -12,7 +12,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     for builder in el.elements("messageBuilder") {
         builder.accept_all();
         if builder.attribute("class").is_some() {
-            cx.warn(builder.place(), "message builders are Java classes; the body is read as its media type says");
+            cx.warn(builder.place(), "message builders are Java classes; the body is read by its media type");
         }
     }
     Some(Box::new(Builder))

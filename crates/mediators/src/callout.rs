@@ -38,7 +38,7 @@ enum Target {
 }
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    // How the client of the original is set up.
+    // How the client of Micro Integrator is set up.
     for unused in ["initAxis2ClientOptions", "useServerConfig"] {
         el.attribute(unused);
     }
@@ -69,9 +69,9 @@ fn destination(el: &Element<'_>, cx: &mut Compiler<'_>) -> Destination {
         let url = cx.configured(url, &place);
         if !url.starts_with("http:") && !url.starts_with("https:") {
             let scheme = url.split(':').next().unwrap_or_default();
-            cx.warn(place.clone(), format!("the transport `{scheme}` is not there yet; the call will be a fault"));
+            cx.warn(place.clone(), format!("the transport `{scheme}` is not supported; the call will be a fault"));
         }
-        // The original gives an address an endpoint that is never suspended: its codes are those of no error.
+        // Micro Integrator gives an address an endpoint that is never suspended: its codes are those of no error.
         let suspension =
             Suspension { mark_codes: vec![u32::MAX], suspend_codes: vec![u32::MAX], ..Suspension::default() };
         return Destination::Endpoint(cx.add_endpoint(Endpoint {
@@ -138,7 +138,7 @@ impl Source {
     /// The element that is sent in place of the body. `None`: the message as it is.
     fn content(&self, exchange: &mut Exchange) -> Result<Option<Content>, Fault> {
         if exchange.message.source_media() == MediaType::Json {
-            // The original sends the whole of it, whatever the source says.
+            // Micro Integrator sends the whole of it, whatever the source says.
             return Ok(None);
         }
         match self {

@@ -67,7 +67,10 @@ impl Condition {
             "or" => Condition::Any(el.children().map(|child| Condition::compile(cx, &child)).collect::<Option<_>>()?),
             "not" => Condition::Not(Box::new(Condition::inside(cx, el)?)),
             other => {
-                cx.error(el.place(), format!("<{other}> is none of the conditions equal, match, exist, and, or, not"));
+                cx.error(
+                    el.place(),
+                    format!("<{other}> is not one of the conditions equal, match, exist, and, or, not"),
+                );
                 return None;
             }
         };

@@ -15,7 +15,7 @@ struct DbReport(Arc<Plan>);
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let manner = Manner {
         logger: "DBReportMediator",
-        // The original's spelling; what reads its log looks for it.
+        // Micro Integrator's spelling; what reads its log looks for it.
         failure: "Error execuring insert statement",
         transaction: match el.flag("useTransaction", false) {
             true => |exchange, _| exchange.transactions.active.clone(),

@@ -200,7 +200,7 @@ fn put(exchange: &mut Exchange, changes: &Changes) -> Result<(), Fault> {
     let envelope = exchange.xml()?;
     let edited = tree::edit(&envelope.document, changes);
     let edited = tree::envelope_of(edited, envelope.soap)
-        .ok_or_else(|| Fault::new("the message is no SOAP envelope any more"))?;
+        .ok_or_else(|| Fault::new("the message is no longer a SOAP envelope"))?;
     exchange.message.body.set(Form::Xml(Arc::new(edited)));
     Ok(())
 }

@@ -143,7 +143,7 @@ impl Attachment {
         changes.insert(self.at, Change::Append(vec![Content::Node(document.clone(), *node)]));
         let edited = tree::edit(&self.envelope.document, &changes);
         let edited = tree::envelope_of(edited, self.envelope.soap)
-            .ok_or_else(|| Fault::new("the message is no SOAP envelope any more"))?;
+            .ok_or_else(|| Fault::new("the message is no longer a SOAP envelope"))?;
         exchange.message.body.set(Form::Xml(Arc::new(edited)));
         Ok(())
     }

@@ -109,7 +109,7 @@ pub const MEDIATORS: &[MediatorKind] = &[
     xslt::FAST,
 ];
 
-/// Mediators of the original that are not built yet.
+/// Mediators of Micro Integrator that are not built yet.
 pub const KNOWN: &[&str] = &["opa"];
 
 /// What the compiler is given.

@@ -121,7 +121,7 @@ impl Log {
         for (name, printed) in &self.properties {
             let value = match printed {
                 Printed::Constant(text) => text.to_string(),
-                // The original prints what Java prints for an absent property, and nothing for a path without a match.
+                // Micro Integrator prints what Java prints for an absent property, and nothing for a path without a match.
                 Printed::Computed(expression) => expression.text_if_any(exchange)?.unwrap_or_else(|| "null".to_owned()),
             };
             line.add(&format!("{name} = {value}"));

@@ -101,7 +101,7 @@ fn compile_action(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Action> {
             }
         }
         other => {
-            let message = format!("the action `{other}` is none of set, append, prepend, replace, remove");
+            let message = format!("the action `{other}` is not one of set, append, prepend, replace, remove");
             cx.error(el.attribute_place("type"), message);
             return None;
         }

@@ -99,7 +99,7 @@ impl Inner {
                 if fault.side == Side::Client {
                     return Err(fault);
                 }
-                exchange.log(Level::Error, "ScatterGather", &format!("a branch failed and is left out: {fault}"));
+                exchange.log(Level::Error, "ScatterGather", &format!("a failed branch is omitted: {fault}"));
                 failure.get_or_insert(fault);
                 continue;
             }

@@ -100,7 +100,7 @@ impl Type {
     }
 }
 
-/// Text as JSON. As in the original, text that is none is a string when it would be one in quotes, and no text is null.
+/// Text as JSON. As in Micro Integrator, text that is none is a string when it would be one in quotes, and no text is null.
 fn json_of_text(text: &str) -> Result<serde_json::Value, serde_json::Error> {
     let trimmed = text.trim();
     if trimmed.is_empty() {

@@ -1,4 +1,4 @@
-//! `<xquery>`: read, and a fault when a message gets there, because there is no engine for XQuery yet.
+//! `<xquery>`: read, and a fault when a message gets there, because XQuery is not supported.
 
 use penstock_compile::{AlwaysFaults, Compiler, Element, MediatorKind};
 use penstock_engine::Mediator;
@@ -25,8 +25,8 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     if let Some(settings) = el.child("dataSource") {
         settings.accept_all();
     }
-    let text = format!("there is no engine for XQuery yet: `{key}` cannot run");
-    let advice = format!("{text}; write it as <xslt>, <payloadFactory> or <script>; a message that gets here faults");
+    let text = format!("XQuery is not supported: `{key}` cannot run");
+    let advice = format!("{text}; write it as <xslt>, <payloadFactory> or <script>; a message that reaches it faults");
     cx.warn(el.place(), advice);
     Some(Box::new(AlwaysFaults::new(text)))
 }

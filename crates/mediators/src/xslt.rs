@@ -19,7 +19,7 @@ use penstock_message::tree::{self, Change, Content};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "xslt", compile };
-/// The same under the name of the original's streaming variant.
+/// The same under the name of Micro Integrator's streaming variant.
 pub const FAST: MediatorKind = MediatorKind { name: "fastXSLT", compile };
 
 /// Stylesheets of computed keys that are kept compiled.
@@ -132,9 +132,7 @@ impl Resolver for Keyed<'_> {
         let key = self.locations.get(reference).map_or(reference, String::as_str);
         match self.resources.find(key) {
             Some(found) => Ok(Resource { uri: key.to_owned(), content: found.bytes.clone() }),
-            None => {
-                Err(format!("no local entry or registry resource is called `{key}`; <resource> says which key it has"))
-            }
+            None => Err(format!("unknown local entry or registry resource `{key}`; <resource> maps locations to keys")),
         }
     }
 }

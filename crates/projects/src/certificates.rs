@@ -80,7 +80,7 @@ impl Import<'_> {
                 found.push(Arc::from(file.bytes.as_ref()));
             } else {
                 let at = At { file: file.file.clone(), line: 1, column: 1 };
-                self.warn(&at, "left out: not a certificate");
+                self.warn(&at, "ignored: not a certificate");
             }
         }
         found

@@ -87,7 +87,7 @@ fn oauth(import: &mut Import<'_>, item: &Item<'_>) -> Option<OAuthCredentials> {
         });
     let proxies = item.get("proxyConfigs").or_else(|| item.get("proxyConfig"));
     if let Some(proxy) = proxies.filter(|proxy| proxy.get("proxyEnabled").and_then(|flag| flag.flag()) == Some(true)) {
-        import.warn(&proxy.at(), "tokens are asked for without a proxy");
+        import.warn(&proxy.at(), "the proxy is not used for token requests");
     }
     Some(OAuthCredentials {
         token_url,
@@ -106,7 +106,7 @@ fn parameters(import: &mut Import<'_>, item: &Item<'_>) -> Vec<(Arc<str>, Arc<st
     match parse(&given.at().file, text.as_bytes()) {
         Ok(document) => pairs(import, &document.item()),
         Err((_, message)) => {
-            import.error(&given.at(), format!("`customParameters` is no JSON: {message}"));
+            import.error(&given.at(), format!("`customParameters` is not JSON: {message}"));
             Vec::new()
         }
     }
@@ -143,7 +143,7 @@ fn api_key(import: &mut Import<'_>, item: &Item<'_>) -> Option<ApiKeyCredentials
         }
     };
     if !in_query && !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&byte)) {
-        import.error(&at_of(item, "apiKeyIdentifier"), format!("`{name}` is no name of a header field"));
+        import.error(&at_of(item, "apiKeyIdentifier"), format!("`{name}` is not a header name"));
         return None;
     }
     Some(ApiKeyCredentials { name, value, in_query })

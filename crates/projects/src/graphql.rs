@@ -82,7 +82,7 @@ impl Import<'_> {
             return None;
         };
         if let Err(problem) = schema.set_cost(&kind, &field, value.into()) {
-            self.unprotected(&entry.at(), format!("{problem}; the complexity has no effect"));
+            self.unprotected(&entry.at(), format!("{problem}; the complexity is ignored"));
             return None;
         }
         Some((kind, field, value))
@@ -114,7 +114,7 @@ impl Import<'_> {
             }
             let flows = [&operation.policies.request, &operation.policies.response, &operation.policies.fault];
             if flows.iter().any(|flow| !flow.is_empty()) {
-                let message = "policies of one operation have no effect: a query may ask for several at once; those of \
+                let message = "policies of single operations are ignored: a query may ask for several at once; those of \
                                the API (`apiPolicies`) run";
                 self.unprotected(&operation.at, message);
             }

@@ -84,13 +84,13 @@ impl Including<'_, '_, '_> {
                 base = inside;
             }
             let Some(document) = self.files.get(self.import, &base, &at) else {
-                self.import.error(&at, format!("`{reference}` leads nowhere: the project has no file `{base}`"));
+                self.import.error(&at, format!("`{reference}` cannot be resolved: the project has no file `{base}`"));
                 return None;
             };
             let root = document.item();
             let target = if pointer.is_empty() { Some(root) } else { follow(root, pointer) };
             let Some(target) = target.map(|item: Item<'_>| item.node().clone()) else {
-                self.import.error(&at, format!("`{reference}` leads nowhere"));
+                self.import.error(&at, format!("`{reference}` cannot be resolved"));
                 return None;
             };
             node.value = target.value;

@@ -39,7 +39,7 @@ impl Import<'_> {
         }
     }
 
-    /// Gives uses their definitions. One in a flow that its policy is not for is left out, as by the original.
+    /// Gives uses their definitions. One in a flow that its policy is not for is left out, as by Choreo Connect.
     fn give(&mut self, definitions: &Definitions, flows: [&mut Vec<PolicyUse>; 3]) {
         for (flow, uses) in FLOWS.into_iter().zip(flows) {
             uses.retain_mut(|one| {
@@ -87,7 +87,7 @@ impl Import<'_> {
         let root = document.item();
         let data = root.get("data").unwrap_or(root);
         let (Some(name), version) = (self.some_text_of(&data, "name"), self.some_text_of(&data, "version")) else {
-            self.warn(&root.at(), "left out: a policy needs `name`");
+            self.warn(&root.at(), "ignored: a policy needs `name`");
             return None;
         };
         let mut definition = PolicyDefinition::default();

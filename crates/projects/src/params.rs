@@ -69,7 +69,7 @@ impl Import<'_> {
             if matches!(&**key, "certs" | "mutualSslCerts") {
                 if value.items().next().is_some() {
                     let folder = if &**key == "certs" { "Endpoint-certificates" } else { "Client-certificates" };
-                    self.warn(&at, format!("`{key}` has no effect: certificates are read from `{folder}`"));
+                    self.warn(&at, format!("`{key}` is ignored: certificates are read from `{folder}`"));
                 }
             } else if !READ.iter().chain(&FOR_OTHERS).any(|known| **known == **key) {
                 self.warn(&at, format!("unknown key `{key}` is ignored{}", hint(key, READ.into_iter())));
@@ -93,11 +93,11 @@ impl Import<'_> {
         let known = names.join("`, `");
         let message = match wanted.is_empty() {
             true => {
-                format!("no effect: there are parameters for `{known}`; `gateway.environment` says which are meant")
+                format!("ignored: there are parameters for `{known}`; `gateway.environment` selects one")
             }
             false => {
                 let meant = hint(wanted, names.iter().map(|name| &**name));
-                format!("no effect: there are parameters for `{known}`, and not for `{wanted}`{meant}")
+                format!("ignored: there are parameters for `{known}`, and not for `{wanted}`{meant}")
             }
         };
         self.warn(&environments.at(), message);

@@ -37,7 +37,7 @@ impl Import<'_> {
     pub(super) fn product(&mut self, project: &Project, data: &Item<'_>) -> Option<Api> {
         for name in ["endpointConfig", "operations"] {
             if let Some(item) = data.get(name) {
-                self.warn(&item.at(), format!("`{name}` has no effect: a product has that of its APIs"));
+                self.warn(&item.at(), format!("`{name}` is ignored: a product has that of its APIs"));
             }
         }
         let described = Document { file: data.at().file, root: as_api(data) };
@@ -171,7 +171,7 @@ impl Import<'_> {
         ];
         for (name, _) in other.iter().filter(|(_, is_other)| *is_other) {
             let at = item.get(name).map_or_else(|| item.at(), |found| found.at());
-            let message = format!("`{name}` has no effect: that of the operation in `APIs` counts");
+            let message = format!("`{name}` is ignored: that of the operation in `APIs` applies");
             // Fewer rights than the product names would keep clients out; more would let them in.
             match *name {
                 "authType" if operation.secured => self.warn(&at, message),
@@ -187,7 +187,7 @@ impl Import<'_> {
                 Some(part) => self.apply_parameters(&configs, &mut part.api),
                 None => {
                     let meant = hint(name, parts.iter().map(|part| &*part.folder));
-                    self.warn(&at, format!("no effect: `APIs` has no folder `{name}`{meant}"));
+                    self.warn(&at, format!("ignored: `APIs` has no folder `{name}`{meant}"));
                 }
             }
         }

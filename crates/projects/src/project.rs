@@ -178,7 +178,7 @@ impl Import<'_> {
                 return Data::Broken;
             }
             Some(kind) if !is_descriptor => {
-                self.warn(&root.at(), format!("left out: `{kind}` is part of a project, and no API by itself"));
+                self.warn(&root.at(), format!("ignored: `{kind}` is part of a project, and no API by itself"));
                 return Data::Other;
             }
             Some(kind) => {
@@ -187,7 +187,7 @@ impl Import<'_> {
                 return Data::Broken;
             }
             None if !is_descriptor => {
-                self.warn(&root.at(), "left out: neither an API definition nor a descriptor of an API");
+                self.warn(&root.at(), "ignored: neither an API definition nor a descriptor of an API");
                 return Data::Other;
             }
             None => {
@@ -270,7 +270,7 @@ impl Import<'_> {
                     None
                 }
                 (_, ApiKind::WebSocket) => {
-                    self.warn(&at, "left out: the topics of an API of the type `WS` are described by AsyncAPI");
+                    self.warn(&at, "ignored: the topics of an API of the type `WS` are described by AsyncAPI");
                     None
                 }
                 _ => Some(openapi::read(self, document.item(), kind, examples)),
@@ -347,7 +347,7 @@ impl Import<'_> {
                 let has_policies = [&wanted.policies.request, &wanted.policies.response, &wanted.policies.fault];
                 if has_policies.iter().any(|flow| !flow.is_empty()) {
                     let message = format!("the definition has no operation {} {}", wanted.method, wanted.path);
-                    self.warn(&wanted.at, format!("{message}; the policies here have no effect"));
+                    self.warn(&wanted.at, format!("{message}; the policies here are ignored"));
                 }
                 continue;
             };

@@ -162,7 +162,7 @@ paths:
 }
 
 #[test]
-fn only_none_of_the_publishers_extension_says_something() {
+fn only_none_of_x_auth_type_has_a_meaning() {
     let api = definition(&format!(
         "{HEAD}x-wso2-disable-security: true
 paths:
@@ -226,7 +226,7 @@ components: {{pathItems: {{shared: {{get: {{operationId: s}}}}}}}}
 }
 
 #[test]
-fn mistakes_are_said_where_they_stand() {
+fn mistakes_are_reported_with_their_place() {
     let paths = "paths: {/x: {get: {}}}\n";
     says("openapi: 2.9\n", &["api:1:1: error: OpenAPI `2.9` is not supported; versions 2.0, 3.0 and 3.1 are"]);
     says(
@@ -276,17 +276,17 @@ fn mistakes_are_said_where_they_stand() {
         &secured("{type: OAUTH, clientId: c, tokenUrl: 'http://t', customParameters: '{'}"),
         &[
             "api:6:19: warning: endpoint security without a `clientSecret`; an empty one is sent",
-            "api:6:86: error: `customParameters` is no JSON: a member name in quotes is expected",
+            "api:6:86: error: `customParameters` is not JSON: a member name in quotes is expected",
         ],
     );
     says(
         &secured("{type: apikey, apiKeyIdentifier: 'a b', apiKeyValue: v}"),
-        &["api:6:52: error: `a b` is no name of a header field"],
+        &["api:6:52: error: `a b` is not a header name"],
     );
     says(
         &format!("{HEAD}paths:\n  /x:\n    gett: {{}}\n    get: {{x-wso2-cors: {{}}}}\n"),
         &[
-            "api:6:5: warning: `gett` is no method; it is left out, did you mean `get`?",
+            "api:6:5: warning: `gett` is not a method; it is ignored, did you mean `get`?",
             "api:7:11: warning: `x-wso2-cors` is ignored at an operation; it is read at the API",
         ],
     );
@@ -294,7 +294,7 @@ fn mistakes_are_said_where_they_stand() {
         &format!("{HEAD}paths:\n  /x:\n    get: {{security: []}}\n    put: {{security: [{{}}, {{a: [], b: []}}]}}\n"),
         &[
             "api:7:22: warning: an empty alternative does not open the operation; `x-wso2-disable-security: true` does",
-            "api:7:27: warning: the security scheme `a` is not defined; a token is asked for",
+            "api:7:27: warning: the security scheme `a` is not defined; a token is required",
             "api:7:26: error: security schemes are supported as alternatives only; of this combination `a` would be \
              required alone; `Books:1.0.0` is not served, unless `security.serve_unprotected` in penstock.toml lists it",
         ],
@@ -381,7 +381,7 @@ fn a_whole_project() {
             "data: [{deploymentEnvironment: Europe}, {deploymentEnvironment: Default, deploymentVhost: US.example.com}]",
         ),
     ]);
-    assert_eq!(notes, ["Endpoint-certificates/interceptors/c.crt:1:1: warning: left out: not a certificate"]);
+    assert_eq!(notes, ["Endpoint-certificates/interceptors/c.crt:1:1: warning: ignored: not a certificate"]);
     let api = api.unwrap();
     let hosts: Vec<&str> = api.vhosts.iter().map(|host| &**host).collect();
     assert_eq!(hosts, ["eu.example.com", "us.example.com"]);
@@ -472,8 +472,8 @@ fn products_with_mistakes() {
     assert_eq!(*backends.expect("a backend").urls, ["http://there".into()]);
     let (_, notes) = read("  - {name: AB, operations: [{verb: GET, target: /x, authType: None, scopes: [s]}]}\n", &[]);
     let expected = [
-        "api_product.yaml:6:63: warning: `authType` has no effect: that of the operation in `APIs` counts",
-        "api_product.yaml:6:77: error: `scopes` has no effect: that of the operation in `APIs` counts; `P:1.0.0` is not \
+        "api_product.yaml:6:63: warning: `authType` is ignored: that of the operation in `APIs` applies",
+        "api_product.yaml:6:77: error: `scopes` is ignored: that of the operation in `APIs` applies; `P:1.0.0` is not \
          served, unless `security.serve_unprotected` in penstock.toml lists it",
     ];
     assert_eq!(notes, expected);
@@ -534,9 +534,7 @@ fn parameters_of_the_environment_replace_what_the_project_says() {
         "params.yaml",
         PARAMETERS,
         "LoadBalance http://one/b+http://two/b None | LoadBalance http://three/b None | ",
-        &[
-            "params.yaml:17:7: warning: `mutualSslCerts` has no effect: certificates are read from `Client-certificates`",
-        ],
+        &["params.yaml:17:7: warning: `mutualSslCerts` is ignored: certificates are read from `Client-certificates`"],
     );
     check(
         "failing-over",
@@ -555,13 +553,13 @@ fn parameters_of_the_environment_replace_what_the_project_says() {
             "api_params.yaml:28:7: warning: unknown key `endpoint` is ignored, did you mean `endpoints`?",
         ],
     );
-    let names = "no effect: there are parameters for `dev`, `balanced`, `failing-over`, `unset`";
+    let names = "ignored: there are parameters for `dev`, `balanced`, `failing-over`, `unset`";
     check(
         "",
         "api_params.yaml",
         PARAMETERS,
         before,
-        &[&format!("api_params.yaml:2:3: warning: {names}; `gateway.environment` says which are meant")],
+        &[&format!("api_params.yaml:2:3: warning: {names}; `gateway.environment` selects one")],
     );
     check(
         "dve",
@@ -655,7 +653,7 @@ fn references_lead_to_other_files_of_the_project() {
         ("ops/all.yaml", "c/d: {put: {operationId: c}}\n"),
     ];
     let (api, notes) = import(&files);
-    assert_eq!(notes, ["api:6:7: warning: `shared` is no method; it is left out"]);
+    assert_eq!(notes, ["api:6:7: warning: `shared` is not a method; it is ignored"]);
     let api = api.unwrap();
     let operations: Vec<_> = api
         .operations
@@ -675,8 +673,8 @@ fn references_stay_inside_the_project() {
     for (reference, expected) in [
         ("../other.yaml", "error: `../other.yaml` leads out of the folder of the project"),
         ("/etc/passwd", "error: `/etc/passwd` leads out of the folder of the project"),
-        ("ops/none.yaml", "error: `ops/none.yaml` leads nowhere: the project has no file `ops/none.yaml`"),
-        ("ops/a.yaml#/x", "error: `ops/a.yaml#/x` leads nowhere"),
+        ("ops/none.yaml", "error: `ops/none.yaml` cannot be resolved: the project has no file `ops/none.yaml`"),
+        ("ops/a.yaml#/x", "error: `ops/a.yaml#/x` cannot be resolved"),
         ("ops/circle.yaml", "error: references lead to each other more than 16 times"),
     ] {
         let definition = format!("{HEAD}paths:\n  /a: {{$ref: '{reference}'}}\n");

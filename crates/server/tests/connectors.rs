@@ -226,7 +226,7 @@ fn the_http_connector_is_native_with_its_archive_named_in_maven_or_absent() {
 }
 
 #[test]
-fn an_archive_that_only_maven_names_is_told_apart() {
+fn archives_named_by_maven_are_distinguished() {
     let folder = Folder::new("connector-maven");
     folder.write(
         "p/pom.xml",

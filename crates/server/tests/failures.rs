@@ -160,7 +160,7 @@ fn what_a_client_does_to_its_body_does_not_count_against_an_endpoint() {
 }
 
 #[test]
-fn a_client_that_sends_until_the_deadline_is_late_and_nobody_else() {
+fn a_client_that_sends_until_the_deadline_gets_408() {
     let backend = Backend::start();
     let (_folder, server) = start("drip", &forwarding(backend.port, ""), "timeouts.deadline = \"500ms\"");
     let mut client = begin(&server, "/f", 1_000_000);

@@ -109,8 +109,7 @@ fn what_has_no_meaning_here_is_reported_once_and_keystores_are_relative_to_the_h
         [
             "mi/conf/deployment.toml:4:13: warning: `keystore.primary.file_name`: \
              `mi/repository/resources/security/none.jks` does not exist",
-            "mi/conf/deployment.toml:10:6: warning: `secrets.db` is encrypted by the cipher tool of the original, whose \
-             keystore is not read; write `[value]`, `env:NAME` or `file:PATH`",
+            "mi/conf/deployment.toml:10:6: warning: `secrets.db` is encrypted by Micro Integrator's cipher tool, which is not supported; write `[value]`, `env:NAME` or `file:PATH`",
         ],
         "{}",
         done.stdout

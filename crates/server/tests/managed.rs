@@ -143,7 +143,7 @@ fn a_file_that_a_definition_refers_to_is_served_and_watched() {
 }
 
 #[test]
-fn one_port_may_serve_both_and_a_taken_one_is_told_by_name() {
+fn one_port_may_serve_both_and_a_port_in_use_is_named() {
     let (folder, backend) = (Folder::new("managed-ports"), backend());
     folder.write("all/api.xml", api("one"));
     folder.write("all/bare.yaml", definition("Bare", "/bare", backend));

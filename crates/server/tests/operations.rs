@@ -210,7 +210,7 @@ fn other_signals_end_nothing() {
         Signal::STKFLT,
     ] {
         server.signal(signal);
-        server.wait_for_log(&format!("signal {}: nothing is done for it", signal.as_raw()));
+        server.wait_for_log(&format!("signal {}: ignored", signal.as_raw()));
     }
     assert_eq!(server.get("/a").status, 200);
     server.signal(Signal::TERM);

@@ -1,13 +1,7 @@
-//! `penstock test` over suites as users have them.
-//!
-//! The suites in `../shared` come without half of their artifacts, and some call public services that are gone. What
-//! is missing has stand-ins in the folder `stand-ins`, written for this test.
+//! `penstock test` over published suites. Some lack artifacts or call public services that no longer exist; the folder
+//! `stand-ins` has replacements.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "in a test a panic is the report, and what is left out is said"
-)]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod support;
 
@@ -20,18 +14,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Mock services in the place of public services that are gone.
+/// Mock services that replace public services.
 const MOCKS: [&str; 5] =
     ["NumberAdditionEP", "NumberDivisionEP", "CalculatorAddEP", "CalculatorDivideEP", "CityLookupEP"];
 
 #[test]
-fn every_suite_of_the_corpus_passes() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_suites_pass() {
     let root = root();
     let corpus = root.join("../shared/corpus/mi/unit-test");
-    if !corpus.is_dir() {
-        println!("skipped: {} is not there", corpus.display());
-        return;
-    }
     let stand_ins = root.join("crates/server/tests/stand-ins");
     let folder = Folder::new("suites");
     // A backend that takes connections and never answers; it is held until the test ends.

@@ -97,7 +97,7 @@ fn statuses_of_a_suite_that_cannot_run() {
     for (arguments, status, said) in [
         (vec!["test"], 2, "required"),
         (vec!["test", "nowhere.xml"], 3, "`nowhere.xml` does not exist"),
-        (vec!["test", "no.xml"], 1, "no.xml:1:1: <unit-tests> is no unit-test suite"),
+        (vec!["test", "no.xml"], 1, "no.xml:1:1: <unit-tests> is not a unit-test suite"),
         (vec!["test", "broken.xml"], 1, "not well-formed XML"),
         (vec!["test", "."], 1, "broken.xml"),
     ] {

@@ -14,7 +14,7 @@ const DEFINITION: &str = "openapi: 3.0.1\ninfo: {title: pets, version: 1.0.0}\nx
     paths: {/pet: {get: {responses: {'200': {description: ok}}}}}\n";
 
 /// Said once, by whoever makes it.
-const KEY_MADE: &str = "the gateway had no key, `penstock-state/gateway-key.pem` is its key from now on\n";
+const KEY_MADE: &str = "the gateway's key was generated: `penstock-state/gateway-key.pem`\n";
 
 fn gateway_port(server: &Server) -> u16 {
     let log = server.log();

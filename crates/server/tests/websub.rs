@@ -77,7 +77,7 @@ fn subscriptions_are_there_after_the_next_start() {
 }
 
 #[test]
-fn events_that_nobody_has_yet_are_sent_after_the_next_start() {
+fn pending_events_are_sent_after_a_restart() {
     let folder = Folder::new("websub-events");
     folder.write("all/News/api.yaml", HUB);
     let server = Server::start(&folder, &["run", "all"], TOML);

@@ -18,7 +18,7 @@ fn requests_reach_the_backend_and_answers_the_client() {
 }
 
 #[test]
-fn backends_over_tls_are_trusted_when_the_test_says_so() {
+fn backends_over_tls_need_a_trusted_certificate() {
     let backend = Backend::start_tls(|_| Answer::new(200, "text/plain", "secret"), None);
     let apis = || [api("/a", &backend.url(), &["GET /x"])];
     let gateway = TestGateway::start(Setup::of(apis()).trusting(&backend));

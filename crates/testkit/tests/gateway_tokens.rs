@@ -1,5 +1,4 @@
-//! Tokens and keys that WSO2's products made, against the certificates they were signed with. They lie beside the
-//! repository; without them there is nothing to check, and the test says so.
+//! Tokens and keys that WSO2's products issued are verified with their certificates.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "in a test a panic is the report, and so is what it says")]
 
@@ -10,12 +9,10 @@ use penstock_testkit::gateway::{Backend, Setup, TestGateway, secured_api};
 use serde_json::Value;
 
 #[test]
-fn tokens_of_the_originals_are_understood() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_tokens_are_verified() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/gateway/jwt/jwt-fixtures");
-    let Ok(text) = std::fs::read(folder.join("tokens.json")) else {
-        eprintln!("no tokens of the originals in {}: nothing is checked", folder.display());
-        return;
-    };
+    let text = std::fs::read(folder.join("tokens.json")).unwrap();
     let tokens: Vec<Value> = serde_json::from_slice(&text).unwrap();
     let keys =
         ["mg.pem", "wso2carbon.pem"].map(|name| PublicKey::parse(&std::fs::read(folder.join(name)).unwrap()).unwrap());

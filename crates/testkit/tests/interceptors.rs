@@ -247,7 +247,7 @@ fn both_flows_know_the_invocation() {
 
 /// Instructive test 30: a refusal says who decided, and what was decided about a request changes its answer.
 #[test]
-fn a_decision_is_told_and_kept() {
+fn a_decision_is_logged_and_kept() {
     let service = Backend::start(|call| {
         let told = call.json();
         let blocked = told["requestHeaders"]["x-role"] == "guest";
@@ -278,7 +278,7 @@ fn a_decision_is_told_and_kept() {
 
 /// Fields of one name are joined, and what was sent as Latin-1 is text.
 #[test]
-fn every_field_is_told() {
+fn every_field_is_sent() {
     let (service, backend) = (service(json!({}), json!({})), Backend::echo());
     let gateway =
         TestGateway::start(Setup::of([intercepted(&backend.url(), asking(&service, &[RequestHeaders]), None)]));

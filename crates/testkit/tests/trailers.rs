@@ -72,13 +72,13 @@ fn changes() -> Value {
 }
 
 #[test]
-fn they_are_told_and_changed_on_the_way_to_the_backend() {
+fn trailers_of_requests_are_sent_to_services_and_changed() {
     for (parts, compat, told, expected) in [
         (&[RequestTrailers][..], false, true, "x-sum=4 x-wso2-own=o x-made=m x-sum=5"),
         (&[RequestTrailers, RequestBody], false, true, "x-sum=4 x-wso2-own=o x-made=m x-sum=5"),
         // Nobody is told, so the body goes past while the service is asked.
         (&[], false, false, "x-sum=4 x-wso2-own=o x-made=m x-sum=5"),
-        // The original never tells of these, and reserves no name among them.
+        // Choreo Connect never tells of these, and reserves no name among them.
         (&[RequestTrailers, RequestBody], true, false, "x-sum=4 x-made=m x-envoy-made=e x-sum=5 x-wso2-made=w"),
         (&[], true, false, "x-sum=4 x-made=m x-envoy-made=e x-sum=5 x-wso2-made=w"),
     ] {
@@ -95,7 +95,7 @@ fn they_are_told_and_changed_on_the_way_to_the_backend() {
 }
 
 #[test]
-fn they_are_told_and_changed_on_the_way_to_the_client() {
+fn trailers_of_responses_are_sent_to_services_and_changed() {
     let ours = "x-sum=4 x-wso2-own=o x-made=m x-sum=5";
     let originals = "x-sum=4 x-made=m x-envoy-made=e x-sum=5 x-wso2-made=w";
     for (parts, compat, told, expected) in [
@@ -119,7 +119,7 @@ fn they_are_told_and_changed_on_the_way_to_the_client() {
 
 /// The response flow may be told of the request's.
 #[test]
-fn the_second_service_is_told_of_the_first_message() {
+fn the_second_service_gets_the_first_message() {
     for (compat, told) in [(false, json!({ "x-sum": "3" })), (true, Value::Null)] {
         let (service, backend) = (saying(json!({})), Backend::echo());
         let gateway = start(intercepted(&backend, &service, None, Some(&[RequestTrailers, ResponseBody])), compat);
@@ -128,7 +128,7 @@ fn the_second_service_is_told_of_the_first_message() {
     }
 }
 
-/// Where there are none: fields can be added, which makes a body of known length one in chunks. The original fails there,
+/// Where there are none: fields can be added, which makes a body of known length one in chunks. Choreo Connect fails there,
 /// and everything it would have done afterwards is left out.
 #[test]
 fn a_message_without_them_may_get_some() {
@@ -161,10 +161,10 @@ fn a_message_without_them_may_get_some() {
     }
 }
 
-/// A response flow that is told of trailers: the original passes it over when there are none, and when it waited for
+/// A response flow that is told of trailers: Choreo Connect passes it over when there are none, and when it waited for
 /// them without the body, head and body were on their way before it asked.
 #[test]
-fn the_original_passes_services_over() {
+fn choreo_connect_skips_services() {
     let reply = json!({ "responseCode": 418, "trailersToAdd": { "x-made": "m" } });
     let with_head = json!({ "headersToAdd": { "x-head": "h" }, "trailersToAdd": { "x-made": "m" } });
     let (alone, whole): (&[_], &[_]) = (&[ResponseTrailers], &[ResponseTrailers, ResponseBody]);
@@ -195,7 +195,7 @@ fn the_original_passes_services_over() {
 }
 
 /// A body that a service gives takes the place of the old one, not of what follows it; one it may not give stops all of
-/// its reply in the original.
+/// its reply in Choreo Connect.
 #[test]
 fn they_stay_when_the_body_is_replaced() {
     let reply = json!({ "body": "bmV3", "trailersToRemove": ["x-drop"] });

@@ -135,7 +135,7 @@ fn old_and_future_messages_are_refused() {
 }
 
 #[test]
-fn whatever_fails_after_a_decryption_is_told_in_the_same_words() {
+fn all_failures_after_decryption_have_one_message() {
     for (name, suite) in
         [("sign-encrypt-basic256", "Basic256"), ("sign-encrypt-basic128sha256rsa15", "Basic128Sha256Rsa15")]
     {

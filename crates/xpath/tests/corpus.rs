@@ -1,4 +1,4 @@
-//! The expressions of real artifacts, where the folder that holds them stands beside the workspace.
+//! The expressions of published artifacts.
 
 use penstock_xpath::ast::Name;
 use penstock_xpath::{FunctionRef, Resolver, ResultKind, StaticContext, VariablePolicy, XPath, underline};
@@ -34,12 +34,10 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn expressions_compile_or_say_why() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_expressions_compile() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus/mi/expressions.csv");
-    let Ok(table) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: ../shared is not there");
-        return;
-    };
+    let table = std::fs::read_to_string(path).unwrap();
     let context = StaticContext::new()
         .variables(VariablePolicy::Any)
         .allow_undeclared_prefixes(true)

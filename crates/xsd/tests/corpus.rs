@@ -1,5 +1,4 @@
-//! Every schema of the example integrations compiles, or is one of those that are known to be wrong.
-//! Runs when the examples are there beside the workspace.
+//! Every schema of the example integrations compiles, or is one of those that are known to be invalid.
 
 use std::path::{Path, PathBuf};
 
@@ -40,12 +39,10 @@ const WRONG: [&str; 10] = [
 ];
 
 #[test]
-fn example_schemas_compile() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_schemas_compile() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/mi/xsd");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: {} is not there", folder.display());
-        return;
-    };
+    let entries = std::fs::read_dir(&folder).unwrap();
     let resolver = Folder(folder.clone());
     let mut failed = Vec::new();
     let (mut count, mut wrong) = (0, 0);

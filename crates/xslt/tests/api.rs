@@ -196,14 +196,12 @@ fn messages_reach_the_caller() {
     assert_eq!(*heard.borrow(), ["a<b/>"]);
 }
 
-/// Stylesheets found in the field, when the corpus is there.
+/// Published stylesheets compile.
 #[test]
-fn field_stylesheets_compile() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_stylesheets_compile() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/mi/xslt");
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        println!("skipped: {} is not there", folder.display());
-        return;
-    };
+    let files = std::fs::read_dir(&folder).unwrap();
     let mut seen = 0;
     for file in files {
         let path = file.unwrap().path();

@@ -11,12 +11,12 @@ use std::time::Duration;
 pub fn command() -> clap::Command {
     clap::Command::new("echo")
         .bin_name("penstock echo")
-        .about("Answers every request with its own body and content type, over HTTP/1.1 and HTTP/2")
+        .about("Returns every request's body and content type, over HTTP/1.1 and HTTP/2")
         .arg(option("port", "PORT", "Port to listen on; 0 takes a free one").default_value("8688"))
         .arg(option("address", "ADDRESS", "Address to listen on [default: every address]"))
-        .arg(option("delay", "TIME", "Wait before each answer, such as 30ms").default_value("0ms"))
-        .arg(flag("tls", "Speak TLS, with a certificate made on the spot"))
-        .arg(flag("describe", "Answer requests without a body with their method and path in JSON"))
+        .arg(option("delay", "TIME", "Delay before each response, such as 30ms").default_value("0ms"))
+        .arg(flag("tls", "Use TLS with a self-signed certificate"))
+        .arg(flag("describe", "Return method and path in JSON for requests without a body"))
         .arg(option("threads", "N", "Threads [default: one per processor]"))
 }
 

@@ -85,7 +85,7 @@ pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
     let outcome = outcome?;
     let mut figures = Figures::of_load(&outcome.load);
     if let Some(watch) = watch {
-        let gone = || Error::Environment("the process to measure is not there".to_owned());
+        let gone = || Error::Environment("the process to measure does not exist".to_owned());
         figures.add_target(&watch.finish().ok_or_else(gone)?);
     }
     let users: usize = script.groups.iter().filter(|group| group.phase == Phase::Main).map(|group| group.users).sum();

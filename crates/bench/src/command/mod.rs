@@ -47,7 +47,7 @@ pub fn echo_command() -> clap::Command {
 pub fn bench_command() -> clap::Command {
     clap::Command::new("bench")
         .bin_name("penstock bench")
-        .about("Measures any gateway the way the published results were measured")
+        .about("Measures any gateway as the published results were measured")
         .after_help(
             "Start with `penstock bench run quick`: it measures this program with its own backend in under two minutes.",
         )

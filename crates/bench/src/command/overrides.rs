@@ -131,8 +131,9 @@ fn replace_gateways(plan: &mut Plan, matches: &ArgMatches) -> Result<(), Error> 
         let (name, pid) = pair("gateway-pid", gateway)?;
         let target = plan.targets.iter_mut().find(|target| target.name == name);
         let target = target.ok_or_else(|| Error::Usage(format!("`--gateway-pid {gateway}`: no gateway `{name}`")))?;
-        target.pid =
-            Some(pid.parse().map_err(|_| Error::Usage(format!("`--gateway-pid {gateway}`: `{pid}` is no process")))?);
+        target.pid = Some(
+            pid.parse().map_err(|_| Error::Usage(format!("`--gateway-pid {gateway}`: `{pid}` is not a process")))?,
+        );
     }
     Ok(())
 }

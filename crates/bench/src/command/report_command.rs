@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub fn command() -> clap::Command {
     clap::Command::new("report")
-        .about("Sums up JTL files of this program or of JMeter, or writes the reports of earlier results anew")
+        .about("Summarizes JTL files of this program or of JMeter, or regenerates the reports of earlier results")
         .arg(
             Arg::new("PATH")
                 .required(true)
@@ -28,7 +28,7 @@ pub fn command() -> clap::Command {
         .arg(option(
             "compare",
             "WHAT",
-            "`published`, or the name of a published report, to lay beside a directory of results",
+            "`published`, or the name of a published report, to compare a directory of results with",
         ))
         .arg(option("into", "FILE", "Put the tables of a directory of results between the markers in this file"))
 }

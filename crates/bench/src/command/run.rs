@@ -22,7 +22,7 @@ const ARGUMENTS_FILE: &str = "arguments.txt";
 
 pub fn command() -> clap::Command {
     clap::Command::new("run")
-        .about("Runs a plan: starts the gateways and the back-end, goes through the matrix, writes the reports")
+        .about("Runs a plan: starts the gateways and the back-end, runs the matrix, writes the reports")
         .arg(
             Arg::new("PLAN")
                 .required_unless_present("resume")
@@ -44,16 +44,16 @@ pub fn command() -> clap::Command {
         .arg(option("duration", "TIME", "Whole time of each test, ramp-up and warm-up included"))
         .arg(option("warm-up", "TIME", "First part of the time, which is not measured"))
         .arg(option("ramp-up", "TIME", "Time over which the users start"))
-        .arg(option("rounds", "N", "How often each combination is measured; gateways take turns"))
+        .arg(option("rounds", "N", "Rounds of each combination; gateways alternate"))
         .arg(option("rate", "N", "Open loop at N requests per second"))
         .arg(option("threads", "N", "Load threads [default: half the processors]"))
         .arg(option("tokens", "FILE", "CSV file whose first column holds the values for `${token}`"))
         .arg(repeated("port", "[NAME=]PORT", "Port of a gateway the plan starts; without a name, of the first one"))
         .arg(option("backend-port", "PORT", "Port of the embedded back-end"))
         .arg(flag("no-backend", "Start no back-end: one runs already where the gateway expects it"))
-        .arg(option("compare", "WHAT", "`published`, or the name of a published report, to lay its figures beside"))
+        .arg(option("compare", "WHAT", "`published`, or the name of a published report, to compare with"))
         .arg(option("out", "DIR", "Where results go [default: penstock-bench/PLAN-TIME]"))
-        .arg(option("resume", "DIR", "Go on with an interrupted run, with the arguments it was started with"))
+        .arg(option("resume", "DIR", "Continue an interrupted run with its arguments"))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
@@ -232,7 +232,7 @@ fn text_report(results: &Results, published: Option<&Published>) -> String {
 fn failures_text(report: &Report) -> String {
     let mut text = String::new();
     for why in &report.left_out {
-        text.push_str(&format!("left out: {why}\n"));
+        text.push_str(&format!("ignored: {why}\n"));
     }
     for (place, failure) in &report.failures {
         text.push_str(&format!("\n{place}\n{}", terminal::failed_exchange(failure)));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_that_nobody_accounts_for_is_foreign() {
+    fn unaccounted_cpu_time_is_foreign() {
         let earlier = MachineCpu::parse("cpu  100 0 100 800 0 0 0 0 0 0");
         let now = MachineCpu::parse("cpu  150 0 120 820 0 5 5 0 0 0");
         // 700 ms were used in a second of the machine; 500 ms of them are accounted for.

@@ -32,7 +32,7 @@ const REPORTS: [(&str, &str); 4] = [
 
 /// What must be said wherever published figures stand beside one's own.
 pub const CAVEAT: &str = "The published figures were made on other machines, with load generator, gateway and back-end on a \
-machine each. Here all three may share one. A ratio says how far apart the results are, not how much of it is the program.";
+machine each. Here all three may share one. A ratio includes the difference of the machines.";
 
 impl Published {
     /// The report with this name.

@@ -150,7 +150,7 @@ pub fn escaped(path: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// Whether a segment fits texts with parameters between them; gives their values in order. As in the originals'
+/// Whether a segment fits texts with parameters between them; gives their values in order. As in API Manager and Choreo Connect's
 /// expression `([^/]+)`, earlier parameters take as much as they can.
 pub fn mixed(texts: &[Box<str>], part: &str, give: &mut dyn FnMut(&str)) -> bool {
     let ([first, inner @ .., last], true) = (texts, texts.len() >= 2) else { return false };

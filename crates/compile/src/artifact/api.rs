@@ -142,7 +142,7 @@ fn is_same_address(left: &Api, right: &Api) -> bool {
         && (left.secure == right.secure || left.secure.is_none() || right.secure.is_none())
 }
 
-/// `<handlers>`: Java classes of the original that run before any resource.
+/// `<handlers>`: Java classes of Micro Integrator that run before any resource.
 fn handlers(cx: &mut Compiler<'_>, el: &Element<'_>, api: &mut Api) {
     for handler in el.elements("handlers").flat_map(|handlers| handlers.elements("handler").collect::<Vec<_>>()) {
         let Some(class) = handler.required(cx, "class") else { continue };
@@ -206,7 +206,7 @@ fn agent_test(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<TextTest> {
     match regex::Regex::new(&format!("^(?:{pattern})$")) {
         Ok(regex) => Some(Box::new(move |name| regex.is_match(name))),
         Err(error) => {
-            cx.error(el.attribute_place("user-agent"), format!("`{pattern}` is no regular expression: {error}"));
+            cx.error(el.attribute_place("user-agent"), format!("`{pattern}` is not a regular expression: {error}"));
             None
         }
     }

@@ -24,7 +24,7 @@ fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let looked_up = el.child("jndiConfig").and_then(|jndi| jndi.child_text("name"));
     let settings = el.child("definition").and_then(|definition| definition.child("configuration"));
     let Some((settings, url)) = settings.and_then(|settings| Some((settings, settings.child_text("url")?))) else {
-        cx.warn(el.place(), format!("the data source `{name}` has no <url>; it is left out"));
+        cx.warn(el.place(), format!("the data source `{name}` has no <url>; it is ignored"));
         return;
     };
     let count = |name| settings.child_text(name).and_then(|text| text.parse::<usize>().ok()).filter(|count| *count > 0);

@@ -102,7 +102,7 @@ pub(super) fn format(cx: &mut Compiler<'_>, el: &Element<'_>) -> Format {
         Some(other) => {
             cx.warn(
                 el.attribute_place("format"),
-                format!("the format `{other}` is none of soap11, soap12, pox, get, rest"),
+                format!("the format `{other}` is not one of soap11, soap12, pox, get, rest"),
             );
             Format::Same
         }

@@ -43,7 +43,7 @@ pub fn connection(cx: &mut Compiler<'_>, key: &str, el: &Element<'_>) -> Endpoin
         "oauth" | "oauth2" => endpoint_policy.token = super::oauth::connection(cx, el),
         _ => {
             // A backend that is called without the credentials it expects refuses every request.
-            cx.error(el.place(), format!("the `authType` `{kind}` is none of None, Basic Auth, OAuth"));
+            cx.error(el.place(), format!("the `authType` `{kind}` is not one of None, Basic Auth, OAuth"));
         }
     }
     let leaf = Connection { basic, tls: certificate(cx, el) };
@@ -88,7 +88,7 @@ fn certificate(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Arc<TlsProfile
     let child = el.child("trustStoreCertificatePath").filter(|child| !child.text().is_empty())?;
     let key = policy::configured(cx, &child.text(), &child.place());
     let Some(resource) = cx.resource(key.as_str()) else {
-        let message = format!("the certificate `{key}` is no resource of the configuration and is not trusted");
+        let message = format!("the certificate `{key}` is not a resource of the configuration and is not trusted");
         cx.warn(child.place(), message);
         return None;
     };

@@ -1,5 +1,5 @@
-//! URL templates of endpoints: RFC 6570 over `uri.var.*` and `query.param.*`, with the forms the
-//! original added (`{$ctx:x}`, `${…}`, `legacy-encoding:`).
+//! URL templates of endpoints: RFC 6570 over `uri.var.*` and `query.param.*`, with the forms Micro Integrator
+//!  added (`{$ctx:x}`, `${…}`, `legacy-encoding:`).
 
 use penstock_engine::{Exchange, Fault, Place};
 use penstock_message::Scope;
@@ -82,9 +82,9 @@ impl UrlTemplate {
                 continue;
             }
             if is_expression && is_placeholder(body) {
-                // A build tool would have put a value in; the original sends the text and expands what looks like a variable.
+                // A build tool would have put a value in; Micro Integrator sends the text and expands what looks like a variable.
                 let message = format!(
-                    "`${{{body}}}` is no expression: nothing puts a value in; for a variable write `{{{body}}}`"
+                    "`${{{body}}}` is not an expression: nothing puts a value in; for a variable write `{{{body}}}`"
                 );
                 cx.warn(at.clone(), message);
                 pieces.push(Piece::Text("$".to_owned()));

@@ -66,7 +66,7 @@ fn sessions(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Sessions> {
         Some("simpleClientSession") => SessionKind::Client,
         other => {
             let other = other.unwrap_or_default();
-            cx.error(el.place(), format!("the session type `{other}` is none of http, soap, simpleClientSession"));
+            cx.error(el.place(), format!("the session type `{other}` is not one of http, soap, simpleClientSession"));
             return None;
         }
     };

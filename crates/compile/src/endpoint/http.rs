@@ -46,7 +46,7 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<(Box<dy
                     // A backend that is called without what it asks for refuses in a way nobody understands.
                     cx.error(
                         kind.place(),
-                        format!("the endpoint authentication <{other}> is none of basicAuth, oauth"),
+                        format!("the endpoint authentication <{other}> is not one of basicAuth, oauth"),
                     );
                 }
             }

@@ -159,7 +159,7 @@ pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Endpoint> {
         kind = kind.or(Some(found?));
     }
     let Some(kind) = kind else {
-        cx.error(el.place(), "<endpoint> says no address: it needs <address>, <http>, <default> or a group");
+        cx.error(el.place(), "<endpoint> needs <address>, <http>, <default> or a group");
         return None;
     };
     if let Some(prepare) = properties(cx, el) {
@@ -177,7 +177,10 @@ fn properties(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Computed<()>> {
         let scope = property.attribute("scope").unwrap_or_default();
         let scope = if scope.is_empty() { Some(Scope::Default) } else { Scope::parse(scope) };
         let Some(scope) = scope else {
-            cx.error(property.attribute_place("scope"), "the scope is none of default, axis2, axis2-client, transport");
+            cx.error(
+                property.attribute_place("scope"),
+                "the scope is not one of default, axis2, axis2-client, transport",
+            );
             continue;
         };
         let text = match (property.attribute("value"), property.attribute("expression")) {

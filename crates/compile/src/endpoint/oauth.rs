@@ -69,7 +69,7 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<TokenSo
         if let Some(child) = kind.child(proxy) {
             child.accept_all();
             if proxy == "proxyConfigs" || child.text() == "true" {
-                cx.warn(child.place(), "tokens are asked for without a proxy");
+                cx.warn(child.place(), "the proxy is not used for token requests");
             }
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn connection(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Toke
         "authorizationcode" | "" => "refresh_token",
         _ => {
             let known = "Authorization Code, Client Credentials, Password";
-            cx.error(el.place(), format!("the `oauthGrantType` `{grant}` is none of {known}"));
+            cx.error(el.place(), format!("the `oauthGrantType` `{grant}` is not one of {known}"));
             return None;
         }
     };

@@ -65,7 +65,7 @@ fn read_addressing(cx: &mut Compiler<'_>, el: &Element<'_>) -> AddressingVersion
         None | Some("" | "final") => AddressingVersion::Final,
         Some("submission") => AddressingVersion::Submission,
         Some(other) => {
-            let message = format!("the version `{other}` of WS-Addressing is none of final, submission");
+            let message = format!("the version `{other}` of WS-Addressing is not one of final, submission");
             cx.warn(el.attribute_place("version"), message);
             AddressingVersion::Final
         }
@@ -126,7 +126,7 @@ fn response_action(cx: &mut Compiler<'_>, action: Option<Element<'_>>) -> Timeou
         "discard" => TimeoutAction::Discard,
         "never" | "" => TimeoutAction::None,
         _ => {
-            cx.warn(action.place(), format!("the response action `{text}` is none of fault, discard, never"));
+            cx.warn(action.place(), format!("the response action `{text}` is not one of fault, discard, never"));
             TimeoutAction::None
         }
     }

@@ -6,7 +6,7 @@ use penstock_engine::{Exchange, clock};
 use penstock_message::{Scope, Value};
 use penstock_xpath::XPathError;
 
-/// Calls a function by its local name. Arguments are strings: no function of the original takes more.
+/// Calls a function by its local name. Arguments are strings: no function of Micro Integrator takes more.
 pub(super) fn call(
     exchange: &mut Exchange,
     name: &str,
@@ -72,7 +72,7 @@ fn get_property(exchange: &mut Exchange, scope: &str, name: &str, format: Option
     exchange.property(Scope::parse(scope)?, name)
 }
 
-/// Percent-encoding of an address' path and query, as the original does it: what has a meaning there stays.
+/// Percent-encoding of an address' path and query, as Micro Integrator does it: what has a meaning there stays.
 fn url_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut kept: &[u8] = b"-_.!~*'():@&=$,;/";

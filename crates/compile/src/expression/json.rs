@@ -45,7 +45,7 @@ impl JsonExpression {
             Err(error) => match JsonPath::parse_tolerantly(&path) {
                 Ok(path) => {
                     let text = format!(
-                        "`{text}` is hardly the path that is meant: {error}; Micro Integrator takes the text there for the name of a member, and so does Penstock"
+                        "`{text}` is probably a mistake: {error}; it is used as the name of a member, as in Micro Integrator"
                     );
                     cx.warn(at.clone(), text);
                     Some(JsonExpression { path, property })

@@ -25,7 +25,7 @@ use xpath::Reading;
 use crate::{Compiler, Element};
 
 /// What is said about secrets of HashiCorp Vault.
-const NO_HASHICORP: &str = "HashiCorp Vault is not asked; give the secret an alias in the table `[secrets]`";
+const NO_HASHICORP: &str = "HashiCorp Vault is not supported; give the secret an alias in the table `[secrets]`";
 
 /// A compiled expression and where it was written.
 pub struct Expression {
@@ -218,7 +218,7 @@ fn synapse_value(expression: &SynapseExpression, paths: &Paths, exchange: &mut E
     logged(expression, paths, exchange, SynapseExpression::evaluate)
 }
 
-/// Evaluates; a failure is a line in the log and no value, as in the original.
+/// Evaluates; a failure is a line in the log and no value, as in Micro Integrator.
 fn logged<T>(
     expression: &SynapseExpression,
     paths: &Paths,

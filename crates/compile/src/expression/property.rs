@@ -41,7 +41,7 @@ impl PropertyExpression {
         !self.never_absent() && self.value(exchange).is_none()
     }
 
-    /// What the original answers with empty text when there is none.
+    /// What Micro Integrator answers with empty text when there is none.
     fn never_absent(&self) -> bool {
         match self.scope {
             Scope::Default => {

@@ -116,7 +116,7 @@ impl XPathExpression {
         })
     }
 
-    /// The value as text, the way the original makes it: see [`node_text`] for one node and [`nodes_text`] for several.
+    /// The value as text, the way Micro Integrator makes it: see [`node_text`] for one node and [`nodes_text`] for several.
     /// `None` for a property that is not there; a path that finds nothing is empty text.
     pub(super) fn text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         self.with(exchange, |sequence, session| {
@@ -199,7 +199,7 @@ impl XPathExpression {
             }
             match self.compiled.evaluate(&context) {
                 Ok(sequence) => sequence,
-                // A property that holds text, or nothing, has no elements below it: the original finds nothing there.
+                // A property that holds text, or nothing, has no elements below it: Micro Integrator finds nothing there.
                 Err(error) if error.code() == STEP_INTO_TEXT => Sequence::default(),
                 Err(error) => return Err(self.fault(&error)),
             }
@@ -311,7 +311,7 @@ fn to_xml(document: &Document, node: NodeId) -> String {
     String::from_utf8_lossy(&xml).into_owned()
 }
 
-/// A node's text as the original reads it: of an element its own text, or its XML when it has none.
+/// A node's text as Micro Integrator reads it: of an element its own text, or its XML when it has none.
 pub(super) fn node_text(document: &Document, node: NodeId) -> String {
     match document.kind(node) {
         NodeKind::Element => {

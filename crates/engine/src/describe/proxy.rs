@@ -35,7 +35,7 @@ pub(crate) fn services(core: &Core, routes: &Routes, path: &str) -> Option<Messa
     Some(answer(HTML, page))
 }
 
-/// What the original does not list.
+/// What Micro Integrator does not list.
 fn is_hidden(proxy: &Proxy) -> bool {
     let is_true = |(name, value): &(std::sync::Arc<str>, std::sync::Arc<str>)| {
         matches!(&**name, "hiddenService" | "adminService") && value.trim().eq_ignore_ascii_case("true")

@@ -213,7 +213,7 @@ async fn deliver_all(exchange: &mut Exchange, members: &[Destination], depth: us
 
 fn not_ready(endpoint: &Endpoint, code: u32, retry_after: Option<Duration>) -> Fault {
     let name = endpoint.name.as_deref().unwrap_or("AnonymousEndpoint");
-    // In the words of the original: artifacts put them into their answers.
+    // In the words of Micro Integrator: artifacts put them into their answers.
     let text = match &endpoint.kind {
         EndpointKind::Failover { .. } => format!("Failover endpoint : {name} - no ready child endpoints"),
         EndpointKind::LoadBalance { .. } => format!("Loadbalance endpoint : {name} - no ready child endpoints"),
@@ -299,7 +299,7 @@ async fn deliver_leaf(
             if endpoint.policy.timeout_action == TimeoutAction::Discard
                 && fault.number() == Some(codes::CONNECTION_TIMED_OUT)
             {
-                // The original forgets the fault handlers and leaves the client hanging; the handlers
+                // Micro Integrator forgets the fault handlers and leaves the client hanging; the handlers
                 // stay forgotten here, the client gets the defined error.
                 exchange.handlers.clear();
             }
@@ -394,7 +394,7 @@ async fn transmit(
     Ok(reply)
 }
 
-/// The original answers with a `Location` on itself, unless the answer creates something or redirects.
+/// Micro Integrator answers with a `Location` on itself, unless the answer creates something or redirects.
 fn relocate(exchange: &Exchange, reply: &mut Message) {
     if matches!(reply.status, 201 | 301 | 302 | 303 | 307) {
         return;

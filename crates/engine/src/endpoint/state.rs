@@ -14,7 +14,7 @@ pub enum TimeoutAction {
     None,
     /// The fault sequence runs.
     Fault,
-    /// The answer is dropped. The original leaves the client hanging; here it gets an error.
+    /// The answer is dropped. Micro Integrator leaves the client hanging; here it gets an error.
     Discard,
 }
 
@@ -46,7 +46,7 @@ impl Default for Suspension {
             suspend_codes: Vec::new(),
             initial: None,
             factor: 1.0,
-            // The original has no bound; a year serves as none.
+            // Micro Integrator has no bound; a year serves as none.
             maximum: Duration::from_secs(365 * 24 * 3600),
         }
     }

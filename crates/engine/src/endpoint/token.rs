@@ -255,10 +255,10 @@ async fn fetch(exchange: &Exchange, request: &TokenRequest) -> Result<Token, Fau
     if !(200..300).contains(&reply.status) {
         return Err(failed(&format!("it answered {}", reply.status)));
     }
-    let Form::Bytes(bytes) = reply.body.form() else { return Err(failed("its answer is empty")) };
-    let answer: serde_json::Value = serde_json::from_slice(bytes).map_err(|_| failed("its answer is not JSON"))?;
+    let Form::Bytes(bytes) = reply.body.form() else { return Err(failed("its response is empty")) };
+    let answer: serde_json::Value = serde_json::from_slice(bytes).map_err(|_| failed("its response is not JSON"))?;
     let value = answer.get("access_token").and_then(serde_json::Value::as_str);
-    let value = value.ok_or_else(|| failed("its answer has no `access_token`"))?;
+    let value = value.ok_or_else(|| failed("its response has no `access_token`"))?;
     // Some servers write the number as a text.
     let seconds = answer.get("expires_in").and_then(|given| given.as_u64().or_else(|| given.as_str()?.parse().ok()));
     let lifetime = seconds.map_or(LIFETIME_USUAL, Duration::from_secs).min(LIFETIME_MAX);

@@ -106,7 +106,7 @@ pub enum ResourceMatch {
     NotFound,
 }
 
-/// What `Allow` says for a resource without methods of its own, as the original says it.
+/// What `Allow` says for a resource without methods of its own, as Micro Integrator says it.
 const ALL_METHODS: &str = "GET, POST, PUT, DELETE";
 
 impl Api {
@@ -190,7 +190,7 @@ impl Api {
         let is_default = |index: &&usize| matches!(self.resources[**index].pattern, Pattern::Default);
         by_template(sub_path)
             .or_else(|| among.iter().find(is_default).map(|index| (*index, Vec::new())))
-            // The original does not take `/context?a=1` for the resource `/`; here it does.
+            // Micro Integrator does not take `/context?a=1` for the resource `/`; here it does.
             .or_else(|| if sub_path.starts_with('?') { by_template(&format!("/{sub_path}")) } else { None })
     }
 }

@@ -156,7 +156,7 @@ impl Routes {
     }
 
     /// A service name may contain slashes (`folder/Name`), so longer names are tried first; a dot
-    /// after the name starts an endpoint name of the original (`Name.NameHttpSoap11Endpoint`).
+    /// after the name starts an endpoint name of Micro Integrator (`Name.NameHttpSoap11Endpoint`).
     fn proxy_of(&self, rest: &str) -> Option<&Arc<Proxy>> {
         let mut name = rest.trim_end_matches('/');
         loop {

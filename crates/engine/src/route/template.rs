@@ -1,7 +1,7 @@
 //! URI templates of API resources: `/orders/{id}/items?page={p}` and `/*`.
 //!
 //! This is the matching direction; expansion for http endpoints is RFC 6570 and lives with them. A template is
-//! matched as the original does it: from left to right over path and query as sent, each part taking what it can,
+//! matched as Micro Integrator does it: from left to right over path and query as sent, each part taking what it can,
 //! never going back.
 
 use std::fmt;
@@ -118,7 +118,7 @@ fn expression(body: &str) -> Result<Node, String> {
             None => (name, None),
             Some((name, length)) => match length.parse() {
                 Ok(length @ 1..) => (name, Some(length)),
-                _ => return Err(format!("`{length}` is no length of `{name}`")),
+                _ => return Err(format!("`{length}` is not a length of `{name}`")),
             },
         };
         if name.is_empty() {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_are_reported_with_their_place() {
         assert_eq!(UriTemplate::parse("/a/{b").unwrap_err().offset, 3);
         assert_eq!(UriTemplate::parse("/a{?b}").unwrap_err().offset, 2);
         assert!(UriTemplate::parse("/{}").is_err());

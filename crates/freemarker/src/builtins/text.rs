@@ -74,7 +74,7 @@ impl<'d> Call<'_, 'd> {
     fn pattern(&mut self, text: &str) -> Outcome<'d, Regex> {
         match regex::RegexBuilder::new(text).size_limit(PATTERN_BYTES_MAX).build() {
             Ok(regex) => Ok(regex),
-            Err(_) => fail(self.expr.at, format!("`{text}` is no regular expression that can be used here")),
+            Err(_) => fail(self.expr.at, format!("`{text}` is not a regular expression that can be used here")),
         }
     }
 

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use penstock_message::Headers;
 use regex::Regex;
 
-/// As long as the original lets one be.
+/// As long as the API Platform lets one be.
 const BYTES_MAX: usize = 1024;
 
 /// Parentheses and operators within each other.
@@ -94,7 +94,7 @@ impl Expression {
     /// Reads an expression with these variables.
     pub(crate) fn parse(text: &str, variables: &[&'static str]) -> Result<Expression, String> {
         if text.len() > BYTES_MAX {
-            return Err(format!("an expression has {BYTES_MAX} bytes at the most"));
+            return Err(format!("an expression has at most {BYTES_MAX} bytes"));
         }
         let (root, variables) = parse::parse(text, variables)?;
         Ok(Expression { root, variables })
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (text, expected) in [
             ("", "an expression is expected at its end"),
             ("1 +", "an expression is expected at its end"),
@@ -202,8 +202,8 @@ mod tests {
             ("'a'.split(',')", "unknown function `split`"),
             ("size(1, 2)", "`size` takes one value"),
             ("'a", "a text is not ended at character 1"),
-            ("request.Path.matches('(')", "`(` is no regular expression that can be used"),
-            ("99999999999999999999", "`99999999999999999999` is no number that can be used"),
+            ("request.Path.matches('(')", "`(` is not a regular expression that can be used"),
+            ("99999999999999999999", "`99999999999999999999` is not a number that can be used"),
             ("a $ b", "`$` is not expected at character 3"),
         ] {
             assert_eq!(shown(text).unwrap_err(), expected, "{text}");

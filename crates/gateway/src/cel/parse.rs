@@ -140,7 +140,7 @@ fn number(rest: &str) -> Result<(usize, Token), String> {
         }
     }
     let text = &rest[..length];
-    let wrong = || format!("`{text}` is no number that can be used");
+    let wrong = || format!("`{text}` is not a number that can be used");
     let token = match is_whole {
         true => Token::Int(text.parse().map_err(|_| wrong())?),
         false => Token::Double(text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(wrong)?),
@@ -361,6 +361,7 @@ fn matches(mut values: Vec<Node>) -> Result<Node, String> {
     let (Some(Node::Text(pattern)), Some(text), true) = (values.pop(), values.pop(), values.is_empty()) else {
         return Err("`matches` takes a pattern in quotes".to_owned());
     };
-    let regex = Regex::new(&pattern).map_err(|_| format!("`{pattern}` is no regular expression that can be used"))?;
+    let regex =
+        Regex::new(&pattern).map_err(|_| format!("`{pattern}` is not a regular expression that can be used"))?;
     Ok(Node::Matches(Box::new(text), regex))
 }

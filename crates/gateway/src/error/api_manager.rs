@@ -6,7 +6,7 @@ use super::table::find;
 use super::{Told, codes, row};
 use crate::ErrorStyle;
 
-/// The sequence of the original that tells an error. Each writes its own way.
+/// The sequence of API Manager that tells an error. Each writes its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Teller {
     /// `_auth_failure_handler_`: who calls is not let in.
@@ -50,7 +50,7 @@ pub(super) fn told(fault: &Fault, maker: super::Maker) -> Told {
         codes::UPSTREAM_TIMEOUT => of_backend(engine::CONNECTION_TIMED_OUT, "Send timeout"),
         codes::NO_HEALTHY_UPSTREAM => of_backend(engine::ENDPOINT_NOT_READY, SUSPENDED),
         _ if find(number).is_some() => of_handler(number, own),
-        _ if is_of_backend(number) => of_backend(number, fault.words_of_the_original().unwrap_or_else(|| word(number))),
+        _ if is_of_backend(number) => of_backend(number, fault.synapse_message().unwrap_or_else(|| word(number))),
         _ => of_handler(500, None),
     };
     Told { code, status, message, description, maker, teller }
@@ -69,7 +69,7 @@ fn is_of_backend(number: u32) -> bool {
     matches!(number, 101_000..=101_999 | 303_000..=305_999 | engine::MESSAGE_PARSING)
 }
 
-/// What was not recorded of the original, in its manner.
+/// What was not recorded of API Manager, in its manner.
 fn word(number: u32) -> &'static str {
     match number {
         engine::ENDPOINT_AUTHENTICATION => "No token for the back end",

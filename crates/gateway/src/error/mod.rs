@@ -1,4 +1,4 @@
-//! What a gateway refuses, with the codes and statuses of the originals in one table (`table.rs`), what faults of the
+//! What a gateway refuses, with the codes and statuses of API Manager and Choreo Connect in one table (`table.rs`), what faults of the
 //! engine are called here (`engine.rs`), and where API Manager has words of its own (`api_manager.rs`).
 
 mod api_manager;
@@ -143,7 +143,7 @@ pub mod codes {
 const REFUSED_CALLERS_FIRST: u32 = codes::UNCLASSIFIED_AUTHENTICATION;
 const REFUSED_CALLERS_LAST: u32 = codes::AUDIENCE;
 
-/// Refused callers a core warns of in a second, where the original warns of each. The others are told at the level
+/// Refused callers a core warns of in a second, where Choreo Connect warns of each. The others are told at the level
 /// DEBUG; access log and metrics have all of them.
 const WARNINGS_MAX: u32 = 10;
 

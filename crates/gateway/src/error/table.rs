@@ -16,7 +16,7 @@ pub(crate) struct Row {
     pub description: &'static str,
 }
 
-/// Which part of the original made an error: each writes its own way.
+/// Which part of Choreo Connect made an error: each writes its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maker {
     /// What decides over requests: `error_message`, `code`, `error_description`.
@@ -43,7 +43,7 @@ impl Row {
         }
     }
 
-    /// Who made it in the original.
+    /// Who made it in Choreo Connect.
     pub(crate) fn maker(&self) -> Maker {
         match self.code {
             102500..=102599 => Maker::Router,
@@ -66,11 +66,11 @@ pub(super) fn find(code: u32) -> Option<&'static Row> {
 const QUOTA: &str = "You have exceeded your quota";
 const THROTTLED: &str = "Message throttled out";
 const INTERNAL: &str = "Internal Server Error";
-/// As both originals write it. Choreo Connect says no more of a credential that is not for the API.
+/// As API Manager and Choreo Connect write it. Choreo Connect says no more of a credential that is not for the API.
 pub(crate) const RESOURCE_FORBIDDEN: &str = "Resource forbidden ";
 const NOT_SUBSCRIBED: &str = "User is NOT authorized to access the Resource. API Subscription validation failed.";
 
-/// What Envoy says of a backend, which the original passes on.
+/// What Envoy says of a backend, which Choreo Connect passes on.
 macro_rules! reset {
     ($reason:literal) => {
         concat!("upstream connect error or disconnect/reset before headers. reset reason: ", $reason)
@@ -80,12 +80,12 @@ macro_rules! reset {
 /// All rows.
 #[rustfmt::skip]
 pub(super) static TABLE: &[Row] = &[
-    Row::new(codes::SCHEMA_REQUEST, 400, "Bad Request", "The request is not what the definition of the API says"),
-    Row::new(codes::SCHEMA_RESPONSE, 500, INTERNAL, "The answer of the backend is not what the definition of the API says"),
+    Row::new(codes::SCHEMA_REQUEST, 400, "Bad Request", "The request violates the definition of the API"),
+    Row::new(codes::SCHEMA_RESPONSE, 500, INTERNAL, "The response of the backend violates the definition of the API"),
     Row::new(codes::TRANSPORT_DENIED, 403, "Forbidden", "Unsupported Transport. The requested resource is not available."),
     Row::new(codes::NOT_FOUND, 404, "Not Found", "The requested resource is not available."),
     Row::new(codes::METHOD_NOT_ALLOWED, 405, "Method Not Allowed", "Method not allowed for given API resource"),
-    Row::new(codes::UPGRADE_REQUIRED, 426, "Upgrade Required", "The API speaks WebSocket, and the request does not ask for it"),
+    Row::new(codes::UPGRADE_REQUIRED, 426, "Upgrade Required", "The API requires a WebSocket handshake"),
     Row::new(codes::API_BLOCKED, 503, "API blocked", "This API has been blocked temporarily. Please try again later or contact the system administrators."),
     Row::new(codes::GUARDRAIL, 446, "Guardrail", "The payload violates a guardrail"),
     Row::new(codes::GUARDRAIL_FAILED, 500, INTERNAL, "A guardrail could not look at the payload"),

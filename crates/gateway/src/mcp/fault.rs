@@ -30,7 +30,7 @@ impl Mediator for OnFault {
 
 impl Mediator for AnswerFault {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let unknown = Fault::new("a fault that nobody named");
+        let unknown = Fault::new("a fault without a name");
         let told = told(exchange.current_fault().unwrap_or(&unknown), self.config.error_style);
         if told.maker == Maker::Router
             && let Some(call) = current::find(exchange).filter(|call| call.is_http_tool)

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_text_is_told() {
+    fn only_text_is_returned() {
         for (content_type, expected) in [
             ("", true),
             ("application/json; charset=utf-8", true),

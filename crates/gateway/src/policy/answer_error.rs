@@ -34,7 +34,7 @@ impl Mediator for AnswerError {
             return Ok(Flow::Respond);
         }
         let style = self.config.error_style;
-        let unknown = Fault::new("a fault that nobody named");
+        let unknown = Fault::new("a fault without a name");
         let told = told(exchange.current_fault().unwrap_or(&unknown), style);
         exchange.explain("refused", || {
             let reason = exchange.current_fault().map_or("", |fault| &fault.message);

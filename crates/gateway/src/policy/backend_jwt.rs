@@ -25,7 +25,7 @@ pub const KIND: PolicyKind = PolicyKind {
 /// Tokens that all cores share; with more callers than that at once the oldest are signed again.
 const SHARED_MAX: usize = 20_000;
 
-/// Claims of the caller's own token that the originals keep for themselves; the others go on.
+/// Claims of the caller's own token that API Manager and Choreo Connect keep for themselves; the others go on.
 const RESTRICTED_CLAIMS: &[&str] =
     &["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "application", "tierInfo", "subscribedAPIs", "aut"];
 

@@ -1,6 +1,6 @@
 //! Rules for browsers: the API's own, or those of the gateway when it has none or they are off.
 //!
-//! What Envoy's filter does, which the original relies on: a preflight request from an origin that may come is answered
+//! What Envoy's filter does, which Choreo Connect relies on: a preflight request from an origin that may come is answered
 //! here; from another origin, and without one, a request goes on as if there were no rules, and its answer has no
 //! field that would let the browser show it. In the style of API Manager it is otherwise: `cors_of_api_manager.rs`.
 

@@ -39,7 +39,7 @@ impl Mediator for BeginFault {
 }
 
 fn current(exchange: &Exchange, style: ErrorStyle) -> Told {
-    let unknown = Fault::new("a fault that nobody named");
+    let unknown = Fault::new("a fault without a name");
     told(exchange.current_fault().unwrap_or(&unknown), style)
 }
 

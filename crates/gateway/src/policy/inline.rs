@@ -30,7 +30,7 @@ fn compile(_gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Optio
         return None;
     }
     let Some((script, at)) = &site.operation.script else {
-        cx.warn(place(&site.operation.at), "the operation has no `x-mediation-script`; it answers with 501");
+        cx.warn(place(&site.operation.at), "the operation has no `x-mediation-script`; it responds with 501");
         return Some(Box::new(Refuse(GatewayError::new(codes::MOCK_NOT_IMPLEMENTED))));
     };
     // The script keeps its place, so that mistakes in it are told with the lines of the file.

@@ -32,7 +32,7 @@ pub const KIND: PolicyKind = PolicyKind {
     response: None,
 };
 
-/// What the original gives a function that says nothing, and the range it may say.
+/// What API Manager gives a function that says nothing, and the range it may say.
 const TIMEOUT: Duration = Duration::from_secs(50);
 const TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(900);
 
@@ -71,7 +71,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
         function.name.strip_prefix("arn:").and_then(|arn| arn.split(':').nth(2)).filter(|name| !name.is_empty());
     let own = access.and_then(|access| access.region.clone());
     let Some(region) = own.or_else(|| of_name.map(Arc::from)).or_else(|| aws.region.clone()) else {
-        let message = format!("nothing says in which region the function `{}` is", function.name);
+        let message = format!("no region is configured for the function `{}`", function.name);
         cx.error(at, message);
         return None;
     };
@@ -81,7 +81,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
     }
     let identity = access.and_then(|access| access.identity.clone()).or_else(|| aws.identity.clone());
     if identity.is_none() {
-        cx.warn(at, "nobody says with which access key functions are invoked; such requests are refused");
+        cx.warn(at, "no AWS credentials are configured; such requests are rejected");
     }
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
     let origin =
@@ -109,7 +109,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option
 impl Mediator for Lambda {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let Some(identity) = &self.identity else {
-            return Err(refused("there is no access key for AWS"));
+            return Err(refused("no AWS credentials are configured"));
         };
         let event = match self.tells {
             Tells::Bodies => bytes_of(exchange)?,
@@ -252,7 +252,7 @@ fn answered(exchange: &mut Exchange, tells: Tells, answer: Result<Answer, String
             reply.body = Body::bytes(answer.body);
         }
         Tells::Envoy => {
-            let invalid = |why: &str| (codes::UPSTREAM_PROTOCOL, format!("its answer {why}"));
+            let invalid = |why: &str| (codes::UPSTREAM_PROTOCOL, format!("its response {why}"));
             let value: Value = serde_json::from_slice(&answer.body).map_err(|_| invalid("is not JSON"))?;
             unwrap(&mut reply, &value).ok_or_else(|| invalid("has no status, fields or body that can be used"))?;
         }

@@ -95,7 +95,7 @@ fn decide(exchange: &mut Exchange, url: &str, answer: Result<Answer, String>) ->
         Ok(answer) => match result(&answer.body) {
             Some(true) => return Ok(Flow::Next),
             Some(false) => return Err(GatewayError::new(codes::OPA_REFUSED).into()),
-            None => (codes::OPA_REPLY, "its answer has no boolean `result`".into()),
+            None => (codes::OPA_REPLY, "its response has no boolean `result`".into()),
         },
     };
     exchange.log(Level::Warn, LOGGER, &format!("the policy agent `{url}` failed: {why}; the request is refused"));

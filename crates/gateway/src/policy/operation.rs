@@ -1,7 +1,7 @@
 //! Operation policies: which apply to an operation, what they are by definition, and the steps they become.
 //!
 //! A policy is actions of Choreo Connect (`action/`), a Synapse sequence (`synapse/`), or a question to a policy agent
-//! (`opa.rs`). What cannot be used is left out with a warning, as the original does; the others still apply. With
+//! (`opa.rs`). What cannot be used is left out with a warning, as Choreo Connect does; the others still apply. With
 //! `--strict` it is an error.
 
 use std::sync::Arc;
@@ -147,7 +147,7 @@ fn report(cx: &mut Compiler<'_>, one: &PolicyUse, problem: Problem) {
     let at = place(&one.at);
     match problem {
         Problem::Skip(why) => {
-            let message = format!("the policy `{}` is left out: {why}", one.name);
+            let message = format!("the policy `{}` is ignored: {why}", one.name);
             if cx.options.strict { cx.error(at, message) } else { cx.warn(at, message) }
         }
         Problem::Unprotected(why) => {

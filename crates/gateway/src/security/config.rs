@@ -177,7 +177,7 @@ impl Default for BackendJwt {
 /// How the parts of a backend's token are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
-    /// In the standard alphabet with padding, as the originals do unless told otherwise.
+    /// In the standard alphabet with padding, as API Manager and Choreo Connect do unless told otherwise.
     #[default]
     Base64,
     /// As RFC 7515 says.

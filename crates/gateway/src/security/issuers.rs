@@ -24,7 +24,7 @@ const API_KEY_ISSUER: &str = "APIM APIkey";
 /// Issuers of this name sign internal keys, and API keys when none is called [`API_KEY_ISSUER`].
 const PUBLISHER_ISSUER: &str = "APIM Publisher";
 
-/// What a client is told of a token that cannot be read, word for word as the original says it.
+/// What a client is told of a token that cannot be read, word for word as Choreo Connect says it.
 const UNDECODABLE: &str =
     "Not a JWT token. Failed to decode the token header. Make sure you have provided the correct security credentials";
 /// Of one that was revoked.
@@ -249,7 +249,7 @@ impl Verifier {
             None => Refusal::invalid("the token is not active"),
             Some(why) => Refusal {
                 code: codes::UNCLASSIFIED_AUTHENTICATION,
-                ..Refusal::invalid(format!("the issuer of the token cannot be asked about it: {why}"))
+                ..Refusal::invalid(format!("the token cannot be introspected: {why}"))
             },
         }))
     }

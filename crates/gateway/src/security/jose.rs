@@ -46,7 +46,7 @@ impl Malformed {
             Malformed::Parts => "the token does not have three parts",
             Malformed::Header => "the header of the token cannot be decoded",
             Malformed::Algorithm => "the token names no algorithm that is supported",
-            Malformed::Critical => "the token asks for an extension that is not known",
+            Malformed::Critical => "the token requires an unknown extension",
             Malformed::Payload => "the claims of the token cannot be decoded",
             Malformed::Signature => "the signature of the token cannot be decoded",
         }

@@ -231,7 +231,7 @@ impl Revocations {
                 due = Instant::now() + source.every.max(TICK);
                 let asked = tokio::time::timeout(ASK_TIME_MAX, get(&*outbound, source)).await;
                 // What was revoked stays so while nobody answers.
-                report(asked.unwrap_or_else(|_| Err("no answer in time".to_owned())).map(|ids| {
+                report(asked.unwrap_or_else(|_| Err("no response in time".to_owned())).map(|ids| {
                     let count = ids.len();
                     let same = self.lists.read().unwrap_or_else(PoisonError::into_inner).asked == ids;
                     if !same {

@@ -68,7 +68,7 @@ impl Refusal {
         Refusal { code: codes::INVALID_CREDENTIALS, reason: reason.into(), description: None, unknown: false }
     }
 
-    /// The same of what was seen to be a token. The original says something else of that than of what is none.
+    /// The same of what was seen to be a token. Choreo Connect says something else of that than of what is none.
     pub(crate) fn of_token(self, kind: Kind) -> Refusal {
         let description = self.description.or(match kind {
             _ if self.code != codes::INVALID_CREDENTIALS => None,
@@ -169,7 +169,7 @@ impl Verified {
             Some(expires) => expires,
             // Keys may be made without an end; they end by being revoked.
             None if kind != Kind::Jwt && !claims.contains_key("exp") => u64::MAX,
-            None => return Err(Refusal::invalid("the token does not say when it ends")),
+            None => return Err(Refusal::invalid("the token has no `exp`")),
         };
         let audiences = texts(claims.get("aud"), false);
         if !issuer.audiences.is_empty() && !audiences.iter().any(|audience| issuer.audiences.contains(audience)) {
@@ -204,7 +204,8 @@ impl Verified {
         let mut permitted_ips = Vec::new();
         for range in list("permittedIP") {
             let parsed = IpRange::parse(&range);
-            permitted_ips.push(parsed.ok_or_else(|| Refusal::invalid("the key permits something that is no address"))?);
+            permitted_ips
+                .push(parsed.ok_or_else(|| Refusal::invalid("`permittedIP` of the key has an invalid address"))?);
         }
         let mut scopes = texts(claims.get(&*issuer.scopes_claim), true);
         if &*issuer.scopes_claim == "scope" {

@@ -60,7 +60,7 @@ impl Default for UpstreamConfig {
             retry_count_max: 5,
             retry_statuses: vec![504],
             retry_base: Duration::from_millis(25),
-            // What the router of the original buffers of one connection.
+            // What the router of Choreo Connect buffers of one connection.
             replay_bytes_max: 1024 * 1024,
             health: HealthCheckConfig::default(),
             aws: AwsConfig::default(),

@@ -70,7 +70,7 @@ fn sum(entry: &[u8]) -> [u8; 8] {
 pub(super) fn read(kept: &[u8], waiting: &Arc<AtomicUsize>) -> Result<(Vec<Entry>, usize), String> {
     let Some(mut rest) = kept.strip_prefix(HEADER) else {
         // The header is the first that is written, at once with all behind it.
-        return if kept.is_empty() { Ok((Vec::new(), 0)) } else { Err("it is no file of events".to_owned()) };
+        return if kept.is_empty() { Ok((Vec::new(), 0)) } else { Err("it is not a file of events".to_owned()) };
     };
     let mut entries = Vec::new();
     while let Some((frame, behind)) = rest.split_first_chunk::<FRAME>() {

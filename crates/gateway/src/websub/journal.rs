@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_yet_is_there_again() {
+    fn pending_events_are_restored() {
         let memory = Memory::default();
         let (mut journal, _) = open(&memory);
         assert!(journal.write(Vec::new()) && memory.bytes().is_empty(), "nothing is written before there is something");

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_addresses_that_never_answer() {
+    fn unreachable_callbacks_delay_no_others() {
         let hub = Arc::new(Hub::default());
         let holes = Rc::new(Holes::default());
         let outbound = holes.clone();

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_read_from_query_and_form() {
+    fn parameters_are_read_from_query_and_form() {
         let asked = Asked::read(
             "hub.mode=Subscribe&hub.topic=%2FIssues&hub.callback=http%3A%2F%2Fa%3A1%2Fx%3Fy%3D1",
             "hub.secret=a+b&hub.lease_seconds=60",

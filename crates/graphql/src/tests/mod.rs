@@ -125,7 +125,7 @@ fn the_operation_that_is_meant_is_looked_at() {
 }
 
 #[test]
-fn what_the_schema_does_not_allow_is_told() {
+fn violations_of_the_schema_are_reported() {
     check(
         "{ nope book(id: 1) { nope } }",
         "Field 'nope' in type 'Query' is undefined,Field 'nope' in type 'Book' is undefined",
@@ -180,7 +180,7 @@ fn values_are_of_the_type_that_is_wanted() {
 }
 
 #[test]
-fn what_is_no_query_is_told_with_its_place() {
+fn invalid_queries_are_reported_with_their_place() {
     check("{ a(b: [1, }) }", "syntax: a value is expected, not `}` at line 1 column 12");
     check("{\n  a { }\n}", "syntax: a name is expected, not `}` at line 2 column 7");
     check(

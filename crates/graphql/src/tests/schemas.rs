@@ -13,7 +13,7 @@ fn wrong(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn schemas_that_are_none_are_told_with_every_place() {
+fn mistakes_of_schemas_are_reported_with_their_places() {
     wrong(
         "type Query { a: Strin b: [Bok] }\ntype Book { id: ID }",
         &["1:17: unknown type `Strin`, did you mean `String`?", "1:27: unknown type `Bok`, did you mean `Book`?"],
@@ -32,7 +32,11 @@ fn schemas_that_are_none_are_told_with_every_place() {
     );
     wrong(
         "type Query implements X & Y { a: Int }\ntype Y { a: Int }\nunion U = Y | E\nenum E { A }",
-        &["1:23: unknown type `X`, did you mean `E`?", "1:27: `Y` is no interface", "3:15: `E` is no type with fields"],
+        &[
+            "1:23: unknown type `X`, did you mean `E`?",
+            "1:27: `Y` is not an interface",
+            "3:15: `E` is not a type with fields",
+        ],
     );
     wrong("type A { a: Int }", &["1:1: a schema needs a type `Query`, or `schema { query: … }`"]);
     wrong(

@@ -1,7 +1,7 @@
 //! JSONPath: compiled once, evaluated on [`serde_json::Value`], in two dialects.
 //!
 //! Both share one syntax tree and one evaluation. RFC 9535 is strict. The dialect of the artifacts
-//! is what the library behind the original accepts: `$.` may be missing, functions stand at the end
+//! is what the library behind Micro Integrator accepts: `$.` may be missing, functions stand at the end
 //! (`$.items.length()`), filters know `=~`, `in`, `size` and more, and what a path yields depends on
 //! whether it is *definite*, that is, can find one value at most.
 

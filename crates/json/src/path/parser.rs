@@ -92,7 +92,7 @@ impl<'t> Parser<'t> {
                 }
                 segments.push(Segment::Child(self.step()?));
             } else if !self.strict() && matches!(segments.last(), Some(Segment::Child(_))) && self.begins_name() {
-                // The original does not miss the dot in `list[0]name`.
+                // Micro Integrator does not miss the dot in `list[0]name`.
                 segments.push(Segment::Child(self.step()?));
             } else {
                 self.at = before;

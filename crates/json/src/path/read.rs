@@ -68,7 +68,7 @@ impl JsonPath {
 
     /// What `json-eval(…)` is as text: nothing when the path finds nothing, `null` for null, strings
     /// without quotes, anything else as JSON. An object with a member `members` or `elements` is
-    /// that member: the original mistakes it for its own wrapping, and artifacts rely on it.
+    /// that member: Micro Integrator mistakes it for its own wrapping, and artifacts rely on it.
     pub fn text<'d>(&self, root: &'d Value) -> Cow<'d, str> {
         let Some(value) = self.read(root) else { return Cow::Borrowed("") };
         if self.is_root() {

@@ -177,7 +177,7 @@ impl Aggregate {
     }
 }
 
-/// As in the original, a message of a group has to say which.
+/// As in Micro Integrator, a message of a group has to say which.
 fn uncorrelated() -> Fault {
     Fault::new("Failed to evaluate correlate expression: it finds nothing in the message")
 }
@@ -185,7 +185,7 @@ fn uncorrelated() -> Fault {
 impl Mediator for Aggregate {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let Some(family) = self.family(exchange) else {
-            // Nothing was split: there is nothing to collect, as in the original.
+            // Nothing was split: there is nothing to collect, as in Micro Integrator.
             return Ok(Flow::Next);
         };
         let mut key = self.number.to_string();

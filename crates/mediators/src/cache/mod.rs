@@ -23,7 +23,7 @@ use key::KeyRule;
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "cache", compile };
 
-/// How long answers are kept when nothing says so; the original's own.
+/// How long answers are kept when nothing says so; Micro Integrator's own.
 const TIMEOUT_SECONDS: u64 = 5000;
 /// The properties by which a collector finds the request's cache and key.
 const CACHE_PROPERTY: &str = "CachableResponse";

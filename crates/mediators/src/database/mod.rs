@@ -83,7 +83,7 @@ pub fn run(plan: Arc<Plan>, number: usize, exchange: &mut Exchange) -> Result<Fl
     })))
 }
 
-/// The fault of the original; the cause goes to the log and into `ERROR_DETAIL`.
+/// The fault of Micro Integrator; the cause goes to the log and into `ERROR_DETAIL`.
 fn failed(plan: &Plan, statement: &Statement, exchange: &mut Exchange, cause: &str) -> Fault {
     let Manner { logger, failure, .. } = plan.manner;
     exchange.log(Level::Error, logger, &format!("{}: {cause}", plan.source));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use penstock_compile::{Compiler, Element};
 use penstock_engine::database::{DataSource, Isolation, Location, PoolSettings, Secret};
 
-/// Pool properties of the original that choose nothing here: pools make connections when they are needed, prepare every
+/// Pool properties of Micro Integrator that choose nothing here: pools make connections when they are needed, prepare every
 /// statement once and drop what is broken.
 const WITHOUT_EFFECT: [&str; 9] = [
     "autocommit",
@@ -97,7 +97,7 @@ fn settings(pool: &Element<'_>, cx: &mut Compiler<'_>) -> PoolSettings {
         let (Some(name), Some(value)) = (property.required(cx, "name"), property.required(cx, "value")) else {
             continue;
         };
-        // Below 1 the original has no limit; here there always is one.
+        // Below 1 Micro Integrator has no limit; here there always is one.
         let count = || value.trim().parse::<usize>().ok().filter(|count| *count > 0);
         match name {
             "maxactive" => settings.connections_max = count(),

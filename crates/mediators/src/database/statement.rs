@@ -25,7 +25,7 @@ enum Source {
     Computed(Expression),
 }
 
-/// The types of the original that can be bound.
+/// The types of Micro Integrator that can be bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -205,7 +205,7 @@ impl Statement {
 }
 
 impl Parameter {
-    /// `Some(None)`: one without a value, which the original leaves out. `None` after an error was reported.
+    /// `Some(None)`: one without a value, which Micro Integrator leaves out. `None` after an error was reported.
     fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<Parameter>> {
         let (constant, expression) = (el.attribute("value"), el.attribute("expression"));
         let name = el.required(cx, "type")?;
@@ -225,7 +225,7 @@ impl Parameter {
             },
             (None, Some(_)) => Source::Computed(cx.expression(el, "expression")?),
             (None, None) => {
-                cx.warn(el.place(), "<parameter> has neither `value` nor `expression` and is left out");
+                cx.warn(el.place(), "<parameter> has neither `value` nor `expression` and is ignored");
                 return Some(None);
             }
         };

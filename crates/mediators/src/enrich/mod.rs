@@ -225,7 +225,7 @@ impl Enrich {
         Ok(())
     }
 
-    /// What the original only complains of in its log, and leaves the message as it was.
+    /// What Micro Integrator only complains of in its log, and leaves the message as it was.
     fn complaint(&self, exchange: &Exchange, value: &Value) -> Option<&'static str> {
         let is_json = exchange.message.media_type() == MediaType::Json;
         let to_json = match &self.target {
@@ -288,7 +288,7 @@ fn put_envelope(
     document: penstock_xml::Document,
     soap: penstock_message::SoapVersion,
 ) -> Result<(), Fault> {
-    let envelope = envelope_of(document, soap).ok_or_else(|| Fault::new("the message is no SOAP envelope any more"))?;
+    let envelope = envelope_of(document, soap).ok_or_else(|| Fault::new("the message is no longer a SOAP envelope"))?;
     exchange.message.body.set(penstock_message::Form::Xml(Arc::new(envelope)));
     Ok(())
 }

@@ -142,7 +142,7 @@ fn braced_parts(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str) -> Option<V
 }
 
 impl Source {
-    /// The part. What is not there is no nodes; in JSON it is a fault, as in the original.
+    /// The part. What is not there is no nodes; in JSON it is a fault, as in Micro Integrator.
     pub fn value(&self, exchange: &mut Exchange) -> Result<Value, Fault> {
         match self {
             Source::Custom(paths, stays) => custom_value(paths, *stays, exchange),

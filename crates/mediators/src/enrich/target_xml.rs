@@ -26,7 +26,7 @@ pub fn change(exchange: &mut Exchange, target: &Expression, action: Action, cont
     if !Arc::ptr_eq(&document, &envelope.document) {
         return Err(Fault::new(format!("the target `{}` of <enrich> is not part of the message", target.text)));
     }
-    // What goes to several places would be there several times; the original changes the first.
+    // What goes to several places would be there several times; Micro Integrator changes the first.
     let nodes = if action == Action::Remove { nodes } else { nodes[..1].to_vec() };
     put_envelope(exchange, tree::edit(&document, &changes(&document, &nodes, action, contents)), envelope.soap)
 }

@@ -140,7 +140,7 @@ pub(super) fn element_places(root: &serde_json::Value, path: &penstock_json::pat
     places
 }
 
-/// As in the original, the nodes go and their results come behind everything else in the parent of the first of them.
+/// As in Micro Integrator, the nodes go and their results come behind everything else in the parent of the first of them.
 /// What has no result comes as it was.
 pub(super) fn moved(document: &Arc<Document>, nodes: &[NodeId], results: &[Option<Value>]) -> Changes {
     let mut changes: Changes = nodes.iter().map(|node| (*node, Change::Replace(Vec::new()))).collect();
@@ -167,7 +167,7 @@ pub(super) fn put_nodes(
     }
     let edited = tree::edit(document, &moved(document, nodes, results));
     let edited = tree::envelope_of(edited, envelope.soap)
-        .ok_or_else(|| Fault::new("the message is no SOAP envelope any more"))?;
+        .ok_or_else(|| Fault::new("the message is no longer a SOAP envelope"))?;
     exchange.message.body.set(Form::Xml(Arc::new(edited)));
     Ok(())
 }

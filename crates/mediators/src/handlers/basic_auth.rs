@@ -1,5 +1,5 @@
 //! Basic authentication of an API's clients: 401 for those who say no name, 403 for those whose password is wrong, as in
-//! the original.
+//! Micro Integrator.
 
 use penstock_compile::{Compiler, Element};
 use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, basic_credentials};

@@ -1,4 +1,4 @@
-//! API handlers: the Java classes of the original that artifacts name, by what they do.
+//! API handlers: the Java classes of Micro Integrator that artifacts name, by what they do.
 
 mod basic_auth;
 mod cors;

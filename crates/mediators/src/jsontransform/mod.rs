@@ -61,7 +61,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             Ok(true) => properties.push((name.to_owned(), value.to_owned())),
             Ok(false) => cx.warn(
                 property.attribute_place("name"),
-                format!("`{name}` is no switch of the mapping and has no effect"),
+                format!("`{name}` is not a flag of the mapping and is ignored"),
             ),
             Err(why) => cx.error(property.attribute_place("value"), why),
         }

@@ -176,7 +176,7 @@ impl Limits {
         if own.is_empty() {
             return Limits(None);
         }
-        // Numbers of constraints are often written in quotes, which the original accepts.
+        // Numbers of constraints are often written in quotes, which Micro Integrator accepts.
         for keyword in
             ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"]
         {

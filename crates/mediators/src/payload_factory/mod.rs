@@ -94,7 +94,7 @@ impl PayloadFactory {
                             given
                         }
                     };
-                    // A switch of the original's for formats that say `{"name": $1}`.
+                    // A switch of Micro Integrator's for formats that say `{"name": $1}`.
                     if self.media == Media::Json && !quoted && exchange.message.properties.is_true(QUOTE_STRINGS) {
                         insert::quoted_argument(&mut out, &given);
                     } else {

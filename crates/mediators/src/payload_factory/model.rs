@@ -79,7 +79,7 @@ impl Payload {
             MediaType::Json => Payload::Json(exchange.json()?),
             MediaType::Text => {
                 let program = exchange.program().clone();
-                // As the original has it: text is escaped for XML, whatever is written.
+                // As Micro Integrator has it: text is escaped for XML, whatever is written.
                 let text = exchange.message.text(&program.conversion)?;
                 let mut escaped = Vec::with_capacity(text.len());
                 penstock_xml::escape_text(&mut escaped, &text);

@@ -123,7 +123,7 @@ fn rules_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Rules {
     match parsed {
         Some(Ok(policy)) => Rules::Given(policy),
         Some(Err(why)) => {
-            // The original serves such a flow without a limit.
+            // Micro Integrator serves such a flow without a limit.
             cx.warn(el.place(), format!("the throttle policy limits nothing: {why}"));
             Rules::None
         }

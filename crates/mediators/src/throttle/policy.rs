@@ -50,7 +50,8 @@ impl Policy {
             match child.name() {
                 "MaximumConcurrentAccess" => {
                     let limit = child.text().parse::<i64>().ok().filter(|limit| *limit > 0);
-                    policy.at_once = Some(limit.ok_or_else(|| format!("`{}` is no number of requests", child.text()))?);
+                    policy.at_once =
+                        Some(limit.ok_or_else(|| format!("`{}` is not a number of requests", child.text()))?);
                 }
                 "Policy" => policy.rules.extend(rule_of(&child)?),
                 _ => {}
@@ -87,7 +88,7 @@ fn rule_of(el: &Element<'_>) -> Result<Option<(Callers, Rule)>, String> {
     let kind = el.source.document.attribute(id.node, NAMESPACE, "type").or(id.attribute("type")).unwrap_or("IP");
     let text = id.text();
     let callers = match kind.to_ascii_uppercase().as_str() {
-        "IP" => Callers::parse(&text).ok_or_else(|| format!("`{text}` is no address"))?,
+        "IP" => Callers::parse(&text).ok_or_else(|| format!("`{text}` is not an address"))?,
         "DOMAIN" if !text.eq_ignore_ascii_case("other") => Callers::Host(text),
         "DOMAIN" => Callers::Other,
         other => return Err(format!("callers of the type `{other}` are not known")),
@@ -96,7 +97,7 @@ fn rule_of(el: &Element<'_>) -> Result<Option<(Callers, Rule)>, String> {
     let milliseconds = |name| -> Result<u64, String> {
         match said(name) {
             None => Ok(0),
-            Some(text) => text.parse().map_err(|_| format!("`{text}` is no time in milliseconds")),
+            Some(text) => text.parse().map_err(|_| format!("`{text}` is not a time in milliseconds")),
         }
     };
     if find(el, "Allow", 0).is_some() || said("IsAllow").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
@@ -106,7 +107,7 @@ fn rule_of(el: &Element<'_>) -> Result<Option<(Callers, Rule)>, String> {
         return Ok(Some((callers, Rule::Deny)));
     }
     let Some(count) = said("MaximumCount") else { return Ok(None) };
-    let count = count.parse::<u64>().map_err(|_| format!("`{count}` is no number of requests"))?;
+    let count = count.parse::<u64>().map_err(|_| format!("`{count}` is not a number of requests"))?;
     let unit = Duration::from_millis(milliseconds("UnitTime")?);
     if count == 0 || unit.is_zero() {
         return Ok(Some((callers, Rule::Allow)));

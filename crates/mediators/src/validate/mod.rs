@@ -34,7 +34,7 @@ enum Source {
 }
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    // Switches of the original's own validator, and a key that was never read.
+    // Switches of Micro Integrator's own validator, and a key that was never read.
     el.attribute("key");
     for tolerated in ["feature", "property"] {
         el.elements(tolerated).for_each(|child| child.accept_all());

@@ -57,7 +57,7 @@ impl Schema {
         }
     }
 
-    /// Says what there is to say: mistakes are warnings, as the original only faults when it gets there.
+    /// Says what there is to say: mistakes are warnings, as Micro Integrator only faults when it gets there.
     pub(super) fn tell(&self, cx: &mut Compiler<'_>) {
         let (notes, broken) = match self {
             Schema::Xml(_, notes) | Schema::Json(_, notes) => (notes, false),

@@ -37,7 +37,7 @@ impl Message {
     }
 
     /// The body as JSON; XML is mapped. A body that is empty is none. What is not quite JSON is taken for what is meant, as
-    /// the original does wherever a JSONPath is asked; made XML of, or checked, it is malformed.
+    /// Micro Integrator does wherever a JSONPath is asked; made XML of, or checked, it is malformed.
     pub fn json(&mut self, conversion: &Conversion) -> Result<Arc<Value>, BodyError> {
         if let Some(value) = self.body.forgiven() {
             return Ok(value.clone());
@@ -135,7 +135,7 @@ impl Message {
     }
 
     /// Sets what the body is to be sent as (`messageType`). The Content-Type follows, as it does in
-    /// the original; what the bytes that are here were sent as is remembered.
+    /// Micro Integrator; what the bytes that are here were sent as is remembered.
     pub fn set_message_type(&mut self, content_type: &str) {
         self.remember_source();
         self.axis2.set("messageType", crate::Value::string(content_type));
@@ -235,7 +235,7 @@ impl Message {
     }
 }
 
-/// What bytes are whose Content-Type says nothing: XML when they begin like it, as the original tries.
+/// What bytes are whose Content-Type says nothing: XML when they begin like it, as Micro Integrator tries.
 fn sniffed(bytes: &[u8], content_type: &str) -> MediaType {
     let opaque = content_type.starts_with("application/octet-stream");
     match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {

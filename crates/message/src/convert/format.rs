@@ -47,7 +47,7 @@ impl Message {
         }
     }
 
-    /// The original names the charset to clients of everything that does not just pass through.
+    /// Micro Integrator names the charset to clients of everything that does not just pass through.
     fn name_charset(&self, output: &mut Output) {
         let kind = output.content_type.as_deref().or_else(|| self.content_type());
         let kind = kind.filter(|kind| MediaType::of(kind).has_charset() && MediaType::charset(kind).is_none());
@@ -288,7 +288,7 @@ fn write_xml(
     Ok(output)
 }
 
-/// What the original writes before every envelope, and before no other XML.
+/// What Micro Integrator writes before every envelope, and before no other XML.
 pub const SOAP_DECLARATION: &[u8] = b"<?xml version='1.0' encoding='UTF-8'?>";
 
 /// The envelope itself, in a version of SOAP.

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_found_and_told_apart() {
+    fn parts_are_found_and_distinguished() {
         let body = Bytes::from_static(
             b"preamble\r\n--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\none --x two\r\n--x\r\n\
               Content-Disposition: form-data; name=\"f\"; filename=\"f.bin\"\r\nContent-Type: image/png\r\n\r\n\0\xff\r\n--x--\r\n",

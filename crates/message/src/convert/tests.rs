@@ -89,7 +89,7 @@ fn message_type_converts_every_kind_into_every_other() {
 }
 
 #[test]
-fn what_nobody_changed_leaves_as_it_came() {
+fn unchanged_bodies_keep_their_bytes() {
     let odd = "{ \"a\" : 1.0e0,\n \"a\":2 }";
     let mut untouched = message("application/json; charset=utf-8", odd);
     untouched.json(&Conversion::default()).unwrap();
@@ -219,7 +219,7 @@ fn an_action_survives_the_other_soap() {
 }
 
 #[test]
-fn encodings_and_charsets_are_undone_when_somebody_reads() {
+fn encodings_and_charsets_are_decoded_when_read() {
     use std::io::Write;
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(b"{\"a\":1}").unwrap();

@@ -67,7 +67,7 @@ fn fields_of_others_replace_those_of_their_names() {
 }
 
 #[test]
-fn fields_that_replace_others_stay_whole_whatever_they_are() {
+fn replacing_fields_keeps_the_others() {
     let long = "v".repeat(2 * OWN_BYTES_LOOSE);
     let mut others = Headers::new();
     others.append("X-Tag", "short");

@@ -119,7 +119,7 @@ impl<'d> Topics<'d> {
                 self.add(import, name, &channel, verb, &item, at);
             }
             if self.operations.len() == before {
-                import.warn(&at, format!("the channel `{name}` is left out: it has neither `publish` nor `subscribe`"));
+                import.warn(&at, format!("the channel `{name}` is ignored: it has neither `publish` nor `subscribe`"));
             }
         }
     }
@@ -147,7 +147,7 @@ impl<'d> Topics<'d> {
             check(import, &channel, OF_CHANNELS);
             match import.some_text_of(&channel, "address") {
                 Some(address) => self.add(import, &address, &channel, verb, &item, at),
-                None => import.warn(&at, format!("the operation `{name}` is left out: its channel has no `address`")),
+                None => import.warn(&at, format!("the operation `{name}` is ignored: its channel has no `address`")),
             }
         }
     }
@@ -188,7 +188,7 @@ fn requirements<'d>(import: &mut Import<'_>, root: Item<'d>, item: &Item<'d>, is
     if let Some(security) = item.get("security") {
         import.warn(
             &security.at(),
-            "`security` has no effect in AsyncAPI 3: a token is asked for, `x-scopes` says which",
+            "`security` of AsyncAPI 3 is ignored: a token is required, with the scopes of `x-scopes`",
         );
     }
     Vec::new()

@@ -30,14 +30,14 @@ pub(super) fn read(import: &mut Import<'_>, root: Item<'_>, is_version_3: bool) 
         let address_key = if is_version_3 { "host" } else { "url" };
         let address_at = server.get(address_key).map_or(at, |url| url.at());
         let Some(host) = import.some_text_of(&server, address_key) else {
-            import.warn(&address_at, format!("the server `{name}` is left out: it has no `{address_key}`"));
+            import.warn(&address_at, format!("the server `{name}` is ignored: it has no `{address_key}`"));
             continue;
         };
         let protocol = import.text_of(&server, "protocol").unwrap_or_default().to_ascii_lowercase();
         let known = if import.sockets { ["ws", "wss"] } else { ["sse", "http"] };
         if !protocol.is_empty() && !known.contains(&&*protocol) && !matches!(&*protocol, "http" | "https") {
             let why = format!("it speaks `{protocol}`, not `{}`", known.join("` or `"));
-            import.warn(&address_at, format!("the server `{name}` is left out: {why}"));
+            import.warn(&address_at, format!("the server `{name}` is ignored: {why}"));
             continue;
         }
         let pathname = import.text_of(&server, "pathname").filter(|_| is_version_3).unwrap_or_default();
@@ -58,7 +58,7 @@ pub(super) fn read(import: &mut Import<'_>, root: Item<'_>, is_version_3: bool) 
         let Some(found_address) = address(&url).filter(|found| {
             matches!(found.scheme, "http" | "https") || (import.sockets && matches!(found.scheme, "ws" | "wss"))
         }) else {
-            import.warn(&address_at, format!("the server `{name}` is left out: `{url}` is no address"));
+            import.warn(&address_at, format!("the server `{name}` is ignored: `{url}` is not an address"));
             continue;
         };
         if production.is_empty() && sandbox.is_empty() {

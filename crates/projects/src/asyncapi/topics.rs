@@ -72,19 +72,19 @@ pub(crate) fn finish(import: &mut Import<'_>, api: &mut Api) {
         import.unprotected(at, format!("{what}: policies do not run on the frames of a WebSocket API"))
     };
     if let Some(at) = any_policy(&api.policies) {
-        idle(at, "the policies of the API have no effect");
+        idle(at, "the policies of the API are ignored");
     }
     for operation in &api.operations {
         if let Some(at) = any_policy(&operation.policies) {
-            idle(at, &format!("the policies of `{}` have no effect", operation.path));
+            idle(at, &format!("the policies of `{}` are ignored", operation.path));
         }
     }
     if api.schema_validation {
-        idle(&api.at, "`enableSchemaValidation` has no effect");
+        idle(&api.at, "`enableSchemaValidation` is ignored");
         api.schema_validation = false;
     }
     if api.response_cache.take().is_some() {
-        import.warn(&api.at, "`responseCachingEnabled` has no effect: a WebSocket API has no responses to keep");
+        import.warn(&api.at, "`responseCachingEnabled` is ignored: a WebSocket API has no responses to keep");
     }
     if api.implementation == Implementation::Mock {
         import.error(&api.at, "a WebSocket API cannot be answered from examples");
@@ -115,7 +115,7 @@ fn check_mapping(import: &mut Import<'_>, mapping: &str, operation: &Operation) 
             let meant = hint(name, known.iter().map(|known| &**known));
             import.error(
                 &operation.at,
-                format!("`x-uri-mapping` names `{name}`, which is no parameter of `{}`{meant}", operation.path),
+                format!("`x-uri-mapping` names `{name}`, which is not a parameter of `{}`{meant}", operation.path),
             );
         }
     }

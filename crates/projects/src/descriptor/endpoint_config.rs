@@ -11,7 +11,7 @@ use crate::document::{Item, parse};
 use crate::{Import, endpoint_security, hint, openapi};
 use penstock_catalog::ErrorStyle;
 
-/// How often the original repeats a request at the most; a larger number becomes this.
+/// How often Choreo Connect repeats a request at the most; a larger number becomes this.
 pub(crate) const RETRIES_MAX: u64 = 5;
 
 /// Reads backends into an API.
@@ -29,7 +29,7 @@ pub(crate) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
                 }
                 import.error(&at, "`endpointConfig` must be a mapping");
             }
-            Err((_, message)) => import.error(&at, format!("`endpointConfig` is no JSON: {message}")),
+            Err((_, message)) => import.error(&at, format!("`endpointConfig` is not JSON: {message}")),
         }
         return;
     }
@@ -56,7 +56,7 @@ pub(crate) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
         if let Some(found) =
             item.get(key).filter(|found| found.text().is_some_and(|text| !text.is_empty() && &**text != "none"))
         {
-            import.warn(&found.at(), format!("`{key}` has no effect: requests are spread one by one"));
+            import.warn(&found.at(), format!("`{key}` is ignored: requests are spread one by one"));
         }
     }
 }
@@ -184,10 +184,10 @@ fn advanced(import: &mut Import<'_>, config: &Item<'_>, cluster: &mut Cluster) {
         None | Some("" | "fault") => {}
         Some("neverTimeout") => import.warn(
             &config.at(),
-            "`actionSelect: neverTimeout` has no effect: every request ends, after `gateway.route_timeout` at the latest",
+            "`actionSelect: neverTimeout` is ignored: every request ends, after `gateway.route_timeout` at the latest",
         ),
         Some(other) => {
-            let message = format!("`actionSelect: {other}` has no effect: a client is told that its request took too long");
+            let message = format!("`actionSelect: {other}` is ignored: the client gets a timeout error");
             import.warn(&config.at(), message);
         }
     }
@@ -198,7 +198,7 @@ fn advanced(import: &mut Import<'_>, config: &Item<'_>, cluster: &mut Cluster) {
         .map(|(key, _, _)| &**key)
         .collect();
     if !others.is_empty() {
-        let message = format!("no effect: {}; backends are watched by health checks instead", others.join(", "));
+        let message = format!("ignored: {}; backends are watched by health checks instead", others.join(", "));
         import.warn(&config.at(), message);
     }
 }

@@ -245,7 +245,7 @@ fn tell_without_effect(import: &mut Import<'_>, data: &Item<'_>) {
             (_, "") => "it is for APIs of another type",
             (_, why) => why,
         };
-        let message = format!("`{name}{value}` has no effect; {why}");
+        let message = format!("`{name}{value}` is ignored; {why}");
         match name {
             "threatProtectionPolicies" => import.unprotected(&item.at(), message),
             _ => import.warn(&item.at(), message),

@@ -46,9 +46,8 @@ impl Import<'_> {
             let folder = format!("Sequences/{flow}-sequence");
             let paths = [format!("{folder}/Custom/{file_name}"), format!("{folder}/{file_name}")];
             let Some(file) = paths.iter().find_map(|path| project.file(path)) else {
-                let message = format!(
-                    "the mediation policy `{name}` has no effect: `{folder}/{file_name}` is not in the project"
-                );
+                let message =
+                    format!("the mediation policy `{name}` is ignored: `{folder}/{file_name}` is not in the project");
                 self.unprotected(&at, message);
                 continue;
             };

@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str, reading: Reading) -> Result<Node, Malformed> {
     let mut reader = Reader { text, at: 0, counted: 0, line: 1, column: 1, nodes: 0 };
     let node = reader.node(0, Part::root(reading))?;
     reader.blanks();
-    if reader.at < text.len() { Err(reader.wrong("something stands after the end of the document")) } else { Ok(node) }
+    if reader.at < text.len() { Err(reader.wrong("unexpected text after the end of the document")) } else { Ok(node) }
 }
 
 impl<'t> Reader<'t> {

@@ -32,7 +32,7 @@ struct Builder {
     nodes: usize,
 }
 
-/// Reads YAML. The parsers of the originals do not mind a quoted text that goes on at the indentation of its key, which
+/// Reads YAML. The parsers of API Manager and Choreo Connect do not mind a quoted text that goes on at the indentation of its key, which
 /// the specification forbids (7.3.1); their own definitions are written so.
 pub(super) fn parse(text: &str) -> Result<Node, Malformed> {
     strict(text).or_else(|error| match super::outdent::indented(text) {

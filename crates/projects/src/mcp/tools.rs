@@ -71,7 +71,7 @@ impl Reading<'_, '_> {
                 let name: Arc<str> = found.name.as_str().into();
                 let at = data.at();
                 if !names.insert(name.clone()) {
-                    self.import.warn(&at, format!("{method} {path} is left out: there is a tool `{name}` already"));
+                    self.import.warn(&at, format!("{method} {path} is ignored: there is a tool `{name}` already"));
                     continue;
                 }
                 let rules = Operation { secured: true, at, ..Operation::default() };
@@ -139,7 +139,7 @@ impl Reading<'_, '_> {
                 Value::Null
             }
             Err(error) => {
-                self.import.error(&schema.at(), format!("`schemaDefinition` is no JSON: {error}"));
+                self.import.error(&schema.at(), format!("`schemaDefinition` is not JSON: {error}"));
                 Value::Null
             }
         }
@@ -231,8 +231,7 @@ impl Reading<'_, '_> {
             let is_framing = framing.iter().any(|own| parameter.name.eq_ignore_ascii_case(own));
             let sendable = parameter.place != ParameterPlace::Header || (is_field_name(&parameter.name) && !is_framing);
             if !sendable {
-                let message =
-                    format!("the tool `{name}` cannot send the field `{}`, which is left out", parameter.name);
+                let message = format!("the tool `{name}` cannot send the field `{}`, which is ignored", parameter.name);
                 self.import.warn(&rules.at, message);
             }
             sendable

@@ -10,7 +10,7 @@ use crate::document::Item;
 use crate::shared::address;
 use crate::{Import, endpoint_security, hint};
 
-/// Statuses the original repeats a request for.
+/// Statuses Choreo Connect repeats a request for.
 const RETRY_STATUSES: std::ops::RangeInclusive<u64> = 401..=598;
 
 /// `x-wso2-production-endpoints` and `x-wso2-sandbox-endpoints` of an API or a path, and `x-wso2-endpoints`.
@@ -108,7 +108,7 @@ pub(crate) fn url(import: &mut Import<'_>, text: &str, at: &At) -> Option<Arc<st
     let mut text = text.trim();
     if let Some(inside) = text.strip_prefix("consul(").and_then(|inside| inside.strip_suffix(')')) {
         let default = inside.rsplit_once(',').map_or("", |(_, default)| default.trim());
-        import.warn(at, format!("Consul is not asked; the default `{default}` is used"));
+        import.warn(at, format!("Consul is not supported; the default `{default}` is used"));
         text = default;
     }
     let with_scheme;
@@ -160,7 +160,7 @@ fn retry(import: &mut Import<'_>, item: &Item<'_>) -> Retry {
     for status in item.get("statusCodes").iter().flat_map(|list| list.items()) {
         match status.number() {
             Some(number) if RETRY_STATUSES.contains(&number) => statuses.push(number as u16),
-            _ => import.warn(&status.at(), "a status to repeat for must be 401 to 598; it is left out"),
+            _ => import.warn(&status.at(), "a status to retry must be 401 to 598; it is ignored"),
         }
     }
     Retry { count, statuses }
@@ -178,7 +178,7 @@ fn circuit_breakers(import: &mut Import<'_>, item: &Item<'_>) -> CircuitBreakers
         retries_max: number("maxRetries"),
     };
     if let Some(pools) = item.get("maxConnectionPools") {
-        import.warn(&pools.at(), "`maxConnectionPools` has no effect: there is one pool for each core and backend");
+        import.warn(&pools.at(), "`maxConnectionPools` is ignored: there is one pool for each core and backend");
     }
     found
 }
@@ -205,7 +205,7 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
                 base = Some(Arc::from(found.path));
                 urls.push(url.trim_end_matches('/').into());
             }
-            Some(found) => import.warn(&at, format!("a server over `{}` is left out", found.scheme)),
+            Some(found) => import.warn(&at, format!("a server over `{}` is ignored", found.scheme)),
             // A relative address says where the definition itself is served.
             None if is_relative(&url) => {
                 if !url.is_empty() {
@@ -215,7 +215,7 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
                     urls.push(resolved(&base, &url));
                 }
             }
-            None => import.warn(&at, format!("`{url}` is no address; the server is left out")),
+            None => import.warn(&at, format!("`{url}` is not an address; the server is ignored")),
         }
     }
     // Backends of one cluster do the same work at the same path.
@@ -223,7 +223,7 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
     let before = urls.len();
     urls.retain(|url| address(url).map(|found| found.path.to_owned()) == first);
     if urls.len() < before {
-        import.warn(&list.at(), "servers with another path than the first are left out");
+        import.warn(&list.at(), "servers with another path than the first are ignored");
     }
     let cluster = (!urls.is_empty()).then(|| Cluster { urls, at: list.at(), ..Cluster::default() });
     (cluster, base.unwrap_or(relative))
@@ -251,7 +251,7 @@ fn resolved(base: &str, url: &str) -> Arc<str> {
     resolved.trim_end_matches('/').into()
 }
 
-/// Whether an address without a scheme begins with a host, as the original takes all that do not begin with a slash. One
+/// Whether an address without a scheme begins with a host, as Choreo Connect takes all that do not begin with a slash. One
 /// word before the slash may be a folder as well, so a dot or a port must tell.
 fn names_a_host(url: &str) -> bool {
     let host = url.split(['/', '?']).next().unwrap_or_default();
@@ -279,14 +279,14 @@ pub(super) fn host(import: &mut Import<'_>, root: &Item<'_>) -> Option<Cluster> 
         _ if schemes.iter().any(|scheme| &**scheme == "https") => "https",
         _ if schemes.is_empty() || schemes.iter().any(|scheme| &**scheme == "http") => "http",
         _ => {
-            import.warn(&item.at(), format!("`schemes` names neither http nor https; `{host}` is left out"));
+            import.warn(&item.at(), format!("`schemes` names neither http nor https; `{host}` is ignored"));
             return None;
         }
     };
     let base = root.get("basePath").and_then(|base| base.text().cloned()).unwrap_or_default();
     let url: Arc<str> = format!("{scheme}://{host}{}", base.trim_end_matches('/')).into();
     if address(&url).is_none() {
-        import.warn(&item.at(), format!("`{url}` is no address; `host` is left out"));
+        import.warn(&item.at(), format!("`{url}` is not an address; `host` is ignored"));
         return None;
     }
     Some(Cluster { urls: vec![url], at: item.at(), ..Cluster::default() })

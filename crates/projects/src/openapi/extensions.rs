@@ -91,7 +91,7 @@ pub(super) fn check(import: &mut Import<'_>, item: &Item<'_>, level: Level) {
                     false => import.warn(&at, message),
                 }
             }
-            Some(Use::Idle(reason)) => import.warn(&at, format!("`{key}` has no effect: {reason}")),
+            Some(Use::Idle(reason)) => import.warn(&at, format!("`{key}` is ignored: {reason}")),
             Some(_) => {}
             // Other vendors' extensions are nobody's business here.
             None if key.starts_with("x-wso2") => {

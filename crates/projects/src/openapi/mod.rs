@@ -1,4 +1,4 @@
-//! OpenAPI 2.0, 3.0 and 3.1 with the extensions of the originals.
+//! OpenAPI 2.0, 3.0 and 3.1 with the extensions of API Manager and Choreo Connect.
 //!
 //! Start reading at [`read`], then `extensions.rs` (which there are), `paths.rs` (operations) and `endpoints.rs`.
 

@@ -63,9 +63,10 @@ pub(super) fn read(
                 const OTHERS: [&str; 5] = ["parameters", "summary", "description", "servers", "$ref"];
                 const OF_OPERATIONS: [&str; 5] = ["security", "tags", "operationId", "responses", "deprecated"];
                 if OF_OPERATIONS.contains(&&**key) {
-                    import.warn(&at, format!("`{key}` has no effect at a path; it belongs to operations"));
+                    import.warn(&at, format!("`{key}` is ignored at a path; it belongs to operations"));
                 } else if !OTHERS.contains(&&**key) && !key.starts_with("x-") {
-                    import.warn(&at, format!("`{key}` is no method; it is left out{}", hint(key, METHODS.into_iter())));
+                    import
+                        .warn(&at, format!("`{key}` is not a method; it is ignored{}", hint(key, METHODS.into_iter())));
                 }
                 continue;
             }
@@ -131,7 +132,7 @@ impl<'d> Read<'d> {
         if self.api_has_tier
             && let Some(tier) = own_tier.as_ref().filter(|tier| &***tier != "Unlimited")
         {
-            import.warn(&item.at(), format!("the plan `{tier}` has no effect: the API has one for all its operations"));
+            import.warn(&item.at(), format!("the plan `{tier}` is ignored: the API has one for all its operations"));
         }
         Operation {
             id: import.some_text_of(item, "operationId"),

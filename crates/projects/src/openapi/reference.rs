@@ -21,7 +21,7 @@ pub(crate) fn resolve<'d>(import: &mut Import<'_>, root: Item<'d>, item: Item<'d
             return None;
         };
         let Some(target) = follow(root, pointer) else {
-            import.error(&at, format!("`{text}` leads nowhere"));
+            import.error(&at, format!("`{text}` cannot be resolved"));
             return None;
         };
         item = target;

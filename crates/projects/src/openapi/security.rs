@@ -30,7 +30,7 @@ pub(crate) fn read_api(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) 
 }
 
 /// Whether a level opens (`Some(false)`) or closes what is below it. The publisher writes `x-auth-type` at every operation:
-/// only `None` says something, as in the original, or else nobody could open an API that was exported.
+/// only `None` says something, as in Choreo Connect; otherwise exported APIs would stay secured.
 pub(crate) fn secured(import: &mut Import<'_>, item: &Item<'_>) -> Option<bool> {
     let disabled = import.flag_of(item, "x-wso2-disable-security");
     let kind = import.text_of(item, "x-auth-type");
@@ -71,7 +71,7 @@ pub(crate) fn requirements(import: &mut Import<'_>, root: Item<'_>, item: &Item<
             // Exports name `default` without defining it.
             None => {
                 if &**name != "default" {
-                    import.warn(&at, format!("the security scheme `{name}` is not defined; a token is asked for"));
+                    import.warn(&at, format!("the security scheme `{name}` is not defined; a token is required"));
                 }
                 found.push(Requirement::OAuth2(scopes));
             }

@@ -36,7 +36,7 @@ pub(super) fn read(import: &mut Import<'_>, spec: &Item<'_>, has_sandbox: bool) 
     };
     if let Some((_, at)) = &main {
         for name in names.iter().filter(|name| !is_host(name.strip_prefix("*.").unwrap_or(name)) && &***name != "*") {
-            import.error(at, format!("`{name}` is no host: a name or `*.` before one is expected"));
+            import.error(at, format!("`{name}` is not a host: a name or `*.` before one is expected"));
         }
         if names.len() > HOSTS_MAX {
             import.error(at, format!("more than {HOSTS_MAX} hosts"));
@@ -50,7 +50,7 @@ pub(super) fn read(import: &mut Import<'_>, spec: &Item<'_>, has_sandbox: bool) 
         Some((text, at)) => {
             let name: Arc<str> = text.trim().to_ascii_lowercase().into();
             if !is_host(&name) {
-                import.error(at, format!("`{name}` is no host: a name is expected"));
+                import.error(at, format!("`{name}` is not a host: a name is expected"));
             }
             if names.contains(&name) {
                 import.error(at, "`main` and `sandbox` must be different hosts");

@@ -17,7 +17,7 @@ pub use template::fill as fill_template;
 use super::document::{Document, Item};
 use super::{Import, hint};
 
-/// What `apiVersion` begins with; the original has written both.
+/// What `apiVersion` begins with; the API Platform has written both.
 const GROUPS: [&str; 2] = ["gateway.api-platform.wso2.com/", "api-platform.wso2.com/"];
 
 /// The versions of the format.
@@ -129,7 +129,7 @@ fn mapping<'d>(import: &mut Import<'_>, map: &Item<'d>, key: &str, at: At) -> Op
     None
 }
 
-/// The original reads resources strictly: a key that it does not know is a mistake.
+/// The API Platform reads resources strictly: a key that it does not know is a mistake.
 fn known_keys(import: &mut Import<'_>, map: &Item<'_>, known: &[&str]) {
     for (key, at, _) in map.entries() {
         if !known.contains(&&**key) {

@@ -29,7 +29,7 @@ pub(super) struct OfApi<'a> {
 
 pub(super) fn read(import: &mut Import<'_>, spec: &Item<'_>, of_api: &OfApi<'_>) -> Vec<Arc<Operation>> {
     let Some(operations) = spec.get("operations").filter(|list| list.items().next().is_some()) else {
-        import.error(&spec.at(), "`spec` needs `operations`, a list with one at the least");
+        import.error(&spec.at(), "`spec` needs `operations`, a list of at least one operation");
         return Vec::new();
     };
     if operations.items().count() > OPERATIONS_MAX {
@@ -87,7 +87,7 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, of_api: &OfApi<'_>) -> Op
         return None;
     }
     if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f || byte == b'?' || byte == b'#') {
-        import.error(&at, format!("`{path}` is no path"));
+        import.error(&at, format!("`{path}` is not a path"));
         return None;
     }
     let own = steps::read(import, item, false);
@@ -162,7 +162,7 @@ fn header(import: &mut Import<'_>, item: &Item<'_>) -> Option<HeaderMatch> {
     };
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if !name.bytes().all(is_token) {
-        import.error(&at_of(item, "name"), format!("`{name}` is no name of a header field"));
+        import.error(&at_of(item, "name"), format!("`{name}` is not a header name"));
         return None;
     }
     let is_pattern = match import.text_of(item, "type").as_deref() {
@@ -175,7 +175,7 @@ fn header(import: &mut Import<'_>, item: &Item<'_>) -> Option<HeaderMatch> {
         }
     };
     if is_pattern && whole_value(&value).is_none() {
-        import.error(&at_of(item, "value"), format!("`{value}` is no regular expression"));
+        import.error(&at_of(item, "value"), format!("`{value}` is not a regular expression"));
         return None;
     }
     Some(HeaderMatch { name, value, is_pattern })

@@ -29,7 +29,7 @@ const KEYS: [&str; 15] = [
     "projectId",
 ];
 
-/// As the original says it.
+/// As the API Platform says it.
 const CONTEXT_CHARS_MAX: usize = 200;
 
 /// Reads an API; `None` after a mistake that leaves nothing to serve.

@@ -8,7 +8,7 @@ use super::known_keys;
 use crate::document::{Item, Node, Value};
 use crate::{Import, hint};
 
-/// Policies in one row. The longest chains of the original have a dozen.
+/// Policies in one row. The longest chains of the API Platform have a dozen.
 const STEPS_MAX: usize = 200;
 
 /// Reads a row. A policy that is not known is a mistake: it may be what guards the API.

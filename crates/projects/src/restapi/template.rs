@@ -1,6 +1,6 @@
 //! `{{ env "NAME" | default "value" }}` in resources: values of the environment.
 //!
-//! The original fills the text of a file in before it reads it; here values are filled in once they are read, so that
+//! The API Platform fills the text of a file in before it reads it; here values are filled in once they are read, so that
 //! every place stays what it was, and what the environment holds cannot become another key.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) fn apply(import: &mut Import<'_>, file: &Arc<str>, node: &mut Node) {
     }
 }
 
-/// The text with its expressions filled in, or what is wrong with one of them. The original's configuration writes
+/// The text with its expressions filled in, or what is wrong with one of them. The API Platform's configuration writes
 /// `{{ env "NAME" "default" }}` for the same.
 pub fn fill(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());

@@ -83,7 +83,7 @@ fn mistakes_have_a_place() {
     says(&policies("- {name: jwt-auth}\n"), &["api:11:5: error: the policy `jwt-auth` needs `version`, as `v1`"]);
     says(&policies("- {version: v1}\n"), &["api:11:5: error: a policy needs `name`"]);
     says(&with(OPERATIONS), &["api:6:3: error: `upstream` is missing"]);
-    says(&with(UPSTREAM), &["api:6:3: error: `spec` needs `operations`, a list with one at the least"]);
+    says(&with(UPSTREAM), &["api:6:3: error: `spec` needs `operations`, a list of at least one operation"]);
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn hosts_are_lists_with_defaults() {
     for (vhosts, expected) in [
         (
             "{main: 'a*.example.com'}",
-            "api:11:18: error: `a*.example.com` is no host: a name or `*.` before one is expected",
+            "api:11:18: error: `a*.example.com` is not a host: a name or `*.` before one is expected",
         ),
-        ("{main: a, sandbox: '*.a'}", "api:11:30: error: `*.a` is no host: a name is expected"),
+        ("{main: a, sandbox: '*.a'}", "api:11:30: error: `*.a` is not a host: a name is expected"),
         ("{main: a, sandbox: A}", "api:11:30: error: `main` and `sandbox` must be different hosts"),
     ] {
         says(&with(&format!("{both}{OPERATIONS}vhosts: {vhosts}\n")), &[expected]);
@@ -138,13 +138,10 @@ fn operations_are_matched_by_path_and_fields() {
             "{match: {method: GET, path: {value: /, type: Regex}}}",
             "error: `type` must be `Exact` or `PathPrefix`, not `Regex`",
         ),
-        (
-            "{method: GET, path: /, matchHeaders: [{name: 'a b', value: c}]}",
-            "error: `a b` is no name of a header field",
-        ),
+        ("{method: GET, path: /, matchHeaders: [{name: 'a b', value: c}]}", "error: `a b` is not a header name"),
         (
             "{method: GET, path: /, matchHeaders: [{name: a, value: '(', type: RegularExpression}]}",
-            "error: `(` is no regular expression",
+            "error: `(` is not a regular expression",
         ),
         ("{method: GET, path: /, upstream: {}}", "error: `upstream` of an operation needs `main` or `sandbox`"),
         ("{method: GET, path: /, upstream: {main: {ref: none}}}", "error: `upstreamDefinitions` has no `none`"),

@@ -1,4 +1,4 @@
-//! `<class name="…">`: a class of Java in the original. Here it is a WebAssembly module that the configuration names for
+//! `<class name="…">`: a class of Java in Micro Integrator. Here it is a WebAssembly module that the configuration names for
 //! it, or one of the classes that are written again in `native.rs`.
 
 mod host;

@@ -1,4 +1,4 @@
-//! Classes that come with the original, and those of its documented samples, written again.
+//! Classes that come with Micro Integrator, and those of its documented samples, written again.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,4 +1,4 @@
-// What scripts of the original find: `mc`, `print`, and the few Java classes that are only used for their
+// What scripts of Micro Integrator find: `mc`, `print`, and the few Java classes that are only used for their
 // static helpers. The host hands in `host`, whose functions take and give plain values.
 (function (host, xml) {
   'use strict';
@@ -50,7 +50,7 @@
       }
       envelope.getHeader().appendChild(block);
     },
-    // The text forms are kept on the context, as the original keeps them, apart from the payload.
+    // The text forms are kept on the context, as Micro Integrator keeps them, apart from the payload.
     getJsonText: () => json(state.jsonText === null ? {} : state.jsonText),
     setJsonText: (context, written) => { state.jsonText = written === undefined ? context : written; },
     jsonObject: () => (state.jsonObject === null ? {} : state.jsonObject),

@@ -128,7 +128,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     })
 }
 
-/// Scripts of the original assign to names they never declared.
+/// Scripts of Micro Integrator assign to names they never declared.
 fn sloppy() -> EvalOptions {
     let mut options = EvalOptions::default();
     options.strict = false;

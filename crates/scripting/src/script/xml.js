@@ -1,4 +1,4 @@
-// XML as scripts of the original see it: E4X of old engines (paths, lists, attributes, changes), and the ways of
+// XML as scripts of Micro Integrator see it: E4X of old engines (paths, lists, attributes, changes), and the ways of
 // the Java tree that scripts call (`getText`, `getFirstElement`, `detach`). The translation of literals and of
 // operators that are no JavaScript ends in `__xml`, `__descendants` and `__children`.
 (function (host, plainText, makeTree) {
@@ -338,7 +338,7 @@
       nodes[0].live = true;
       return wrap(nodes);
     },
-    // What the original's path objects offer.
+    // What Micro Integrator's path objects offer.
     path: (expression) => {
       const select = (context) => {
         const found = host.xpath(String(expression), isXml(context) ? written(context[BRAND]) : String(context));

@@ -213,7 +213,7 @@ impl Routes {
             Refused::Unknown => error(404, "Not Found", "no such API"),
             Refused::Given => error(409, "Conflict", "the API is served from files that were given to the server"),
             Refused::Environment(why) => {
-                let text = format!("nothing was changed: {why}");
+                let text = format!("not changed: {why}");
                 self.deployer.log().say(penstock_engine::ports::Level::Error, "Adapter", &text);
                 error(500, "Internal Server Error", &text)
             }
@@ -256,7 +256,7 @@ fn unauthorized() -> Message {
     message
 }
 
-/// Whether another API has the path already. The original, too, calls that a conflict.
+/// Whether another API has the path already. Choreo Connect, too, calls that a conflict.
 fn is_taken(diagnostic: &Diagnostic) -> bool {
     diagnostic.severity == Severity::Error && diagnostic.message.contains("` is served already, by ")
 }

@@ -30,10 +30,10 @@ const FILES: &[(&str, &str)] = &[
 const PROPERTIES: &str = include_str!("../../../../examples/file.properties");
 
 pub(super) fn command() -> Command {
-    let command = Command::new("example")
-        .about("Starts a small integration with a backend that answers, and prints what to send it");
+    let command =
+        Command::new("example").about("Starts a small integration with its backend, and prints requests to try");
     super::run::serving_arguments(command)
-        .after_help("The artifacts stand in the folder examples; `penstock echo` and `penstock run examples` do the same step by step.")
+        .after_help("The artifacts are in the folder examples; `penstock echo` and `penstock run examples` do the same step by step.")
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -91,7 +91,7 @@ The backend is an echo on port {backend_port}. Try, in another terminal:
   curl -s http://localhost:{port}/services/Deliveries -H 'Content-Type: application/xml' -d '<order><item>bolt</item><quantity>3</quantity></order>'
   curl -s http://localhost:{port}/services/Deliveries?wsdl
 
-The artifacts stand in the folder examples. Ctrl-C ends it.
+The artifacts are in the folder examples. Ctrl-C ends it.
 "
     )
 }

@@ -23,7 +23,7 @@ pub use failure::Failure;
 
 const OVERVIEW: &str = "\
 Try it:
-  penstock example                 start a small integration with a backend and see what to send it
+  penstock example                 start a small integration with a backend and requests to try
   penstock check app.car           report every mistake of an application without serving it
   penstock list app.car            print its APIs, proxy services, endpoints and other artifacts
   penstock run app.car             serve it on http://localhost:8290 and https://localhost:8253

@@ -65,7 +65,7 @@ pub(super) fn serving_arguments(command: Command) -> Command {
                 .long("log-format")
                 .value_name("FORMAT")
                 .value_parser(["text", "json"])
-                .help("How log lines look [default: text]"),
+                .help("Format of log lines [default: text]"),
         )
         .arg(
             Arg::new("log-level")

@@ -1,4 +1,4 @@
-//! `penstock test SUITE…`: runs unit-test suites of the original.
+//! `penstock test SUITE…`: runs unit-test suites of Micro Integrator.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,10 +11,10 @@ use crate::load::LoadError;
 use crate::suite::{self, SuiteOptions};
 
 const AFTER: &str = "\
-A suite names artifacts and mock services by their path in a project. They are looked for below every folder above the
+A suite names artifacts and mock services by their path in a project. They are searched below every folder above the
 suite, then by their name in the folders of --artifacts, beside the suite and beside its folder.
 
-Exit status 0 when every case passes, 1 when one fails or an artifact has errors, 3 when a file is nowhere.";
+Exit status 0 when every case passes, 1 when one fails or an artifact has errors, 3 when a file is missing.";
 
 pub(super) fn command() -> Command {
     let path = |name: &'static str| Arg::new(name).value_parser(clap::value_parser!(PathBuf)).action(ArgAction::Append);
@@ -22,7 +22,7 @@ pub(super) fn command() -> Command {
         .about("Runs unit-test suites")
         .after_help(AFTER)
         .arg(path("suite").value_name("SUITE").required(true).help("A suite, or a folder whose suites are run"))
-        .arg(path("artifacts").long("artifacts").value_name("DIR").help("Where to look for what suites name"))
+        .arg(path("artifacts").long("artifacts").value_name("DIR").help("Folder with artifacts that suites name"))
         .arg(path("mock").long("mock").value_name("FILE").help("A mock service for every suite, besides its own"))
         .arg(path("report").long("report").value_name("FILE").action(ArgAction::Set).help("Writes JUnit XML there"))
         .arg(
@@ -38,7 +38,7 @@ pub(super) fn command() -> Command {
                 .long("verbose")
                 .short('v')
                 .action(ArgAction::SetTrue)
-                .help("Shows what every case logged"),
+                .help("Shows the log of every case"),
         )
 }
 

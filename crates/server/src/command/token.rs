@@ -30,28 +30,31 @@ pub(super) fn command() -> Command {
     let file =
         |name: &'static str, help: &'static str| text(name, "FILE", help).value_parser(clap::value_parser!(PathBuf));
     Command::new("token")
-        .about("Makes signed tokens for development and load tests")
+        .about("Issues signed tokens for development and load tests")
         .after_help(AFTER)
         .arg(file("config", "The gateway's penstock.toml [default: ./penstock.toml if it is there]"))
-        .arg(file("key", "A private key in PEM in place of the gateway's"))
+        .arg(file("key", "A private key in PEM instead of the gateway's"))
         .arg(text("issuer", "TEXT", "`iss` [default: the gateway's own]"))
         .arg(text("subject", "NAME", "`sub` [default: admin]"))
         .arg(text("audience", "TEXT", "`aud`, any number of times").action(ArgAction::Append))
         .arg(text("scope", "NAME", "A scope, any number of times").action(ArgAction::Append))
         .arg(text("consumer-key", "TEXT", "`azp`: the consumer key of an application"))
-        .arg(text("api", "NAME:VERSION[:PLAN]", "An API its application subscribed to").action(ArgAction::Append))
+        .arg(
+            text("api", "NAME:VERSION[:PLAN]", "An API in the subscriptions of the application")
+                .action(ArgAction::Append),
+        )
         .arg(text("claim", "NAME=VALUE", "Another claim; JSON, or else a text").action(ArgAction::Append))
         .arg(Arg::new("sandbox").long("sandbox").action(ArgAction::SetTrue).help("A key for the sandbox"))
-        .arg(Arg::new("api-key").long("api-key").action(ArgAction::SetTrue).help("An API key in place of a token"))
+        .arg(Arg::new("api-key").long("api-key").action(ArgAction::SetTrue).help("An API key instead of a token"))
         .arg(
-            text("lifetime", "SECONDS", "How long it is good [default: 3600]")
+            text("lifetime", "SECONDS", "Lifetime [default: 3600]")
                 .value_parser(clap::value_parser!(u64).range(1..=3_153_600_000)),
         )
         .arg(
-            text("count", "N", "How many, each with a subject and an id of its own [default: 1]")
+            text("count", "N", "Number of tokens, each with its own subject and id [default: 1]")
                 .value_parser(clap::value_parser!(u32).range(1..=i64::from(COUNT_MAX))),
         )
-        .arg(file("output", "Where to, one a line [default: standard output]"))
+        .arg(file("output", "File for the tokens, one a line [default: standard output]"))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -104,7 +107,7 @@ fn signer(matches: &ArgMatches, settings: &Settings) -> Result<Signer, Failure> 
     let (signer, made) = serve::kept_key(&settings.adapter.state).map_err(Failure::environment)?;
     if let Some(file) = made {
         // Nobody asked for a file; when it cannot be said there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "the gateway had no key, `{}` is its key from now on", file.display());
+        let _ = writeln!(std::io::stderr(), "the gateway's key was generated: `{}`", file.display());
     }
     Ok(signer)
 }

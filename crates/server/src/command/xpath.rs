@@ -21,7 +21,7 @@ pub(super) fn command() -> Command {
     Command::new("xpath")
         .about("Evaluates an XPath expression over a document and prints one item a line")
         .arg(Arg::new("expression").value_name("EXPRESSION").required(true).help("For example //order[1]/symbol"))
-        .arg(Arg::new("source").value_name("SOURCE").help("The document; standard input when it is left out or -"))
+        .arg(Arg::new("source").value_name("SOURCE").help("The document; standard input if omitted or -"))
         .arg(
             Arg::new("namespace")
                 .short('n')
@@ -53,7 +53,7 @@ pub(super) fn command() -> Command {
                 .help("Sets a variable to the value of an expression over the document"),
         )
         .arg(Arg::new("base-uri").long("base-uri").value_name("URI").help(
-            "What doc() and static-base-uri() go by; the file of the expression or the working directory otherwise",
+            "Base URI of doc() and static-base-uri() [default: the file of the expression, or the working directory]",
         ))
         .arg(
             Arg::new("version")

@@ -12,7 +12,7 @@ pub(super) fn command() -> Command {
     Command::new("xslt")
         .about("Transforms a document with a stylesheet")
         .arg(Arg::new("stylesheet").value_name("STYLESHEET").required(true).help("The stylesheet"))
-        .arg(Arg::new("source").value_name("SOURCE").help("The document; standard input when it is left out or -"))
+        .arg(Arg::new("source").value_name("SOURCE").help("The document; standard input if omitted or -"))
         .arg(
             Arg::new("parameter")
                 .short('p')

@@ -252,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_corpus_are_read() {
+    #[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+    fn corpus_files_are_read() {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/gateway/config/api-platform");
-        let Ok(entries) = std::fs::read_dir(&corpus) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
+        for path in std::fs::read_dir(&corpus).unwrap().map(|entry| entry.unwrap().path()) {
             let Ok(text) = std::fs::read_to_string(&path) else { continue };
             assert_eq!(dialect_of(&path, &text), Dialect::ApiPlatform, "{}", path.display());
             let found = read("config.toml", &text, Dialect::ApiPlatform, &|_| None);

@@ -253,10 +253,10 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
             Ok(())
         },
     },
-    Key { name: "transport.http.listener.port", kind: PORT, set: original_http_port },
-    Key { name: "transport.http.listener.parameter.port", kind: PORT, set: original_http_port },
-    Key { name: "transport.http.secured_listener.port", kind: PORT, set: original_https_port },
-    Key { name: "transport.http.secured_listener.parameter.port", kind: PORT, set: original_https_port },
+    Key { name: "transport.http.listener.port", kind: PORT, set: http_port_base },
+    Key { name: "transport.http.listener.parameter.port", kind: PORT, set: http_port_base },
+    Key { name: "transport.http.secured_listener.port", kind: PORT, set: https_port_base },
+    Key { name: "transport.http.secured_listener.parameter.port", kind: PORT, set: https_port_base },
     Key {
         name: "transport.http.listener.enable",
         kind: FLAG,
@@ -272,7 +272,7 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
         name: "transport.http.max_open_connections",
         kind: NUMBER,
         set: |settings, value| {
-            // The original writes -1 for no limit.
+            // Micro Integrator writes -1 for no limit.
             if value.text() != "-1" {
                 settings.connections_max = value.positive()?;
             }
@@ -380,12 +380,12 @@ fn trust_password(settings: &mut Settings, value: &Value) -> Result<(), String> 
     Ok(())
 }
 
-fn original_http_port(settings: &mut Settings, value: &Value) -> Result<(), String> {
+fn http_port_base(settings: &mut Settings, value: &Value) -> Result<(), String> {
     settings.http_port_base = Some(value.port()?);
     Ok(())
 }
 
-fn original_https_port(settings: &mut Settings, value: &Value) -> Result<(), String> {
+fn https_port_base(settings: &mut Settings, value: &Value) -> Result<(), String> {
     settings.https_port_base = Some(value.port()?);
     Ok(())
 }

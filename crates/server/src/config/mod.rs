@@ -1,4 +1,4 @@
-//! What the server is told: `penstock.toml`, the original's `deployment.toml`, `.env` and `file.properties`.
+//! What the server is told: `penstock.toml`, Micro Integrator's `deployment.toml`, `.env` and `file.properties`.
 //!
 //! All TOML dialects go through one table of keys (`keys.rs`); a value is parsed into its type where it is read, and
 //! every mistake is reported with its place, all at once.
@@ -153,7 +153,7 @@ struct Reader<'t> {
     /// Secrets that only the cipher tool can read.
     encrypted: Vec<String>,
     configuration: Configuration,
-    /// Keys of the original that mean nothing here, with the offset of the first.
+    /// Keys of Micro Integrator that mean nothing here, with the offset of the first.
     ignored: Vec<(usize, String)>,
     /// Those of Choreo Connect.
     switches: choreo_connect::Switches,
@@ -191,7 +191,7 @@ impl Reader<'_> {
             };
             match secrets::resolve(text.text(), dialect, &folder, self.lookup) {
                 Ok(secret) => self.configuration.settings.secrets.set(alias.get_ref().as_ref(), secret),
-                // An artifact may never ask for it, so the original starts too.
+                // An artifact may never ask for it, so Micro Integrator starts too.
                 Err(why) if dialect == Dialect::MicroIntegrator => {
                     self.encrypted.push(alias.get_ref().to_string());
                     self.note(Severity::Warning, value.span().start, format!("`secrets.{}` {why}", alias.get_ref()));
@@ -332,7 +332,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A `[[datasource]]` of the original. Its pool is one of Java: what tunes that is not listed as ignored.
+    /// A `[[datasource]]` of Micro Integrator. Its pool is one of Java: what tunes that is not listed as ignored.
     fn data_source(&mut self, source: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = source.get_ref() else { return };
         let Some(id) = table.get("id").and_then(|id| self.value(id)) else {
@@ -410,7 +410,7 @@ impl Reader<'_> {
             Ok(text) => Some(Value(text)),
             // A password that is not given leaves its user out; a text that everybody knows would not.
             Err(message) if self.dialect == Dialect::ChoreoConnect => {
-                self.note(Severity::Warning, value.span().start, format!("{message}; the key is left out"));
+                self.note(Severity::Warning, value.span().start, format!("{message}; the key is ignored"));
                 Some(Value(String::new()))
             }
             Err(message) => {

@@ -8,7 +8,7 @@ use super::Dialect;
 /// A secret is a password or a key; a larger file is the wrong one.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// The value that an entry stands for: `env:NAME`, `file:PATH` relative to `folder`, or the text itself. The original
+/// The value that an entry stands for: `env:NAME`, `file:PATH` relative to `folder`, or the text itself. Micro Integrator
 /// writes a text itself in brackets, and what its cipher tool made without them.
 pub(super) fn resolve(
     text: &str,
@@ -26,11 +26,9 @@ pub(super) fn resolve(
         Dialect::Penstock | Dialect::ChoreoConnect | Dialect::ApiPlatform => Ok(text.to_owned()),
         Dialect::MicroIntegrator => match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             Some(plain) => Ok(plain.to_owned()),
-            None => {
-                Err("is encrypted by the cipher tool of the original, whose keystore is not read; write `[value]`, \
+            None => Err("is encrypted by Micro Integrator's cipher tool, which is not supported; write `[value]`, \
                          `env:NAME` or `file:PATH`"
-                    .to_owned())
-            }
+                .to_owned()),
         },
     }
 }

@@ -391,7 +391,7 @@ pub(super) fn check(settings: &Settings) -> Vec<String> {
         if !is_known && issuer.discovery_url.is_none() && !is_address {
             mistakes.push(format!(
                 "`gateway.issuers.{name}` has neither `jwks_url`, `discovery_url`, `certificate` nor `introspection_url`, \
-                 and `issuer` is no address where they could be discovered"
+                 and `issuer` is not an address where they could be discovered"
             ));
         }
         if let Some(asked) = &issuer.introspection {
@@ -401,7 +401,7 @@ pub(super) fn check(settings: &Settings) -> Vec<String> {
                 ("introspection_secret", asked.client_secret.0.is_empty()),
             ];
             for (part, _) in parts.into_iter().filter(|(_, is_missing)| *is_missing) {
-                mistakes.push(format!("`gateway.issuers.{name}` asks about tokens and has no `{part}`"));
+                mistakes.push(format!("`gateway.issuers.{name}` has introspection settings and lacks `{part}`"));
             }
         }
     }
@@ -468,7 +468,10 @@ mod tests {
         assert_eq!((&*asked.url, asked.cache.as_secs()), ("https://asked/introspect", 30));
         assert!(!format!("{asked:?}").contains("\"s\""), "{asked:?}");
         let all = diagnostics.join("\n");
-        assert!(all.contains("`gateway.issuers.half` asks about tokens and has no `introspection_client`"), "{all}");
+        assert!(
+            all.contains("`gateway.issuers.half` has introspection settings and lacks `introspection_client`"),
+            "{all}"
+        );
         assert!(!all.contains("gateway.issuers.idp") && !all.contains("gateway.issuers.asked"), "{all}");
         let application = &settings.security.applications[0];
         assert_eq!(application.keys, [("k1".into(), true), ("k2".into(), false)]);
@@ -479,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_said_where_they_stand() {
+    fn mistakes_are_reported_with_their_place() {
         let (_, diagnostics) = read_text(
             "[gateway]\nexplain_key = 'short'\n[gateway.issuers.a]\njwks_url = 'ftp://x'\nkeys = 1\n\
              certificate = 'nowhere.pem'\n[gateway.applications.b]\nsubscriptions = ['x']\n",

@@ -16,7 +16,7 @@ use super::{Adapter, Opening};
 
 use super::security::SecuritySettings;
 
-/// The original's offset when nothing is said.
+/// Micro Integrator's offset when nothing is said.
 const OFFSET: u16 = 10;
 const HTTP_PORT: u16 = 8280;
 const HTTPS_PORT: u16 = 8243;
@@ -46,7 +46,7 @@ pub struct Settings {
     pub http_port: Option<u16>,
     /// The port for HTTPS, when it is given.
     pub https_port: Option<u16>,
-    /// The original writes ports without the offset.
+    /// Micro Integrator writes ports without the offset.
     pub http_port_base: Option<u16>,
     /// See `http_port_base`.
     pub https_port_base: Option<u16>,
@@ -150,7 +150,7 @@ pub struct Keystore {
 /// How a log line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// As the original writes it.
+    /// As Micro Integrator writes it.
     #[default]
     Text,
     /// One JSON object a line.
@@ -298,7 +298,7 @@ impl Settings {
             mistakes.push(format!("`connections.{}` has no `transport`", factory.name));
         }
         if self.adapter.enabled && self.adapter.users.is_empty() {
-            mistakes.push("`adapter.enabled` needs somebody who may deploy (`[adapter.users]`)".to_owned());
+            mistakes.push("`adapter.enabled` needs a user in `[adapter.users]`".to_owned());
         }
         mistakes
     }

@@ -33,7 +33,7 @@ pub(super) enum MapTable {
     CustomLimits,
     /// Flags of the mapping between JSON and XML.
     Flags,
-    /// The same in a file of the original, which has more than are known here.
+    /// The same in a file of Micro Integrator, which has more than are known here.
     OriginalFlags,
     /// Which database a data source is.
     Databases,

@@ -11,7 +11,7 @@ fn said(configuration: &Configuration) -> Vec<String> {
 }
 
 #[test]
-fn nothing_said_is_the_ports_of_the_original() {
+fn ports_default_to_those_of_micro_integrator() {
     let settings = Settings::default();
     assert_eq!((settings.http_port(), settings.https_port(), settings.admin_port()), (8290, 8253, 9201));
     let moved = Settings { offset: 200, ..Settings::default() };
@@ -104,7 +104,7 @@ fn every_mistake_is_said_with_its_place() {
 }
 
 #[test]
-fn the_originals_file_is_read_for_what_has_a_meaning() {
+fn deployment_toml_applies_where_keys_are_supported() {
     let text = r#"
 [server]
 hostname = "esb.example.com"

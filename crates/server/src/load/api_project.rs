@@ -46,7 +46,7 @@ const FOLDERS: [&str; 7] = [
 /// Folders inside those folders: `APIs/NAME/Sequences/in-sequence/Custom` is the deepest there is.
 const DEPTH_MAX: usize = 6;
 
-const PLAIN_DEFINITION: &str = "an API definition beside integration artifacts is taken for documentation; to serve it, \
+const PLAIN_DEFINITION: &str = "an API definition beside integration artifacts is documentation; to serve it, \
                                 name the file on the command line or give it extensions `x-wso2-…`";
 
 /// Folders around a project in an archive.

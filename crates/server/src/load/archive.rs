@@ -78,7 +78,7 @@ impl Loader {
             if let Some(first) = self.applications.get(&identity) {
                 let version = identity.version.as_deref().unwrap_or("without a version");
                 let message =
-                    format!("left out: the application `{}` {version} is already loaded from {first}", identity.name);
+                    format!("ignored: the application `{}` {version} is already loaded from {first}", identity.name);
                 self.warning(&archive.name, message);
                 return Ok(());
             }
@@ -120,7 +120,7 @@ impl Loader {
         }
         for folder in others {
             let file = archive.entry_name(&format!("{folder}/artifact.xml"));
-            self.warning(&file, format!("left out: `artifacts.xml` does not list `{folder}`"));
+            self.warning(&file, format!("ignored: `artifacts.xml` does not list `{folder}`"));
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl Loader {
                 self.note(
                     Severity::Error,
                     artifact.at,
-                    format!("`{named}` is no connector: it has no `connector.xml`"),
+                    format!("`{named}` is not a connector: it has no `connector.xml`"),
                 );
             }
             return Ok(());
@@ -160,7 +160,7 @@ impl Loader {
         let is_registry = kind == "registry/resource";
         if !is_registry && !ARTIFACTS.contains(&kind) && kind != "service/dataservice" {
             let message =
-                format!("left out: artifacts of the type `{kind}` are not supported yet (`{}`)", artifact.name);
+                format!("ignored: artifacts of the type `{kind}` are not supported yet (`{}`)", artifact.name);
             self.note(Severity::Warning, artifact.at, message);
             return Ok(());
         }
@@ -189,8 +189,7 @@ impl Loader {
     ) -> Result<(), Broken> {
         for item in descriptor::registry_info(info, bytes)? {
             let Some(collection) = registry::key_of(&item.path) else {
-                let message =
-                    format!("left out: `{}` is no path of the registry, which begin with /_system/", item.path);
+                let message = format!("ignored: `{}` is not a registry path, which begins with /_system/", item.path);
                 self.note(Severity::Warning, item.at, message);
                 continue;
             };
@@ -299,7 +298,7 @@ fn zip_problem(cause: &zip::result::ZipError) -> String {
         ZipError::UnsupportedArchive(what) if what.contains("Password") || what.contains("password") => {
             "the archive is encrypted".to_owned()
         }
-        ZipError::UnsupportedArchive(what) => format!("the archive uses something unusual: {what}"),
+        ZipError::UnsupportedArchive(what) => format!("the archive has an unsupported feature: {what}"),
         ZipError::InvalidArchive(what) => format!("the archive is damaged or not a zip file: {what}"),
         other => other.to_string(),
     }

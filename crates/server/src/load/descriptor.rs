@@ -21,7 +21,7 @@ pub(super) struct Dependency {
 }
 
 impl Dependency {
-    /// The folder the tools of the original give it.
+    /// The folder the tools of Micro Integrator give it.
     pub(super) fn folder(&self) -> String {
         match &self.version {
             Some(version) => format!("{}_{version}", self.name),

@@ -163,7 +163,7 @@ impl Loader {
                 2 => " (and 1 other file)".to_owned(),
                 count => format!(" (and {} other files)", count - 1),
             };
-            self.warning(&first.display().to_string(), format!("left out{others}: {reason}"));
+            self.warning(&first.display().to_string(), format!("ignored{others}: {reason}"));
         }
         self.loaded
     }
@@ -248,7 +248,7 @@ impl Loader {
 
     fn resource(&mut self, file: &str, bytes: Bytes, key: String, about: registry::About) {
         let registry::About { media_type, properties } = about;
-        // The original keeps `resources:x` at `gov:mi-resources/x`; artifacts use either.
+        // Micro Integrator keeps `resources:x` at `gov:mi-resources/x`; artifacts use either.
         if let Some(path) = key.strip_prefix("gov:mi-resources/") {
             let key = format!("resources:{path}");
             let kind = InputKind::Resource { key, media_type: media_type.clone(), properties: properties.clone() };
@@ -268,7 +268,7 @@ impl Loader {
                 let limit = TOTAL_BYTES_MAX >> 20;
                 self.error(
                     file,
-                    format!("all files together are larger than {limit} MiB; this one and those after it are left out"),
+                    format!("all files together are larger than {limit} MiB; this one and those after it are ignored"),
                 );
             }
             return;

@@ -87,7 +87,7 @@ fn an_application_with_an_api_and_a_resource() {
     let expected = [
         "app.car!A_1.0.0/A-1.0.0.xml",
         "app.car!R_1.0.0/resources/r.xslt = gov:x/r.xslt application/xslt+xml",
-        "app.car!Z_1.0.0/artifact.xml:1:1: warning: left out: `artifacts.xml` does not list `Z_1.0.0`",
+        "app.car!Z_1.0.0/artifact.xml:1:1: warning: ignored: `artifacts.xml` does not list `Z_1.0.0`",
     ];
     check(&folder, "app.car", &expected);
     check(&folder, "", &expected);
@@ -133,7 +133,7 @@ fn an_application_is_taken_once() {
     let loaded = load(std::slice::from_ref(&folder.0)).unwrap();
     assert_eq!(loaded.inputs.len(), 1);
     let message = &loaded.notes[0].message;
-    assert!(message.starts_with("left out: the application `App` 1 is already loaded from "), "{message}");
+    assert!(message.starts_with("ignored: the application `App` 1 is already loaded from "), "{message}");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn what_is_wrong_with_an_application_is_said_with_its_place() {
         &folder,
         "a.car",
         &[
-            "a.car!A_1.0.0/artifact.xml:1:20: warning: left out: artifacts of the type `lib/connector/dependency` are not supported yet (`A`)",
+            "a.car!A_1.0.0/artifact.xml:1:20: warning: ignored: artifacts of the type `lib/connector/dependency` are not supported yet (`A`)",
             "a.car!artifacts.xml:3:3: error: `R_1.0.0/artifact.xml` is not in the archive",
         ],
     );
@@ -218,7 +218,7 @@ fn a_project_of_the_editor() {
             "src/main/wso2mi/resources/registry/gov/x/a.xslt = gov:x/a.xslt application/xml",
             "src/main/wso2mi/resources/json/a.json = gov:mi-resources/json/a.json -",
             "src/main/wso2mi/resources/json/a.json = resources:json/a.json -",
-            "src/main/wso2mi/resources/connectors/mail.zip:1:1: warning: left out: no connector: the archive has no `connector.xml`",
+            "src/main/wso2mi/resources/connectors/mail.zip:1:1: warning: ignored: no connector: the archive has no `connector.xml`",
         ],
     );
 }
@@ -262,8 +262,8 @@ fn a_plain_folder_says_once_what_it_leaves_out() {
         &[
             "a.xml",
             "broken.xml",
-            "w.xml:1:1: warning: left out: XML that is no artifact; resources belong into a folder `registry` or `resources` of a project",
-            "one.json:1:1: warning: left out (and 1 other file): not an artifact; resources belong into a folder `registry` or `resources` of a project",
+            "w.xml:1:1: warning: ignored: XML that is not an artifact; resources belong into a folder `registry` or `resources` of a project",
+            "one.json:1:1: warning: ignored (and 1 other file): not an artifact; resources belong into a folder `registry` or `resources` of a project",
         ],
     );
 }
@@ -332,7 +332,7 @@ fn api_projects_are_folders_archives_and_single_files() {
             "all/tools backends.yaml mcp_server.yaml",
             "all/bare.json ",
             "all/events.yaml ",
-            "all/other.yaml:1:1: warning: left out: not an artifact; resources belong into a folder `registry` or `resources` \
+            "all/other.yaml:1:1: warning: ignored: not an artifact; resources belong into a folder `registry` or `resources` \
              of a project",
         ],
     );
@@ -357,15 +357,14 @@ fn plain_definitions_beside_artifacts_are_documentation() {
         &[
             "apis/own.yaml ",
             "flows/a.xml",
-            "docs/backend.yaml:1:1: warning: left out (and 1 other file): an API definition beside integration artifacts is \
-             taken for documentation; to serve it, name the file on the command line or give it extensions `x-wso2-…`",
+            "docs/backend.yaml:1:1: warning: ignored (and 1 other file): an API definition beside integration artifacts is documentation; to serve it, name the file on the command line or give it extensions `x-wso2-…`",
         ],
     );
     check(&folder, "docs", &["docs/backend.yaml ", "docs/old.json "]);
     let loaded = load(&[folder.0.clone(), folder.0.join("docs/backend.yaml")]).unwrap();
     let lines = summary(&loaded, &folder.0);
     assert!(lines.contains(&"docs/backend.yaml ".to_owned()), "{lines:?}");
-    assert!(lines.iter().any(|line| line.starts_with("docs/old.json:1:1: warning: left out: ")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("docs/old.json:1:1: warning: ignored: ")), "{lines:?}");
 }
 
 #[test]

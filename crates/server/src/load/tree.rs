@@ -1,4 +1,4 @@
-//! Folders: the layouts of the editors and of the original server, and plain collections of artifacts.
+//! Folders: the layouts of the editors and of Micro Integrator server, and plain collections of artifacts.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub fn is_home(folder: &Path) -> bool {
 }
 
 const FOREIGN_XML: &str =
-    "XML that is no artifact; resources belong into a folder `registry` or `resources` of a project";
+    "XML that is not an artifact; resources belong into a folder `registry` or `resources` of a project";
 const FOREIGN_RESOURCE: &str = "not an artifact; resources belong into a folder `registry` or `resources` of a project";
 const JAVA: &str = "Java code and libraries cannot be run";
 const CONNECTOR: &str = super::connector::NO_CONNECTOR;

@@ -247,7 +247,7 @@ fn write_some(target: &mut Target, bytes: &[u8]) -> (usize, Option<String>) {
     let mut written = 0;
     while written < bytes.len() {
         match target.write(&bytes[written..]) {
-            Ok(0) => return (written, Some("nothing more is taken".to_owned())),
+            Ok(0) => return (written, Some("the log is closed".to_owned())),
             Ok(count) => written += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return (written, Some(error.to_string())),

@@ -37,7 +37,7 @@ impl Banner {
         let _ = writeln!(text, "  HTTP     http://{host}:{}", served.http);
         match served.https {
             Some(port) if ports.self_signed => {
-                let note = "with a certificate made just now that no client trusts; set [tls] in penstock.toml";
+                let note = "self-signed certificate; set [tls] in penstock.toml";
                 let _ = writeln!(text, "  HTTPS    https://{host}:{port}  ({note})");
             }
             Some(port) => {
@@ -59,7 +59,7 @@ impl Banner {
             let _ = writeln!(text, "  FAILED   {} {} ({})", artifact.kind, artifact.name, artifact.at);
         }
         if built.artifacts.is_empty() {
-            text.push_str("  nothing is deployed: every request gets 404\n");
+            text.push_str("  no artifacts are deployed: every request gets 404\n");
         }
         Banner { ports, text, compiled: built.took }
     }

@@ -1,4 +1,4 @@
-//! The metrics in the text format of Prometheus, under the names of the original and our own.
+//! The metrics in the text format of Prometheus, under the names of Micro Integrator and our own.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -46,14 +46,9 @@ pub(super) fn page(state: &State, process: &Process) -> String {
         dropped,
     );
     let reloads = state.reloads.load(Ordering::Relaxed) as f64;
-    page.single("penstock_reloads_total", "counter", "Changed configurations that were taken over.", reloads);
+    page.single("penstock_reloads_total", "counter", "Reloads of a changed configuration.", reloads);
     let refused = state.reloads_refused.load(Ordering::Relaxed) as f64;
-    page.single(
-        "penstock_reloads_refused_total",
-        "counter",
-        "Changed configurations that had errors and were not taken over.",
-        refused,
-    );
+    page.single("penstock_reloads_refused_total", "counter", "Reloads rejected because of errors.", refused);
     page.0
 }
 
@@ -202,7 +197,7 @@ impl Page {
             (
                 "penstock_websocket_dropped_total",
                 "counter",
-                "Messages over WebSocket that a limit left out.",
+                "WebSocket messages dropped by a limit.",
                 http.frames_dropped,
             ),
         ];

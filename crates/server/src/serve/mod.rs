@@ -194,7 +194,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
             Event::End(signal) => break signal,
             Event::Reload => renewal.run(&logs),
             Event::Ignored(number) => {
-                logs.log.say(Level::Info, "Server", &format!("signal {number}: nothing is done for it"));
+                logs.log.say(Level::Info, "Server", &format!("signal {number}: ignored"));
             }
         }
     };

@@ -33,8 +33,7 @@ pub(super) fn open(folder: Option<&Path>, watched: &[PathBuf]) -> Result<Registr
     let inside = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| folder.starts_with(path));
     if let Some(path) = watched.iter().find(inside) {
         return Err(Failure::input(format!(
-            "the folder `{}` of the registry lies in `{}`, which is watched: whatever flows write would be a change of the \
-             configuration",
+            "the folder `{}` of the registry lies in `{}`, which is watched: resources that flows write would trigger reloads",
             folder.display(),
             path.display()
         )));

@@ -54,8 +54,7 @@ pub(super) fn prepare(settings: &Settings, log: &Arc<Log>) -> Result<(), Failure
     let events = Events { folder, file: file.clone(), open: None, log: log.clone() };
     let torn = settings.gateway_state.keep_events(Box::new(events), &kept).map_err(unread)?;
     if torn > 0 {
-        let text =
-            format!("{torn} bytes at the end of `{}` were not written whole; nobody relies on them", file.display());
+        let text = format!("{torn} bytes at the end of `{}` were incomplete and are discarded", file.display());
         log.say(Level::Warn, "Gateway", &text);
     }
     Ok(())

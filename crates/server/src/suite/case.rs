@@ -180,7 +180,7 @@ async fn request(case: &Case, target: &str, core: &Rc<Core>, service: &Rc<dyn Se
     let mut reply = service.answer(Request { client: client.clone(), message }).await;
     let limit = core.program().program.limits.body_bytes_max;
     let whole = std::future::poll_fn(|cx| reply.body.poll_pull(cx, usize::MAX, limit)).await;
-    let trouble = whole.err().map(|error| format!("the answer breaks off: {error}"));
+    let trouble = whole.err().map(|error| format!("the response is incomplete: {error}"));
     let status = reply.status;
     let (body, reply) = text_of(reply, &core.program().program.conversion);
     let exchange = Box::new(Exchange::new(core.clone(), core.program(), client, reply, Entry::Main));
@@ -208,7 +208,7 @@ async fn sequence(case: &Case, name: &str, core: &Rc<Core>) -> Outcome {
     let mut done = run_alone(exchange, id).await;
     let trouble = done.fault.map(|fault| {
         let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" ({at})"));
-        format!("a fault that nothing handled: {fault}{at}")
+        format!("an unhandled fault: {fault}{at}")
     });
     let message = done.reply.take().unwrap_or_else(|| std::mem::take(&mut done.exchange.message));
     let status = (message.status != 0).then_some(message.status);
@@ -290,7 +290,7 @@ async fn check(assertion: &Assertion, index: usize, case: &Case, outcome: &mut O
     })
 }
 
-/// The original compares `$httpVersion` with or without the protocol's name.
+/// Micro Integrator compares `$httpVersion` with or without the protocol's name.
 fn same_version(assertion: &Assertion, expected: &str) -> bool {
     assertion.actual == "$httpVersion" && expected.trim() == "HTTP/1.1"
 }

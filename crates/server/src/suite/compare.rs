@@ -1,7 +1,7 @@
 //! Whether two texts are the same answer.
 //!
-//! The original strips every line and compares text, so its suites contain payloads laid out by hand. Here JSON is
-//! compared as JSON and XML as XML; what is neither is compared as the original does.
+//! Micro Integrator strips every line and compares text, so its suites contain payloads laid out by hand. Here JSON is
+//! compared as JSON and XML as XML; what is neither is compared as Micro Integrator does.
 
 use serde_json::Value;
 

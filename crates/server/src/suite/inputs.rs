@@ -64,7 +64,7 @@ impl Runner<'_> {
     fn locate(&mut self, reference: &Reference, suits: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
         let found = self.finder.find(&reference.path, suits);
         if found.is_none() {
-            self.report.missing.push(format!("{}: `{}` is nowhere", reference.at, reference.path));
+            self.report.missing.push(format!("{}: `{}` does not exist", reference.at, reference.path));
         }
         found
     }

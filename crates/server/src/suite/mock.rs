@@ -48,7 +48,7 @@ pub fn mock(source: &Source) -> Result<Mock, Broken> {
     let nowhere = || penstock_engine::Place { file: source.file.clone(), line: 1, column: 1 };
     let root = source.root().ok_or_else(|| (nowhere(), "the file is empty".to_owned()))?;
     if root.name() != "mock-service" {
-        return Err((root.place(), format!("<{}> is no mock service, which begins with <mock-service>", root.name())));
+        return Err((root.place(), format!("<{}> is not a mock service; expected <mock-service>", root.name())));
     }
     let port = root.child_text("port").unwrap_or_default();
     let port = port.parse().map_err(|_| (root.place(), format!("the port `{port}` is not a number of a port")))?;

@@ -1,4 +1,4 @@
-//! Unit-test suites of the original: artifacts, mock services, cases.
+//! Unit-test suites of Micro Integrator: artifacts, mock services, cases.
 //!
 //! A suite runs in this process and opens no port: its requests go straight to the engine, what it sends goes to its mock
 //! services, to its own services, or out.

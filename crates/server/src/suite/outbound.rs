@@ -11,7 +11,7 @@ use penstock_transports::http::{HttpSender, PerCore, SenderConfig};
 
 use super::mock::{self, Asked, Mock};
 
-/// Ports that artifacts of the original call themselves on.
+/// Ports that artifacts of Micro Integrator call themselves on.
 const OWN_PORTS: [u16; 4] = [8280, 8243, 8290, 8253];
 
 /// The sender of a suite.

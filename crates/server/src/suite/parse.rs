@@ -1,4 +1,4 @@
-//! The XML of a suite, as the original's editor writes it.
+//! The XML of a suite, as Micro Integrator's editor writes it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ pub fn suite(source: &Source) -> Result<Suite, Broken> {
     let nowhere = || Place { file: source.file.clone(), line: 1, column: 1 };
     let root = source.root().ok_or_else(|| (nowhere(), "the file is empty".to_owned()))?;
     if root.name() != "unit-test" {
-        return Err((root.place(), format!("<{}> is no unit-test suite, which begins with <unit-test>", root.name())));
+        return Err((root.place(), format!("<{}> is not a unit-test suite; expected <unit-test>", root.name())));
     }
     let artifacts = root.child("artifacts").ok_or_else(|| missing(&root, "artifacts"))?;
     let tested = artifacts.child("test-artifact").ok_or_else(|| missing(&artifacts, "test-artifact"))?;
@@ -188,7 +188,7 @@ fn assertion(el: &Element<'_>) -> Result<Assertion, Broken> {
         other => {
             return Err((
                 el.place(),
-                format!("<{other}> is no assertion; there are <assertEquals> and <assertNotNull>"),
+                format!("<{other}> is not an assertion; there are <assertEquals> and <assertNotNull>"),
             ));
         }
     };

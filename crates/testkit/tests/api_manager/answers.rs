@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{start, told};
 
 #[test]
-fn who_misses_credentials_is_told_which_fields_to_send() {
+fn missing_credentials_are_listed_by_header() {
     let backend = Backend::echo();
     let mut named = secured_api("/named", &backend.url(), &["GET /x"]);
     named.authorization_header = Some("X-Token".into());
@@ -48,7 +48,7 @@ fn who_misses_credentials_is_told_which_fields_to_send() {
 }
 
 #[test]
-fn tokens_nobody_knows_are_told_from_those_that_are_wrong() {
+fn unknown_tokens_differ_from_invalid_ones() {
     let backend = Backend::echo();
     let gateway = start([secured_api("/pets/1.0.0", &backend.url(), &["GET /x"])]);
     let mut client = gateway.client();
@@ -74,7 +74,7 @@ fn tokens_nobody_knows_are_told_from_those_that_are_wrong() {
 }
 
 #[test]
-fn what_is_not_there_is_told_by_what_is_missing() {
+fn unknown_apis_resources_and_methods_are_distinguished() {
     let backend = Backend::echo();
     let mut secure = api("/secure", &backend.url(), &["GET /x"]);
     secure.transports = vec!["https".into()];
@@ -150,7 +150,7 @@ fn backends_that_fail_are_an_error_of_the_gateway_with_their_own_code() {
 }
 
 #[test]
-fn who_asks_too_often_is_told_when_to_come_again() {
+fn rate_limits_have_the_time_of_the_next_access() {
     let backend = Backend::echo();
     let mut limited = api("/limited", &backend.url(), &["GET /x"]);
     limited.tier = Some("One".into());
@@ -190,7 +190,7 @@ fn who_asks_too_often_is_told_when_to_come_again() {
 }
 
 #[test]
-fn a_blocked_api_says_so() {
+fn a_blocked_api_is_700700() {
     let backend = Backend::echo();
     let mut blocked = secured_api("/blocked", &backend.url(), &["GET /x"]);
     blocked.lifecycle = Lifecycle::Blocked;
@@ -203,7 +203,7 @@ fn a_blocked_api_says_so() {
 }
 
 #[test]
-fn soap_clients_get_soap_faults_without_being_asked_how() {
+fn soap_clients_get_soap_faults_by_default() {
     let backend = Backend::echo();
     let gateway = start([secured_api("/soap", &backend.url(), &["POST /"])]);
     let mut client = gateway.client();
@@ -229,7 +229,7 @@ fn soap_clients_get_soap_faults_without_being_asked_how() {
 }
 
 #[test]
-fn certificates_alone_are_asked_for_when_nothing_else_is_named() {
+fn certificates_are_required_when_nothing_else_is_named() {
     let backend = Backend::echo();
     let mut certified = secured_api("/certified", &backend.url(), &["GET /x"]);
     certified.security.oauth2 = false;
@@ -242,7 +242,7 @@ fn certificates_alone_are_asked_for_when_nothing_else_is_named() {
 }
 
 #[test]
-fn backends_are_told_of_callers_as_the_original_tells_them() {
+fn backend_tokens_have_the_claims_of_api_manager() {
     let backend = Backend::echo();
     let setup = Setup::of([secured_api("/pets/1.0.0", &backend.url(), &["GET /x"])]).configured(|config| {
         config.error_style = ErrorStyle::ApiManager;

@@ -32,7 +32,7 @@ fn members_that_make_no_difference_are_named_and_others_are_not() {
                  enableSubscriberVerification: false\n  mediationPolicies: []\n  keyManagers: [all]\n  visibility: \
                  PRIVATE\n";
     let gateway = started(&[("api.yaml", &descriptor(&backend, quiet))]);
-    assert!(gateway.diagnostics.iter().all(|line| !line.contains("no effect")), "{:?}", gateway.diagnostics);
+    assert!(gateway.diagnostics.iter().all(|line| !line.contains("is ignored")), "{:?}", gateway.diagnostics);
     let bearer = gateway.bearer(&json!({}));
     let reply = gateway.client().get("/pets/1.0/x", &[("Authorization", &bearer)]);
     assert_eq!(reply.status, 204, "`audience` is not whom tokens must be for");
@@ -49,13 +49,13 @@ fn members_that_make_no_difference_are_named_and_others_are_not() {
                 mediationPolicies: [{name: gone, type: in}]\n";
     let gateway = started(&[("api.yaml", &descriptor(&backend, loud))]);
     for name in [
-        "`gatewayType: AWS` has no effect",
-        "`subtypeConfiguration` has no effect",
-        "`primaryProductionEndpointId: 4711` has no effect",
-        "`asyncTransportProtocols` has no effect",
-        "`threatProtectionPolicies` has no effect",
+        "`gatewayType: AWS` is ignored",
+        "`subtypeConfiguration` is ignored",
+        "`primaryProductionEndpointId: 4711` is ignored",
+        "`asyncTransportProtocols` is ignored",
+        "`threatProtectionPolicies` is ignored",
         "`keyManagers` names `Elsewhere`, and no issuer of that name is configured",
-        "the mediation policy `gone` has no effect: `Sequences/in-sequence/gone.xml` is not in the project",
+        "the mediation policy `gone` is ignored: `Sequences/in-sequence/gone.xml` is not in the project",
     ] {
         let said = gateway.diagnostics.iter().filter(|line| line.contains(name)).count();
         assert_eq!(said, 1, "{name}: {:#?}", gateway.diagnostics);
@@ -169,7 +169,7 @@ fn backends_have_the_time_their_api_says_and_requests_are_not_repeated() {
         config.route_timeout = Duration::from_millis(100);
     });
     let gateway = TestGateway::start(setup);
-    for said in ["`actionSelect: discard` has no effect", "no effect: retryTimeOut, suspendDuration"] {
+    for said in ["`actionSelect: discard` is ignored", "ignored: retryTimeOut, suspendDuration"] {
         assert!(gateway.diagnostics.iter().any(|line| line.contains(said)), "{said}: {:#?}", gateway.diagnostics);
     }
     let bearer = gateway.bearer(&json!({}));

@@ -63,7 +63,7 @@ fn soap_clients_get_faults_of_their_version() {
 }
 
 #[test]
-fn backends_are_told_who_calls_in_a_token_that_can_be_checked() {
+fn backends_get_a_verifiable_token_about_the_caller() {
     let backend = Backend::echo();
     let setup = Setup::of([pets(&backend)]).configured(|config| {
         config.security.backend_jwt = Some(BackendJwt { encoding: Encoding::Base64Url, ..BackendJwt::default() });
@@ -175,7 +175,7 @@ fn explanations_are_for_those_who_have_the_key() {
 }
 
 #[test]
-fn what_does_not_hold_is_refused_in_the_words_of_the_original() {
+fn what_does_not_hold_is_refused_in_the_synapse_message() {
     let backend = Backend::echo();
     let (known, stranger) = (signer(), signer());
     let mut keyed = secured_api("/keyed", &backend.url(), &["GET /x"]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn certificates_of_clients_are_asked_for_and_looked_at() {
+fn client_certificates_are_requested_and_checked() {
     let backend = Backend::echo();
     let (app, stranger) = (ClientIdentity::new("app"), ClientIdentity::new("stranger"));
     let listed = |mode: SecurityMode, application: SecurityMode, base: &str| {

@@ -66,7 +66,7 @@ fn the_keys_of_an_issuer_are_discovered_and_kept_while_it_is_away() {
 }
 
 #[test]
-fn an_issuer_that_was_never_discovered_lets_nobody_in() {
+fn tokens_of_an_undiscovered_issuer_are_rejected() {
     let backend = Backend::echo();
     let signer = signer();
     let idp = Idp::start(signer.jwks());
@@ -127,7 +127,7 @@ fn asking(service: &str, cache: Duration) -> Issuer {
 }
 
 #[test]
-fn opaque_tokens_are_asked_about_once() {
+fn opaque_tokens_are_introspected_once() {
     let backend = Backend::echo();
     let service = introspecting(json!({"scope": "read:pets other", "sub": "anna", "client_id": "shop"}));
     let setup = |scope: &str| {
@@ -159,7 +159,7 @@ fn opaque_tokens_are_asked_about_once() {
 }
 
 #[test]
-fn an_issuer_that_cannot_be_asked_lets_nobody_in() {
+fn tokens_are_rejected_when_introspection_fails() {
     let backend = Backend::echo();
     let answers = [
         Answer::status(500),

@@ -35,7 +35,7 @@ fn published_keys_are_fetched_once_and_again_when_a_key_is_new() {
 }
 
 #[test]
-fn an_issuer_that_is_away_slow_or_hostile_is_an_error_of_its_own_and_of_nobody_else() {
+fn a_failing_issuer_affects_only_its_own_tokens() {
     let backend = Backend::echo();
     let away = {
         let gone = Backend::echo();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_no_token_is_refused_in_the_words_of_the_original() {
+fn what_is_no_token_is_refused_in_the_synapse_message() {
     let backend = Backend::echo();
     let gateway = TestGateway::start(Setup::of([pets(&backend)]));
     let mut client = gateway.tls_client();
@@ -147,7 +147,7 @@ fn a_revoked_token_is_refused_from_the_next_request_on() {
 
 /// A control plane tells what is revoked there, in the form of API Manager; while it is away that stays so.
 #[test]
-fn a_list_of_revoked_tokens_is_asked_for() {
+fn a_list_of_revoked_tokens_is_fetched() {
     let away = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let is_away = away.clone();
     let plane = Backend::start(move |request| match request.header("authorization") {

@@ -34,10 +34,10 @@ fn mistakes_have_their_place() {
             .collect::<Vec<_>>(),
         [
             "project/Definitions/graphql-complexity.yaml:3:7: error: the schema has no type `Boo` with fields; \
-             the complexity has no effect; `Books:1.0.0` is not served, unless `security.serve_unprotected` in \
+             the complexity is ignored; `Books:1.0.0` is not served, unless `security.serve_unprotected` in \
              penstock.toml lists it",
             "project/Definitions/graphql-complexity.yaml:4:7: error: the type `Book` has no field `nam`; \
-             the complexity has no effect; `Books:1.0.0` is not served, unless `security.serve_unprotected` in \
+             the complexity is ignored; `Books:1.0.0` is not served, unless `security.serve_unprotected` in \
              penstock.toml lists it",
             "project/Definitions/graphql-complexity.yaml:5:7: error: a complexity needs `type`, `field` and \
              `complexityValue`",

@@ -77,7 +77,7 @@ fn what_can_be_understood_in_two_ways_is_refused() {
 }
 
 #[test]
-fn invalid_queries_are_told_in_the_way_of_either_product() {
+fn invalid_queries_have_the_errors_of_either_product() {
     let backend = backend();
     let (connect, manager) = (start(&backend), in_style_of_api_manager(&backend));
     let undefined = "Field 'nope' in type 'Query' is undefined";
@@ -111,7 +111,7 @@ fn invalid_queries_are_told_in_the_way_of_either_product() {
 fn subscriptions_and_what_is_not_listed_are_refused_by_name() {
     let backend = backend();
     let (connect, manager) = (start(&backend), in_style_of_api_manager(&backend));
-    let text = "Subscriptions are asked for over WebSocket";
+    let text = "Subscriptions are available over WebSocket";
     refused(&ask(&mut connect.client(), "subscription { bookAdded { id } }"), 400, "900422", text);
     let handshake = [
         ("Connection", "Upgrade"),

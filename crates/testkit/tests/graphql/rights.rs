@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn credentials_are_asked_for_when_one_of_the_operations_asks() {
+fn credentials_are_required_when_one_of_the_operations_requires_them() {
     let backend = backend();
     let gateway = start(&backend);
     let mut client = gateway.client();

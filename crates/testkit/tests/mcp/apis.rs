@@ -77,7 +77,7 @@ fn what_protects_the_apis_backend_counts_calls_of_tools_too() {
 }
 
 #[test]
-fn a_tool_of_an_api_that_is_not_served_says_so_until_it_is() {
+fn a_tool_of_an_api_that_is_not_served_is_an_error() {
     let backend = telling();
     let reference = json!({ "apiName": "Zoo", "apiVersion": "2.0.0" });
     let inputs = files(&backend.url(), json!([mapped("animal", reference, "/animals/{id}")]));

@@ -20,7 +20,7 @@ fn example(name: &str, url: &str) -> Vec<Input> {
 }
 
 #[test]
-fn the_page_says_what_happens() {
+fn the_page_is_current() {
     let backend = Backend::echo();
     let mut inputs = example("Library-1.0.0", &backend.url());
     inputs.extend(example("LibraryTools-1.0.0", &backend.url()));

@@ -63,7 +63,7 @@ fn operations_that_are_called_the_same_are_one_tool() {
     assert_eq!(talk.tools(), ["animal"]);
     assert_eq!(told(&talk.call("animal", json!({})))["target"], "/first");
     let told = gateway.diagnostics.join("\n");
-    assert!(told.contains("warning: GET /second is left out: there is a tool `animal` already"), "{told}");
+    assert!(told.contains("warning: GET /second is ignored: there is a tool `animal` already"), "{told}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_a_project_lacks_is_said() {
     let proxy = descriptor("SERVER_PROXY", json!({}), json!([getting()]));
     for (inputs, problem) in [
         (with(|tool| tool["feature"] = "PROMPT".into()), "the feature `PROMPT` is not supported"),
-        (with(|tool| tool["schemaDefinition"] = "{".into()), "`schemaDefinition` is no JSON"),
+        (with(|tool| tool["schemaDefinition"] = "{".into()), "`schemaDefinition` is not JSON"),
         (with(|tool| tool["schemaDefinition"] = "[]".into()), "`schemaDefinition` must be a JSON object"),
         (with(|tool| drop(tool.as_object_mut().unwrap().remove("target"))), "a tool needs `target`"),
         (

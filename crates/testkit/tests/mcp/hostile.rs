@@ -56,7 +56,7 @@ fn what_is_no_message_is_refused_and_costs_little() {
 }
 
 #[test]
-fn a_message_has_a_size_whoever_sends_it() {
+fn messages_have_a_size_limit_for_all_clients() {
     let backend = telling();
     let gateway = served(direct(&backend.url(), json!({}), json!([getting()])));
     let large = vec![b' '; 5 << 20];

@@ -25,7 +25,7 @@ fn a_client_begins_a_session_and_goes_on_in_it() {
 }
 
 #[test]
-fn a_session_is_ended_once_and_nobody_elses_is_taken() {
+fn a_session_is_ended_once_and_only_by_its_owner() {
     let backend = telling();
     let gateway = served(direct(&backend.url(), json!({}), json!([getting()])));
     let mut talk = Talk::with(&gateway, json!({}));
@@ -79,7 +79,7 @@ fn versions_are_agreed_on() {
 }
 
 #[test]
-fn what_is_offered_by_nobody_is_said_so() {
+fn unsupported_methods_are_reported() {
     let backend = telling();
     let gateway = served(direct(&backend.url(), json!({}), json!([getting()])));
     let mut client = gateway.client();

@@ -11,7 +11,7 @@ fn scoped() -> Value {
 }
 
 #[test]
-fn a_client_without_a_valid_token_is_told_where_to_get_one() {
+fn a_client_without_a_valid_token_gets_the_metadata_address() {
     let backend = telling();
     let inputs = direct(&backend.url(), json!({}), json!([getting(), scoped()]));
     let setup = Setup { inputs, ..Setup::of([]) }.configured(|config| {

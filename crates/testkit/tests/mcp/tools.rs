@@ -155,7 +155,7 @@ fn failures_of_a_backend_are_results_that_say_so() {
 }
 
 #[test]
-fn arguments_are_checked_when_the_server_says_so() {
+fn arguments_are_validated_when_enabled() {
     let backend = telling();
     let checked = json!({ "enableSchemaValidation": true });
     let gateway = served(direct(&backend.url(), checked, json!([getting()])));

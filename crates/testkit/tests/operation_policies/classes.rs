@@ -34,7 +34,7 @@ fn call(client: &mut Client, bearer: &str, cookie: &str) -> (u16, Value) {
     (reply.status, code)
 }
 
-/// The template of the original's claim policy, with the codes that its clients know.
+/// The template of API Manager's claim policy, with the codes that its clients know.
 #[test]
 fn a_claim_is_validated() {
     let name = format!("{PACKAGE}.ClaimBasedResourceAccessValidationMediator");

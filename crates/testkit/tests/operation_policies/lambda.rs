@@ -155,7 +155,7 @@ fn projects_name_functions() {
     for (from, to, expected) in [
         ("    amznSecretKey: a/secret+key\n", "", "`amznAccessKey` and `amznSecretKey`; one of them is missing"),
         (", amznResourceName: echo", "", "the operation POST /a names no function of AWS"),
-        ("    amznRegion: eu-west-1\n", "", "nothing says in which region the function `echo` is"),
+        ("    amznRegion: eu-west-1\n", "", "no region is configured for the function `echo`"),
         ("amznRegion: eu-west-1", "amznRegion: 'x.example/'", "`x.example/` is not a region of AWS"),
         ("access_method: stored", "amznRoleArn: 'arn:x'", "roles of AWS are not assumed"),
     ] {

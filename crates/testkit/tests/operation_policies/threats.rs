@@ -16,7 +16,7 @@ fn gateway(policy: penstock_catalog::PolicyUse) -> (TestGateway, Backend) {
     (TestGateway::start(Setup::of([api])), backend)
 }
 
-/// Limits of a template of the original's form: properties, then the class.
+/// Limits of a template of API Manager's form: properties, then the class.
 #[test]
 fn json_has_limits() {
     let template = r#"<property name="maxPropertyCount" value="3"/><property name="maxStringLength" value="{{ longest }}"/>
@@ -101,7 +101,7 @@ fn patterns_keep_messages_out() {
     }
 }
 
-/// The original's template names the pattern as a value beside an expression that finds nothing, over several lines.
+/// API Manager's template names the pattern as a value beside an expression that finds nothing, over several lines.
 #[test]
 fn patterns_of_a_template_are_taken() {
     let template = r#"<property name="threatType" expression="get-property('threatType')" value="Words"/>

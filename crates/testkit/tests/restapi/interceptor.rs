@@ -89,7 +89,7 @@ fn requests_and_answers_are_changed_with_a_context_between() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_told() {
+fn only_included_parts_are_sent() {
     let (backend, service) = (Backend::echo(), Backend::start(|_| Answer::json(&json!({}))));
     let gateway = with(&backend, &service, "request: {includeRequestBody: false, includeRequestHeaders: false}");
     let reply = gateway.client().request("POST", "/books/list", &[("Content-Type", "text/plain")], b"hello");

@@ -21,7 +21,7 @@ fn number(reply: &Reply, name: &str) -> u64 {
 }
 
 #[test]
-fn requests_are_counted_exactly_and_told() {
+fn requests_are_counted_exactly_and_reported() {
     let backend = Backend::echo();
     let gateway = start(&api(
         &backend,

@@ -13,7 +13,7 @@ fn blocks(language: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn the_page_says_what_happens() {
+fn the_page_is_current() {
     let backend = Backend::echo();
     let text = blocks("yaml").next().unwrap().replace("http://localhost:8688", &backend.url());
     let gateway = start(&text);

@@ -155,7 +155,7 @@ fn operations_may_take_different_issuers() {
 
 /// Whose key signed a token of no known issuer matters to one operation and not to the other.
 #[test]
-fn a_remembered_token_is_asked_for_its_issuer() {
+fn the_issuer_of_a_cached_token_is_checked() {
     let world = World::of(&|backend| {
         let of = |checks: bool| {
             format!("policies: [{{name: jwt-auth, version: v1, params: {{validateIssuer: {checks}}}}}]}}")

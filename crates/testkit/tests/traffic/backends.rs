@@ -156,7 +156,7 @@ fn who_is_down_is_passed_over_until_it_is_back() {
 }
 
 #[test]
-fn nobody_there_is_a_503() {
+fn an_unreachable_backend_is_a_503() {
     let backend = Backend::echo();
     for urls in [vec![nowhere()], vec![nowhere(), nowhere()]] {
         let api =
@@ -285,7 +285,7 @@ fn circuit_breakers_let_through_what_they_say() {
 
 /// A body that is collected is collected before its request counts.
 #[test]
-fn a_client_that_sends_slowly_keeps_nobody_out() {
+fn a_slow_client_does_not_occupy_the_circuit_breaker() {
     let backend = Backend::echo();
     let api = with_cluster("/a", &backend, |cluster| {
         cluster.circuit_breakers = Some(CircuitBreakers { requests_max: Some(1), ..CircuitBreakers::default() });
@@ -343,7 +343,7 @@ impl Service for Protocol {
 }
 
 #[test]
-fn backends_are_asked_over_http_2_when_the_api_says_so() {
+fn backends_are_called_over_http_2_when_the_api_enables_it() {
     let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), ListenerConfig::default()).unwrap();
     let address = listener.local_addr();
     std::thread::spawn(move || {

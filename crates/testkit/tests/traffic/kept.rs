@@ -88,7 +88,7 @@ fn answers_are_given_again() {
 }
 
 #[test]
-fn what_may_not_be_kept_is_asked_for_each_time() {
+fn uncacheable_responses_are_fetched_each_time() {
     let backend = counting();
     let (_gateway, mut client) = start(&backend);
     for query in ["no-store", "private", "cookie", "missing", "large"] {

@@ -183,7 +183,7 @@ fn conditional_groups_limit_what_fits_them() {
 }
 
 #[test]
-fn whoever_fits_a_deny_condition_is_refused() {
+fn requests_that_match_a_deny_condition_are_rejected() {
     let backend = Backend::echo();
     let denials = vec![
         Denial {
@@ -254,7 +254,7 @@ fn custom_limits_count_by_their_key() {
 }
 
 #[test]
-fn plans_of_the_original_are_known_and_others_are_named() {
+fn built_in_plans_are_known_and_others_are_reported() {
     let backend = Backend::echo();
     let apis = || {
         Setup::of([

@@ -50,7 +50,7 @@ fn client_credentials(tokens: &Backend, more: &str) -> String {
 }
 
 #[test]
-fn a_token_is_asked_for_once_and_goes_with_every_request() {
+fn a_token_is_requested_once_and_sent_with_every_request() {
     let (tokens, backend) = (token_service(3600), backend_for(&["Bearer t1"]));
     let security = client_credentials(&tokens, ", customParameters: {scope: 'a b', audience: x}");
     let gateway = TestGateway::start(project(&backend, &backend, &security));
@@ -90,7 +90,7 @@ fn production_and_sandbox_have_tokens_of_their_own() {
 }
 
 #[test]
-fn a_refused_token_is_asked_for_anew_once() {
+fn a_rejected_token_is_renewed_once() {
     let (tokens, backend) = (token_service(3600), backend_for(&["Bearer t2"]));
     let gateway = TestGateway::start(project(&backend, &backend, &client_credentials(&tokens, "")));
     let mut client = gateway.client();
@@ -133,7 +133,7 @@ fn a_request_too_large_to_keep_is_sent_once_and_the_next_one_has_another_token()
 }
 
 #[test]
-fn a_token_is_asked_for_again_when_it_is_over() {
+fn an_expired_token_is_renewed() {
     let (tokens, backend) = (token_service(1), backend_for(&["Bearer t1", "Bearer t2"]));
     let gateway = TestGateway::start(project(&backend, &backend, &client_credentials(&tokens, "")));
     let mut client = gateway.client();
@@ -160,7 +160,7 @@ fn many_at_once_wait_for_one_token_and_for_one_failure() {
 }
 
 #[test]
-fn without_a_token_the_client_is_told_that_the_backend_cannot_be_reached() {
+fn without_a_token_the_client_gets_503() {
     let backend = backend_for(&["Bearer t1"]);
     let answer = |body: &'static str| Backend::start(move |_| Answer::new(200, "application/json", body));
     let gone = {

@@ -216,7 +216,7 @@ definitions:
 }
 
 #[test]
-fn only_those_who_may_call_are_told_what_is_wrong() {
+fn only_authorized_callers_get_validation_errors() {
     let backend = Backend::start(pets);
     let secured = PETS.replace("x-wso2-disable-security: true", "x-wso2-schema-validation: true");
     let gateway = start(&backend, &secured, "lifeCycleStatus: PUBLISHED", ErrorStyle::ChoreoConnect);
@@ -232,7 +232,7 @@ fn only_those_who_may_call_are_told_what_is_wrong() {
 }
 
 #[test]
-fn without_the_switch_nothing_is_checked_and_what_cannot_be_is_told() {
+fn validation_is_optional_and_unusable_schemas_are_reported() {
     let backend = Backend::start(pets);
     let gateway = start(&backend, PETS, "enableSchemaValidation: false", ErrorStyle::ApiManager);
     assert_eq!(gateway.client().get("/p/1.0/pets?limit=ten", &[]).status, 200);

@@ -224,7 +224,7 @@ fn calls_pass_with_their_outcome() {
 
 /// An interceptor service knows how a call ended, and may say otherwise.
 #[test]
-fn services_are_told_the_outcome() {
+fn services_get_the_outcome() {
     let (backend, _) = server();
     let service = Backend::start(|_| Answer::json(&json!({ "trailersToReplace": { "grpc-status": "13" } })));
     let gateway = gateway(backend, Some(&service));

@@ -10,7 +10,7 @@ use crate::secured_api;
 use crate::sockets::{EchoBackend, connect, connect_with, echoes, run};
 
 #[test]
-fn a_token_is_asked_for_before_the_backend_hears_of_it() {
+fn a_token_is_required_before_the_backend_is_called() {
     let backend = EchoBackend::start();
     let gateway = TestGateway::start(Setup::of([secured_api("/ws", &backend.url(), &["/*"])]));
     let token = gateway.token(&json!({}));
@@ -94,7 +94,7 @@ fn a_browser_sends_credentials_in_the_address_or_among_the_protocols() {
 }
 
 #[test]
-fn scopes_of_a_topic_are_asked_for_at_the_handshake() {
+fn scopes_of_a_topic_are_checked_at_the_handshake() {
     let backend = EchoBackend::start();
     let definition = format!(
         "asyncapi: 2.0.0\ninfo: {{ title: Scoped, version: '1' }}\nx-wso2-basePath: /scoped\n\

@@ -116,7 +116,7 @@ fn what_is_no_frame_ends_its_connection_and_no_other() {
 }
 
 #[test]
-fn a_backend_that_breaks_the_protocol_is_told_and_so_is_its_client() {
+fn a_protocol_violation_of_the_backend_closes_both_sides() {
     run(async {
         let (url, got) = raw_backend(b"\x81\x02ok\x81\x80\0\0\0\0").await;
         let gateway = gateway(&url);
@@ -179,7 +179,7 @@ fn a_client_that_does_not_read_keeps_the_backend_from_sending() {
 }
 
 #[test]
-fn who_is_connected_is_told_that_the_gateway_stops() {
+fn connected_clients_get_1001_when_the_gateway_stops() {
     let backend = EchoBackend::start();
     let mut gateway = gateway(&backend.url());
     run(async {

@@ -79,7 +79,7 @@ async fn refusal(socket: &mut Plain, message: &str) -> Value {
 }
 
 #[test]
-fn what_a_query_is_asked_a_subscription_is_asked() {
+fn subscriptions_are_validated_like_queries() {
     let backend = EchoBackend::start();
     let gateway = start(Setup::of([lifts(&backend, true)]));
     run(async {
@@ -255,7 +255,7 @@ fn pages_of_other_sites_may_not_connect_and_requests_are_answered_beside() {
 }
 
 #[test]
-fn whatever_a_backend_sends_a_client_gets_whole_messages() {
+fn clients_get_whole_messages_of_backends() {
     run(async {
         for (sent, to_client, to_backend) in [
             // Not JSON, in pieces, with a ping between: it passes as one message.

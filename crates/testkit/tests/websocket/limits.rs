@@ -48,7 +48,7 @@ fn events_are_counted_both_ways_over_all_connections() {
         let mut first = connect(&gateway, "/ws/x", &[]).await.unwrap();
         assert_eq!(echoed_of_ten(&mut first, 5).await, 6);
         assert_eq!(echoed_of_ten(&mut first, 5).await, 0);
-        // As in the original, whoever connects again may, and is not heard.
+        // As in API Manager, whoever connects again may, and is not heard.
         let mut second = connect(&gateway, "/ws/y", &[]).await.unwrap();
         assert_eq!(echoed_of_ten(&mut second, 5).await, 0);
         assert_eq!(gateway.state().limits_used("api")[0].used, 12);
@@ -58,7 +58,7 @@ fn events_are_counted_both_ways_over_all_connections() {
 }
 
 #[test]
-fn in_the_style_of_api_manager_a_client_is_told_of_each_message_that_is_left_out() {
+fn in_the_style_of_api_manager_dropped_messages_are_reported() {
     let backend = EchoBackend::start();
     let api = Api { tier: Some("Few".into()), ..open_api("/ws", &backend.url(), &["/*"]) };
     let setup = Setup::of([api]).configured(|config| {

@@ -118,11 +118,11 @@ fn version_3_has_operations_beside_its_channels() {
     let (gateway, _) = TestGateway::try_start(Setup::project(&[("", &bad)]));
     let told = gateway.diagnostics.join("\n");
     assert!(told.contains("project/:16:3: error: the operation `hear` needs `action`, `send` or `receive`"), "{told}");
-    assert!(told.contains("project/:14:22: error: `#/channels/rom` leads nowhere"), "{told}");
+    assert!(told.contains("project/:14:22: error: `#/channels/rom` cannot be resolved"), "{told}");
 }
 
 #[test]
-fn what_does_not_ask_for_websocket_is_told_so() {
+fn requests_without_a_handshake_get_426() {
     let backend = EchoBackend::start();
     let gateway = TestGateway::start(Setup::of([open_api("/ws", &backend.url(), &["/*"])]));
     for headers in [&[][..], &[("Upgrade", "websocket")], &[("Upgrade", "h2c"), ("Connection", "Upgrade")]] {
@@ -207,7 +207,7 @@ fn tls_on_either_side() {
 }
 
 #[test]
-fn what_means_nothing_is_told_with_its_place() {
+fn ignored_members_are_reported_with_their_place() {
     let backend = EchoBackend::start();
     let more = "  enableSchemaValidation: true\n  apiPolicies:\n    request:\n    - { policyName: addHeader }\n";
     let servers =
@@ -221,27 +221,27 @@ fn what_means_nothing_is_told_with_its_place() {
     let gateway = TestGateway::start(Setup::project(&files).serving_unprotected(&["Chats"]));
     let told = gateway.diagnostics.join("\n");
     for wanted in [
-        "project/api.yaml:15:7: warning: the policies of the API have no effect: policies do not run on the frames of a WebSocket API; \
+        "project/api.yaml:15:7: warning: the policies of the API are ignored: policies do not run on the frames of a WebSocket API; \
          `Chats:1.0.0` is served without it",
-        "project/api.yaml:4:3: warning: `enableSchemaValidation` has no effect",
+        "project/api.yaml:4:3: warning: `enableSchemaValidation` is ignored",
         "project/Definitions/asyncapi.yaml:7:5: warning: unknown extension `x-wso2-colour` is ignored",
-        "asyncapi.yaml:17:17: warning: the server `queue` is left out: it speaks `mqtt`",
-        "asyncapi.yaml:18:15: warning: the server `odd` is left out: `ws://a b` is no address",
-        "asyncapi.yaml:19:3: warning: the server `none` is left out: it has no `url`",
-        "project/Definitions/asyncapi.yaml:8:3: warning: the channel `/empty` is left out: it has neither",
+        "asyncapi.yaml:17:17: warning: the server `queue` is ignored: it speaks `mqtt`",
+        "asyncapi.yaml:18:15: warning: the server `odd` is ignored: `ws://a b` is not an address",
+        "asyncapi.yaml:19:3: warning: the server `none` is ignored: it has no `url`",
+        "project/Definitions/asyncapi.yaml:8:3: warning: the channel `/empty` is ignored: it has neither",
     ] {
         assert!(told.contains(wanted), "{wanted}\n{told}");
     }
     for (topics, wanted) in [
         (
             TOPICS.replace("uri.var.room", "uri.var.rom"),
-            "asyncapi.yaml:5:5: error: `x-uri-mapping` names `rom`, which is no parameter of `/rooms/{room}`, did you mean `room`?",
+            "asyncapi.yaml:5:5: error: `x-uri-mapping` names `rom`, which is not a parameter of `/rooms/{room}`, did you mean `room`?",
         ),
         (
             TOPICS.replace("2.0.0", "1.2.0"),
             "asyncapi.yaml:1:1: error: AsyncAPI `1.2.0` is not supported; versions 2 and 3 are",
         ),
-        ("openapi: 3.0.1".to_owned(), "asyncapi.yaml:1:1: warning: left out: the topics of an API of the type `WS`"),
+        ("openapi: 3.0.1".to_owned(), "asyncapi.yaml:1:1: warning: ignored: the topics of an API of the type `WS`"),
     ] {
         let (gateway, _) = TestGateway::try_start(Setup::project(&[
             ("api.yaml", &api_yaml("/chats", &backend.url(), "")),

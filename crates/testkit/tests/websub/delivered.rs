@@ -142,7 +142,7 @@ fn a_lease_ends() {
 }
 
 #[test]
-fn a_slow_or_failing_subscriber_holds_nobody_and_loses_no_order() {
+fn a_slow_or_failing_subscriber_delays_no_others_and_keeps_order() {
     let gateway = served(json!({}));
     let slow = Backend::start(|_| Answer::status(200).after(Duration::from_millis(400)));
     let failures = Arc::new(AtomicUsize::new(0));

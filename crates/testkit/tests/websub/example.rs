@@ -45,7 +45,7 @@ fn run(client: &mut Client, command: &str) -> Reply {
 }
 
 #[test]
-fn the_page_says_what_happens() {
+fn the_page_is_current() {
     let read = |file: &str| std::fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
     let descriptor = read("examples/managed/LibraryNews-1.0.0/api.yaml");
     let inputs = project("LibraryNews-1.0.0", &[("api.yaml", &descriptor)]);

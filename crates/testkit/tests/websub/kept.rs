@@ -22,7 +22,7 @@ fn state(kept: &Kept) -> Arc<GatewayState> {
 }
 
 #[test]
-fn who_was_told_that_it_is_subscribed_is_so_after_a_restart() {
+fn acknowledged_subscriptions_survive_a_restart() {
     let kept = Kept::default();
     let other = subscriber();
     {

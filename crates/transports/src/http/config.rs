@@ -79,7 +79,7 @@ pub struct HttpTimeouts {
 impl Default for HttpTimeouts {
     fn default() -> HttpTimeouts {
         HttpTimeouts {
-            // The socket timeout of the original.
+            // The socket timeout of Micro Integrator.
             idle: Duration::from_secs(180),
             head: Duration::from_secs(30),
             body: Duration::from_secs(60),

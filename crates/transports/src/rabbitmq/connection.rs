@@ -135,7 +135,7 @@ impl Link {
             let builder = builder.with_uri(uri).with_properties(properties).with_tls_config(tls);
             match tokio::time::timeout(CONNECT_TIMEOUT, builder.connect()).await {
                 Ok(connected) => connected.map_err(|error| error.to_string()),
-                Err(_) => Err(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())),
+                Err(_) => Err(format!("no response within {} s", CONNECT_TIMEOUT.as_secs())),
             }
         };
         handle()?.spawn(connect).await.map_err(|error| error.to_string())?
@@ -166,7 +166,7 @@ pub(super) async fn within<T>(future: impl Future<Output = lapin::Result<T>>) ->
     match tokio::time::timeout(ANSWER_TIMEOUT, future).await {
         Ok(outcome) => Ok(outcome?),
         Err(_) => {
-            Err(RabbitMqError::unreachable(format!("RabbitMQ did not answer within {} s", ANSWER_TIMEOUT.as_secs())))
+            Err(RabbitMqError::unreachable(format!("RabbitMQ did not respond within {} s", ANSWER_TIMEOUT.as_secs())))
         }
     }
 }

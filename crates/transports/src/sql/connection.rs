@@ -68,7 +68,7 @@ pub(super) async fn bounded<T>(
         Ok(outcome) => outcome,
         Err(_) => Err(DatabaseError::new(
             DatabaseErrorKind::TimedOut,
-            format!("the database did not answer within {} s", limit.as_secs_f64()),
+            format!("the database did not respond within {} s", limit.as_secs_f64()),
         )),
     }
 }

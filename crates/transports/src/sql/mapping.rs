@@ -9,7 +9,7 @@ use penstock_engine::database::{
 
 use super::url::{self, Address};
 
-/// Connections to one database at once, when nothing is said: what the original's pools have.
+/// Connections to one database at once, when nothing is said: what Micro Integrator's pools have.
 const CONNECTIONS_MAX: usize = 8;
 
 /// Establishing a connection, when nothing is said.
@@ -133,7 +133,7 @@ fn is_same_server(one: &Resolved, two: &Resolved) -> bool {
 }
 
 impl Mapping {
-    /// What there is to say about a data source: that another database stands in for it, or that there is none.
+    /// What there is to say about a data source: that another database replaces it, or that there is none.
     pub fn remark(&self, source: &DataSource) -> Option<Remark> {
         self.resolve(source).remark
     }
@@ -147,8 +147,8 @@ impl Mapping {
             (Location::Name(_), Some(definition)) => self.resolve(definition),
             (Location::Name(name), None) => {
                 let text = format!(
-                    "nothing defines the data source `{name}`; an empty SQLite database of this process stands in for it, \
-                     `[databases.\"{name}\"]` in penstock.toml says which one it is"
+                    "unknown data source `{name}`; an empty SQLite database of this process replaces it, \
+                     `[databases.\"{name}\"]` in penstock.toml defines it"
                 );
                 let target = Target::StandIn(name.to_string());
                 Resolution {
@@ -193,8 +193,7 @@ fn direct(address: &str, source: &DataSource, entry: Option<&DatabaseEntry>) -> 
         },
         Address::Embedded(product) => {
             let text = format!(
-                "`{shown}` is a database of {product}, which runs in Java; an empty SQLite database of this process stands in \
-                 for it, `[databases.\"{}\"]` in penstock.toml says which one it is",
+                "`{shown}` is a database of {product}, which runs in Java; an empty SQLite database of this process replaces it, `[databases.\"{}\"]` in penstock.toml defines it",
                 url::embedded_name(&shown)
             );
             let target = Target::StandIn(url::embedded_name(address).to_owned());

@@ -192,7 +192,7 @@ fn one_database_takes_part_once_however_its_pools_are_kept() {
 }
 
 #[test]
-fn what_could_only_wait_for_its_own_transaction_is_told() {
+fn a_statement_that_waits_for_its_own_transaction_is_a_fault() {
     for url in databases() {
         let sql = sql();
         let alone = PoolSettings { connections_max: Some(1), ..PoolSettings::default() };
@@ -237,7 +237,7 @@ fn who_waits_to_write_takes_no_connection_from_those_who_read() {
 }
 
 #[test]
-fn a_pool_has_a_limit_and_says_so() {
+fn a_pool_has_a_limit() {
     for url in databases() {
         let pool =
             PoolSettings { connections_max: Some(1), wait: Some(Duration::from_millis(30)), ..PoolSettings::default() };

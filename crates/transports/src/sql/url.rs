@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_apart() {
+    fn addresses_are_distinguished() {
         for (url, expected) in [
             ("jdbc:postgresql://h/d", Address::Postgres),
             ("postgres://h/d", Address::Postgres),

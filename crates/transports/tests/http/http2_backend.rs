@@ -94,7 +94,7 @@ fn bodies_and_trailers_come_back() {
 }
 
 #[test]
-fn a_backend_that_declines_is_asked_over_http_1() {
+fn a_backend_without_http_2_is_called_over_http_1() {
     run(async {
         let server = secure(Rc::new(Protocol), false);
         let (core, sender) = sender();

@@ -184,7 +184,7 @@ fn a_client_that_waits_for_100_gets_it_when_its_body_is_read() {
 }
 
 #[test]
-fn slow_clients_are_told_and_left() {
+fn slow_clients_get_408_and_are_closed() {
     let check = |bytes: &str, expected: &str| {
         let answer = run(async {
             let server = serve(Rc::new(Obedient), short_times());
@@ -237,7 +237,7 @@ impl AccessLog for Told {
 }
 
 #[test]
-fn every_exchange_is_told_and_counted() {
+fn every_exchange_is_logged_and_counted() {
     run(async {
         let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), ListenerConfig::default()).unwrap();
         let address = listener.local_addr();
@@ -282,7 +282,7 @@ fn no_more_connections_than_allowed_are_served_at_once() {
 }
 
 #[test]
-fn a_taken_port_is_told() {
+fn a_port_in_use_is_reported() {
     run(async {
         let server = serve(Rc::new(Obedient), ListenerConfig::default());
         let error = HttpListener::check_free(server.address).unwrap_err();

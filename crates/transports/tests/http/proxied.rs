@@ -110,7 +110,7 @@ fn head_keeps_the_length_of_what_it_does_not_send() {
 
 /// An answer to HEAD that does not say how long the other would be does not say that it would be empty.
 #[test]
-fn head_states_no_length_that_nobody_stated() {
+fn responses_to_head_have_no_invented_length() {
     run(async {
         let bare = "HTTP/1.1 200 OK\r\n\r\n";
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

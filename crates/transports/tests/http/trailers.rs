@@ -161,7 +161,7 @@ fn sections_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_section_that_does_not_come_is_told() {
+fn missing_trailers_are_reported() {
     let request = format!("POST /a HTTP/1.1\r\n{CHUNKED}\r\n1\r\na\r\n0\r\nX: ");
     // It stops: too slow. It is cut: no body.
     let (slow, cut) = run(async {

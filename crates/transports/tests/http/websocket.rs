@@ -117,7 +117,7 @@ fn a_connection_on_which_nothing_arrives_is_closed_on_both_sides() {
 }
 
 #[test]
-fn a_backend_may_not_leave_http_when_nobody_asked() {
+fn a_backend_may_not_switch_protocols_without_a_request() {
     run(async {
         let (_server, mut client, backend) = joined(false).await;
         let (mut backend, _) = backend.accept().await.unwrap();

@@ -25,7 +25,7 @@ pub(super) enum Escape {
 }
 
 impl Escape {
-    /// As an atom. The flag `i` has no effect on sets of characters that a name stands for (F&O §7.6.1.1).
+    /// As an atom. The flag `i` is ignored on sets of characters that a name stands for (F&O §7.6.1.1).
     pub(super) fn alone(&self, ignore_case: bool) -> String {
         match self {
             Escape::One(c) => {

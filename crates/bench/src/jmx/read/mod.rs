@@ -281,8 +281,7 @@ impl Reading<'_> {
         for (name, line) in self.used.borrow().iter() {
             let derived = |known: &String| name.strip_prefix(known.as_str()).is_some_and(|rest| rest.starts_with('_'));
             if !defined.contains(name) && !context.variables.contains_key(name) && !defined.iter().any(derived) {
-                let why =
-                    format!("nothing gives `{name}` a value; as in JMeter, `${{{name}}}` is sent as it is written");
+                let why = format!("`{name}` has no value; as in JMeter, `${{{name}}}` is sent as it is written");
                 self.notes.borrow_mut().insert((*line, why));
             }
         }

@@ -17,7 +17,7 @@ pub(super) enum Node {
     Binary(Arc<Node>, Operator, Arc<Node>),
     /// A node that two readings of an expression share.
     Shared(Arc<Node>),
-    /// Comparisons and logic without brackets: what the original reads, and what it looks like. The
+    /// Comparisons and logic without brackets: what Micro Integrator reads, and what it looks like. The
     /// second is for messages on which the first fails, and for those only.
     Ambiguous {
         original: Arc<Node>,
@@ -109,7 +109,7 @@ pub(super) enum StepKind {
     Computed(Vec<Node>),
     Slice(Box<[Option<Node>; 3]>),
     Filter(Filter),
-    /// Something the original parses and then fails on.
+    /// Something Micro Integrator parses and then fails on.
     Unsupported(String),
 }
 

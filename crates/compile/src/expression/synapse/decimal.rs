@@ -51,8 +51,8 @@ impl Decimal {
         Some(Decimal { mantissa, scale: self.scale + other.scale })
     }
 
-    /// The quotient with as many decimals as the dividend has, half rounded away from zero: the
-    /// original divides so.
+    /// The quotient with as many decimals as the dividend has, half rounded away from zero: Micro Integrator
+    ///  divides so.
     pub fn divide(self, other: Decimal) -> Option<Decimal> {
         let numerator = self.mantissa.checked_mul(power_of_ten(other.scale)?)?;
         Some(Decimal { mantissa: divide_half_up(numerator, other.mantissa)?, scale: self.scale })

@@ -30,7 +30,7 @@ impl Node {
                 item.boolean().map(|truth| Item::Boolean(!truth)).ok_or_else(|| wrong("!", "a boolean", &item))
             }
             Node::Binary(left, operator, right) => {
-                // No short cut: the original evaluates both sides, and a failure on either is one.
+                // No short cut: Micro Integrator evaluates both sides, and a failure on either is one.
                 let (left, right) = (left.evaluate(scope)?, right.evaluate(scope)?);
                 arithmetic::apply(&left, *operator, &right)
             }

@@ -1,4 +1,4 @@
-//! The values of an evaluation, with the types the original tells apart.
+//! The values of an evaluation, with the types Micro Integrator tells apart.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -210,7 +210,7 @@ impl Item {
     }
 }
 
-/// Text of a node as the original's XPath gives it: an element with no text of its own is written out.
+/// Text of a node as Micro Integrator's XPath gives it: an element with no text of its own is written out.
 fn node_text(document: &Document, node: NodeId) -> String {
     // A whole document stands for its outermost element.
     let node = if node == Document::ROOT { document.root_element().unwrap_or(node) } else { node };

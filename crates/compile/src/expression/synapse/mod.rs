@@ -1,10 +1,10 @@
 //! Synapse expressions: what stands inside `${…}`.
 //!
 //! They know nothing of the engine: whoever evaluates one hands in a [`Scope`]. A failed evaluation
-//! is an [`EvaluationError`]; mediators log it and go on with nothing, as the original does.
+//! is an [`EvaluationError`]; mediators log it and go on with nothing, as Micro Integrator does.
 //!
-//! The grammar is the original's with its precedence (comparisons bind looser than `and`), widened
-//! where the original only fails: see [`ast::Node::Ambiguous`]. Both dialects are read, `var` and
+//! The grammar is Micro Integrator's with its precedence (comparisons bind looser than `and`), widened
+//! where Micro Integrator only fails: see [`ast::Node::Ambiguous`]. Both dialects are read, `var` and
 //! `vars`, `config` and `configs`, `uriParams` and `pathParams`.
 //!
 //! Start reading at [`SynapseExpression`], then `parser`, `evaluate`.
@@ -138,7 +138,7 @@ pub trait Scope {
     fn failed(&mut self, _expression: &str, _error: &EvaluationError) {}
 }
 
-/// Something that works here and would not, or not so, in the original.
+/// Something that works here and would not, or not so, in Micro Integrator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lint {
     /// What, lower case, without a full stop.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ast::{Node, Operator};
 use super::item::Item;
 use super::lexer::{Lexer, Token};
-use super::readings::{fails_always, from_the_left, from_the_right, original_reading, owned, usual_reading};
+use super::readings::{fails_always, from_the_left, from_the_right, micro_integrator_reading, owned, usual_reading};
 use super::{Lint, SyntaxError};
 
 /// Brackets and operators nest this deep at most: the parser recurses, and so does the evaluation.
@@ -70,9 +70,12 @@ impl<'t> Parser<'t> {
             }
             return Ok(owned(from_the_right(operands, &operators)));
         }
-        self.lint("without brackets the original compares after `and` and `or`; put the comparisons in brackets", span);
+        self.lint(
+            "Micro Integrator evaluates `and` and `or` before comparisons; put the comparisons in parentheses",
+            span,
+        );
         let usual = usual_reading(operands.clone(), &operators);
-        let original = original_reading(operands, &operators);
+        let original = micro_integrator_reading(operands, &operators);
         Ok(if fails_always(&original) { owned(usual) } else { Node::Ambiguous { original, usual } })
     }
 
@@ -104,7 +107,7 @@ impl<'t> Parser<'t> {
             let at = self.lexer.at;
             if operator == Operator::Subtract && self.lexer.rest().starts_with(|next: char| next.is_ascii_digit()) {
                 self.lint(
-                    "the original reads a minus that touches the number as its sign; put a blank between",
+                    "Micro Integrator reads `-` before a digit as the sign of the number; put a blank between them",
                     at - 1..at,
                 );
             }

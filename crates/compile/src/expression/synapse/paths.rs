@@ -117,7 +117,7 @@ impl Parser<'_> {
         Ok(StepKind::Slice(Box::new(bounds)))
     }
 
-    /// `[(@.length-1)]`: the original parses it and fails on every message.
+    /// `[(@.length-1)]`: Micro Integrator parses it and fails on every message.
     fn script(&mut self) -> Result<StepKind, SyntaxError> {
         let start = self.lexer.at;
         let Some(length) = self.lexer.rest().find(']') else {

@@ -1,4 +1,4 @@
-//! Two readings of comparisons and logic without brackets: the original's, and the usual one.
+//! Two readings of comparisons and logic without brackets: Micro Integrator's, and the usual one.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::ast::{Node, Operator};
 use super::item::Item;
 
 /// Comparisons split the list first; between them logic groups from the right, `and` and `or` alike.
-pub(super) fn original_reading(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
+pub(super) fn micro_integrator_reading(operands: Vec<Arc<Node>>, operators: &[Operator]) -> Arc<Node> {
     split(operands, operators, |operator| !operator.is_logical(), from_the_right)
 }
 

@@ -213,7 +213,7 @@ fn xml_as_json(document: &Document, nodes: &[NodeId], options: &mapping::Options
     let root = wrapped.root_element().unwrap_or(Document::ROOT);
     let mut out = Vec::new();
     match mapping::write_json(&mut out, &wrapped, root, options) {
-        // The original unescapes a backslash once too often here, and a published test pins it.
+        // Micro Integrator unescapes a backslash once too often here, and a published test pins it.
         Ok(()) => String::from_utf8_lossy(&out).replace(r"\\\\", r"\\"),
         Err(_) => fragments(document, nodes),
     }
@@ -248,7 +248,7 @@ fn json_as_xml(value: &Json, options: &mapping::Options) -> String {
     doubled(&fragments(&document, &children)).into_owned()
 }
 
-/// Backslashes in strings of a JSON body come out twice in XML: the original forgets to take their
+/// Backslashes in strings of a JSON body come out twice in XML: Micro Integrator forgets to take their
 /// escape back, and a published test pins it.
 fn doubled(text: &str) -> Cow<'_, str> {
     if text.contains('\\') { Cow::Owned(text.replace('\\', r"\\")) } else { Cow::Borrowed(text) }

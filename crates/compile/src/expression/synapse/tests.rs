@@ -284,12 +284,10 @@ fn templates_escape_by_what_they_are() {
 
 /// The published pairs: expression and text, with payloads and variables beside them.
 #[test]
-fn the_published_pairs_have_the_published_values() {
+#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+fn corpus_pairs_have_the_published_values() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/mi/expression-tests");
-    let Ok(table) = std::fs::read_to_string(folder.join("synapse_expression_cases.csv")) else {
-        println!("skipped: no expression pairs at {}", folder.display());
-        return;
-    };
+    let table = std::fs::read_to_string(folder.join("synapse_expression_cases.csv")).unwrap();
     let rows = rows(&table);
     let failures: Vec<String> = rows[1..].iter().filter_map(|row| published(&folder, row).err()).collect();
     println!("{} of {} pairs", rows.len() - 1 - failures.len(), rows.len() - 1);

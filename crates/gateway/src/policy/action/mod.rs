@@ -58,7 +58,7 @@ impl Work {
     }
 }
 
-/// Puts neighbouring actions in the order in which the original does them: the path, what leaves the query, what comes
+/// Puts neighbouring actions in the order in which Choreo Connect does them: the path, what leaves the query, what comes
 /// to it. So a parameter that a policy adds stays, also when a later one discards the client's.
 pub(super) fn order(works: &mut [(Work, &PolicyUse)]) {
     for run in works.chunk_by_mut(|(left, _), (right, _)| left.rank > Rank::Fixed && right.rank > Rank::Fixed) {
@@ -98,7 +98,7 @@ impl Call {
         let field = self.required(name)?.trim();
         match is_field_name(field) {
             true => Ok(field.into()),
-            false => Err(Problem::Skip(format!("`{field}` is not a name of a header field"))),
+            false => Err(Problem::Skip(format!("`{field}` is not a header name"))),
         }
     }
 }
@@ -160,7 +160,7 @@ pub(super) fn compile(gateway: &Gateway, site: &Arc<Site>, stage: Stage, call: &
             of_requests(Work::action("REWRITE_RESOURCE_PATH", Box::new(mediator)))
         }
         "CALL_INTERCEPTOR_SERVICE" => match stage {
-            Stage::Fault => Err(Problem::Skip("an interceptor service is not asked in the fault flow".into())),
+            Stage::Fault => Err(Problem::Skip("interceptor services are not called in the fault flow".into())),
             Stage::Request | Stage::Response => interceptor(call).map(|_| None),
         },
         "VALIDATE_CLAIM" => of_requests(Work::action("VALIDATE_CLAIM", Box::new(claim::Validate::compile(call)?))),
@@ -186,7 +186,7 @@ pub(super) fn interceptor(call: &Call) -> Result<Option<Interceptor>, Problem> {
             Some(part) => includes.push(part),
             None => {
                 return Err(Problem::Unprotected(format!(
-                    "`includes` names `{name}`, which is no part of an exchange"
+                    "`includes` names `{name}`, which is not a part of the exchange"
                 )));
             }
         }

@@ -163,7 +163,7 @@ fn challenge(challenges: &[&str]) -> Arc<str> {
 struct Words {
     /// Which fields a caller should send.
     missing: Arc<str>,
-    /// That nobody knows what was sent: the original asks its key managers about it, who do not know either.
+    /// That nobody knows what was sent: Choreo Connect asks its key managers about it, who do not know either.
     unknown: Arc<str>,
 }
 
@@ -423,7 +423,7 @@ fn bearer<'r>(rules: &'r Authenticate, exchange: &mut Exchange, context: &CallCo
         && !rules.key_managers.is_empty()
         && !rules.key_managers.contains(&token.issuer)
     {
-        return Attempt::Refused(Refusal::invalid("the token's issuer is none of the key managers of the API"));
+        return Attempt::Refused(Refusal::invalid("the token's issuer is not a key manager of the API"));
     }
     let audiences = &context.site.api.audiences;
     if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt

@@ -62,7 +62,7 @@ impl MutualTls {
         let Some(Listed { certificate, tier, sandbox }) = good else {
             let reason = match (shown, found) {
                 (None, _) => "no client certificate was shown",
-                (Some(_), None) => "the client certificate is none of those of the API",
+                (Some(_), None) => "the client certificate is not listed in the API",
                 (Some(_), Some(_)) => "the client certificate is not good at this time",
             };
             return if self.mandatory { Err(Refusal::invalid(reason)) } else { Ok(false) };

@@ -1,4 +1,4 @@
-//! What the original's policies have as system parameters. Whoever wires the program fills it from files.
+//! What the API Platform's policies have as system parameters. Whoever wires the program fills it from files.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `cors`: which pages of other sites may call. As in the original a preflight request is answered here alone when the
+//! `cors`: which pages of other sites may call. As in the API Platform a preflight request is answered here alone when the
 //! API has an operation for its method, `OPTIONS`.
 
 use std::sync::Arc;

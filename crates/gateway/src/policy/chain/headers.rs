@@ -21,7 +21,7 @@ pub(super) const REMOVE: ChainPolicy = ChainPolicy { name: "remove-headers", mak
 /// Each of these, field by field.
 pub(super) const MODIFY: ChainPolicy = ChainPolicy { name: "modify-headers", make: make_modify };
 
-/// What the original lets names and values be.
+/// What the API Platform lets names and values be.
 const NAME_BYTES_MAX: usize = 256;
 const VALUE_BYTES_MAX: usize = 8192;
 
@@ -67,7 +67,7 @@ fn make_modify(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     })
 }
 
-/// Reads the changes of both flows; the first version of the original wrote `requestHeaders` for `request.headers`.
+/// Reads the changes of both flows; the first version of the API Platform wrote `requestHeaders` for `request.headers`.
 fn made(params: &Params<'_>, read: impl Fn(Param<'_>) -> Option<Change>) -> Option<Made> {
     let flow = |name: &'static str, old: &'static str| -> Option<(ChainPhase, Vec<Change>)> {
         let mut phase = ChainPhase::Head;
@@ -77,7 +77,7 @@ fn made(params: &Params<'_>, read: impl Fn(Param<'_>) -> Option<Change>) -> Opti
                     flow.one_of("phase", &[("header", ChainPhase::Head), ("body", ChainPhase::Body)]).unwrap_or(phase);
                 let list = flow.list("headers");
                 if list.is_empty() {
-                    flow.error("`headers` must be a list with one at the least");
+                    flow.error("`headers` must be a list of at least one header");
                 }
                 list
             }
@@ -101,7 +101,7 @@ fn change(item: Param<'_>, action: Action) -> Option<Change> {
 fn named(item: &Params<'_>, action: Action) -> Option<Change> {
     let name: Arc<str> = item.required_text("name")?.trim().into();
     if !is_name(&name) {
-        item.error(format!("`{name}` is no name of a header field"));
+        item.error(format!("`{name}` is not a header name"));
         return None;
     }
     let value = match action {
@@ -121,7 +121,7 @@ fn named(item: &Params<'_>, action: Action) -> Option<Change> {
     Some(Change { action, name, value })
 }
 
-/// As the original lets it be.
+/// As the API Platform lets it be.
 pub(super) fn is_name(name: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_good)

@@ -16,7 +16,7 @@ struct HostRewrite(Arc<str>);
 fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
     let host = params.required_text("host")?;
     if host.is_empty() || !is_value(&host) || host.contains(char::is_whitespace) {
-        params.error(format!("`{host}` is no host"));
+        params.error(format!("`{host}` is not a host"));
         return None;
     }
     Some(Made::request(ChainPhase::Head, HostRewrite(host)))

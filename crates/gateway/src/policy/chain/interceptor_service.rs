@@ -22,7 +22,7 @@ pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "interceptor-service"
 
 const LOGGER: &str = "Interceptor";
 
-/// Milliseconds, as the original bounds them.
+/// Milliseconds, as the API Platform bounds them.
 const TIMEOUTS: (u64, u64) = (100, 60_000);
 const TIMEOUT_MS: u64 = 5_000;
 
@@ -253,7 +253,7 @@ fn after_answer(exchange: &mut Exchange, rules: &Rules, answer: Result<Answer, S
     Ok(Flow::Next)
 }
 
-/// Fields that are added take the place of others, as in the original; fields that are replaced go before them.
+/// Fields that are added take the place of others, as in the API Platform; fields that are replaced go before them.
 fn fields(headers: &mut Headers, decision: &Decision) {
     let all = decision.headers.add.iter().chain(&decision.headers.replace);
     for (name, value) in all.filter(|(name, _)| !name.starts_with(':')) {
@@ -277,7 +277,7 @@ fn direct(exchange: &mut Exchange, decision: Decision) -> Flow {
 
 /// What becomes of a message whose service failed. The client is not told where the service is.
 fn failed(exchange: &mut Exchange, asked: &Asked, why: &str) -> Flow {
-    let outcome = if asked.passes_on { "the message goes on as it is" } else { "the message is refused" };
+    let outcome = if asked.passes_on { "the message is forwarded unchanged" } else { "the message is refused" };
     let text = format!("the interceptor service `{}` failed: {why}; {outcome}", asked.service.url);
     exchange.log(Level::Warn, LOGGER, &text);
     if asked.passes_on {

@@ -16,7 +16,7 @@ use crate::security::{Among, Outcome, Verified, Verifier};
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "jwt-auth", make };
 
-/// Where the original forwards tokens since its first version.
+/// Where the API Platform forwards tokens since its first version.
 const FORWARDED_HEADER: &str = "x-forwarded-authorization";
 
 /// A claim, and what it may be.
@@ -277,7 +277,7 @@ impl Matcher {
     }
 }
 
-/// A claim as text: numbers without their fraction, as the original writes them.
+/// A claim as text: numbers without their fraction, as the API Platform writes them.
 fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,6 +1,6 @@
 //! The policies of WSO2's API Platform: a row of them for each operation, those of the API before those of the operation.
 //!
-//! Requests pass the row in its order, answers in the opposite one. As in the original, what looks at heads alone runs
+//! Requests pass the row in its order, answers in the opposite one. As in the API Platform, what looks at heads alone runs
 //! before what looks at bodies, whatever the order in the row. A policy that answers by itself ends everything: neither
 //! the backend nor the policies of the answer see the request.
 //!

@@ -1,4 +1,4 @@
-//! What policies read their parameters with. A parameter nobody asked for is a mistake, as in the original: where one
+//! What policies read their parameters with. A parameter nobody asked for is a mistake, as in the API Platform: where one
 //! guards an API, a misspelt name must not pass for its absence.
 
 use std::cell::RefCell;
@@ -232,7 +232,7 @@ impl<'s> Param<'s> {
         match Regex::new(&pattern) {
             Ok(regex) => Some(regex),
             Err(_) => {
-                self.error(format!("`{name}` is no regular expression that can be used"));
+                self.error(format!("`{name}` is not a regular expression that can be used"));
                 None
             }
         }

@@ -206,7 +206,7 @@ fn rules(params: &Params<'_>) -> Vec<Rule> {
     };
     let rules: Vec<Rule> = params.list("rules").into_iter().filter_map(read).collect();
     if rules.is_empty() {
-        params.error("`rules` must be a list with one at the least");
+        params.error("`rules` must be a list of at least one rule");
     }
     rules
 }
@@ -239,7 +239,7 @@ impl Rewrite {
         }
         let mut values = pairs(query);
         self.rules.iter().for_each(|rule| rule.apply(&mut values));
-        // As the original writes it: sorted by name.
+        // As the API Platform writes it: sorted by name.
         values.sort_by(|(left, _), (right, _)| left.cmp(right));
         let mut out = new_path;
         for (index, (name, value)) in values.iter().enumerate() {

@@ -13,7 +13,7 @@ struct Binding {
     cookie: String,
 }
 
-/// The name that the original's servers give the cookie.
+/// The name that API Manager's servers give the cookie.
 const USUAL_COOKIE: &str = "atbv";
 
 pub(super) fn compile(settings: &Settings, _classes: &PolicyClasses) -> Compiled {

@@ -2,7 +2,7 @@
 //!
 //! Such an API has one address. Its operations are what a query can ask for, and a query may ask for several at once:
 //! credentials are needed when one of them needs any, the token must have a scope of each, and the plan of each counts.
-//! So a query is read before it is known who calls, as in the original: held against the schema (`QUERY`), and once the
+//! So a query is read before it is known who calls, as in API Manager: held against the schema (`QUERY`), and once the
 //! caller's rights are known, against scopes and plans (`RIGHTS`). What is sent on are the bytes as they came.
 //!
 //! Whoever wants to be told of what happens opens a connection: its handshake passes the same policies, and what is asked
@@ -49,7 +49,7 @@ pub const QUERY: PolicyKind = PolicyKind {
 };
 
 /// What those who want to be told of what happens are told.
-const SUBSCRIPTIONS: &str = "Subscriptions are asked for over WebSocket";
+const SUBSCRIPTIONS: &str = "Subscriptions are available over WebSocket";
 
 /// What requests of such an API come to: its one address, asked with either method.
 pub(crate) fn addresses(api: &Api) -> Vec<Arc<Operation>> {

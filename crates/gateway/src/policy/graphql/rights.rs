@@ -60,7 +60,7 @@ impl Mediator for Rights {
             return Err(too_deep(Some(asked.depth), depth).into());
         }
         if let Some(complexity) = limits.complexity.filter(|complexity| asked.complexity > *complexity) {
-            // The original says no number here.
+            // API Manager says no number here.
             let error = GatewayError::described(codes::QUERY_TOO_COMPLEX, "[maximum query complexity exceeded]");
             return Err(error.because(&format!("the query counts {} of {complexity}", asked.complexity)).into());
         }

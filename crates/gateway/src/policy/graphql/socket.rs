@@ -93,7 +93,7 @@ impl MessageGate for Subscriptions {
 }
 
 impl Subscriptions {
-    /// As with every message in the original: a token may end or be revoked while its connection lasts.
+    /// As with every message in API Manager: a token may end or be revoked while its connection lasts.
     fn token_holds(&self) -> bool {
         let skew = self.config.security.clock_skew.as_secs();
         let credential = self.context.credential.borrow();

@@ -34,7 +34,7 @@ fn fields(fields: &mut Headers, changes: &Changes, may_change: fn(&str) -> bool)
     }
 }
 
-/// Changes what follows a body, now or when it comes. With `compat`, whether the original's script gets past this: it
+/// Changes what follows a body, now or when it comes. With `compat`, whether Choreo Connect's script gets past this: it
 /// fails where there is nothing to change, and can change nothing else once it had to wait. No name is reserved there.
 pub(super) fn trailers(body: &mut Body, changes: &Changes, compat: bool) -> bool {
     if changes.is_empty() {

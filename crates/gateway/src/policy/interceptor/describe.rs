@@ -48,7 +48,7 @@ impl Includes {
 /// Room for headers and context beside a body.
 const HEAD_BYTES: usize = 2048;
 
-/// Fields of one hop, which the original's proxy has taken out before it asks.
+/// Fields of one hop, which Choreo Connect's proxy has taken out before it asks.
 const OF_ONE_HOP: [&str; 5] = ["host", "connection", "keep-alive", "proxy-connection", "transfer-encoding"];
 
 /// Notes what identifies the request and adds it for the backend: `x-request-id`, `x-forwarded-proto`.
@@ -78,7 +78,7 @@ pub(super) fn request(
     compat: bool,
 ) -> Result<Bytes, Fault> {
     if includes.asks_nothing_of_the_request() {
-        // The original's empty table is written as a list.
+        // Choreo Connect's empty table is written as a list.
         return Ok(Bytes::from_static(if compat { b"[]" } else { b"{}" }));
     }
     let body = if includes.request_body { client_request::body_bytes(exchange)? } else { Bytes::new() };
@@ -159,7 +159,7 @@ pub(in crate::policy) fn write_fields(object: &mut JsonObject, headers: &Headers
     fields(object, headers, false);
 }
 
-/// Header fields. Fields of one name are one member: joined, or as the original has it, the last one.
+/// Header fields. Fields of one name are one member: joined, or as Choreo Connect has it, the last one.
 fn fields(object: &mut JsonObject, headers: &Headers, compat: bool) {
     let shared = shared_bits(headers);
     for (index, (name, value)) in headers.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Interceptor services: what they are told of a request or an answer, and what they make of it.
 //!
-//! `describe.rs` writes what a service is told, `reply.rs` reads what it decides, `outcome.rs` and `apply.rs` do it. Where the
-//! original has an oddity, `compat` has it too; docs/gateway/interceptors.md names each.
+//! `describe.rs` writes what a service is told, `reply.rs` reads what it decides, `outcome.rs` and `apply.rs` do it. Where Choreo Connect
+//!  has an oddity, `compat` has it too; docs/gateway/interceptors.md names each.
 
 mod apply;
 mod call;
@@ -52,7 +52,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whether the original has sent head and body of an answer before it asks, because it waited for what follows them:
+    /// Whether Choreo Connect has sent head and body of an answer before it asks, because it waited for what follows them:
     /// only that can still be changed then.
     fn comes_too_late(&self, config: &GatewayConfig) -> bool {
         config.compat && self.includes.response_trailers && !self.includes.response_body
@@ -176,7 +176,7 @@ impl Mediator for InterceptResponse {
         let context = CallContext::of(exchange)?;
         let trailers = exchange.message.body.trailers();
         if self.config.compat && self.asked.includes.response_trailers && trailers.is_none() {
-            // The original's script fails where it looks for trailers that are not there.
+            // Choreo Connect's script fails where it looks for trailers that are not there.
             return Ok(Flow::Next);
         }
         let told = {

@@ -49,7 +49,7 @@ pub(super) fn after_request(
         exchange.message = apply::direct_answer(decision, config.compat);
         return Ok(Flow::Respond);
     }
-    // Where the original's script ends with an error, the response flow misses what it would have kept.
+    // Where Choreo Connect's script ends with an error, the response flow misses what it would have kept.
     let ends = |context: &CallContext| {
         context.interception.borrow_mut().skips_response = true;
         Ok(Flow::Next)
@@ -104,7 +104,7 @@ pub(in crate::policy) fn choose_endpoint(
     if named.any(|(known, _)| **known == *name) {
         context.upstream.choose(name);
         if compat {
-            // The original's own field, which it sends on.
+            // Choreo Connect's own field, which it sends on.
             let host = client_request::vhost(exchange, api);
             let cluster = format!("{}_{name}_xwso2cluster_{host}_{}{}", api.organization, api.name, api.version);
             exchange.message.headers.set("x-wso2-cluster-header", cluster);
@@ -168,7 +168,7 @@ fn failed(
 ) -> Result<Flow, Fault> {
     let in_answer_flow = content_type.is_none();
     let open = asked.passthrough_on_error || (in_answer_flow && asked.comes_too_late(config));
-    let outcome = if open { "the message goes on as it is" } else { "the message is refused" };
+    let outcome = if open { "the message is forwarded unchanged" } else { "the message is refused" };
     let text = format!("the interceptor service `{}` failed: {}; {outcome}", asked.service.url, failure.why);
     exchange.log(Level::Warn, LOGGER, &text);
     if open {
@@ -177,7 +177,7 @@ fn failed(
     if !config.compat {
         return Err(GatewayError::new(failure.code).into());
     }
-    // The bytes of the original, blanks and order included.
+    // The bytes of Choreo Connect, blanks and order included.
     let code = failure.code;
     let body = if in_answer_flow && !asked.includes.response_body {
         r#"{"code":"102503","message":"Upstream connection failed","description":"Upstream connection failed"}"#

@@ -50,11 +50,11 @@ pub(in crate::policy) struct Decision {
 }
 
 impl Decision {
-    /// Reads an answer. The error says what in it cannot be used, without repeating it. `compat` takes base64 as the
-    /// original does: what is not of its alphabet is passed over.
+    /// Reads an answer. The error says what in it cannot be used, without repeating it. `compat` takes base64 as Choreo Connect
+    ///  does: what is not of its alphabet is passed over.
     pub(super) fn parse(text: &[u8], compat: bool) -> Result<Decision, String> {
         if text.trim_ascii().is_empty() {
-            return Err("the answer is empty".into());
+            return Err("the response is empty".into());
         }
         Decision::of(object(text)?, compat)
     }
@@ -77,7 +77,7 @@ impl Decision {
             if value.is_null() {
                 continue;
             }
-            let member = || format!("`{name}` of the answer");
+            let member = || format!("`{name}` of the response");
             match &*name {
                 "directRespond" => {
                     decision.direct_respond = flag(&value).ok_or_else(|| wants(member(), "a boolean"))?
@@ -107,8 +107,8 @@ impl Decision {
 fn object(text: &[u8]) -> Result<Map<String, Value>, String> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err("the answer is not a JSON object".into()),
-        Err(error) => Err(format!("the answer is not JSON: {error}")),
+        Ok(_) => Err("the response is not a JSON object".into()),
+        Err(error) => Err(format!("the response is not JSON: {error}")),
     }
 }
 
@@ -145,7 +145,7 @@ fn endpoint_name(value: &Value) -> Result<Option<String>, &'static str> {
     }
 }
 
-/// A map of header fields. Lua writes an empty map as an empty list, so services that speak to the original do too.
+/// A map of header fields. Lua writes an empty map as an empty list, so services that speak to Choreo Connect do too.
 fn fields(value: Value) -> Result<Vec<(String, String)>, &'static str> {
     let members: Map<String, Value> = match value {
         Value::Object(members) => members,

@@ -7,7 +7,7 @@ use penstock_catalog::{Denial, Limit, Plan};
 /// Limits and deny conditions of a gateway.
 #[derive(Debug, Clone)]
 pub struct LimitsConfig {
-    /// Plans by name; they may redefine those of the original.
+    /// Plans by name; they may redefine those of Choreo Connect.
     pub plans: Vec<Plan>,
     /// Who is refused.
     pub denials: Vec<Denial>,
@@ -23,7 +23,7 @@ impl Default for LimitsConfig {
     }
 }
 
-/// A limit that counts by a key of its own: a custom policy of the original.
+/// A limit that counts by a key of its own: a custom policy of Choreo Connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomLimit {
     /// Its name.

@@ -211,7 +211,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn cores_share_counters_and_what_nobody_uses_is_forgotten() {
+    fn cores_share_counters_and_unused_ones_are_removed() {
         let counters = Counters::default();
         let now = Instant::now();
         let granted: u64 = std::thread::scope(|scope| {
@@ -238,7 +238,7 @@ mod tests {
 
     /// Callers that are made up take each other's places, not that of one who has little left.
     #[test]
-    fn there_is_a_most_of_counters() {
+    fn counters_are_capped() {
         const LIMIT: u64 = 10;
         let counters = Counters::default();
         let now = Instant::now();

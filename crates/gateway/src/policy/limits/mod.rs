@@ -212,7 +212,7 @@ impl Limits {
             || self.backend.iter().any(Option::is_some)
     }
 
-    /// Asks every limit that applies, in the order of the original. The first that refuses makes those before it forget.
+    /// Asks every limit that applies, in the order of Choreo Connect. The first that refuses makes those before it forget.
     fn ask<'a>(&'a self, exchange: &Exchange, context: &CallContext, asking: &mut Asking<'a>) -> Result<(), Refusal> {
         if let Some(own) = &self.own {
             own.ask(exchange, context, asking)?;

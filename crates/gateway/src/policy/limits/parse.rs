@@ -133,7 +133,7 @@ fn condition(text: &str) -> Result<Condition, String> {
     let subject = match kind {
         "ip" => {
             let range = IpRange::parse(value);
-            Subject::Ip(range.ok_or_else(|| format!("`{value}` is no address, `FIRST-LAST` or `ADDRESS/BITS`"))?)
+            Subject::Ip(range.ok_or_else(|| format!("`{value}` is not an address, `FIRST-LAST` or `ADDRESS/BITS`"))?)
         }
         "header" => pair().map(|(name, pattern)| Subject::Header { name, pattern })?,
         "claim" => pair().map(|(name, pattern)| Subject::Claim { name, pattern })?,
@@ -182,7 +182,7 @@ mod tests {
             ("5/1m depth 0", "`depth` must have a number behind it, not `0`"),
             ("5/1m complexity", "`complexity` must have a number behind it"),
             ("5/1m; gold", "must be `CONDITIONS: LIMIT`"),
-            ("5/1m; ip x: 1/1m", "is no address"),
+            ("5/1m; ip x: 1/1m", "is not an address"),
             ("5/1m; header a=(: 1/1m", "regular expression"),
         ] {
             let message = plan(bad).unwrap_err();

@@ -1,4 +1,4 @@
-//! Limits by name: those of the configuration, and those that every gateway of the original brings.
+//! Limits by name: those of the configuration, and those that every gateway of Choreo Connect brings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::Gateway;
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The plans of the original that need no definition: requests a minute.
+/// The plans of Choreo Connect that need no definition: requests a minute.
 const BUILT_IN: &[(PlanLevel, &str, Option<u64>)] = &[
     (PlanLevel::Api, "10KPerMin", Some(10_000)),
     (PlanLevel::Api, "20KPerMin", Some(20_000)),

@@ -104,7 +104,7 @@ fn value_of(exchange: &mut Exchange) -> Result<Arc<Value>, String> {
     }
 }
 
-/// A violation in the words of the original: where, and what with a capital.
+/// A violation in the words of API Manager: where, and what with a capital.
 pub(super) fn told(violation: &Violation) -> String {
     let mut letters = violation.message.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

@@ -101,7 +101,7 @@ pub(super) fn compile(converted: &Value) -> Result<JsonSchema, String> {
 }
 
 fn unresolved(reference: &str) -> String {
-    format!("`{reference}` leads nowhere inside the definition")
+    format!("`{reference}` cannot be resolved in the definition")
 }
 
 impl<'d> Converter<'d> {
@@ -260,7 +260,7 @@ mod tests {
         for reference in ["#/nowhere", "other.yaml#/A"] {
             let nested = json!({ "items": { "$ref": reference } });
             let problem = convert(&json!({}), Dialect::V30, Side::Request, &nested).expect_err(reference);
-            assert_eq!(problem, format!("`{reference}` leads nowhere inside the definition"));
+            assert_eq!(problem, format!("`{reference}` cannot be resolved in the definition"));
         }
     }
 }

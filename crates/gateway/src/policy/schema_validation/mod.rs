@@ -4,7 +4,7 @@
 //! dialect, `body.rs` and `parameters.rs` look at messages. Everything is compiled with the API; a request costs the
 //! reading of its body and the schema's checks.
 //!
-//! As in the original a request is checked as the client sent it, before operation policies, and an answer as the
+//! As in API Manager a request is checked as the client sent it, before operation policies, and an answer as the
 //! backend sent it.
 
 mod body;

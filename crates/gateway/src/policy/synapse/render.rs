@@ -35,7 +35,7 @@ pub(crate) fn fill(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<St
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    // Truth values are written as XML and the original write them.
+    // Truth values are written as XML and API Manager write them.
     environment.set_formatter(|out, state, value| match value.kind() {
         ValueKind::Undefined | ValueKind::None => Ok(()),
         ValueKind::Bool => Ok(out.write_str(if value.is_true() { "true" } else { "false" })?),
@@ -84,7 +84,7 @@ impl Write for Bounded {
     }
 }
 
-/// A sequence that is nothing but the original's `<opa>` mediator is the action of that name.
+/// A sequence that is nothing but API Manager's `<opa>` mediator is the action of that name.
 pub(super) fn opa_call(text: &str, one: &PolicyUse) -> Option<Call> {
     let text = text.trim();
     if !text.starts_with("<opa>") || !text.ends_with("</opa>") {

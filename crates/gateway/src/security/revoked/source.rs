@@ -51,14 +51,14 @@ pub(super) async fn get(outbound: &dyn Outbound, source: &RevokedSource) -> Resu
     pulled.map_err(|error| error.to_string())?;
     match body.form() {
         Form::Bytes(bytes) => listed(bytes),
-        _ => Err("an empty answer".to_owned()),
+        _ => Err("an empty response".to_owned()),
     }
 }
 
 /// `[{"jwt_signature": …, "expiry_time": …}]`. What ended is refused anyway.
 fn listed(bytes: &[u8]) -> Result<HashSet<String>, String> {
     let Listed(ids) =
-        serde_json::from_slice(bytes).map_err(|error| format!("the answer is no list of tokens: {error}"))?;
+        serde_json::from_slice(bytes).map_err(|error| format!("the response is not a list of tokens: {error}"))?;
     Ok(ids)
 }
 

@@ -140,7 +140,10 @@ impl<'s> Reader<'_, 's> {
         match self.compiler.find(self.spot, text) {
             Some((resource, spot)) => Some(self.compiler.node(&spot, resource)),
             None => {
-                self.fail(keyword, &format!("the reference `{text}` leads nowhere in this schema; nothing is fetched"));
+                self.fail(
+                    keyword,
+                    &format!("the reference `{text}` cannot be resolved in this schema; nothing is fetched"),
+                );
                 None
             }
         }

@@ -82,7 +82,7 @@ impl Request {
         if let Some(text) = self.body_type.as_ref().and_then(Parameter::constant)
             && BodyType::parse(&text).is_none()
         {
-            cx.error(el.place(), format!("the `requestBodyType` `{text}` is none of JSON, XML, TEXT"));
+            cx.error(el.place(), format!("the `requestBodyType` `{text}` is not one of JSON, XML, TEXT"));
             return None;
         }
         for (name, escape) in BODIES {
@@ -142,7 +142,7 @@ impl Request {
             return Ok(None);
         }
         let body_type = BodyType::parse(body_type)
-            .ok_or_else(|| Fault::new(format!("the request body type `{body_type}` is none of JSON, XML, TEXT")))?;
+            .ok_or_else(|| Fault::new(format!("the request body type `{body_type}` is not one of JSON, XML, TEXT")))?;
         for body in &self.bodies {
             let value = body.value(exchange)?;
             if !matches!(&value, Value::String(text) if text.is_empty()) {

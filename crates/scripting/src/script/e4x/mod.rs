@@ -229,7 +229,7 @@ impl<'s> Translator<'s> {
         word
     }
 
-    /// Whether `each` follows, which is left out: the loop over values is written `for (… of …)` today.
+    /// Whether `each` follows, which is ignored: the loop over values is written `for (… of …)` today.
     fn each(&mut self) -> bool {
         let rest = &self.text[self.at..];
         let word = rest.trim_start();

@@ -69,7 +69,7 @@ impl Reader<'_> {
         entries
     }
 
-    /// Sets keys that Choreo Connect has under other names. Files that are not there are left out: the original's own
+    /// Sets keys that Choreo Connect has under other names. Files that are not there are left out: Choreo Connect's own
     /// configuration names those of its containers.
     fn set_of_choreo_connect(&mut self, keys: &[(String, Value)], offset: usize) {
         let mut left_out = false;
@@ -77,7 +77,7 @@ impl Reader<'_> {
         for (ours, text) in said() {
             if names_a_file(ours) && !Path::new(text.text()).exists() {
                 left_out = true;
-                let message = format!("`{}`: no such file; it is left out", text.text());
+                let message = format!("`{}`: no such file; it is ignored", text.text());
                 self.note(Severity::Warning, offset, message);
             }
         }
@@ -110,7 +110,7 @@ impl Reader<'_> {
         self.switches.apply(settings);
         if settings.adapter.enabled && settings.adapter.users.is_empty() {
             settings.adapter.enabled = false;
-            let message = "`adapter.server` names nobody with a password; APIs cannot be deployed over HTTPS";
+            let message = "`adapter.server` has no user with a password; APIs cannot be deployed over HTTPS";
             self.note(Severity::Warning, 0, message.to_owned());
         }
     }

@@ -220,7 +220,7 @@ pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionReset => "the connection was reset".into(),
         io::ErrorKind::BrokenPipe => "the connection was closed".into(),
-        io::ErrorKind::TimedOut => "the other side does not read".into(),
+        io::ErrorKind::TimedOut => "the peer does not read".into(),
         io::ErrorKind::UnexpectedEof => "the connection was cut off".into(),
         _ => error.to_string(),
     }

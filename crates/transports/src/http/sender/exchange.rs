@@ -59,9 +59,10 @@ impl Failure {
                 let message = format!("`{backend}` closed the connection before it answered");
                 backend_fault(codes::CONNECTION_CLOSED, message).retryable()
             }
-            Failure::ClosedInHead => {
-                backend_fault(codes::CONNECTION_CLOSED, format!("`{backend}` closed the connection within its answer"))
-            }
+            Failure::ClosedInHead => backend_fault(
+                codes::CONNECTION_CLOSED,
+                format!("`{backend}` closed the connection within its response"),
+            ),
             Failure::Sending(why) => {
                 backend_fault(codes::SENDER_IO_SENDING, format!("sending to `{backend}` failed: {why}")).retryable()
             }
@@ -69,7 +70,7 @@ impl Failure {
                 backend_fault(codes::SENDER_IO_RECEIVING, format!("receiving from `{backend}` failed: {why}"))
             }
             Failure::TimedOut => {
-                backend_fault(codes::CONNECTION_TIMED_OUT, format!("`{backend}` did not answer within {timeout:?}"))
+                backend_fault(codes::CONNECTION_TIMED_OUT, format!("`{backend}` did not respond within {timeout:?}"))
             }
             Failure::Deadline => Fault::deadline(),
             Failure::GaveClientUp => {
@@ -77,7 +78,7 @@ impl Failure {
                 Fault::coded(codes::CONNECTION_CLOSED, Side::Client, message).with_status(502)
             }
             Failure::Violation(error) => {
-                backend_fault(codes::PROTOCOL_VIOLATION, format!("the answer of `{backend}` is not HTTP: {error}"))
+                backend_fault(codes::PROTOCOL_VIOLATION, format!("the response of `{backend}` is not HTTP: {error}"))
             }
             Failure::Interim(status) => {
                 backend_fault(codes::PROTOCOL_VIOLATION, format!("`{backend}` answered with an unexpected {status}"))
@@ -408,7 +409,7 @@ impl Exchange {
         let switched = Switched { connection: Box::new(self.wire), gate: None, held: Vec::new() };
         let message = reply(head.status, None, block, head.fields, head.facts.names_fields, switched.into_body());
         if !websocket::switches(&message.headers) {
-            let why = "a backend agreed to leave HTTP for something that is not WebSocket";
+            let why = "the backend switched to a protocol other than WebSocket";
             return Err(backend_fault(codes::PROTOCOL_VIOLATION, why));
         }
         Ok(message)

@@ -59,7 +59,7 @@ impl Failure {
                 backend_fault(codes::PROTOCOL_VIOLATION, format!("the exchange with `{backend}` failed: {error}"))
             }
             Failure::TimedOut => {
-                backend_fault(codes::CONNECTION_TIMED_OUT, format!("`{backend}` did not answer within {timeout:?}"))
+                backend_fault(codes::CONNECTION_TIMED_OUT, format!("`{backend}` did not respond within {timeout:?}"))
             }
             Failure::Deadline => Http1Failure::Deadline.into_fault(url, timeout),
             Failure::GaveClientUp => Http1Failure::GaveClientUp.into_fault(url, timeout),

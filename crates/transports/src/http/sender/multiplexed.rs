@@ -169,7 +169,7 @@ impl Multiplexed {
         let (sender, driver) = match handshake {
             Ok(Ok(parts)) => parts,
             Ok(Err(error)) => return Err(failed(&error.to_string())),
-            Err(_) => return Err(failed("no answer in time")),
+            Err(_) => return Err(failed("no response in time")),
         };
         let connection = Rc::new(Connection {
             sender: RefCell::new(sender),

@@ -85,7 +85,7 @@ impl fmt::Display for FrameError {
             FrameError::Order => "the frame does not belong to a message",
             FrameError::TooLarge => "the frame is too large",
             FrameError::Text => "the text is not UTF-8",
-            FrameError::Binary => "the message is no text",
+            FrameError::Binary => "the message is not text",
         })
     }
 }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_told_after_what_is() {
+    fn an_invalid_frame_is_reported_after_valid_ones() {
         let good = masked(0x81, b"ok");
         for (bad, error) in [
             (vec![0xc1, 0x80], FrameError::Reserved),

@@ -13,7 +13,7 @@ use crate::policy::chain::guardrail::text_at;
 use crate::policy::chain::params::{Param, Params};
 use crate::policy::chain::variables::{OF_ANSWER_COSTS, OF_REQUEST_COSTS, evaluate, reads_body};
 
-/// As the original's own definition of the policy says.
+/// As the API Platform's own definition of the policy says.
 const SOURCES_MAX: usize = 10;
 const AMOUNT_MAX: f64 = 1e9;
 

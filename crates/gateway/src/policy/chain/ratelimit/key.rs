@@ -10,7 +10,7 @@ use crate::cel::{Expression, Value};
 use crate::policy::chain::params::{Param, Params};
 use crate::policy::chain::variables::{OF_KEYS, evaluate};
 
-/// As the original's own definition of the policy says.
+/// As the API Platform's own definition of the policy says.
 const PARTS_MAX: usize = 5;
 
 /// What the key of a quota is made of.
@@ -29,7 +29,7 @@ enum Source {
     Header(Arc<str>),
     /// A claim of the caller's token.
     Claim(Arc<str>),
-    /// What no policy here writes; the original's stand-in.
+    /// What no policy here writes; the API Platform's stand-in.
     Metadata(Arc<str>),
     Constant(Arc<str>),
     Address,
@@ -131,7 +131,7 @@ impl Source {
         if let Source::Expression(expression) = self {
             return evaluate(expression, exchange, "request_headers", true, |value| match value {
                 Ok(Value::Text(key)) => key.into_owned(),
-                // As the original has it.
+                // As the API Platform has it.
                 _ => "_cel_error_".to_owned(),
             });
         }

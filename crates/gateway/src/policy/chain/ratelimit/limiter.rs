@@ -93,7 +93,7 @@ impl Limit {
 }
 
 impl Buckets {
-    /// Takes an amount from each limit of a key. The first that has not enough refuses; as in the original those before
+    /// Takes an amount from each limit of a key. The first that has not enough refuses; as in the API Platform those before
     /// it have counted the request.
     pub(super) fn take(&self, algorithm: Algorithm, limits: &[Limit], key: &str, amount: u64, now: u64) -> Verdict {
         let mut tightest: Option<Verdict> = None;
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn all_limits_of_a_key_count_and_the_tightest_is_told() {
+    fn all_limits_of_a_key_count_and_the_tightest_is_reported() {
         let buckets = Buckets::default();
         let both = [limit(10, 3600, 10), limit(2, 1, 2)];
         let told = |now| {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_most_of_counters_and_long_keys_stay_apart() {
+    fn counters_are_capped_and_long_keys_are_distinct() {
         let buckets = Buckets::default();
         let soon = [limit(1, 1, 1)];
         let late = [limit(1, 3600, 1)];

@@ -28,14 +28,14 @@ pub(super) const BASIC: ChainPolicy = ChainPolicy { name: "basic-ratelimit", mak
 /// The policy with quotas of everything.
 pub(super) const ADVANCED: ChainPolicy = ChainPolicy { name: "advanced-ratelimit", make: make_advanced };
 
-/// As the original's own definition of the policy says.
+/// As the API Platform's own definition of the policy says.
 const QUOTAS_MAX: usize = 10;
 const LIMITS_MAX: usize = 10;
 const AMOUNT_MAX: u64 = 1_000_000_000;
 
 const BODY: &str = r#"{"error": "Too Many Requests", "message": "Rate limit exceeded. Please try again later."}"#;
 
-/// What backends tell of their own limits is not told on, as in the original.
+/// What backends tell of their own limits is not told on, as in the API Platform.
 const OF_BACKENDS: [&str; 6] = [
     "x-ratelimit-limit-requests",
     "x-ratelimit-limit-tokens",
@@ -162,7 +162,7 @@ fn system(making: &Making<'_>, params: &Params<'_>) -> RateLimitConfig {
     if let Some(algorithm) = params.one_of("algorithm", &Algorithm::WORDS) {
         config.algorithm = algorithm;
     }
-    // Wherever the original would count, here it is this process.
+    // Wherever the API Platform would count, here it is this process.
     let _ = params.one_of("backend", &[("memory", ()), ("redis", ()), ("redis-local-async", ())]);
     if let Some(headers) = params.map("headers") {
         config.tells_common = headers.flag("includeXRateLimit", config.tells_common);

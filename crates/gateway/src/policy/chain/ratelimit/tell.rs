@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tightest_is_told_and_all_are() {
+    fn the_tightest_limit_is_reported() {
         let verdict = |left: u64, seconds: u64, retry: Option<u64>| Verdict {
             granted: retry.is_none(),
             limit: 10,

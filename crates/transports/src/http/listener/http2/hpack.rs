@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_blocks_are_told_apart() {
+    fn malformed_blocks_are_distinguished() {
         for block in ["80", "c0", "40", "40 01", "00 7f ff ff ff ff ff", "3f e2 1f", "00 05 61", "40 84 ff ff ff ff 00"]
         {
             assert_eq!(FieldKinds::new().read(&bytes(block)), None, "{block}");
