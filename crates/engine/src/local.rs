@@ -1,14 +1,18 @@
 //! The local transport, `local:///services/NAME`: a service of this process, called without a socket.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
-use penstock_message::{Message, RequestLine};
+use penstock_message::{BodyError, Message, Pace, RequestLine};
+use tokio::time::sleep;
 
 use crate::admit::{Admission, Target, admit_to};
 use crate::core::{Core, Loaded};
-use crate::ports::{Client, Outgoing, Request};
+use crate::ports::{Client, Outgoing, Request, SendOptions};
 use crate::{Exchange, Fault, Side, codes, serve};
 
 /// `Client::protocol` of a local call: proxy services with `transports="local"` take it.
@@ -30,7 +34,7 @@ impl Drop for Running {
 const WITHIN_MAX: u16 = 16;
 
 /// Calls the service at the path of the address, on behalf of a client.
-pub(crate) async fn call(core: &Rc<Core>, client: &Client, outgoing: Outgoing) -> Result<Message, Fault> {
+pub(crate) async fn call(core: &Rc<Core>, client: &Client, mut outgoing: Outgoing) -> Result<Message, Fault> {
     if core.local_calls.get() >= CALLS_MAX {
         let text = format!("more than {CALLS_MAX} local calls run at once: a service calls itself");
         return Err(Fault::coded(codes::SENDER_IO_SENDING, Side::Us, text));
@@ -38,16 +42,44 @@ pub(crate) async fn call(core: &Rc<Core>, client: &Client, outgoing: Outgoing) -
     core.local_calls.set(core.local_calls.get() + 1);
     let running = Running(core.clone());
     let (options, path) = (outgoing.options.clone(), path_of(&outgoing.url));
+    let pace = outgoing.message.body.paced();
     let request = request_of(client, outgoing);
     // A task of its own, so that a service that calls itself does not nest the stack.
     let task = tokio::task::spawn_local(answer(running, request));
-    let late = || {
-        let text = format!("the local service {path} did not respond in time");
-        Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Backend, text)
-    };
-    let limit = options.response_timeout.min(options.time_left);
-    let ended = tokio::time::timeout(limit, task).await.map_err(|_| late())?;
+    let ended = in_time(task, &options, pace.as_deref(), &path).await?;
     ended.map_err(|error| Fault::coded(codes::SENDER_IO_RECEIVING, Side::Backend, error.to_string()))
+}
+
+/// Waits for a service. Its time runs while it does not wait for the body of the request, which the client may send slowly.
+async fn in_time<T>(
+    service: impl Future<Output = T>,
+    options: &SendOptions,
+    pace: Option<&Pace>,
+    path: &str,
+) -> Result<T, Fault> {
+    let mut service = pin!(service);
+    let mut deadline = pin!(sleep(options.time_left));
+    let mut late = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(ended) = service.as_mut().poll(cx) {
+            return Poll::Ready(Ok(ended));
+        }
+        let waits_for_client = pace.is_some_and(|pace| pace.is_waiting(cx));
+        if deadline.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(match waits_for_client {
+                true => Fault::from(BodyError::Timeout),
+                false => Fault::deadline(),
+            }));
+        }
+        if waits_for_client {
+            late = None;
+        } else if late.get_or_insert_with(|| Box::pin(sleep(options.response_timeout))).as_mut().poll(cx).is_ready() {
+            let text = format!("the local service {path} did not respond in time");
+            return Poll::Ready(Err(Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Backend, text)));
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// Calls the service in the transaction of the exchange, as Micro Integrator does on one thread.

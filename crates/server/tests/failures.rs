@@ -128,6 +128,60 @@ fn the_timeout_of_an_endpoint_begins_when_the_request_is_sent() {
 }
 
 #[test]
+fn the_time_of_a_local_service_does_not_run_while_it_waits_for_the_client() {
+    let backend = Backend::start();
+    let artifacts = format!(
+        "<definitions xmlns='http://ws.apache.org/ns/synapse'>\
+         <api name='f' context='/f'><resource methods='POST' url-mapping='/*'><inSequence><call><endpoint name='target'>\
+         <address uri='local:///services/Inner'><timeout><duration>100</duration></timeout></address></endpoint></call>\
+         <respond/></inSequence></resource></api>\
+         <api name='silent' context='/silent'><resource methods='POST'><inSequence><call><endpoint>\
+         <address uri='local:///services/Silent'><timeout><duration>100</duration></timeout></address></endpoint></call>\
+         <respond/></inSequence></resource></api>\
+         <proxy name='Inner' transports='local'><target><endpoint><address uri='http://127.0.0.1:{0}'/></endpoint>\
+         <outSequence><send/></outSequence></target></proxy>\
+         <proxy name='Silent' transports='local'><target><endpoint><address uri='http://127.0.0.1:{0}/silent'/></endpoint>\
+         <outSequence><send/></outSequence></target></proxy></definitions>",
+        backend.port
+    );
+    let (_folder, server) = start("local", &artifacts, "");
+    let mut client = begin(&server, "/f", 6);
+    client.write_all(b"abc").unwrap();
+    backend.heads.recv_timeout(PATIENCE).unwrap();
+    // Several times what the endpoint has; the clock of the server counts in 50 ms.
+    std::thread::sleep(Duration::from_millis(600));
+    client.write_all(b"def").unwrap();
+    assert_eq!(status(&mut client), 200, "{}", server.log());
+    works(&server);
+    assert_eq!(server.post("/silent", "text/plain", "abc").status, 504, "{}", server.log());
+}
+
+#[test]
+fn a_body_that_breaks_off_does_not_count_against_the_file_it_is_written_to() {
+    let folder = Folder::new("broken-file");
+    let out = folder.0.join("out");
+    let artifacts = format!(
+        "<api xmlns='http://ws.apache.org/ns/synapse' name='f' context='/f'><resource methods='POST'><inSequence>\
+         <call><endpoint name='target'><address uri='vfs:file://{}/all.txt?transport.vfs.Append=true'/></endpoint></call>\
+         <property name='HTTP_SC' value='200' scope='axis2'/><respond/></inSequence></resource></api>",
+        out.display()
+    );
+    folder.write("artifacts/all.xml", &artifacts);
+    let toml = "timeouts.body = \"10s\"\ntimeouts.deadline = \"500ms\"";
+    let server = Server::start(&folder, &["run", "artifacts"], toml);
+    let mut client = begin(&server, "/f", 6);
+    client.write_all(b"xyz").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(status(&mut client), 400, "{}", server.log());
+    works(&server);
+    let mut client = begin(&server, "/f", 6);
+    client.write_all(b"xyz").unwrap();
+    assert_eq!(status(&mut client), 408, "{}", server.log());
+    works(&server);
+    assert_eq!(std::fs::read_to_string(out.join("all.txt")).unwrap(), "abcabc");
+}
+
+#[test]
 fn what_a_client_does_to_its_body_does_not_count_against_an_endpoint() {
     let backend = Backend::start();
     let toml = "timeouts.body = \"200ms\"";

@@ -1,13 +1,18 @@
 //! Endpoints with an address `vfs:file:///…`: a message is written to a file.
 
+use std::any::Any;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use penstock_engine::clock::system_date;
 use penstock_engine::ports::{LocalFuture, Outbound, Outgoing};
 use penstock_engine::{Fault, Side, codes};
-use penstock_message::{Body, Message};
+use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
 
 use super::location::Location;
 use super::lock::{Lock, Locking};
@@ -40,17 +45,61 @@ impl Outbound for FileSender {
             let name = name.unwrap_or_else(|| DEFAULT_REPLY_NAME.to_owned());
             let modified = message.headers.get("LAST_MODIFIED").and_then(|millis| millis.parse().ok());
             let modified = modified.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
-            let body = std::mem::take(&mut message.body);
+            let body = until(std::mem::take(&mut message.body), options.time_left);
             let write = write_to(&location, &name, body, modified);
             let failed = |why: String| {
                 Fault::coded(codes::SENDER_IO_SENDING, Side::Backend, format!("{location} was not written: {why}"))
             };
-            match tokio::time::timeout(options.time_left, write).await {
+            match tokio::time::timeout(options.time_left + UNDO_TIME, write).await {
                 Ok(Ok(())) => Ok(Message { status: 202, ..Message::default() }),
-                Ok(Err(error)) => Err(failed(error.to_string())),
+                Ok(Err(error)) => Err(match error.get_ref().and_then(|cause| cause.downcast_ref::<BodyError>()) {
+                    // The body did not arrive whole, which says nothing of the place it was written to.
+                    Some(body) => body.clone().into(),
+                    None => failed(error.to_string()),
+                }),
                 Err(_) => Err(failed("the time of the request is over".to_owned())),
             }
         })
+    }
+}
+
+/// What a write that ended with its body has left, to take back what was written.
+const UNDO_TIME: Duration = Duration::from_secs(1);
+
+/// A body that ends with an error when the time is over, so that what was written of it is taken back.
+fn until(mut body: Body, time_left: Duration) -> Body {
+    if body.is_stream()
+        && let Form::Stream { head, rest } = body.take()
+    {
+        let deadline = Box::pin(tokio::time::sleep(time_left));
+        body.put(Form::Stream { head, rest: Box::new(Until { rest, deadline }) });
+    }
+    body
+}
+
+struct Until {
+    rest: Box<dyn BodyStream>,
+    deadline: Pin<Box<tokio::time::Sleep>>,
+}
+
+impl BodyStream for Until {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        match self.deadline.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Some(Err(BodyError::Timeout))),
+            Poll::Pending => self.rest.poll_chunk(cx),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.rest.size_hint()
+    }
+
+    fn trailers(&mut self) -> Option<Headers> {
+        self.rest.trailers()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }
 
