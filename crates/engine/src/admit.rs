@@ -78,7 +78,7 @@ pub(crate) fn admit_to(
     let make = |message, entry| Box::new(Exchange::new(core.clone(), loaded.clone(), client.clone(), message, entry));
     match dispatch {
         Dispatch::Proxy(proxy) => {
-            let refusal = if proxy.is_stopped {
+            let refusal = if proxy.is_stopped.is_on() {
                 Some(format!("The system is attempting to access an inactive service: {}", proxy.name))
             } else if !(is_local && proxy.local || if line.secure { proxy.https } else { proxy.http }) {
                 Some(format!("The service cannot be found for the endpoint reference (EPR) {path}"))

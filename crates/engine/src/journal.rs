@@ -1,5 +1,6 @@
 //! Log lines about a request: at `debug` one line when it is over, at `trace` one for each mediator. A request has a journal
-//! only while the log has one of these levels; without it the run loop pays one branch per mediator.
+//! only while the log has one of these levels, or while an operator traces its API or proxy service; without a journal the run
+//! loop pays one branch per mediator.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -33,6 +34,8 @@ const CREDENTIALS: [&str; 7] =
 pub(crate) struct Journal {
     /// Whether each mediator has a line.
     steps: bool,
+    /// Whether an operator asked for the lines: they are written whatever level the log has.
+    is_traced: bool,
     correlation: Arc<str>,
     /// Calls of backends, in the order of their ends.
     calls: RefCell<Vec<String>>,
@@ -48,12 +51,22 @@ pub(crate) struct Before {
 impl Journal {
     /// The journal of an exchange that begins, when the log has such lines.
     pub(crate) fn open(exchange: &mut Exchange) -> Option<Rc<Journal>> {
-        if !exchange.core.log.enabled(Level::Debug) {
+        let is_traced = match &exchange.entry {
+            Entry::Proxy(proxy) => proxy.is_traced.is_on(),
+            Entry::Resource(api, _) | Entry::Api(api, _) => api.is_traced.is_on(),
+            Entry::Operation(_) | Entry::Source(_) | Entry::Main => false,
+        };
+        if !is_traced && !exchange.core.log.enabled(Level::Debug) {
             return None;
         }
-        let steps = exchange.core.log.enabled(Level::Trace);
+        let steps = is_traced || exchange.core.log.enabled(Level::Trace);
         let correlation = exchange.correlation_id();
-        Some(Rc::new(Journal { steps, correlation, calls: RefCell::default() }))
+        Some(Rc::new(Journal { steps, is_traced, correlation, calls: RefCell::default() }))
+    }
+
+    /// The level of a line that the log would have at this one.
+    fn level(&self, level: Level) -> Level {
+        if self.is_traced { Level::Info } else { level }
     }
 
     /// Notes a call of a backend. `url` is empty where it is not known.
@@ -99,7 +112,8 @@ pub(crate) fn finish(
         text.push_str(call);
     }
     let (service, correlation) = (exchange.entry.label(), &*exchange.journal.correlation);
-    log.write(&Record { level: Level::Debug, logger: "Request", service, correlation, text: &text });
+    let level = exchange.journal.level(Level::Debug);
+    log.write(&Record { level, logger: "Request", service, correlation, text: &text });
 }
 
 /// The line about a request that no flow ran for.
@@ -178,7 +192,8 @@ impl Before {
         text.push_str(&effects.join("; "));
         let _ = write!(text, " ({} µs)", took.as_micros());
         let (service, correlation) = (exchange.entry.label(), &*journal.correlation);
-        exchange.core.log.write(&Record { level: Level::Trace, logger: "Mediator", service, correlation, text: &text });
+        let level = journal.level(Level::Trace);
+        exchange.core.log.write(&Record { level, logger: "Mediator", service, correlation, text: &text });
     }
 
     /// What is different now.

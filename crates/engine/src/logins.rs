@@ -48,6 +48,8 @@ pub enum Realm {
     Adapter,
     /// `[admin.users]`.
     Admin,
+    /// Users of the management API of Micro Integrator.
+    Management,
 }
 
 /// What became of an attempt.

@@ -75,6 +75,9 @@ impl RegistryPath {
 pub trait RegistryKeeper: Send + Sync {
     /// Keeps one; resolves when it is kept. What was asked first is kept first.
     fn keep(&self, path: RegistryPath, resource: Arc<Resource>) -> LocalFuture<'static, Result<(), String>>;
+
+    /// Removes one that was kept, in the same order.
+    fn remove(&self, path: RegistryPath) -> LocalFuture<'static, Result<(), String>>;
 }
 
 /// What flows wrote. One for the process.
@@ -123,6 +126,44 @@ impl Registry {
         }
         let path = RegistryPath::parse(key).ok()?;
         self.written.read().unwrap_or_else(PoisonError::into_inner).entries.get(&path.key).cloned()
+    }
+
+    /// Everything that was written, by its key.
+    pub fn entries(&self) -> Vec<(Arc<str>, Arc<Resource>)> {
+        let written = self.written.read().unwrap_or_else(PoisonError::into_inner);
+        written.entries.iter().map(|(key, resource)| (key.clone(), resource.clone())).collect()
+    }
+
+    /// Removes a resource that was written; `None` when none was. What artifacts define under that key counts again.
+    pub fn remove(&self, key: &str) -> Option<LocalFuture<'static, Result<(), String>>> {
+        let path = RegistryPath::parse(key).ok()?;
+        let mut written = self.lock();
+        let removed = written.entries.remove(&path.key)?;
+        written.bytes -= bytes_of(&removed);
+        Some(match &self.keeper {
+            Some(keeper) => keeper.remove(path),
+            None => Box::pin(std::future::ready(Ok(()))),
+        })
+    }
+
+    /// Writes a resource whole: content, media type, no properties beyond those it has.
+    pub fn put_as(
+        &self,
+        key: &str,
+        value: &str,
+        media_type: &str,
+        defined: &Resources,
+    ) -> Result<LocalFuture<'static, Result<(), String>>, String> {
+        let stored = self.put(key, value, defined)?;
+        let path = RegistryPath::parse(key)?;
+        let mut written = self.lock();
+        if let Some(resource) = written.entries.get_mut(&path.key) {
+            let Resource { bytes, is_xml, at, properties, .. } = &**resource;
+            let media_type = Some(media_type.into());
+            let (bytes, properties) = (bytes.clone(), properties.clone());
+            *resource = Arc::new(Resource { bytes, media_type, is_xml: *is_xml, at: at.clone(), properties });
+        }
+        Ok(stored)
     }
 
     /// Writes the content of a resource (`conf:folder/name`), or one of its properties (`conf:folder/name@property`); the

@@ -13,9 +13,22 @@ mod stored;
 mod task;
 
 use penstock_compile::{ArtifactKind, MediatorKind};
+use penstock_engine::Program;
+use penstock_engine::store::StoreDefinition;
+use penstock_message::Message;
 
 /// The artifact kinds of this crate.
 pub const ARTIFACTS: &[ArtifactKind] = &[inbound::KIND, store::KIND, processor::KIND, task::KIND];
 
 /// The mediators of this crate.
 pub const MEDIATORS: &[MediatorKind] = &[store::mediator::KIND];
+
+/// The definition of a message store of a program.
+pub fn store_definition(program: &Program, name: &str) -> Option<StoreDefinition> {
+    store::find(program, name).map(|store| store.definition.clone())
+}
+
+/// The message of a record in a store; the reason when it is of another program.
+pub fn stored_message(record: &[u8]) -> Result<Message, String> {
+    stored::decode(record)
+}

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use penstock_compile::{ArtifactStatus, CompileOptions, CompiledArtifacts, Diagnostic, Severity, compile_with};
+use penstock_compile::{
+    ArtifactStatus, CompileOptions, CompiledArtifacts, Diagnostic, Input, InputKind, Severity, compile_with,
+};
 use penstock_engine::{Place, Program};
 use penstock_gateway::Gateway;
 
 use crate::adapter::store::{self, Kept};
 use crate::config::Settings;
-use crate::load::{self, KnownFiles, LoadError, Loaded};
+use crate::load::{self, Application, Connector, KnownFiles, LoadError, Loaded};
 use crate::registry::REGISTRY;
 
 /// What is needed besides the files.
@@ -36,8 +38,21 @@ pub struct Built {
     pub diagnostics: Vec<Diagnostic>,
     /// What became of each artifact.
     pub artifacts: Vec<ArtifactStatus>,
+    /// Where the artifacts come from.
+    pub origin: Origin,
     /// How long loading and compiling took.
     pub took: Duration,
+}
+
+/// What the artifacts of a program were compiled from.
+#[derive(Debug, Default)]
+pub struct Origin {
+    /// Files with artifacts.
+    pub inputs: Vec<Input>,
+    /// Carbon applications.
+    pub applications: Vec<Application>,
+    /// Connectors.
+    pub connectors: Vec<Connector>,
 }
 
 impl Built {
@@ -100,7 +115,13 @@ pub fn compile(loaded: Loaded, options: &BuildOptions, settings: &Settings, star
         key(left).cmp(&key(right))
     });
     diagnostics.dedup();
-    Built { program, diagnostics, artifacts: compilation.artifacts, took: started.elapsed() }
+    let is_artifact = |input: &Input| input.kind == InputKind::Artifact;
+    let origin = Origin {
+        inputs: loaded.inputs.into_iter().filter(is_artifact).collect(),
+        applications: loaded.applications,
+        connectors: loaded.connectors,
+    };
+    Built { program, diagnostics, artifacts: compilation.artifacts, origin, took: started.elapsed() }
 }
 
 /// Reads the WebAssembly modules that stand for classes.

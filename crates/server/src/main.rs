@@ -4,7 +4,7 @@
 //! business, what an artifact means the compiler's.
 //!
 //! Start reading at `command/` (what can be typed), then `load/` (paths to inputs), `build.rs` (inputs to a program) and
-//! `serve/` (threads, ports, reload, the end); `adapter/` deploys APIs; `suite/` runs unit tests.
+//! `serve/` (threads, ports, reload, the end); `adapter/` deploys APIs; `management/` is the management API of Micro Integrator; `suite/` runs unit tests.
 
 mod adapter;
 mod allocator;
@@ -13,7 +13,9 @@ mod command;
 mod config;
 mod load;
 mod log;
+mod management;
 mod registry;
+mod rest;
 mod serve;
 mod suite;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use penstock_engine::background::{BackgroundService, Pace, RunService};
-use penstock_engine::route::Proxy;
+use penstock_engine::route::{Proxy, Switch};
 use penstock_xml::{Document, ParseOptions};
 
 use super::kind::{ArtifactKind, ArtifactName, withdraw_nothing};
@@ -58,7 +58,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         http: offers("http"),
         https: offers("https"),
         local: offers("local"),
-        is_stopped: !el.flag("startOnLoad", true),
+        is_stopped: Switch::new(!el.flag("startOnLoad", true)),
         at: el.place(),
         ..Proxy::default()
     };
@@ -98,7 +98,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
                 name: format!("{name}/{transport}").into(),
                 content: content_hash(el),
                 at: el.place(),
-                starts_paused: proxy.is_stopped,
+                starts_paused: proxy.is_stopped.is_on(),
                 runner,
             });
         }

@@ -123,6 +123,11 @@ impl Control {
         false
     }
 
+    /// Waits until an operator wants a run at once, whatever the schedule.
+    pub async fn triggered(&self) {
+        self.status.triggered().await;
+    }
+
     /// Counts a message, or a run, that ended.
     pub fn count(&self, succeeded: bool) {
         self.status.count(succeeded);

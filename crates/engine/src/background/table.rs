@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// How a service fares.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct ServiceStatus {
     restarts: AtomicU64,
     /// Whether it reported that it works, or that it does not.
     has_reported: AtomicBool,
+    /// Notified when an operator wants a run at once.
+    triggered: Notify,
 }
 
 impl ServiceStatus {
@@ -58,6 +60,7 @@ impl ServiceStatus {
             failed: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
             has_reported: AtomicBool::new(false),
+            triggered: Notify::new(),
         })
     }
 
@@ -89,6 +92,15 @@ impl ServiceStatus {
     /// Activates it after a pause, or after it ended by itself.
     pub fn activate(&self) {
         self.want(Wanted::Run);
+    }
+
+    /// Runs it once at once, if it runs on a schedule. Its schedule stays as it is.
+    pub fn trigger(&self) {
+        self.triggered.notify_one();
+    }
+
+    pub(super) async fn triggered(&self) {
+        self.triggered.notified().await;
     }
 
     /// Whether it is paused, or will be when its current message is done.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use penstock_message::Method;
 
 use super::template::Variables;
-use super::{UriTemplate, mapping};
+use super::{Switch, UriTemplate, mapping};
 use crate::Place;
 use crate::mediator::SequenceId;
 
@@ -34,6 +34,8 @@ pub struct Api {
     pub handlers: Vec<SequenceId>,
     /// Published definition (`publishSwagger`).
     pub swagger: Option<Arc<str>>,
+    /// Whether each of its requests has log lines.
+    pub is_traced: Switch,
     /// Where it was written.
     pub at: Place,
 }

@@ -3,6 +3,7 @@
 mod api;
 mod managed;
 mod mapping;
+mod switch;
 mod template;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use crate::{Place, Program};
 
 pub use api::{Api, Asked, Pattern, Resource, ResourceMatch, TextTest, Version};
 pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceListing, ServiceSummary};
+pub use switch::Switch;
 pub(crate) use template::decode;
 pub use template::{UriTemplate, UriTemplateError, Variables};
 
@@ -50,8 +52,10 @@ pub struct Proxy {
     pub https: bool,
     /// Whether services of this process may call it (`local:///services/NAME`) when it is not offered over HTTP.
     pub local: bool,
-    /// Whether it waits to be started (`startOnLoad="false"`): requests are refused.
-    pub is_stopped: bool,
+    /// Whether it is stopped, by `startOnLoad="false"` or by an operator: requests are refused.
+    pub is_stopped: Switch,
+    /// Whether each of its requests has log lines.
+    pub is_traced: Switch,
     /// The WSDL that `?wsdl` answers with; addresses are rewritten when it is sent.
     pub wsdl: Option<Arc<crate::Resource>>,
     /// What the WSDL imports, by the location it writes.

@@ -4,6 +4,7 @@ mod cron;
 mod injector;
 mod trigger;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use penstock_compile::{
@@ -77,13 +78,27 @@ impl RunService for Task {
     fn run(&self, mut control: Control) -> LocalFuture<'static, Result<(), ServiceError>> {
         let (trigger, injector) = (self.trigger.clone(), self.injector.clone());
         Box::pin(async move {
+            let operator = control.clone();
+            let run = async || {
+                let injected = inject(operator.core(), injector.injection()).await;
+                operator.count(injected.outcome.is_done());
+            };
             let mut runs = 0;
-            while trigger.wait(&mut control, runs).await {
+            loop {
+                let mut next = pin!(trigger.wait(&mut control, runs));
+                let is_due = loop {
+                    tokio::select! {
+                        biased;
+                        is_due = &mut next => break is_due,
+                        () = operator.triggered() => run().await,
+                    }
+                };
+                if !is_due {
+                    return Ok(());
+                }
                 runs += 1;
-                let injected = inject(control.core(), injector.injection()).await;
-                control.count(injected.outcome.is_done());
+                run().await;
             }
-            Ok(())
         })
     }
 }

@@ -117,7 +117,7 @@ impl Deployer {
 
     /// The API of an archive.
     fn api_of(&self, name: &str, bytes: Bytes) -> Result<Arc<Api>, Refused> {
-        let Loaded { inputs, notes } = load::archive(name, bytes);
+        let Loaded { inputs, notes, .. } = load::archive(name, bytes);
         if notes.iter().any(|note| note.severity == Severity::Error) {
             return Err(Refused::Broken(notes));
         }

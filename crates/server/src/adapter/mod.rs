@@ -7,7 +7,6 @@
 //! Start reading at [`start`], then `routes.rs` (the REST API) and `deploy.rs` (what a request does).
 
 mod deploy;
-mod multipart;
 mod revoked;
 mod routes;
 pub mod store;

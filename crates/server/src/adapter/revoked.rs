@@ -4,7 +4,8 @@ use penstock_gateway::security::{Revocations, RevokedToken};
 use penstock_message::Message;
 use serde_json::{Value, json};
 
-use super::routes::{error, reply};
+use super::routes::error;
+use crate::rest::reply;
 
 /// A token is at most 64 KiB.
 pub(super) const BODY_BYTES_MAX: usize = 128 * 1024;

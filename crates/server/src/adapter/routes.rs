@@ -7,13 +7,13 @@ use bytes::Bytes;
 use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::ports::{LocalFuture, Request, Service};
 use penstock_engine::{Login, Realm, basic_credentials, is_secret};
-use penstock_message::{Body, Form, Headers, Message, Method};
+use penstock_message::{Message, Method};
 use serde_json::{Value, json};
 
 use super::deploy::{Deployer, Refused, Wanted};
-use super::multipart;
 use super::revoked::{self, Revoked};
 use super::tokens::Tokens;
+use crate::rest::{Query, body, multipart, reply};
 
 const BASE: &str = "/api/mgw/adapter/0.1";
 
@@ -221,16 +221,6 @@ impl Routes {
     }
 }
 
-/// The whole body; `None` when it is larger, or does not arrive.
-async fn body(message: &mut Message, bytes_max: usize) -> Option<Bytes> {
-    std::future::poll_fn(|cx| message.body.poll_pull(cx, usize::MAX, bytes_max)).await.ok()?;
-    match message.body.take() {
-        Form::Bytes(bytes) => Some(bytes),
-        Form::Empty => Some(Bytes::new()),
-        _ => None,
-    }
-}
-
 /// Whether a list has that user with that password. All of them are compared, so that the time does not tell which exist.
 pub fn is_user(users: &[(String, String)], name: &str, password: &str) -> bool {
     let is = |ours: &str, given: &str| is_secret(ours.as_bytes(), given.as_bytes());
@@ -277,51 +267,4 @@ fn broken(diagnostics: &[Diagnostic]) -> Message {
 
 pub(super) fn error(status: u16, message: &str, description: &str) -> Message {
     reply(status, &json!({"code": status, "message": message, "description": description, "moreInfo": "", "error": []}))
-}
-
-pub(super) fn reply(status: u16, body: &Value) -> Message {
-    let mut headers = Headers::new();
-    headers.set("Content-Type", "application/json");
-    Message { headers, body: Body::bytes(body.to_string()), status, ..Message::default() }
-}
-
-/// The parameters of a query.
-struct Query(Vec<(String, String)>);
-
-impl Query {
-    fn read(query: &str) -> Query {
-        let pairs = query.split('&').filter(|pair| !pair.is_empty());
-        Query(
-            pairs
-                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-                .map(|(name, value)| (decoded(name), decoded(value)))
-                .collect(),
-        )
-    }
-
-    fn number(&self, name: &str) -> Option<usize> {
-        self.get(name)?.parse().ok()
-    }
-
-    fn get(&self, name: &str) -> Option<String> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
-    }
-}
-
-fn decoded(text: &str) -> String {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                out.push(if *first == b'+' { b' ' } else { *first });
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

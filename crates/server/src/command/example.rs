@@ -76,7 +76,7 @@ fn embedded() -> Loaded {
         bytes: Bytes::from_static(text.as_bytes()),
         kind: InputKind::Artifact,
     };
-    Loaded { inputs: FILES.iter().map(input).collect(), notes: Vec::new() }
+    Loaded { inputs: FILES.iter().map(input).collect(), ..Loaded::default() }
 }
 
 fn requests(served: &Served, backend_port: u16) -> String {

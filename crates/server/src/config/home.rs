@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Reader;
+use super::management::ManagementUser;
 use super::value::Value;
 
 /// Keys that name a keystore, relative to the home.
@@ -66,11 +67,11 @@ impl Reader<'_> {
         }
     }
 
-    /// `[super_admin]` and the users of the file user store: who may pass basic authentication.
+    /// `[super_admin]` and the users of the file user store: they may pass basic authentication and use the management API.
     pub(super) fn users_of_micro_integrator(&mut self, table: &DeTable<'_>) {
         let admin = (at(table, "super_admin.username"), at(table, "super_admin.password"));
         if let (Some(name), Some(password)) = admin {
-            self.user(name, password);
+            self.user(name, password, true);
         }
         let enabled = at(table, "internal_apis.file_user_store.enable").map(Spanned::get_ref);
         if matches!(enabled, Some(DeValue::Boolean(false))) {
@@ -85,17 +86,24 @@ impl Reader<'_> {
             for user in users.iter() {
                 let DeValue::Table(entry) = user.get_ref() else { continue };
                 match (at(entry, "user.name"), at(entry, "user.password")) {
-                    (Some(name), Some(password)) => self.user(name, password),
+                    (Some(name), Some(password)) => {
+                        let is_admin = at(entry, "user.is_admin").map(Spanned::get_ref);
+                        self.user(name, password, matches!(is_admin, Some(DeValue::Boolean(true))));
+                    }
                     _ => self.error(user.span().start, format!("`{list}` needs `user.name` and `user.password`")),
                 }
             }
         }
     }
 
-    fn user(&mut self, name: &Spanned<DeValue<'_>>, password: &Spanned<DeValue<'_>>) {
+    fn user(&mut self, name: &Spanned<DeValue<'_>>, password: &Spanned<DeValue<'_>>, is_admin: bool) {
         let (Some(name), Some(password)) = (self.value(name), self.value(password)) else {
             return self.error(name.span().start, "the name and the password of a user must be texts".to_owned());
         };
+        let operators = &mut self.configuration.settings.management.users;
+        if !operators.iter().any(|known| known.name == name.0) {
+            operators.push(ManagementUser { name: name.0.clone(), password: password.0.clone(), is_admin });
+        }
         let users = &mut self.configuration.settings.users;
         if !users.iter().any(|(known, _)| *known == name.0) {
             users.push((name.0, password.0));

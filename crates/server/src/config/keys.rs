@@ -404,10 +404,15 @@ fn log_level(settings: &mut Settings, value: &Value) -> Result<(), String> {
 
 fn all(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
     let tables: &[&'static [Key]] = match dialect {
-        Dialect::Penstock => {
-            &[PENSTOCK, super::gateway::KEYS, super::security::KEYS, super::traffic::KEYS, super::api_platform::KEYS]
-        }
-        Dialect::MicroIntegrator => &[MICRO_INTEGRATOR],
+        Dialect::Penstock => &[
+            PENSTOCK,
+            super::management::KEYS,
+            super::gateway::KEYS,
+            super::security::KEYS,
+            super::traffic::KEYS,
+            super::api_platform::KEYS,
+        ],
+        Dialect::MicroIntegrator => &[MICRO_INTEGRATOR, super::management::MICRO_INTEGRATOR],
         // Their keys are ours under other names.
         Dialect::ChoreoConnect | Dialect::ApiPlatform => &[],
     };

@@ -14,6 +14,7 @@ mod environment;
 mod gateway;
 mod home;
 mod keys;
+mod management;
 pub mod properties;
 mod secrets;
 mod security;
@@ -34,6 +35,7 @@ use toml::de::{DeTable, DeValue};
 pub use environment::{Surroundings, surroundings, take_aws};
 pub use gateway::{Adapter, Opening};
 pub use keys::Dialect;
+pub use management::{Management, ManagementUser};
 pub use security::{read_message_keys, read_signing_key};
 pub use settings::{AccessTarget, Keystore, LogFormat, Settings};
 
@@ -118,6 +120,7 @@ fn read_with(
             reader.table("", table.get_ref(), dialect);
             if dialect == Dialect::MicroIntegrator {
                 reader.users_of_micro_integrator(table.get_ref());
+                reader.configuration.settings.management.home = reader.home.map(Path::to_owned);
                 reader.drop_missing_keystore();
             }
             if dialect == Dialect::ChoreoConnect {

@@ -12,7 +12,7 @@ use penstock_message::Conversion;
 use penstock_transports::http::{HttpLimits, HttpTimeouts};
 use penstock_transports::sql::Mapping;
 
-use super::{Adapter, Opening};
+use super::{Adapter, Management, Opening};
 
 use super::security::SecuritySettings;
 
@@ -21,6 +21,7 @@ const OFFSET: u16 = 10;
 const HTTP_PORT: u16 = 8280;
 const HTTPS_PORT: u16 = 8243;
 const ADMIN_PORT: u16 = 9191;
+const MANAGEMENT_PORT: u16 = 9154;
 
 /// Ports that a file names. The offset of the command line does not move them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,6 +77,8 @@ pub struct Settings {
     pub gateway_proxy_protocol: bool,
     /// Names and passwords for what the admin port shows beside probes and metrics.
     pub admin_users: Vec<(String, String)>,
+    /// The management API of Micro Integrator.
+    pub management: Management,
     /// Certificate and key of the HTTPS port.
     pub keystore: Option<Keystore>,
     /// Certificates for names that clients ask for (SNI).
@@ -190,6 +193,7 @@ impl Default for Settings {
             proxy_protocol: false,
             gateway_proxy_protocol: false,
             admin_users: Vec::new(),
+            management: Management::default(),
             keystore: None,
             tls_hosts: Vec::new(),
             trust: None,
@@ -251,6 +255,16 @@ impl Settings {
         self.admin_port.unwrap_or_else(|| ADMIN_PORT.saturating_add(self.offset))
     }
 
+    /// The port of the management API.
+    pub fn management_port(&self) -> u16 {
+        self.management.port.unwrap_or_else(|| MANAGEMENT_PORT.saturating_add(self.offset))
+    }
+
+    /// Whether the management API is served: it is never open, so it needs a user.
+    pub fn opens_management(&self) -> bool {
+        self.management.enabled.unwrap_or(true) && !self.management.users.is_empty()
+    }
+
     /// Whether the ports of managed APIs are open, given whether there is one.
     pub fn opens_gateway(&self, there_is_one: bool) -> bool {
         match self.gateway_opening {
@@ -297,6 +311,7 @@ impl Settings {
         for factory in self.connection_factories.iter().filter(|factory| factory.transport.is_empty()) {
             mistakes.push(format!("`connections.{}` has no `transport`", factory.name));
         }
+        mistakes.extend(self.management.check());
         if self.adapter.enabled && self.adapter.users.is_empty() {
             mistakes.push("`adapter.enabled` needs a user in `[adapter.users]`".to_owned());
         }

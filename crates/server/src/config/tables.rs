@@ -27,6 +27,8 @@ pub(super) enum MapTable {
     Issuers,
     /// Who subscribed to what.
     Applications,
+    /// Users of the management API.
+    ManagementUsers,
     /// Limits by level and name.
     Plans,
     /// Limits with keys of their own.
@@ -62,6 +64,7 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
             ("classes.", MapTable::Classes),
             ("adapter.users.", MapTable::AdapterUsers),
             ("admin.users.", MapTable::AdminUsers),
+            ("management.users.", MapTable::ManagementUsers),
             ("tls.hosts.", MapTable::TlsHosts),
             ("gateway.vhosts.", MapTable::VirtualHosts),
             ("gateway.users.", MapTable::GatewayUsers),
@@ -100,6 +103,7 @@ impl Map {
                 settings.admin_users.push((self.name.clone(), value.0.clone()));
                 Ok(true)
             }
+            MapTable::ManagementUsers => super::management::user(settings, &self.name, value),
             MapTable::TlsHosts => super::keys::tls_host(settings, &self.name, value),
             MapTable::VirtualHosts => {
                 super::gateway::vhost(settings, &self.name, value);

@@ -10,7 +10,7 @@ use zip::ZipArchive;
 
 use super::descriptor::{self, Broken};
 use super::registry::{self, About};
-use super::{ARCHIVE_BYTES_MAX, FILE_BYTES_MAX, Loader};
+use super::{ARCHIVE_BYTES_MAX, Application, FILE_BYTES_MAX, Loader};
 
 /// Entries of one archive. Applications have hundreds.
 const ENTRIES_MAX: usize = 20_000;
@@ -82,6 +82,12 @@ impl Loader {
                 self.warning(&archive.name, message);
                 return Ok(());
             }
+            self.loaded.applications.push(Application {
+                name: identity.name.clone(),
+                version: identity.version.clone().unwrap_or_default(),
+                file: archive.name.clone(),
+                artifacts: Vec::new(),
+            });
             self.applications.insert(identity, archive.name.clone());
         }
         let folders = archive.artifact_folders()?;
@@ -139,6 +145,9 @@ impl Loader {
     fn archived_artifact(&mut self, archive: &mut Archive, folder: &str) -> Result<(), Broken> {
         let (file, bytes) = archive.read(&format!("{folder}/artifact.xml"))?;
         let artifact = descriptor::artifact(&file, bytes)?;
+        if let Some(known) = self.loaded.applications.iter_mut().rfind(|known| known.file == archive.name) {
+            known.artifacts.push((artifact.name.clone(), artifact.kind.clone()));
+        }
         let kind = artifact.kind.as_str();
         if DESCRIPTIONS.contains(&kind) {
             return Ok(());

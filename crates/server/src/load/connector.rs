@@ -10,7 +10,7 @@ use penstock_compile::{Input, InputKind};
 
 use super::archive::Archive;
 use super::descriptor::{self, Broken};
-use super::{ARCHIVE_BYTES_MAX, Loader};
+use super::{ARCHIVE_BYTES_MAX, Connector, Loader};
 
 /// Why an archive is left out.
 pub(super) const NO_CONNECTOR: &str = "no connector: the archive has no `connector.xml`";
@@ -47,6 +47,11 @@ impl Loader {
     fn operations(&mut self, archive: &mut Archive) -> Result<(), Broken> {
         let (file, bytes) = archive.read("connector.xml")?;
         let connector = descriptor::connector(&file, bytes)?;
+        self.loaded.connectors.push(Connector {
+            name: connector.name.clone(),
+            package: connector.package.clone(),
+            description: connector.description.clone(),
+        });
         if penstock_mediators::REGISTRY.connector(&connector.name).is_some() {
             return Ok(());
         }

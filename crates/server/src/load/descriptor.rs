@@ -149,6 +149,10 @@ pub(super) fn artifact(file: &str, bytes: Bytes) -> Result<Artifact, Broken> {
 pub(super) struct Connector {
     /// What its operations begin with.
     pub(super) name: String,
+    /// The Java package it belongs to.
+    pub(super) package: String,
+    /// What it is for.
+    pub(super) description: String,
     /// Folders of operations.
     pub(super) folders: Vec<String>,
 }
@@ -164,7 +168,12 @@ pub(super) fn connector(file: &str, bytes: Bytes) -> Result<Connector, Broken> {
         return Err((el.place(), "<component> needs the attribute `name`".to_owned()));
     };
     let folders = el.elements("dependency").filter_map(|folder| Some(folder.attribute("component")?.to_owned()));
-    Ok(Connector { name: name.to_owned(), folders: folders.collect() })
+    Ok(Connector {
+        name: name.to_owned(),
+        package: el.attribute("package").unwrap_or_default().to_owned(),
+        description: el.child_text("description").unwrap_or_default(),
+        folders: folders.collect(),
+    })
 }
 
 /// The files of the operations that a `component.xml` of a connector lists.

@@ -47,6 +47,34 @@ pub struct Loaded {
     pub inputs: Vec<Input>,
     /// What there is to say about the files themselves.
     pub notes: Vec<Diagnostic>,
+    /// The Carbon applications.
+    pub applications: Vec<Application>,
+    /// The connectors, those that cannot run included.
+    pub connectors: Vec<Connector>,
+}
+
+/// A Carbon application that was loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Application {
+    /// What its `artifacts.xml` calls it.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The archive, `outer.car!inner.car` inside another one.
+    pub file: String,
+    /// The names and types (`synapse/api`) of its artifacts.
+    pub artifacts: Vec<(String, String)>,
+}
+
+/// A connector that was loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connector {
+    /// Its name.
+    pub name: String,
+    /// The package that its `connector.xml` writes.
+    pub package: String,
+    /// What it is for.
+    pub description: String,
 }
 
 /// A path that was given and cannot be read.

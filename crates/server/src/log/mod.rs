@@ -9,6 +9,7 @@ mod access;
 mod date;
 mod gateway_access;
 mod layout;
+mod levels;
 mod writer;
 
 use std::fs::OpenOptions;
@@ -22,6 +23,8 @@ use penstock_engine::ports::{Level, LogSink, Record};
 
 use crate::config::{AccessTarget, LogFormat, Settings};
 pub use access::Access;
+use levels::Levels;
+pub use levels::{LevelFilter, ROOT_LOGGER};
 pub use writer::Writer;
 use writer::{DroppedReport, Notices, Target};
 
@@ -39,7 +42,7 @@ pub struct Log {
 /// Which lines are written and how; a reload may change both.
 #[derive(Debug)]
 struct Layout {
-    level: AtomicU8,
+    levels: Levels,
     format: AtomicU8,
 }
 
@@ -56,13 +59,13 @@ pub type OpenError = (PathBuf, io::Error);
 
 impl Layout {
     fn new(settings: &Settings) -> Layout {
-        let layout = Layout { level: AtomicU8::new(0), format: AtomicU8::new(0) };
+        let layout = Layout { levels: Levels::new(), format: AtomicU8::new(0) };
         layout.set(settings);
         layout
     }
 
     fn set(&self, settings: &Settings) {
-        self.level.store(settings.log_level as u8, Ordering::Relaxed);
+        self.levels.set_root(LevelFilter::from(settings.log_level));
         self.format.store(settings.log_format as u8, Ordering::Relaxed);
     }
 
@@ -180,6 +183,21 @@ impl Log {
         }
     }
 
+    /// Name, component and level of each logger, the root first.
+    pub fn levels(&self) -> Vec<(String, String, LevelFilter)> {
+        self.layout.levels.all()
+    }
+
+    /// Sets the level of a logger; `false` when there are too many with a level of their own.
+    pub fn set_level(&self, name: &str, class: Option<&str>, level: LevelFilter) -> bool {
+        self.layout.levels.set(name, class, level)
+    }
+
+    /// Gives a logger the level of the root again; `false` when it had none of its own.
+    pub fn remove_level(&self, name: &str) -> bool {
+        self.layout.levels.remove(name)
+    }
+
     /// Lines dropped so far, those of the access log included.
     pub fn dropped(&self) -> u64 {
         let access = self.access.get().filter(|access| !access.is(&self.writer));
@@ -194,10 +212,12 @@ impl Log {
 
 impl LogSink for Log {
     fn write(&self, record: &Record<'_>) {
-        self.writer.line(self.layout.line(record));
+        if self.layout.levels.writes(record.logger, record.level) {
+            self.writer.line(self.layout.line(record));
+        }
     }
 
     fn enabled(&self, level: Level) -> bool {
-        level as u8 >= self.layout.level.load(Ordering::Relaxed)
+        self.layout.levels.may_write(level)
     }
 }

@@ -79,6 +79,13 @@ impl Banner {
         let _ = writeln!(self.ports, "  adapter  https://{host}:{port}/api/mgw/adapter/0.1   keeps APIs in {state}");
     }
 
+    /// Adds the port of the management API, or why there is none.
+    pub(super) fn add_management(&mut self, ports: &Ports, settings: &Settings) {
+        if let Some(port) = ports.served().management {
+            let _ = writeln!(self.ports, "  manage   https://{}:{port}/management", settings.hostname);
+        }
+    }
+
     /// The text, with the time from the start of the process until now.
     pub(super) fn text(&self, elapsed: Duration) -> String {
         let (total, compiled) = (millis(elapsed), millis(self.compiled));

@@ -1,5 +1,6 @@
 //! The management runtime: a thread with its own core, for work that no client waits for. Background services run here,
-//! and what managed APIs do by themselves (delivery of events, health checks, export of traces, revocations).
+//! the management API, and what managed APIs do by themselves (delivery of events, health checks, export of traces,
+//! revocations).
 //!
 //! It is neither a core of the data path, whose requests it must not delay, nor the thread of probes, which must look alive
 //! whatever happens here.
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use penstock_engine::background::{BackgroundService, Supervisor};
 use penstock_engine::entrance::Entrances;
 use penstock_engine::ports::Level;
-use penstock_transports::http::PerCore;
+use penstock_transports::http::{PerCore, shutdown};
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 
@@ -19,6 +20,7 @@ use super::facilities::Facilities;
 use super::service_states::RegistryStates;
 use super::state::State;
 use crate::command::Failure;
+use crate::management::Operators;
 
 /// The management runtime. It stops when [`Management::stop`] is called.
 pub(super) struct Management {
@@ -53,25 +55,39 @@ pub(super) fn wait_for_ports(state: &State) {
 }
 
 /// Starts the thread.
-pub(super) fn start(facilities: Facilities, entrances: Arc<dyn Entrances>) -> Result<Management, Failure> {
+pub(super) fn start(
+    facilities: Facilities,
+    entrances: Arc<dyn Entrances>,
+    operators: Option<Operators>,
+) -> Result<Management, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
     let (stop, stopping) = watch::channel(false);
     let log = facilities.log.clone();
     let run =
         move || match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime.block_on(work(facilities, entrances, stopping)),
+            Ok(runtime) => runtime.block_on(work(facilities, entrances, operators, stopping)),
             Err(cause) => log.say(Level::Fatal, "Server", &format!("no management runtime: {cause}")),
         };
     let thread = std::thread::Builder::new().name("management".to_owned()).spawn(run).map_err(cannot)?;
     Ok(Management { stop, thread })
 }
 
-async fn work(facilities: Facilities, entrances: Arc<dyn Entrances>, mut stopping: watch::Receiver<bool>) {
-    let (core, sender) = facilities.core(&PerCore::start());
+async fn work(
+    facilities: Facilities,
+    entrances: Arc<dyn Entrances>,
+    operators: Option<Operators>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let per_core = PerCore::start();
+    let (core, sender) = facilities.core(&per_core);
     core.set_entrances(entrances);
     let Facilities { settings, environment, current, state, .. } = facilities;
     let gateway = state.gateway_state().clone();
     tokio::task::spawn_local(async move { gateway.run_background(sender).await });
+    let (trigger, stop) = shutdown();
+    if let Some(operators) = operators {
+        tokio::task::spawn_local(operators.serve(core.clone(), stop));
+    }
     let states = Arc::new(RegistryStates::new(environment.registry.clone()));
     let mut supervisor = Supervisor::new(core, state.services.clone(), states, settings.timeouts.drain);
     let mut programs = current.changes();
@@ -83,5 +99,6 @@ async fn work(facilities: Facilities, entrances: Arc<dyn Entrances>, mut stoppin
             _ = stopping.wait_for(|stopping| *stopping) => break,
         }
     }
+    trigger.stop();
     supervisor.stop_all().await;
 }

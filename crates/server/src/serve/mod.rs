@@ -20,13 +20,13 @@ mod metrics;
 mod notify;
 mod ports;
 mod process;
-mod registry;
+pub mod registry;
 mod reload;
 mod renew;
 mod security;
-mod service_states;
+pub mod service_states;
 mod signals;
-mod state;
+pub mod state;
 mod subscriptions;
 pub mod swap;
 mod worker;
@@ -49,15 +49,16 @@ use crate::build::{BuildOptions, Built};
 use crate::command::Failure;
 use crate::config::{Settings, Surroundings};
 use crate::log::Logs;
+use crate::management::{Operators, Switches};
 pub use banner::write as say;
 use facilities::Facilities;
 use ports::Ports;
 use renew::Renewal;
 pub use renew::Reread;
 pub use security::kept_key;
-use signals::Event;
+pub use signals::Event;
 pub use signals::Signals;
-pub use state::State;
+pub use state::{Artifacts, State};
 
 /// What is to be served and how.
 pub struct Plan {
@@ -93,6 +94,8 @@ pub struct Served {
     pub https: Option<u16>,
     /// Probes and metrics.
     pub admin: u16,
+    /// The management API, when it is served.
+    pub management: Option<u16>,
 }
 
 /// Serves until a signal ends it.
@@ -130,10 +133,12 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     });
     let mut banner = banner::Banner::new(&built, &settings, &surroundings, &ports);
     let wants_gateway = settings.opens_gateway(built.good("managed-api") > 0);
-    let Built { program, diagnostics, artifacts, .. } = built;
+    let Built { program, diagnostics, artifacts, origin, .. } = built;
+    let artifacts = Artifacts::new(artifacts, diagnostics, origin);
+    let switches = Switches::new(environment.registry.clone());
+    switches.apply(&program);
     let current = Current::new(Arc::new(program));
-    let state =
-        Arc::new(State::new(current.clone(), artifacts, diagnostics, logs.log.clone(), &settings, served, logins));
+    let state = Arc::new(State::new(current.clone(), artifacts, switches, logs.log.clone(), &settings, served, logins));
     let (trigger, stop) = shutdown();
     let channels = (0..settings.worker_count()).map(|_| unbounded_channel());
     let (senders, receivers): (Vec<_>, Vec<_>) = channels.unzip();
@@ -145,7 +150,8 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     if let Some(listener) = &ports.adapter {
         banner.add_adapter(listener.local_addr().port(), &settings);
     }
-    let Ports { workers, admin, adapter, live, .. } = ports;
+    banner.add_management(&ports, &settings);
+    let Ports { workers, admin, adapter, management: operators_port, live, .. } = ports;
     let databases = Arc::new(Sql::new(settings.databases.clone(), live.tls.client.clone()));
     let stores = Arc::new(MessageStores::new(databases.clone()));
     let facilities = Facilities {
@@ -167,11 +173,16 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         threads.push(worker::start(index, listeners, shared)?);
     }
     let entrances = Arc::new(entrances::InboundPorts { state: state.clone(), live: live.clone() });
-    let management = management::start(facilities, entrances)?;
+    let turn = Arc::new(Mutex::new(()));
+    let operators = operators_port.map(|listener| {
+        let (paths, options) = (paths.clone(), build.clone());
+        let deployer = Deployer { paths, options, state: state.clone(), turn: turn.clone() };
+        Operators { listener, deployer, registry: environment.registry.clone(), events: signals.events() }
+    });
+    let management = management::start(facilities, entrances, operators)?;
     management::wait_for_ports(&state);
     // Probes outlive the workers: while the server drains they report it.
     let admin = admin::start(admin, state.clone())?;
-    let turn = Arc::new(Mutex::new(()));
     // Before the banner: a file that changes after it is a change.
     let watcher = settings
         .watch

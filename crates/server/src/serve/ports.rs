@@ -18,8 +18,8 @@ const ADMIN_IDLE: std::time::Duration = std::time::Duration::from_secs(10);
 /// The same for a head that does not arrive.
 const ADMIN_HEAD: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Connections of the adapter at once.
-const ADAPTER_CONNECTIONS_MAX: usize = 1_000;
+/// Connections of the adapter, and of the management API, at once.
+const MANAGEMENT_CONNECTIONS_MAX: usize = 1_000;
 
 /// Everything that is bound.
 pub(super) struct Ports {
@@ -29,6 +29,8 @@ pub(super) struct Ports {
     pub(super) admin: HttpListener,
     /// Where APIs are deployed, when they may be.
     pub(super) adapter: Option<HttpListener>,
+    /// The management API, when it is served.
+    pub(super) management: Option<HttpListener>,
     /// What all of them take from the settings while they run.
     pub(super) live: Live,
     /// Whether the certificate was made on the spot.
@@ -46,6 +48,7 @@ enum Role {
     Gateway { secure: bool },
     Admin,
     Adapter,
+    Management,
 }
 
 /// What listeners take from the settings while they run.
@@ -66,6 +69,7 @@ impl Live {
             Role::Gateway { secure: true },
             Role::Admin,
             Role::Adapter,
+            Role::Management,
         ];
         live.listeners = roles.map(|role| (role, live.config(role, settings).into())).into();
         live
@@ -106,9 +110,9 @@ impl Live {
         match role {
             Role::Integrations { secure } => for_traffic(secure, settings.proxy_protocol),
             Role::Gateway { secure } => for_traffic(secure, settings.gateway_proxy_protocol),
-            Role::Adapter => ListenerConfig {
+            Role::Adapter | Role::Management => ListenerConfig {
                 http2: false,
-                connections_max: ADAPTER_CONNECTIONS_MAX,
+                connections_max: MANAGEMENT_CONNECTIONS_MAX,
                 tls: self.tls.server.clone(),
                 ..common
             },
@@ -182,6 +186,13 @@ impl Ports {
             true => Some(spread(Role::Adapter, settings.adapter.host, settings.adapter.port, "adapter.port")?.next()?),
             false => None,
         };
+        let management = match settings.opens_management() {
+            true => {
+                let (host, port) = (settings.management.host, settings.management_port());
+                Some(spread(Role::Management, host, port, "management.port")?.next()?)
+            }
+            false => None,
+        };
         let mut workers = Vec::with_capacity(count);
         for _ in 0..count {
             let mut listeners = vec![http.next()?];
@@ -197,6 +208,7 @@ impl Ports {
             workers,
             admin,
             adapter,
+            management,
             live,
             self_signed: settings.https && settings.keystore.is_none(),
             http: http_port,
@@ -207,7 +219,8 @@ impl Ports {
 
     /// The numbers.
     pub(super) fn served(&self) -> Served {
-        Served { http: self.http, https: self.https, admin: self.admin.local_addr().port() }
+        let management = self.management.as_ref().map(|listener| listener.local_addr().port());
+        Served { http: self.http, https: self.https, admin: self.admin.local_addr().port(), management }
     }
 }
 

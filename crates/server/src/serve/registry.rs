@@ -65,12 +65,23 @@ struct Files {
 
 struct Job {
     path: RegistryPath,
-    resource: Arc<Resource>,
+    /// What is kept; `None` removes it.
+    resource: Option<Arc<Resource>>,
     done: oneshot::Sender<Result<(), String>>,
 }
 
 impl RegistryKeeper for Files {
     fn keep(&self, path: RegistryPath, resource: Arc<Resource>) -> LocalFuture<'static, Result<(), String>> {
+        self.send(path, Some(resource))
+    }
+
+    fn remove(&self, path: RegistryPath) -> LocalFuture<'static, Result<(), String>> {
+        self.send(path, None)
+    }
+}
+
+impl Files {
+    fn send(&self, path: RegistryPath, resource: Option<Arc<Resource>>) -> LocalFuture<'static, Result<(), String>> {
         let (done, outcome) = oneshot::channel();
         let sent = self.jobs.try_send(Job { path, resource, done });
         Box::pin(async move {
@@ -82,7 +93,11 @@ impl RegistryKeeper for Files {
 
 fn write_all(folder: &Path, jobs: &Receiver<Job>) {
     while let Ok(Job { path, resource, done }) = jobs.recv() {
-        let outcome = write(folder, &path, &resource).map_err(|cause| format!("`{}`: {cause}", path.key));
+        let outcome = match &resource {
+            Some(resource) => write(folder, &path, resource),
+            None => remove(folder, &path),
+        };
+        let outcome = outcome.map_err(|cause| format!("`{}`: {cause}", path.key));
         // The request may have timed out.
         let _ = done.send(outcome);
     }
@@ -103,6 +118,18 @@ fn write(folder: &Path, path: &RegistryPath, resource: &Resource) -> io::Result<
     replace(&file, &resource.bytes, FILE_MODE)
 }
 
+/// Removes a resource and its properties; one that is not there is removed already.
+fn remove(folder: &Path, path: &RegistryPath) -> io::Result<()> {
+    let file = folder.join(&path.file);
+    for file in [with_ending(&file, ".properties"), file] {
+        match fs::remove_file(&file) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn with_ending(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);
@@ -110,7 +137,7 @@ fn with_ending(file: &Path, ending: &str) -> PathBuf {
 }
 
 /// Writes a file so that it is the old one or the new one, whatever happens.
-pub(super) fn replace(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn replace(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     // No key has a name that begins with a dot.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let beside = file.with_file_name(format!(".{name}.tmp"));

@@ -163,6 +163,10 @@ fn keep_fixed(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         "adapter.port": adapter.port;
         "adapter.state": adapter.state;
         "gateway.revoked": security.revoked;
+        "management.enabled": management.enabled;
+        "management.host": management.host;
+        "management.port": management.port;
+        "management.state": management.state;
         "limits.total_memory": total_memory;
         "timeouts.connect": timeouts.connect;
         "timeouts.reply_body": timeouts.reply_body;

@@ -6,7 +6,7 @@ use penstock_engine::background::SavedStates;
 use penstock_engine::{Registry, Resources};
 
 /// Where the state of a kind of service lies, and its words: the folder, the property, active, paused.
-const PLACES: [(&str, &str, &str, [&str; 2]); 3] = [
+const PLACES: [(&str, &str, &str, [&str; 2]); 4] = [
     (
         "messageProcessor",
         "/_system/config/repository/components/org.apache.synapse.message.processor",
@@ -20,15 +20,17 @@ const PLACES: [(&str, &str, &str, [&str; 2]); 3] = [
         "INBOUND_ENDPOINT_STATE",
         ["ACTIVE", "INACTIVE"],
     ),
+    ("proxy", "/_system/config/repository/components/org.apache.synapse.proxy", "PROXY_STATE", ["ACTIVE", "INACTIVE"]),
 ];
 
 /// States in the registry. Kinds without a place there are not kept.
-pub(super) struct RegistryStates {
+pub struct RegistryStates {
     registry: Arc<Registry>,
 }
 
 impl RegistryStates {
-    pub(super) fn new(registry: Arc<Registry>) -> RegistryStates {
+    /// States in a registry.
+    pub fn new(registry: Arc<Registry>) -> RegistryStates {
         RegistryStates { registry }
     }
 

@@ -28,7 +28,10 @@ const IGNORED: [i32; 12] = [3, 10, 12, 13, 14, 16, 24, 25, 26, 27, 29, 30];
 const REAL_TIME: std::ops::RangeInclusive<i32> = 34..=64;
 
 /// The signals of the process, from the moment of [`Signals::receive`] on.
-pub struct Signals(Receiver<Event>);
+pub struct Signals {
+    received: Receiver<Event>,
+    events: Sender<Event>,
+}
 
 impl Signals {
     /// Begins to receive them. A second signal that ends the server ends it at once.
@@ -48,15 +51,21 @@ impl Signals {
                 let _ = add(SignalKind::from_raw(number), Event::Ignored(number));
             }
         }
-        let run = move || runtime.block_on(forward_all(sources, events));
+        let forwarded = events.clone();
+        let run = move || runtime.block_on(forward_all(sources, forwarded));
         std::thread::Builder::new().name("signals".to_owned()).spawn(run).map_err(cannot)?;
-        Ok(Signals(received))
+        Ok(Signals { received, events })
+    }
+
+    /// What the management API sends events by, which count like signals.
+    pub(super) fn events(&self) -> Sender<Event> {
+        self.events.clone()
     }
 
     /// Waits for the next.
     pub(super) fn next(&self) -> Event {
         // The thread lives as long as the process; if it ends, so must the wait.
-        self.0.recv().unwrap_or(Event::End("signals cannot be received"))
+        self.received.recv().unwrap_or(Event::End("signals cannot be received"))
     }
 }
 

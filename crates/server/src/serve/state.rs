@@ -13,9 +13,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::Served;
 use super::entrances::LateListener;
 use super::ports::Opener;
+use crate::build::Origin;
 use crate::command::Failure;
 use crate::config::Settings;
 use crate::log::Log;
+use crate::management::Switches;
 
 /// The state of the server.
 pub struct State {
@@ -37,6 +39,8 @@ pub struct State {
     pub reloads_refused: AtomicU64,
     /// Background services and how they fare.
     pub services: Arc<ServiceTable>,
+    /// What operators switched on and off.
+    pub switches: Switches,
     /// Opens the ports of managed APIs.
     gateway: Mutex<Option<Opener>>,
     /// What managed APIs keep across reloads.
@@ -54,6 +58,8 @@ pub struct Artifacts {
     pub statuses: Vec<ArtifactStatus>,
     /// The errors of the running configuration.
     pub errors: Vec<Diagnostic>,
+    /// What they were compiled from.
+    pub origin: Origin,
 }
 
 /// Counters of one core.
@@ -66,9 +72,10 @@ pub struct CoreCounters {
 }
 
 impl Artifacts {
-    fn new(statuses: Vec<ArtifactStatus>, diagnostics: Vec<Diagnostic>) -> Arc<Artifacts> {
+    /// The artifacts of a program.
+    pub fn new(statuses: Vec<ArtifactStatus>, diagnostics: Vec<Diagnostic>, origin: Origin) -> Arc<Artifacts> {
         let errors = diagnostics.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
-        Arc::new(Artifacts { statuses, errors })
+        Arc::new(Artifacts { statuses, errors, origin })
     }
 
     /// Artifacts that cannot be served.
@@ -81,8 +88,8 @@ impl State {
     /// The state of a server that is about to serve.
     pub fn new(
         current: Arc<Current>,
-        statuses: Vec<ArtifactStatus>,
-        diagnostics: Vec<Diagnostic>,
+        artifacts: Arc<Artifacts>,
+        switches: Switches,
         log: Arc<Log>,
         settings: &Settings,
         served: Served,
@@ -102,7 +109,8 @@ impl State {
             gateway_state: settings.gateway_state.clone(),
             workers: Mutex::default(),
             draining: AtomicBool::new(false),
-            artifacts: Mutex::new(Artifacts::new(statuses, diagnostics)),
+            artifacts: Mutex::new(artifacts),
+            switches,
             cores: Mutex::default(),
         }
     }
@@ -123,8 +131,8 @@ impl State {
     }
 
     /// Another configuration is served from now on.
-    pub fn replace(&self, statuses: Vec<ArtifactStatus>, diagnostics: Vec<Diagnostic>) {
-        *self.artifacts.lock().unwrap_or_else(PoisonError::into_inner) = Artifacts::new(statuses, diagnostics);
+    pub fn replace(&self, artifacts: Arc<Artifacts>) {
+        *self.artifacts.lock().unwrap_or_else(PoisonError::into_inner) = artifacts;
         self.reloads.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::ports::Level;
 
-use super::state::State;
+use super::state::{Artifacts, State};
 use crate::build::Built;
 use crate::config::Settings;
 
@@ -17,12 +17,13 @@ pub fn is_new(diagnostic: &Diagnostic, before: &[Diagnostic]) -> bool {
 
 /// Gives new requests this program; those that run keep theirs. Opens the ports of managed APIs for the first of them.
 pub fn swap(state: &State, settings: &Settings, built: Built, who: &str, what: &str) {
-    let Built { program, diagnostics, artifacts, took } = built;
+    let Built { program, diagnostics, artifacts, origin, took } = built;
     let good = artifacts.iter().filter(|artifact| artifact.good).count();
     let there_is_one = artifacts.iter().any(|artifact| artifact.good && artifact.kind == "managed-api");
     let log = &state.log;
+    state.switches.apply(&program);
     state.current.swap(Arc::new(program));
-    state.replace(artifacts, diagnostics);
+    state.replace(Artifacts::new(artifacts, diagnostics, origin));
     if settings.opens_gateway(there_is_one) {
         match state.open_gateway() {
             Ok(None) => {}

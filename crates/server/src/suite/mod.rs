@@ -120,7 +120,7 @@ impl Runner<'_> {
         }
         let artifact = self.report.artifact.clone().unwrap_or_default();
         let file = artifact.display().to_string();
-        let loaded = Loaded { inputs, notes: Vec::new() };
+        let loaded = Loaded { inputs, ..Loaded::default() };
         let configurables = self.options.surroundings.configurables();
         let build_options = BuildOptions { configurables, ..BuildOptions::default() };
         let built = build::compile(loaded, &build_options, &self.options.settings, Instant::now());

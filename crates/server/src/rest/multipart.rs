@@ -1,12 +1,39 @@
-//! The file of a `multipart/form-data` body (RFC 7578), which is all a deployment sends.
+//! The parts of a `multipart/form-data` body (RFC 7578): what a deployment uploads.
 
 use bytes::Bytes;
 
 /// Fields of the head of one part. A browser sends two.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 
+/// Parts of one body; an upload has one or two.
+const PARTS_MAX: usize = 100;
+
+/// A part.
+#[derive(Debug)]
+pub struct Part {
+    /// The name of the field.
+    name: Option<String>,
+    /// The name of the file, when the part has one.
+    pub file_name: Option<String>,
+    /// The content.
+    pub content: Bytes,
+}
+
 /// The content of the field of a name; the only file when there is just one.
-pub(super) fn file(content_type: &str, body: &Bytes, field: &str) -> Result<Bytes, &'static str> {
+pub fn file(content_type: &str, body: &Bytes, field: &str) -> Result<Bytes, &'static str> {
+    let mut parts = parts(content_type, body)?;
+    if let Some(found) = parts.iter().position(|part| part.name.as_deref() == Some(field)) {
+        return Ok(parts.swap_remove(found).content);
+    }
+    parts.retain(|part| part.file_name.is_some());
+    match parts.as_slice() {
+        [only] => Ok(only.content.clone()),
+        _ => Err("the body has no field `file`"),
+    }
+}
+
+/// All parts.
+pub fn parts(content_type: &str, body: &Bytes) -> Result<Vec<Part>, &'static str> {
     let (kind, parameters) = content_type.split_once(';').ok_or("the body must be multipart/form-data")?;
     if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
         return Err("the body must be multipart/form-data");
@@ -14,7 +41,7 @@ pub(super) fn file(content_type: &str, body: &Bytes, field: &str) -> Result<Byte
     let boundary = parameter(parameters, "boundary").filter(|boundary| !boundary.is_empty() && boundary.len() <= 70);
     let delimiter = format!("--{}", boundary.ok_or("the content type has no boundary")?);
     let mut at = find(body, delimiter.as_bytes(), 0).ok_or("the body has no part")? + delimiter.len();
-    let mut others = Vec::new();
+    let mut parts = Vec::new();
     loop {
         let rest = &body[at..];
         if rest.starts_with(b"--") {
@@ -33,27 +60,24 @@ pub(super) fn file(content_type: &str, body: &Bytes, field: &str) -> Result<Byte
             find(body, format!("\r\n{delimiter}").as_bytes(), start.saturating_sub(2)).ok_or("a part never ends")?;
         let content = body.slice(start.min(end)..end);
         let head = String::from_utf8_lossy(&body[head_start..head_end]);
-        if name(&head).is_some_and(|name| name == field) {
-            return Ok(content);
+        let disposition = disposition(&head).unwrap_or_default();
+        let (name, file_name) = (parameter(disposition, "name"), parameter(disposition, "filename"));
+        if parts.len() >= PARTS_MAX {
+            return Err("the body has more than 100 parts");
         }
-        if head.to_ascii_lowercase().contains("filename") {
-            others.push(content);
-        }
+        parts.push(Part { name, file_name, content });
         at = end + 2 + delimiter.len();
     }
-    match others.as_slice() {
-        [only] => Ok(only.clone()),
-        _ => Err("the body has no field `file`"),
-    }
+    Ok(parts)
 }
 
-/// The name of the field whose head this is.
-fn name(head: &str) -> Option<String> {
+/// The parameters of the Content-Disposition of a part.
+fn disposition(head: &str) -> Option<&str> {
     let disposition = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.trim().eq_ignore_ascii_case("content-disposition").then_some(value)
     })?;
-    parameter(disposition.split_once(';')?.1, "name")
+    Some(disposition.split_once(';')?.1)
 }
 
 /// A parameter of a header field.
