@@ -6,11 +6,6 @@
 mod support;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lapin::message::Delivery;
@@ -18,6 +13,7 @@ use lapin::options::*;
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use rustix::process::Signal;
+use support::broker::{Gate, backend};
 use support::{Folder, Server};
 use tokio::runtime::Runtime;
 
@@ -106,89 +102,6 @@ fn dead_letters_to(queue: &str) -> [(&'static str, AMQPValue); 2] {
     ]
 }
 
-/// A backend that responds with 200 and hands out the body of each request.
-fn backend() -> (u16, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for socket in listener.incoming() {
-            let (mut socket, sender) = (socket.unwrap(), sender.clone());
-            // A request may break off when the program is killed.
-            std::thread::spawn(move || {
-                let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
-                loop {
-                    let read = socket.read(&mut buffer).unwrap_or(0);
-                    if read == 0 {
-                        return;
-                    }
-                    request.extend_from_slice(&buffer[..read]);
-                    let text = String::from_utf8_lossy(&request).into_owned();
-                    let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-                    let head = head.to_ascii_lowercase();
-                    let length = head.split_once("content-length: ").unwrap().1.split("\r\n").next().unwrap();
-                    if body.len() >= length.parse().unwrap() {
-                        let _ = sender.send(body.to_owned());
-                        let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    (port, receiver)
-}
-
-/// Forwards connections to the broker until it is shut.
-struct Gate {
-    port: u16,
-    is_open: Arc<AtomicBool>,
-    sockets: Arc<Mutex<Vec<TcpStream>>>,
-}
-
-impl Gate {
-    fn open() -> Gate {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let gate = Gate {
-            port: listener.local_addr().unwrap().port(),
-            is_open: Arc::new(AtomicBool::new(true)),
-            sockets: Arc::default(),
-        };
-        let (is_open, sockets) = (gate.is_open.clone(), gate.sockets.clone());
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let client = client.unwrap();
-                if !is_open.load(Ordering::SeqCst) {
-                    continue;
-                }
-                let broker = TcpStream::connect(("127.0.0.1", port())).unwrap();
-                for (mut from, mut to) in [(&client, &broker), (&broker, &client)]
-                    .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
-                {
-                    std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(Shutdown::Both);
-                    });
-                }
-                sockets.lock().unwrap().extend([client, broker]);
-            }
-        });
-        gate
-    }
-
-    /// Breaks all connections and takes no other.
-    fn shut(&self) {
-        self.is_open.store(false, Ordering::SeqCst);
-        for socket in self.sockets.lock().unwrap().drain(..) {
-            let _ = socket.shutdown(Shutdown::Both);
-        }
-    }
-
-    fn reopen(&self) {
-        self.is_open.store(true, Ordering::SeqCst);
-    }
-}
-
 fn store_and_forward(queue: &str, broker: u16, backend: u16) -> String {
     format!(
         r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
@@ -243,7 +156,7 @@ fn no_stored_message_is_lost_when_the_process_is_killed() {
     const KILLS: usize = 6;
     let folder = Folder::new("rabbitmq-kill");
     let (backend, received) = backend();
-    let broker = Gate::open();
+    let broker = Gate::open(port());
     folder.write("artifacts/a.xml", store_and_forward("store-kill", broker.port, backend));
     let mut server = Server::start(&folder, &["run", "artifacts"], "");
     let mut accepted = 0;
@@ -281,7 +194,7 @@ fn no_stored_message_is_lost_when_the_process_is_killed() {
 fn a_store_whose_broker_is_away_faults_and_works_again_when_it_is_back() {
     let folder = Folder::new("rabbitmq-away");
     let (backend, received) = backend();
-    let broker = Gate::open();
+    let broker = Gate::open(port());
     folder.write("artifacts/a.xml", store_and_forward("store-away", broker.port, backend));
     let mut server = Server::start(&folder, &["run", "artifacts"], "");
     assert_eq!(server.post("/orders", "application/json", "1").status, 202);
@@ -400,7 +313,7 @@ fn a_message_is_acknowledged_after_its_flow_and_dead_lettered_when_it_rolls_back
 fn a_consumer_returns_messages_that_were_under_way_and_connects_again() {
     let client = Client::open();
     client.declare("in-away", &[]);
-    let broker = Gate::open();
+    let broker = Gate::open(port());
     let folder = Folder::new("rabbitmq-inbound-away");
     folder.write("artifacts/take.xml", TAKE);
     folder.write("artifacts/in.xml", inbound("Away", "in-away", broker.port, JSON));

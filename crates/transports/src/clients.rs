@@ -1,16 +1,21 @@
 //! The senders of a core: HTTP, files, and the transports whose connections all cores share.
 
 use std::rc::Rc;
+#[cfg(any(feature = "jms", feature = "rabbitmq"))]
 use std::sync::Arc;
 
 use penstock_engine::ports::{ConnectionFactory, Outbound, Senders};
 
 use crate::file::FileSender;
+#[cfg(feature = "jms")]
+use crate::jms::{self, Jms, JmsSender};
 #[cfg(feature = "rabbitmq")]
 use crate::rabbitmq::{self, RabbitMq, RabbitMqSender};
 
 /// The connections that all cores share. One for the whole process.
 pub struct SharedClients {
+    #[cfg(feature = "jms")]
+    jms: Arc<Jms>,
     #[cfg(feature = "rabbitmq")]
     rabbitmq: Arc<RabbitMq>,
 }
@@ -21,6 +26,8 @@ impl SharedClients {
         // A lean build has no transport that uses them.
         let _ = factories;
         SharedClients {
+            #[cfg(feature = "jms")]
+            jms: Arc::new(Jms::new(factories.to_vec())),
             #[cfg(feature = "rabbitmq")]
             rabbitmq: Arc::new(RabbitMq::new(factories.to_vec())),
         }
@@ -29,6 +36,8 @@ impl SharedClients {
     /// The senders of a core, found by the scheme of the URL.
     pub fn senders(&self, http: Rc<dyn Outbound>) -> Rc<dyn Outbound> {
         let senders = Senders::new(http).with("vfs", Rc::new(FileSender));
+        #[cfg(feature = "jms")]
+        let senders = senders.with(jms::SCHEME, JmsSender::new(self.jms.clone()));
         #[cfg(feature = "rabbitmq")]
         let senders = senders.with(rabbitmq::SCHEME, RabbitMqSender::new(self.rabbitmq.clone()));
         Rc::new(senders)

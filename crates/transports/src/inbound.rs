@@ -3,6 +3,8 @@
 
 use penstock_compile::{InboundKind, ListenerKind};
 
+#[cfg(feature = "jms")]
+use crate::jms;
 #[cfg(feature = "rabbitmq")]
 use crate::rabbitmq;
 use crate::{file, http};
@@ -12,6 +14,8 @@ pub const PROTOCOLS: &[InboundKind] = &[
     file::inbound::KIND,
     http::inbound::HTTP,
     http::inbound::HTTPS,
+    #[cfg(feature = "jms")]
+    jms::inbound::KIND,
     #[cfg(feature = "rabbitmq")]
     rabbitmq::inbound::KIND,
 ];
@@ -19,6 +23,8 @@ pub const PROTOCOLS: &[InboundKind] = &[
 /// The transports that proxy services listen on, beside HTTP.
 pub const LISTENERS: &[ListenerKind] = &[
     file::inbound::LISTENER,
+    #[cfg(feature = "jms")]
+    jms::inbound::LISTENER,
     #[cfg(feature = "rabbitmq")]
     rabbitmq::inbound::LISTENER,
 ];

@@ -9,12 +9,14 @@
 //!
 //! Start reading at [`http`].
 
-#[cfg(feature = "rabbitmq")]
+#[cfg(any(feature = "jms", feature = "rabbitmq"))]
 mod broker;
 mod clients;
 pub mod file;
 pub mod http;
 pub mod inbound;
+#[cfg(feature = "jms")]
+pub mod jms;
 #[cfg(feature = "rabbitmq")]
 pub mod rabbitmq;
 pub mod sql;

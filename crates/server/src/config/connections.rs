@@ -1,4 +1,4 @@
-//! `[connections.NAME]`, and the `[[transport.rabbitmq.listener]]` of a `deployment.toml`: connections of brokers that
+//! `[connections.NAME]`, and `[[transport.jms.listener]]` and its like of a `deployment.toml`: connections of brokers that
 //! artifacts refer to by name.
 
 use penstock_engine::ports::ConnectionFactory;
@@ -19,11 +19,12 @@ pub(super) fn set(settings: &mut Settings, path: &str, value: &Value) -> Result<
 }
 
 /// The transports whose connections have names.
-const TRANSPORTS: [&str; 1] = ["rabbitmq"];
+const TRANSPORTS: [&str; 2] = ["jms", "rabbitmq"];
 
 /// The tables of a `deployment.toml` that define connections, and their transports.
 pub(super) fn transport_of_table(path: &str) -> Option<&'static str> {
     match path {
+        "transport.jms.listener" | "transport.jms.sender" => Some("jms"),
         "transport.rabbitmq.listener" | "transport.rabbitmq.sender" => Some("rabbitmq"),
         _ => None,
     }
@@ -38,7 +39,14 @@ pub(super) fn set_of_table(settings: &mut Settings, transport: &str, name: &str,
     factory.parameters.push((parameter.to_owned(), value.text().to_owned()));
 }
 
-const SHORT_NAMES: [(&str, &str, &str); 14] = [
+const SHORT_NAMES: [(&str, &str, &str); 21] = [
+    ("jms", "initial_naming_factory", "java.naming.factory.initial"),
+    ("jms", "provider_url", "java.naming.provider.url"),
+    ("jms", "connection_factory_name", "transport.jms.ConnectionFactoryJNDIName"),
+    ("jms", "connection_factory_type", "transport.jms.ConnectionFactoryType"),
+    ("jms", "destination", "transport.jms.Destination"),
+    ("jms", "username", "transport.jms.UserName"),
+    ("jms", "password", "transport.jms.Password"),
     ("rabbitmq", "hostname", "rabbitmq.server.host.name"),
     ("rabbitmq", "port", "rabbitmq.server.port"),
     ("rabbitmq", "username", "rabbitmq.server.user.name"),

@@ -153,7 +153,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     banner.add_management(&ports, &settings);
     let Ports { workers, admin, adapter, management: operators_port, live, .. } = ports;
     let databases = Arc::new(Sql::new(settings.databases.clone(), live.tls.client.clone()));
-    let stores = Arc::new(MessageStores::new(databases.clone()));
+    let stores = Arc::new(MessageStores::new(databases.clone(), &settings.connection_factories));
     let facilities = Facilities {
         settings: settings.clone(),
         tls: live.tls.client.clone(),

@@ -100,7 +100,7 @@ impl Flow {
         let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         // Databases of a page are those that stand in for others: they are empty, and gone with the section.
         let databases = Arc::new(Sql::new(Mapping::default(), Arc::new(TlsClient::new(ClientTrust::default()))));
-        let stores = Arc::new(MessageStores::new(databases.clone()));
+        let stores = Arc::new(MessageStores::new(databases.clone(), &[]));
         Flow {
             compilation_text: lines.join("\n"),
             errors,

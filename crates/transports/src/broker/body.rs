@@ -1,4 +1,4 @@
-//! The body of a message that leaves over a broker, as bytes.
+//! The body of a message that leaves over a broker, as bytes, and the properties that direct its transport.
 
 use std::future::poll_fn;
 
@@ -40,4 +40,16 @@ pub(crate) fn written(message: &Message, conversion: &Conversion) -> Result<(Byt
         _ => Bytes::new(),
     };
     Ok((bytes, headers))
+}
+
+/// A property that directs the transport: in the axis2 scope, where Micro Integrator looks for it, or the default one.
+pub(crate) fn directive(message: &Message, name: &str) -> Option<String> {
+    let value = message.axis2.get(name).or_else(|| message.properties.get(name))?;
+    Some(value.to_text().into_owned()).filter(|text| !text.is_empty())
+}
+
+/// Whether a name and a value can be a header field.
+pub(crate) fn is_field(name: &str, value: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token) && !value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
 }

@@ -1,7 +1,6 @@
 //! Where a broker is, and who connects to it: the parameters of connections by their names.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
@@ -9,7 +8,8 @@ use penstock_engine::ports::ConnectionFactory;
 
 use super::SCHEME;
 use crate::broker::lookup::Lookup;
-use crate::http::tls::{Identity, certificates_to_pem, read_certificates};
+use crate::broker::tls::{Keystore, Tls};
+use crate::http::tls::certificates_to_pem;
 
 /// A broker that is silent for twice this long is gone, in seconds.
 const HEARTBEAT_S: u16 = 30;
@@ -23,18 +23,6 @@ pub(super) struct Address {
     password: String,
     virtual_host: String,
     tls: Option<Tls>,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-struct Tls {
-    keystore: Option<Keystore>,
-    truststore: Option<Keystore>,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-struct Keystore {
-    location: PathBuf,
-    password: String,
 }
 
 /// The names of the parameters, which differ between stores and everything else.
@@ -117,39 +105,21 @@ impl Address {
     /// Keys and certificates. Reads files.
     pub(super) fn tls(&self) -> Result<OwnedTLSConfig, String> {
         let Some(tls) = &self.tls else { return Ok(OwnedTLSConfig::default()) };
-        let identity = match &tls.keystore {
-            None => None,
-            Some(keystore) => {
-                let identity = Identity::from_keystore(&keystore.read()?, &keystore.password, None, None)
-                    .map_err(|error| keystore.wrong(&error))?;
-                let (pem, key) = identity.to_pem();
-                Some(OwnedIdentity::PKCS8 { pem: pem.into_bytes(), key: key.into_bytes() })
-            }
-        };
+        let identity = tls.keystore.as_ref().map(Keystore::identity).transpose()?.map(|identity| {
+            let (pem, key) = identity.to_pem();
+            OwnedIdentity::PKCS8 { pem: pem.into_bytes(), key: key.into_bytes() }
+        });
         let trusted = match &tls.truststore {
-            Some(keystore) => {
-                read_certificates(&keystore.read()?, &keystore.password).map_err(|error| keystore.wrong(&error))?
-            }
+            Some(truststore) => truststore.certificates()?,
             None => rustls_native_certs::load_native_certs().certs,
         };
         Ok(OwnedTLSConfig { identity, cert_chain: Some(certificates_to_pem(&trusted)) })
     }
 }
 
-impl Keystore {
-    fn read(&self) -> Result<Vec<u8>, String> {
-        std::fs::read(&self.location).map_err(|cause| self.wrong(&cause))
-    }
-
-    fn wrong(&self, cause: &dyn fmt::Display) -> String {
-        format!("{}: {cause}", self.location.display())
-    }
-}
-
 fn keystore(lookup: &Lookup, which: &str) -> Option<Keystore> {
     let parameter = |name: &str| lookup.get(&format!("rabbitmq.connection.ssl.{which}.{name}"));
-    let location = PathBuf::from(parameter("location")?);
-    Some(Keystore { location, password: parameter("password").unwrap_or_default().to_owned() })
+    Some(Keystore::new(parameter("location")?, parameter("password")))
 }
 
 /// The parameters with those of the connection factory that they name. A factory that the configuration does not have is

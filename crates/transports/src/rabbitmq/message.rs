@@ -7,6 +7,7 @@ use penstock_engine::clock;
 use penstock_message::{Body, Headers, Message, Method};
 
 use super::topology::name;
+use crate::broker::body::{directive, is_field};
 
 /// Messages survive a restart of the broker.
 pub(super) const PERSISTENT: u8 = 2;
@@ -27,12 +28,6 @@ const HTTP_ONLY: [&str; 7] = [
     "SOAPAction",
     "Transfer-Encoding",
 ];
-
-/// A property that directs the transport: in the axis2 scope, where Micro Integrator looks for it, or the default one.
-pub(super) fn directive(message: &Message, name: &str) -> Option<String> {
-    let value = message.axis2.get(name).or_else(|| message.properties.get(name))?;
-    Some(value.to_text().into_owned()).filter(|text| !text.is_empty())
-}
 
 /// The properties and headers of a message that leaves.
 pub(super) fn properties(message: &Message) -> Result<BasicProperties, String> {
@@ -139,11 +134,6 @@ pub(super) fn message(delivery: &mut Delivery, content_type: Option<&str>) -> Me
 /// Whether the parameters or the sender say what a message is.
 pub(super) fn has_content_type(delivery: &Delivery, content_type: Option<&str>) -> bool {
     content_type.is_some() || delivery.properties.content_type().is_some()
-}
-
-fn is_field(name: &str, value: &str) -> bool {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_token) && !value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
 }
 
 /// A value as the text that Micro Integrator makes of it; tables and lists have none that a header could carry.

@@ -17,10 +17,10 @@ use tokio::sync::oneshot;
 
 use super::address::{Address, SERVER, resolved};
 use super::connection::{Link, RabbitMqError, within};
-use super::message::{directive, message, properties};
+use super::message::{message, properties};
 use super::store::publish;
 use super::topology::{Topology, name};
-use crate::broker::{body, handle, lookup::Lookup};
+use crate::broker::{body, body::directive, handle, lookup::Lookup};
 
 /// Endpoints with their channels that are kept. An address may be computed for each message.
 const DESTINATIONS_MAX: usize = 1000;

@@ -7,8 +7,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use penstock_engine::ports::ConnectionFactory;
 use penstock_engine::store::{MessageStore, StoreBackend, StoreDefinition, StoreError, Stores};
 
+#[cfg(feature = "jms")]
+use crate::jms;
 #[cfg(feature = "rabbitmq")]
 use crate::rabbitmq;
 use crate::sql::Sql;
@@ -18,6 +21,9 @@ use table::Table;
 /// The message stores of the process.
 pub struct MessageStores {
     databases: Arc<Sql>,
+    /// Connections of the configuration.
+    #[cfg_attr(not(feature = "jms"), expect(dead_code, reason = "a lean build has no broker that uses them"))]
+    factories: Vec<ConnectionFactory>,
     open: Mutex<HashMap<Arc<str>, Open>>,
 }
 
@@ -31,14 +37,16 @@ struct Open {
 enum Backend {
     Memory(Arc<Memory>),
     Table(Arc<Table>),
+    #[cfg(feature = "jms")]
+    Jms(Arc<jms::StoreQueue>),
     #[cfg(feature = "rabbitmq")]
     RabbitMq(Arc<rabbitmq::StoreQueue>),
 }
 
 impl MessageStores {
-    /// Stores in memory and in these databases.
-    pub fn new(databases: Arc<Sql>) -> MessageStores {
-        MessageStores { databases, open: Mutex::default() }
+    /// Stores in memory, in these databases, and at brokers, whose connections `factories` may replace.
+    pub fn new(databases: Arc<Sql>, factories: &[ConnectionFactory]) -> MessageStores {
+        MessageStores { databases, factories: factories.to_vec(), open: Mutex::default() }
     }
 
     fn make(&self, definition: &StoreDefinition) -> Result<Backend, StoreError> {
@@ -46,6 +54,11 @@ impl MessageStores {
             StoreBackend::Memory => Ok(Backend::Memory(Arc::default())),
             StoreBackend::Table { source, table } => {
                 Ok(Backend::Table(Arc::new(Table::new(self.databases.clone(), source.clone(), table.clone()))))
+            }
+            #[cfg(feature = "jms")]
+            StoreBackend::Broker { scheme: jms::SCHEME, parameters } => {
+                let queue = jms::StoreQueue::new(&definition.name, parameters, &self.factories)?;
+                Ok(Backend::Jms(Arc::new(queue)))
             }
             #[cfg(feature = "rabbitmq")]
             StoreBackend::Broker { scheme: rabbitmq::SCHEME, parameters } => {
@@ -75,6 +88,8 @@ impl Stores for MessageStores {
         Ok(match backend {
             Backend::Memory(memory) => Rc::new(memory::Handle(memory)),
             Backend::Table(table) => Rc::new(table::Handle(table)),
+            #[cfg(feature = "jms")]
+            Backend::Jms(queue) => Rc::new(jms::StoreHandle(queue)),
             #[cfg(feature = "rabbitmq")]
             Backend::RabbitMq(queue) => Rc::new(rabbitmq::StoreHandle(queue)),
         })
