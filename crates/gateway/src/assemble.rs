@@ -9,13 +9,13 @@ use penstock_catalog::{Api, ApiKind, Implementation, Operation as Described, Pol
 use penstock_compile::Compiler;
 use penstock_engine::route::Operation;
 use penstock_engine::{Mediator, Step};
+use penstock_projects::place;
 
 use crate::observe::{OperationMetrics, OperationObserver};
-use crate::policy::{
-    AnswerError, AnswerOptions, ApiKinds, CompilePolicy, POLICIES, Phase, PolicyKind, Respond, graphql, operation,
-};
+use crate::policy::{ApiKinds, CompilePolicy, POLICIES, Phase, PolicyKind, graphql, operation};
 use crate::router::{Base, Served, Target};
-use crate::{Gateway, Site, mcp, place, websub};
+use crate::steps::{AnswerError, AnswerOptions, Respond};
+use crate::{Gateway, Site, mcp, websub};
 
 /// Compiles every operation of an API, at each of its base paths; `None` when there is an error, since an API is not
 /// served in parts. `known` are all APIs there are.

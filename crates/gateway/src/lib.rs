@@ -34,9 +34,11 @@ pub mod security;
 mod service;
 mod site;
 mod state;
+mod steps;
 mod system;
 mod text;
 mod upstream;
+mod watched_body;
 mod websub;
 
 use std::sync::Arc;
@@ -50,7 +52,6 @@ pub use error::{ErrorStyle, GatewayError, codes};
 pub use gateway::Gateway;
 pub use observe::TracingConfig;
 pub use penstock_projects::{HostDefaults, Import, ImportConfig, Imported, Project, ProjectFile, fill_template};
-pub(crate) use penstock_projects::{hint, place};
 pub use policy::chain::{Algorithm, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 pub use policy::compress::CompressionConfig;
 pub use policy::graphql::GraphQlConfig;
@@ -88,7 +89,12 @@ impl Gateway {
                 Some(served) => routes.add_all(api, served, cx),
                 None => false,
             };
-            statuses.push(ArtifactStatus { kind: "managed-api", name: api.name.to_string(), at: place(&api.at), good });
+            statuses.push(ArtifactStatus {
+                kind: "managed-api",
+                name: api.name.to_string(),
+                at: penstock_projects::place(&api.at),
+                good,
+            });
         }
         let router = router::ApiRouter::new(self.config.clone(), self.state.clone(), routes, cx);
         cx.set_router(Arc::new(router));

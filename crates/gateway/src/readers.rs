@@ -7,7 +7,8 @@ use penstock_message::{Headers, Message};
 
 use crate::gotemplate;
 use crate::policy::interceptor::read_reply;
-use crate::policy::{class, graphql, lambda, synapse};
+use crate::policy::operation::{class, synapse};
+use crate::policy::{graphql, lambda};
 
 /// What an interceptor service's answer makes of a message with these fields: the changed message, or the answer the
 /// service gives itself. The error says what in it cannot be used.

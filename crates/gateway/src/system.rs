@@ -10,9 +10,9 @@ use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, Realm, Step, basic
 use penstock_message::{Body, Form, Headers, Message, Method};
 
 use crate::error::{GatewayError, codes};
-use crate::policy::AnswerError;
 use crate::router::without_port;
 use crate::security::{Claims, Encoding, SecurityState, issue, knows};
+use crate::steps::AnswerError;
 use crate::text::percent_decoded;
 use crate::{GatewayConfig, GatewayState};
 

@@ -1,9 +1,10 @@
 //! From a text to an expression.
 
+use penstock_projects::hint;
+
 use regex::Regex;
 
 use super::{DEPTH_MAX, Function, Node, Operator};
-use crate::hint;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {

@@ -10,6 +10,7 @@ use penstock_catalog::{
 };
 use penstock_engine::route::Operation;
 use penstock_engine::{Mediator, SequenceId, Step};
+use penstock_projects::place;
 use serde_json::json;
 
 use super::dispatch::{Dispatch, PAGE, Route};
@@ -19,11 +20,12 @@ use super::pages::{
 };
 use super::request::MakeRequest;
 use super::result::MakeResult;
+use crate::Site;
 use crate::assemble::Assembly;
 use crate::observe::OperationObserver;
-use crate::policy::{ApiKinds, Phase, Respond, body_limit, operation};
+use crate::policy::{ApiKinds, Phase, body_limit, operation};
 use crate::router::Target;
-use crate::{Site, place};
+use crate::steps::Respond;
 
 /// The largest message. It is read before it is known who sent it.
 const MESSAGE_BYTES_MAX: u64 = 4 << 20;

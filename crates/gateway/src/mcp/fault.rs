@@ -7,7 +7,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::{current, metadata, result};
 use crate::error::{Maker, codes, told};
-use crate::policy::AnswerError;
+use crate::steps::AnswerError;
 use crate::{CallContext, GatewayConfig};
 
 /// The fault sequence of every operation: the tool's own, or [`AnswerFault`].

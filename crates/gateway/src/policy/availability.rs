@@ -7,7 +7,8 @@ use penstock_compile::Compiler;
 use penstock_engine::Mediator;
 
 use crate::error::{GatewayError, codes};
-use crate::policy::{ApiKinds, Phase, PolicyKind, Refuse};
+use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::steps::Refuse;
 use crate::{Gateway, Site};
 
 /// The kind.

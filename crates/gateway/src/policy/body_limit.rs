@@ -1,16 +1,15 @@
 //! The largest body a request may have: beyond it 413, before the backend hears of it where the length is announced.
 
-use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
-use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
+use penstock_message::{Body, BodyError, Form, Headers, Message, SizeHint};
 
 use crate::policy::{ApiKinds, Phase, PolicyKind};
+use crate::watched_body::{BodyWatch, watch};
 use crate::{CallContext, Gateway, Site};
 
 /// The kind.
@@ -52,11 +51,12 @@ impl Mediator for BodyLimit {
             }
             SizeHint::Unknown => {
                 let context = CallContext::of(exchange)?;
-                if let Form::Stream { head, rest } = exchange.message.body.take() {
-                    let left = self.0.saturating_sub(head.len() as u64);
-                    let rest = Box::new(Bounded { rest, left, limit: self.0, context });
-                    exchange.message.body.set(Form::Stream { head, rest });
-                }
+                let limit = self.0;
+                watch(&mut exchange.message.body, |head| Remaining {
+                    bytes: limit.saturating_sub(head.len() as u64),
+                    limit,
+                    context,
+                });
                 Ok(Flow::Next)
             }
         }
@@ -64,7 +64,7 @@ impl Mediator for BodyLimit {
 }
 
 /// The answer to a body of more bytes than a limit.
-pub(super) fn too_large(limit: u64) -> Message {
+pub(crate) fn too_large(limit: u64) -> Message {
     let mut headers = Headers::new();
     headers.set("content-type", "application/json");
     let text = format!("The body is larger than {limit} bytes.");
@@ -72,40 +72,22 @@ pub(super) fn too_large(limit: u64) -> Message {
     Message { headers, body: Body::bytes(body.to_string()), status: 413, ..Message::default() }
 }
 
-/// A body of unknown length that ends with an error when it becomes too large.
-struct Bounded {
-    rest: Box<dyn BodyStream>,
-    left: u64,
+/// The bytes that a body of unknown length may still have.
+struct Remaining {
+    bytes: u64,
     limit: u64,
-    /// Is told, since a fault would only say that the body broke.
+    /// Notes the limit, since a fault would only say that the body broke.
     context: Rc<CallContext>,
 }
 
-impl BodyStream for Bounded {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let chunk = self.rest.poll_chunk(cx);
-        if let Poll::Ready(Some(Ok(bytes))) = &chunk {
-            match self.left.checked_sub(bytes.len() as u64) {
-                Some(left) => self.left = left,
-                None => {
-                    self.context.exceeded.set(Some(self.limit));
-                    let limit_bytes = usize::try_from(self.limit).unwrap_or(usize::MAX);
-                    return Poll::Ready(Some(Err(BodyError::TooLarge { limit_bytes })));
-                }
-            }
-        }
-        chunk
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.rest.size_hint()
-    }
-
-    fn trailers(&mut self) -> Option<Headers> {
-        self.rest.trailers()
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+impl BodyWatch for Remaining {
+    fn passes(&mut self, chunk: &Bytes) -> Result<(), BodyError> {
+        let Some(bytes) = self.bytes.checked_sub(chunk.len() as u64) else {
+            self.context.exceeded.set(Some(self.limit));
+            let limit_bytes = usize::try_from(self.limit).unwrap_or(usize::MAX);
+            return Err(BodyError::TooLarge { limit_bytes });
+        };
+        self.bytes = bytes;
+        Ok(())
     }
 }

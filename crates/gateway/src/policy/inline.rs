@@ -6,12 +6,13 @@ use penstock_catalog::Implementation;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
 use penstock_message::{Headers, Message, Value};
+use penstock_projects::place;
 
-use super::refuse::Refuse;
-use super::synapse;
+use super::operation::synapse;
 use crate::error::{GatewayError, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::{CallContext, Gateway, Site, place};
+use crate::steps::Refuse;
+use crate::{CallContext, Gateway, Site};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind {

@@ -14,6 +14,7 @@ use penstock_compile::Compiler;
 use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume, clock};
 use penstock_message::{Body, Form, Headers, Message};
+use penstock_projects::place;
 use serde_json::{Map, Value, json};
 
 use crate::error::{GatewayError, codes};
@@ -21,7 +22,7 @@ use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::service::{Answer, Service, json_fields};
 use crate::text::{is_field_name, is_field_value};
 use crate::upstream::aws::Unsigned;
-use crate::{CallContext, ErrorStyle, Gateway, Site, client_request, place, text};
+use crate::{CallContext, ErrorStyle, Gateway, Site, client_request, text};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind {

@@ -7,23 +7,15 @@
 //! To add a policy, write a file or folder with a [`PolicyKind`] (`availability.rs` is the shortest), and list it in
 //! [`POLICIES`]. Its registration states the kinds of APIs it applies to and its phase; nothing else names it.
 
-mod action;
-mod answer_error;
-mod answer_options;
 mod authenticate;
 mod availability;
 mod backend_jwt;
 pub(crate) mod body_limit;
-mod builtin;
 pub(crate) mod chain;
-pub(crate) mod class;
 pub(crate) mod compress;
 mod cors;
-mod cors_of_api_manager;
-mod definition;
 mod deny;
 mod explain;
-mod fault_flow;
 pub(crate) mod graphql;
 mod inline;
 pub(crate) mod interceptor;
@@ -33,23 +25,15 @@ pub(crate) mod lambda;
 pub(crate) mod limits;
 mod measure;
 mod mock;
-mod opa;
 pub(crate) mod operation;
-mod refuse;
-mod respond;
 pub(crate) mod response_cache;
 pub(crate) mod schema_validation;
 mod scopes;
 mod subscription;
-pub(crate) mod synapse;
 pub(crate) mod websocket;
 
-pub(crate) use answer_error::AnswerError;
-pub(crate) use answer_options::AnswerOptions;
 pub(crate) use explain::mediator as explain_step;
 pub use kind::{ApiKinds, CompilePolicy, Phase, PolicyKind};
-pub(crate) use refuse::Refuse;
-pub(crate) use respond::Respond;
 pub(crate) use websocket::asks_for_socket;
 
 /// All policies, in the order of the request flow. Which of them an operation runs is data of each one.

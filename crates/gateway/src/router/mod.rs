@@ -18,11 +18,13 @@ use penstock_engine::Step;
 use penstock_engine::ports::Client;
 use penstock_engine::route::{Operation, Routed, Router, ServiceListing, ServiceSummary};
 use penstock_message::{Headers, Message};
+use penstock_projects::place;
 
 use crate::error::{GatewayError, NO_RESOURCE, codes};
-use crate::policy::{AnswerError, Refuse, explain_step};
+use crate::policy::explain_step;
+use crate::steps::{AnswerError, Refuse};
 use crate::system::System;
-use crate::{CallContext, ErrorStyle, GatewayConfig, GatewayState, Site, place};
+use crate::{CallContext, ErrorStyle, GatewayConfig, GatewayState, Site};
 
 pub(crate) use host::{HostRank, best_rank, rank, without_port};
 use table::Table;

@@ -1,18 +1,16 @@
 //! Circuit breakers: how much of a backend is used at once, counted over all cores.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use std::time::Instant;
 
-use bytes::Bytes;
 use penstock_catalog::CircuitBreakers;
 use penstock_engine::Fault;
-use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
+use penstock_message::Message;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{GatewayError, codes};
+use crate::watched_body::{BodyWatch, watch};
 
 /// Requests that may wait for a connection when an API limits connections and not the queue. Envoy's own limit.
 const PENDING_DEFAULT: u32 = 1024;
@@ -92,35 +90,9 @@ fn overflow() -> Fault {
     GatewayError::new(codes::UPSTREAM_OVERFLOW).into()
 }
 
-/// Keeps the permit until the body of the answer has been sent on.
+/// Keeps the permit until the body of the response has been sent on.
 pub(super) fn hold(permit: Permit, reply: &mut Message) {
-    if reply.body.is_stream()
-        && let Form::Stream { head, rest } = reply.body.take()
-    {
-        reply.body = Body::from_form(Form::Stream { head, rest: Box::new(Held { rest, _permit: permit }) });
-    }
+    watch(&mut reply.body, |_| permit);
 }
 
-/// A body that holds a permit.
-struct Held {
-    rest: Box<dyn BodyStream>,
-    _permit: Permit,
-}
-
-impl BodyStream for Held {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.rest.poll_chunk(cx)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.rest.size_hint()
-    }
-
-    fn trailers(&mut self) -> Option<Headers> {
-        self.rest.trailers()
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
+impl BodyWatch for Permit {}

@@ -7,13 +7,14 @@ use std::time::Duration;
 use penstock_catalog::{Cluster, ClusterKind, Endpoints};
 use penstock_compile::Compiler;
 use penstock_engine::ports::TlsProfile;
+use penstock_projects::place;
 
 use super::breaker::Breaker;
 use super::health::{Health, HealthChecks};
 use super::proof::Proof;
 use crate::caller::Caller;
 use crate::error::{GatewayError, codes};
-use crate::{ErrorStyle, Gateway, GatewayConfig, GatewayState, place};
+use crate::{ErrorStyle, Gateway, GatewayConfig, GatewayState};
 
 /// Statuses an API may name for repetitions.
 const RETRY_STATUSES: std::ops::RangeInclusive<u16> = 401..=598;

@@ -22,9 +22,10 @@ use std::sync::Arc;
 use penstock_compile::Compiler;
 use penstock_engine::endpoint::{Endpoint, EndpointKind, EndpointPolicy, EndpointState};
 use penstock_engine::{Destination, EndpointId, Exchange, Fault, Flow, Mediator};
+use penstock_projects::place;
 
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::{Gateway, Site, place};
+use crate::{Gateway, Site};
 
 pub use call::UpstreamCall;
 pub use config::{AwsConfig, HealthCheckConfig, UpstreamConfig};

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use penstock_catalog::{Operation as Described, RECEIVER_PATH};
 use penstock_engine::{Mediator, Step};
+use penstock_projects::place;
 
 use super::discover::Discover;
 use super::publish::Publish;
 use super::subscribe::Subscribe;
 use crate::assemble::Assembly;
-use crate::place;
 use crate::policy::limits::Plans;
 use crate::policy::{ApiKinds, Phase, body_limit};
 use crate::router::Target;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use penstock_catalog::{Api, Lifecycle, Requirement, SecurityMode};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
+use penstock_projects::place;
 
 use self::api_key::KeyPlace;
 pub(crate) use self::api_key::{not_from_here, query_value};
@@ -24,7 +25,7 @@ use crate::caller::Caller;
 use crate::error::{GatewayError, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind, scopes};
 use crate::security::{Kind, Need, OWN_ISSUER, Outcome, Refusal, Verified, Verifier};
-use crate::{CallContext, ErrorStyle, Gateway, GatewayConfig, Site, place};
+use crate::{CallContext, ErrorStyle, Gateway, GatewayConfig, Site};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind {

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering;
 use penstock_catalog::SecurityMode;
 use penstock_compile::Compiler;
 use penstock_engine::Exchange;
+use penstock_projects::place;
 
 use crate::security::{Certificate, Refusal, unix_now};
-use crate::{CallContext, Gateway, Site, place, text};
+use crate::{CallContext, Gateway, Site, text};
 
 /// The certificates an API lets in.
 pub(super) struct MutualTls {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
+use super::answer;
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::caller::Caller;
 use crate::policy::authenticate::{not_from_here, query_value};
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 use crate::policy::subscription::subscribed_by_token;
 use crate::security::{Kind, Outcome, Verifier};
 use crate::{CallContext, text};

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Login, Mediator, Realm, basic_credentials, is_secret};
 
+use super::answer;
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
 use crate::caller::Caller;
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "basic-auth", make };

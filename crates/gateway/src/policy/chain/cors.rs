@@ -7,10 +7,11 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Headers, Method};
 use regex::Regex;
 
+use super::answer;
 use super::headers::is_value;
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "cors", make };

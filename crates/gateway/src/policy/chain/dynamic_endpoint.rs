@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_projects::hint;
 
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making};
-use crate::{CallContext, hint};
+use crate::CallContext;
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "dynamic-endpoint", make };

@@ -6,7 +6,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::Headers;
 
 use super::params::{Param, Params};
-use super::{ChainPhase, ChainPolicy, Made, Making};
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 use crate::text::is_field_value;
 
 /// Puts fields in the place of others, or after them.

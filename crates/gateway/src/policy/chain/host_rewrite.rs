@@ -6,7 +6,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::headers::is_value;
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making};
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "host-rewrite", make };

@@ -9,10 +9,11 @@ use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::Headers;
 
+use super::answer;
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::client_request::body_bytes;
 use crate::json_writer::JsonObject;
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 use crate::policy::interceptor::{Decision, choose_endpoint, identify, put_body, write_fields};
 use crate::service::{Answer, Service, json_fields, origin};
 use crate::{CallContext, client_request};

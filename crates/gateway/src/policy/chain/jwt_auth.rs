@@ -7,10 +7,11 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 use penstock_message::Headers;
 use serde_json::{Map, Value};
 
+use super::answer;
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making, answer};
 use crate::CallContext;
-use crate::policy::chain::RefusalFormat;
+use crate::policy::chain::config::RefusalFormat;
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 use crate::security::{Among, Outcome, Verified, Verifier};
 
 /// The policy.

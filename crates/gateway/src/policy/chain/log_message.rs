@@ -7,8 +7,8 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use serde_json::{Map, Value, json};
 
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making};
 use crate::client_request::body_bytes;
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "log-message", make };

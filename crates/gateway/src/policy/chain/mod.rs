@@ -4,7 +4,7 @@
 //! before what looks at bodies, whatever the order in the row. A policy that answers by itself ends everything: neither
 //! the backend nor the policies of the answer see the request.
 //!
-//! Start reading at [`ChainPolicy`] and [`CHAIN`], the list; one file each. `params.rs` is what they read their
+//! Start reading at [`kind::ChainPolicy`] and [`CHAIN`], the list; one file each. `params.rs` is what they read their
 //! parameters with, `state.rs` what they keep from the request to the answer, `variables.rs` what their
 //! expressions are about.
 
@@ -19,6 +19,7 @@ mod headers;
 mod host_rewrite;
 mod interceptor_service;
 mod jwt_auth;
+mod kind;
 mod log_message;
 mod params;
 mod ratelimit;
@@ -29,10 +30,11 @@ mod variables;
 
 use std::sync::Arc;
 
-use penstock_catalog::ChainStep;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Step};
+use penstock_projects::place;
 
+use self::kind::{ChainPhase, ChainPolicy, Making};
 use self::params::{Notes, Params};
 use self::variables::OF_CONDITIONS;
 use super::operation::enter;
@@ -40,7 +42,7 @@ use crate::cel::{Expression, Value};
 use crate::error::{GatewayError, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::router::{best_rank, rank, without_port};
-use crate::{CallContext, Gateway, Site, place};
+use crate::{CallContext, Gateway, Site};
 
 pub use config::{Algorithm, JwtAuthConfig, PlatformConfig, RateLimitConfig, RefusalFormat};
 pub(crate) use ratelimit::Buckets;
@@ -54,14 +56,6 @@ pub const KIND: PolicyKind = PolicyKind {
     request: Some(compile_request),
     response: Some(compile_response),
 };
-
-/// A policy of the API Platform.
-pub(crate) struct ChainPolicy {
-    /// What files call it.
-    name: &'static str,
-    /// Reads its parameters and makes its mediators.
-    make: fn(&Making<'_>, &Params<'_>) -> Option<Made>,
-}
 
 /// All that are served. Whatever is not among them is refused by its name.
 const CHAIN: &[ChainPolicy] = &[
@@ -91,43 +85,6 @@ const CHAIN: &[ChainPolicy] = &[
 /// The names of all policies.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     CHAIN.iter().map(|policy| policy.name)
-}
-
-/// Where a policy of a row is applied.
-pub(crate) struct Making<'a> {
-    gateway: &'a Gateway,
-    site: &'a Arc<Site>,
-    step: &'a ChainStep,
-    /// Its place in the row, by which it finds what it kept.
-    index: usize,
-}
-
-/// When a mediator runs among the others of its flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ChainPhase {
-    /// It looks at heads alone.
-    Head,
-    /// It runs once there is a body.
-    Body,
-}
-
-/// What a policy does in either flow.
-#[derive(Default)]
-pub(crate) struct Made {
-    request: Option<(ChainPhase, Box<dyn Mediator>)>,
-    response: Option<(ChainPhase, Box<dyn Mediator>)>,
-    /// Whether it reads the request's fields as they were sent.
-    reads_sent: bool,
-}
-
-impl Made {
-    fn request(phase: ChainPhase, mediator: impl Mediator + 'static) -> Made {
-        Made { request: Some((phase, Box::new(mediator))), ..Made::default() }
-    }
-
-    fn and_response(self, phase: ChainPhase, mediator: impl Mediator + 'static) -> Made {
-        Made { response: Some((phase, Box::new(mediator))), ..self }
-    }
 }
 
 fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -189,18 +146,6 @@ fn steps(gateway: &Gateway, site: &Arc<Site>, notes: &Notes, of_answer: bool) ->
     }
     found.sort_by_key(|(phase, _)| *phase);
     (found.into_iter().map(|(_, step)| step).collect(), reads_sent)
-}
-
-impl ChainPhase {
-    /// What expressions call it.
-    fn name(self, of_answer: bool) -> &'static str {
-        match (self, of_answer) {
-            (ChainPhase::Head, false) => "request_headers",
-            (ChainPhase::Body, false) => "request_body",
-            (ChainPhase::Head, true) => "response_headers",
-            (ChainPhase::Body, true) => "response_body",
-        }
-    }
 }
 
 /// A policy that runs only where its condition holds.

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use penstock_catalog::{At, Setting, SettingValue};
-use penstock_projects::go_duration;
+use penstock_projects::{go_duration, hint};
 use regex::Regex;
 
 use crate::cel::Expression;
-use crate::hint;
 
 /// Mistakes, collected.
 #[derive(Default)]

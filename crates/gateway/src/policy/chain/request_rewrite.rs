@@ -8,8 +8,8 @@ use penstock_message::Method;
 use regex::Regex;
 
 use super::params::{Param, Params};
-use super::{ChainPhase, ChainPolicy, Made, Making};
 use crate::error::{GatewayError, codes};
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 use crate::{CallContext, client_request, text};
 
 /// The policy.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::Headers;
 
+use super::answer;
 use super::headers::{is_name, is_value};
 use super::params::Params;
-use super::{ChainPhase, ChainPolicy, Made, Making, answer};
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy.
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "respond", make };

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use penstock_catalog::{Api, Lifecycle};
 use penstock_compile::Compiler;
 use penstock_graphql::{Checked, OperationKind, Schema, position};
-
-use crate::place;
+use penstock_projects::place;
 
 /// The schema of an API and the operations that it serves.
 pub struct Definition {

@@ -1,12 +1,10 @@
 //! Does to a message what an interceptor service decided.
 
-use std::any::Any;
-use std::task::{Context, Poll};
-
 use bytes::Bytes;
-use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
+use penstock_message::{Body, Form, Headers, Message, SizeHint};
 
 use super::reply::{Changes, Decision};
+use crate::watched_body::{BodyWatch, watch};
 
 /// Fields whose names begin so are the gateway's own; services cannot touch them.
 const RESERVED: [&str; 2] = ["x-wso2", "x-envoy"];
@@ -40,57 +38,43 @@ pub(super) fn trailers(body: &mut Body, changes: &Changes, compat: bool) -> bool
     if changes.is_empty() {
         return true;
     }
-    match body.take() {
-        Form::Stream { head, rest } => {
-            let rest = Box::new(Retold { rest, changes: changes.clone(), compat });
-            body.put(Form::Stream { head, rest });
-            !compat
-        }
-        form => {
-            body.put(form);
-            let goes_on = !compat || body.trailers().is_some();
-            if goes_on {
-                body.change_trailers(|trailers| retell(trailers, changes, compat));
-            }
-            goes_on
-        }
+    if body.is_stream() {
+        watch(body, |_| ChangedTrailers { changes: changes.clone(), compat });
+        return !compat;
     }
+    let form = body.take();
+    body.put(form);
+    let goes_on = !compat || body.trailers().is_some();
+    if goes_on {
+        body.change_trailers(|trailers| retell(trailers, changes, compat));
+    }
+    goes_on
 }
 
 fn retell(trailers: &mut Headers, changes: &Changes, compat: bool) {
     fields(trailers, changes, if compat { |_| true } else { is_open });
 }
 
-/// A body whose end a service has changed before it came.
-struct Retold {
-    rest: Box<dyn BodyStream>,
+/// Changes trailers that a service has changed before they came.
+struct ChangedTrailers {
     changes: Changes,
     compat: bool,
 }
 
-impl BodyStream for Retold {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        self.rest.poll_chunk(cx)
-    }
-
-    fn size_hint(&self) -> SizeHint {
+impl BodyWatch for ChangedTrailers {
+    fn size_hint(&self, size: SizeHint) -> SizeHint {
         // A body of a stated length has no place behind it (RFC 9112 §7.1.2).
         let adds_none = self.changes.replace.is_empty() && self.changes.add.is_empty();
-        if self.compat || adds_none { self.rest.size_hint() } else { SizeHint::Unknown }
+        if self.compat || adds_none { size } else { SizeHint::Unknown }
     }
 
-    fn trailers(&mut self) -> Option<Headers> {
-        let came = self.rest.trailers();
-        if self.compat && came.is_none() {
+    fn trailers(&mut self, trailers: Option<Headers>) -> Option<Headers> {
+        if self.compat && trailers.is_none() {
             return None;
         }
-        let mut trailers = came.unwrap_or_default();
+        let mut trailers = trailers.unwrap_or_default();
         retell(&mut trailers, &self.changes, self.compat);
         Some(trailers).filter(|trailers| !trailers.is_empty())
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }
 

@@ -17,12 +17,13 @@ use penstock_catalog::Interceptor;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::{Headers, Message};
+use penstock_projects::place;
 
 use self::describe::{Constants, Includes};
 use self::outcome::{after_request, after_response};
 use crate::policy::{ApiKinds, Phase, PolicyKind, operation};
 use crate::service::{Service, json_fields, origin, trust_of};
-use crate::{CallContext, Gateway, GatewayConfig, Site, place};
+use crate::{CallContext, Gateway, GatewayConfig, Site};
 
 pub(in crate::policy) use self::apply::body as put_body;
 pub(in crate::policy) use self::describe::{identify, write_fields};

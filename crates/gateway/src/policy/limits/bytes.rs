@@ -1,18 +1,17 @@
 //! Bandwidth: the bytes of answers, added to the limits that the request was counted under.
 
-use std::any::Any;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
-use penstock_message::{Body, BodyError, BodyStream, Form, Headers, Message, SizeHint};
+use penstock_message::{Body, BodyError, Form, Message, SizeHint};
 
 use super::call::Metered;
 use super::counters::Counters;
 use super::plans::Plans;
+use crate::watched_body::{BodyWatch, watch};
 use crate::{CallContext, Gateway, Site};
 
 /// Adds the answer's bytes.
@@ -52,13 +51,10 @@ impl Mediator for Meter {
         let body = &mut exchange.message.body;
         match known(body) {
             Some(bytes) => add(&self.0, &metered, bytes),
-            None => {
-                if let Form::Stream { head, rest } = body.take() {
-                    add(&self.0, &metered, head.len() as u64);
-                    let counted = Counted { rest, counters: self.0.clone(), metered, bytes: 0 };
-                    body.set(Form::Stream { head, rest: Box::new(counted) });
-                }
-            }
+            None => watch(body, |head| {
+                add(&self.0, &metered, head.len() as u64);
+                BytesPassed { counters: self.0.clone(), metered, bytes: 0 }
+            }),
         }
         Ok(Flow::Next)
     }
@@ -71,38 +67,22 @@ fn add(counters: &Counters, metered: &[Metered], bytes: u64) {
     }
 }
 
-/// A body of unknown length whose bytes are counted when it is over.
-struct Counted {
-    rest: Box<dyn BodyStream>,
+/// Counts the bytes of a body of unknown length when it is over.
+struct BytesPassed {
     counters: Arc<Counters>,
     metered: Vec<Metered>,
     bytes: u64,
 }
 
-impl Drop for Counted {
+impl Drop for BytesPassed {
     fn drop(&mut self) {
         add(&self.counters, &self.metered, self.bytes);
     }
 }
 
-impl BodyStream for Counted {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let chunk = self.rest.poll_chunk(cx);
-        if let Poll::Ready(Some(Ok(chunk))) = &chunk {
-            self.bytes += chunk.len() as u64;
-        }
-        chunk
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.rest.size_hint()
-    }
-
-    fn trailers(&mut self) -> Option<Headers> {
-        self.rest.trailers()
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
+impl BodyWatch for BytesPassed {
+    fn passes(&mut self, chunk: &Bytes) -> Result<(), BodyError> {
+        self.bytes += chunk.len() as u64;
+        Ok(())
     }
 }

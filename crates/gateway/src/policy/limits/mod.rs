@@ -29,10 +29,11 @@ use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_graphql::OperationKind;
 use penstock_message::push_decimal;
+use penstock_projects::place;
 
 use crate::error::{GatewayError, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::{CallContext, ErrorStyle, Gateway, Site, place};
+use crate::{CallContext, ErrorStyle, Gateway, Site};
 
 pub(crate) use call::{CallerCounters, LimitsCall};
 pub(crate) use condition::Conditions;

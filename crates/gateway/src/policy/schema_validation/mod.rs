@@ -17,13 +17,14 @@ use std::sync::Arc;
 
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
+use penstock_projects::place;
 
 use self::body::BodyCheck;
 use self::definition::{Definition, LastDefinition};
 use self::parameters::{ParameterCheck, RequestParts};
 use crate::error::{GatewayError, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::{CallContext, Gateway, Site, client_request, place};
+use crate::{CallContext, Gateway, Site, client_request};
 
 /// The kind for requests.
 pub const REQUESTS: PolicyKind = PolicyKind {

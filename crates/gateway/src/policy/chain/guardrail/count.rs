@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Kind, Look, OF_MODELS, made};
+use crate::policy::chain::kind::{ChainPolicy, Made, Making};
 use crate::policy::chain::params::Params;
-use crate::policy::chain::{ChainPolicy, Made, Making};
 use crate::policy::measure::{self, without_quotes};
 
 /// So many words.

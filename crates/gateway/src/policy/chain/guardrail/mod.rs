@@ -12,9 +12,10 @@ use penstock_json::path::{Dialect, JsonPath};
 use penstock_message::Method;
 use serde_json::{Value, json};
 
+use super::answer;
 use super::params::Params;
-use super::{ChainPhase, Made, Making, answer};
 use crate::client_request::body_decoded;
+use crate::policy::chain::kind::{ChainPhase, Made, Making};
 
 pub(super) use count::{CONTENT_LENGTH, SENTENCE_COUNT, WORD_COUNT};
 pub(super) use pattern::POLICY as REGEX;

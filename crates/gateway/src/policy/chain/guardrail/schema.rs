@@ -4,8 +4,8 @@ use penstock_json::schema::JsonSchema;
 use serde_json::Value;
 
 use super::{Kind, Look, made};
+use crate::policy::chain::kind::{ChainPolicy, Made, Making};
 use crate::policy::chain::params::Params;
-use crate::policy::chain::{ChainPolicy, Made, Making};
 
 /// The policy.
 pub(in crate::policy::chain) const POLICY: ChainPolicy = ChainPolicy { name: "json-schema-guardrail", make };

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::hex::hex;
-use crate::policy::chain::Algorithm;
+use crate::policy::chain::config::Algorithm;
 
 /// Parts of the table, so that cores seldom wait for each other.
 const PARTS: usize = 64;

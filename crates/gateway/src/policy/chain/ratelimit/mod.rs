@@ -18,9 +18,10 @@ pub(crate) use self::limiter::Buckets;
 use self::limiter::{Limit, Verdict};
 use self::tell::Tell;
 use super::params::Params;
-use super::{Algorithm, ChainPhase, ChainPolicy, Made, Making, answer};
+use super::{Algorithm, answer};
 use crate::CallContext;
-use crate::policy::chain::RateLimitConfig;
+use crate::policy::chain::config::RateLimitConfig;
+use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 
 /// The policy with one quota of requests.
 pub(super) const BASIC: ChainPolicy = ChainPolicy { name: "basic-ratelimit", make: make_basic };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use penstock_message::{DIGITS_MAX, Headers, decimal};
 
 use super::limiter::Verdict;
-use crate::policy::chain::RateLimitConfig;
+use crate::policy::chain::config::RateLimitConfig;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -9,7 +9,7 @@ use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
 use penstock_catalog::PolicyUse;
 
-use crate::policy::action::Call;
+use super::super::step::ActionCall;
 
 /// Instructions a template may run. One without a runaway loop uses a few hundred.
 const STEPS_MAX: u64 = 200_000;
@@ -85,7 +85,7 @@ impl Write for Bounded {
 }
 
 /// A sequence that is nothing but API Manager's `<opa>` mediator is the action of that name.
-pub(super) fn opa_call(text: &str, one: &PolicyUse) -> Option<Call> {
+pub(super) fn opa_call(text: &str, one: &PolicyUse) -> Option<ActionCall> {
     let text = text.trim();
     if !text.starts_with("<opa>") || !text.ends_with("</opa>") {
         return None;
@@ -111,7 +111,7 @@ pub(super) fn opa_call(text: &str, one: &PolicyUse) -> Option<Call> {
         ("connectionTimeout", parameter("connectionTimeout")),
     ];
     let parameters = found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-    Some(Call { action: "OPA".into(), parameters, at: one.at.clone() })
+    Some(ActionCall { action: "OPA".into(), parameters, at: one.at.clone() })
 }
 
 #[cfg(test)]

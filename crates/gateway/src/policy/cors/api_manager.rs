@@ -9,7 +9,7 @@ use penstock_catalog::Cors as Rules;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Headers, Message};
 
-use super::cors::fits;
+use super::origin::fits;
 use crate::Site;
 
 const ORIGIN: &str = "Access-Control-Allow-Origin";

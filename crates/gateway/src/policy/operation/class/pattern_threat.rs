@@ -10,7 +10,8 @@ use penstock_message::MediaType;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::{Compiled, PolicyClasses, Settings, is_on, payload, threat};
+use super::payload;
+use super::settings::{Compiled, PolicyClasses, Settings, is_on, threat};
 use crate::error::{GatewayError, codes};
 use crate::{CallContext, client_request, text};
 

@@ -4,7 +4,7 @@ use md5::{Digest, Md5};
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use serde_json::Value;
 
-use super::{Compiled, PolicyClasses, Settings};
+use super::settings::{Compiled, PolicyClasses, Settings};
 use crate::CallContext;
 use crate::error::{GatewayError, codes};
 use crate::hex::hex;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use penstock_catalog::path::has_dot_segment;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
+use super::super::step::Problem;
 use crate::error::{GatewayError, codes};
-use crate::policy::operation::Problem;
 use crate::{CallContext, client_request, text};
 
 /// Gives a request another path below its API.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::guardrail::failed;
 use super::payload::{self, Part};
-use super::{Compiled, PolicyClasses, Settings};
+use super::settings::{Compiled, PolicyClasses, Settings};
 
 const KIND: &str = "PIIMaskingRegex";
 const REDACTED: &str = "*****";

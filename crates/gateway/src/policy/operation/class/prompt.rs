@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::guardrail::failed;
 use super::payload::{self, Part};
-use super::{Compiled, PolicyClasses, Settings};
+use super::settings::{Compiled, PolicyClasses, Settings};
 use crate::text;
 
 /// The largest text a template's parameters may make of a payload.

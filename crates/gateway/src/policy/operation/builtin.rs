@@ -9,7 +9,7 @@ pub(super) struct Builtin {
     /// Its parameters.
     pub(super) attributes: &'static [Attribute],
     /// What it does.
-    pub(super) work: Work,
+    pub(super) work: PolicyStep,
 }
 
 /// A parameter.
@@ -20,7 +20,7 @@ pub(super) struct Attribute {
 }
 
 /// What a policy does.
-pub(super) enum Work {
+pub(super) enum PolicyStep {
     /// An action: its name, and its parameters with the attributes they are taken from.
     Action(&'static str, &'static [(&'static str, &'static str)]),
     /// A template of a Synapse sequence.
@@ -79,17 +79,17 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["addHeader", "setHeader", "ccAddHeader"],
         attributes: &[required("headerName"), required("headerValue")],
-        work: Work::Action("SET_HEADER", &[("headerName", "headerName"), ("headerValue", "headerValue")]),
+        work: PolicyStep::Action("SET_HEADER", &[("headerName", "headerName"), ("headerValue", "headerValue")]),
     },
     Builtin {
         names: &["removeHeader", "ccRemoveHeader"],
         attributes: &[required("headerName")],
-        work: Work::Action("REMOVE_HEADER", &[("headerName", "headerName")]),
+        work: PolicyStep::Action("REMOVE_HEADER", &[("headerName", "headerName")]),
     },
     Builtin {
         names: &["renameHeader"],
         attributes: &[required("currentHeaderName"), required("updatedHeaderName")],
-        work: Work::Action(
+        work: PolicyStep::Action(
             "RENAME_HEADER",
             &[("currentHeaderName", "currentHeaderName"), ("updatedHeaderName", "updatedHeaderName")],
         ),
@@ -97,28 +97,28 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["addQueryParam", "addQueryParams"],
         attributes: &[required("paramKey"), required("paramValue")],
-        work: Work::Action("ADD_QUERY", &[("queryParamName", "paramKey"), ("queryParamValue", "paramValue")]),
+        work: PolicyStep::Action("ADD_QUERY", &[("queryParamName", "paramKey"), ("queryParamValue", "paramValue")]),
     },
     Builtin {
         names: &["removeQueryParam"],
         attributes: &[required("paramKey")],
-        work: Work::Action("REMOVE_QUERY", &[("queryParamName", "paramKey")]),
+        work: PolicyStep::Action("REMOVE_QUERY", &[("queryParamName", "paramKey")]),
     },
     Builtin {
         names: &["rewriteHTTPMethod", "ccChangeHTTPMethod"],
         attributes: &[optional("currentMethod"), required("updatedMethod")],
-        work: Work::Action("REWRITE_RESOURCE_METHOD", METHOD),
+        work: PolicyStep::Action("REWRITE_RESOURCE_METHOD", METHOD),
     },
     Builtin {
         // Its parameter has one name for either gateway.
         names: &["changeHTTPMethod"],
         attributes: &[optional("currentMethod"), optional("updatedMethod"), optional("httpMethod")],
-        work: Work::Action("REWRITE_RESOURCE_METHOD", METHOD),
+        work: PolicyStep::Action("REWRITE_RESOURCE_METHOD", METHOD),
     },
     Builtin {
         names: &["rewriteResourcePath", "ccRewriteResourcePath"],
         attributes: &[required("newResourcePath"), or("includeQueryParams", "true")],
-        work: Work::Action(
+        work: PolicyStep::Action(
             "REWRITE_RESOURCE_PATH",
             &[("resourcePath", "newResourcePath"), ("includeQueryParams", "includeQueryParams")],
         ),
@@ -126,7 +126,7 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["callInterceptorService", "ccCallInterceptorService"],
         attributes: &[required("interceptorServiceURL"), required("includes")],
-        work: Work::Action(
+        work: PolicyStep::Action(
             "CALL_INTERCEPTOR_SERVICE",
             &[("interceptorServiceURL", "interceptorServiceURL"), ("includes", "includes")],
         ),
@@ -139,7 +139,7 @@ static BUILTINS: &[Builtin] = &[
             optional("accessVerificationClaimValueRegex"),
             or("shouldAllowValidation", "true"),
         ],
-        work: Work::Action(
+        work: PolicyStep::Action(
             "VALIDATE_CLAIM",
             &[
                 ("claim", "accessVerificationClaim"),
@@ -160,7 +160,7 @@ static BUILTINS: &[Builtin] = &[
             optional("additionalProperties"),
             or("connectionTimeout", "30"),
         ],
-        work: Work::Action(
+        work: PolicyStep::Action(
             "OPA",
             &[
                 ("serverURL", "serverUrl"),
@@ -176,17 +176,17 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["jsonToXML", "jsonToXml"],
         attributes: &[],
-        work: Work::Synapse(r#"<property name="messageType" value="application/xml" scope="axis2"/>"#),
+        work: PolicyStep::Synapse(r#"<property name="messageType" value="application/xml" scope="axis2"/>"#),
     },
     Builtin {
         names: &["xmlToJson", "xmlToJSON"],
         attributes: &[],
-        work: Work::Synapse(r#"<property name="messageType" value="application/json" scope="axis2"/>"#),
+        work: PolicyStep::Synapse(r#"<property name="messageType" value="application/json" scope="axis2"/>"#),
     },
     Builtin {
         names: &["jsonFault"],
         attributes: &[],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<payloadFactory media-type="json">
                  <format>{"code": "$1", "message": "$2", "description": "$3"}</format>
                  <args>
@@ -205,7 +205,7 @@ static BUILTINS: &[Builtin] = &[
             optional("propertyValue"),
             or("level", "simple"),
         ],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"{% if logMessage or propertyName -%}
 <log level="custom">
   {%- if logMessage %}<property name="message" value="{{ logMessage }}"/>{% endif %}
@@ -219,12 +219,12 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["disableChunking"],
         attributes: &[],
-        work: Work::Synapse(r#"<property name="DISABLE_CHUNKING" value="true" scope="axis2"/>"#),
+        work: PolicyStep::Synapse(r#"<property name="DISABLE_CHUNKING" value="true" scope="axis2"/>"#),
     },
     Builtin {
         names: &["preserveAcceptHeader"],
         attributes: &[],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<property name="WSO2_AM_API_ACCEPT_MESSAGE_TYPE" expression="get-property('transport', 'Accept')"/>
                <property name="Accept" scope="transport" action="remove"/>"#,
         ),
@@ -232,26 +232,26 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["applyAcceptHeader"],
         attributes: &[],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<property name="messageType" scope="axis2" expression="get-property('WSO2_AM_API_ACCEPT_MESSAGE_TYPE')"/>"#,
         ),
     },
     Builtin {
         names: &["setToHeader"],
         attributes: &[required("value")],
-        work: Work::Synapse(r#"<header name="To" value="{{ value }}"/>"#),
+        work: PolicyStep::Synapse(r#"<header name="To" value="{{ value }}"/>"#),
     },
     Builtin {
         names: &["setToHeaderWS"],
         attributes: &[required("value")],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<header name="To" expression="fn:concat('{{ value }}', get-property('API_ELECTED_RESOURCE'))"/>"#,
         ),
     },
     Builtin {
         names: &["debugRequestFlow"],
         attributes: &[],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<log level="full"/>
                <log level="custom">
                  <property name="Method" expression="get-property('axis2', 'HTTP_METHOD')"/>
@@ -264,7 +264,7 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["debugResponseFlow"],
         attributes: &[],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<log level="full"/>
                <log level="custom">
                  <property name="Status" expression="get-property('axis2', 'HTTP_SC')"/>
@@ -275,7 +275,7 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["debugJsonFault"],
         attributes: &[],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<log level="custom">
                  <property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/>
                  <property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/>
@@ -292,7 +292,7 @@ static BUILTINS: &[Builtin] = &[
             or("maxKeyLength", "100"),
             or("maxJsonDepth", "100"),
         ],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"{% for limit in [["maxPropertyCount", maxPropertyCount], ["maxStringLength", maxStringLength],
                 ["maxArrayElementCount", maxArrayElementCount], ["maxKeyLength", maxKeyLength], ["maxJsonDepth", maxJsonDepth]] -%}
 <property name="{{ limit[0] }}" value="{{ limit[1] }}"/>
@@ -310,7 +310,7 @@ static BUILTINS: &[Builtin] = &[
             or("maxAttributeLength", "100"),
             or("maxChildrenPerElement", "100"),
         ],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<property name="xmlValidation" value="true"/>
 {% for limit in [["dtdEnabled", dtdEnabled], ["maxXMLDepth", maxXMLDepth], ["maxElementCount", maxElementCount],
                 ["maxAttributeCount", maxAttributeCount], ["maxAttributeLength", maxAttributeLength],
@@ -329,7 +329,7 @@ static BUILTINS: &[Builtin] = &[
             or("enabledCheckHeaders", "true"),
             or("enabledCheckPathParams", "true"),
         ],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<property name="threatType" value="{{ threatType }}"/>
 <property name="regex" value="{{ regex }}"/>
 <property name="enabledCheckBody" value="{{ enabledCheckBody }}"/>
@@ -341,7 +341,7 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["validateCsrfCookie"],
         attributes: &[or("csrfCookieName", "atbv")],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<class name="org.wso2.carbon.apimgt.gateway.mediators.CrossSiteRequestForgeryValidationMediator">
                  <property name="csrfCookieName" value="{{ csrfCookieName }}"/></class>"#,
         ),
@@ -349,7 +349,7 @@ static BUILTINS: &[Builtin] = &[
     Builtin {
         names: &["revokeOneTimeToken"],
         attributes: &[or("scope", "OTT")],
-        work: Work::Synapse(
+        work: PolicyStep::Synapse(
             r#"<class name="org.wso2.carbon.apimgt.gateway.mediators.OneTimeTokenRevocationMediator">
                  <property name="scope" value="{{ scope }}"/></class>"#,
         ),
@@ -363,22 +363,22 @@ static BUILTINS: &[Builtin] = &[
             or("invert", "false"),
             or("showAssessment", "false"),
         ],
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.regex.guardrail.RegexGuardrail"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.regex.guardrail.RegexGuardrail"),
     },
     Builtin {
         names: &["WordCountGuardrail"],
         attributes: COUNTED,
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.word.count.guardrail.WordCountGuardrail"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.word.count.guardrail.WordCountGuardrail"),
     },
     Builtin {
         names: &["SentenceCountGuardrail"],
         attributes: COUNTED,
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.sentence.count.guardrail.SentenceCountGuardrail"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.sentence.count.guardrail.SentenceCountGuardrail"),
     },
     Builtin {
         names: &["ContentLengthGuardrail"],
         attributes: COUNTED,
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.content.length.guardrail.ContentLengthGuardrail"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.content.length.guardrail.ContentLengthGuardrail"),
     },
     Builtin {
         names: &["JSONSchemaGuardrail"],
@@ -389,22 +389,22 @@ static BUILTINS: &[Builtin] = &[
             or("invert", "false"),
             or("showAssessment", "false"),
         ],
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.json.schema.guardrail.JSONSchemaGuardrail"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.json.schema.guardrail.JSONSchemaGuardrail"),
     },
     Builtin {
         names: &["PIIMaskingRegex"],
         attributes: &[required("name"), required("piiEntities"), optional("jsonPath"), or("redact", "false")],
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.pii.masking.regex.PIIMaskingRegex"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.pii.masking.regex.PIIMaskingRegex"),
     },
     Builtin {
         names: &["PromptDecorator"],
         attributes: &[required("name"), required("promptDecoratorConfig"), required("jsonPath"), or("append", "false")],
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.prompt.decorator.PromptDecorator"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.prompt.decorator.PromptDecorator"),
     },
     Builtin {
         names: &["PromptTemplate"],
         attributes: &[required("name"), required("promptTemplateConfig")],
-        work: Work::Class("org.wso2.apim.policies.mediation.ai.prompt.template.PromptTemplate"),
+        work: PolicyStep::Class("org.wso2.apim.policies.mediation.ai.prompt.template.PromptTemplate"),
     },
 ];
 

@@ -4,18 +4,27 @@
 //! (`opa.rs`). What cannot be used is left out with a warning, as Choreo Connect does; the others still apply. With
 //! `--strict` it is an error.
 
+mod action;
+mod builtin;
+pub(crate) mod class;
+mod definition;
+mod fault_flow;
+mod opa;
+mod step;
+pub(crate) mod synapse;
+
 use std::sync::Arc;
 
 use penstock_catalog::{Interceptor, PolicyUse};
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
+use penstock_projects::place;
 
-use super::action::{self, Work};
-use super::definition::{Resolved, resolve};
-use super::fault_flow::{BeginFault, EndFault};
-use super::synapse;
+use self::definition::{Resolved, resolve};
+use self::fault_flow::{BeginFault, EndFault};
+use self::step::{PolicyStep, Problem, Stage};
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::{ErrorStyle, Gateway, Site, place};
+use crate::{ErrorStyle, Gateway, Site};
 
 /// The kind.
 pub const KIND: PolicyKind = PolicyKind {
@@ -25,45 +34,6 @@ pub const KIND: PolicyKind = PolicyKind {
     request: Some(compile_request),
     response: Some(compile_response),
 };
-
-/// The flow a policy runs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    Request,
-    Response,
-    Fault,
-}
-
-impl Stage {
-    /// The policies of a flow: those of the API are outside, those of the operation inside.
-    fn uses(self, site: &Site) -> Vec<&PolicyUse> {
-        let (api, operation) = (&site.api.policies, &site.operation.policies);
-        match self {
-            Stage::Request => api.request.iter().chain(&operation.request).collect(),
-            Stage::Response => operation.response.iter().chain(&api.response).collect(),
-            Stage::Fault => operation.fault.iter().chain(&api.fault).collect(),
-        }
-    }
-
-    /// As projects write it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Stage::Request => "request",
-            Stage::Response => "response",
-            Stage::Fault => "fault",
-        }
-    }
-}
-
-/// Why a policy is left out.
-pub(crate) enum Problem {
-    /// Nothing else depends on it.
-    Skip(String),
-    /// It may be what keeps requests out: without it the API is served only when the configuration allows that.
-    Unprotected(String),
-    /// The API cannot be served as it was meant.
-    Refuse(String),
-}
 
 fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let steps = steps(gateway, site, Stage::Request, cx);
@@ -116,7 +86,7 @@ pub(crate) fn interceptors(site: &Site) -> (Option<Interceptor>, Option<Intercep
 
 /// The steps of one flow.
 fn steps(gateway: &Gateway, site: &Arc<Site>, stage: Stage, cx: &mut Compiler<'_>) -> Vec<Step> {
-    let mut works: Vec<(Work, &PolicyUse)> = Vec::new();
+    let mut works: Vec<(PolicyStep, &PolicyUse)> = Vec::new();
     for one in stage.uses(site) {
         match work(gateway, site, stage, one, cx) {
             Ok(Some(work)) => works.push((work, one)),
@@ -124,8 +94,9 @@ fn steps(gateway: &Gateway, site: &Arc<Site>, stage: Stage, cx: &mut Compiler<'_
             Err(problem) => report(cx, one, problem),
         }
     }
-    action::order(&mut works);
-    let step = |(work, one): (Work, &PolicyUse)| Step { mediator: work.mediator, kind: work.kind, at: place(&one.at) };
+    step::order(&mut works);
+    let step =
+        |(work, one): (PolicyStep, &PolicyUse)| Step { mediator: work.mediator, kind: work.kind, at: place(&one.at) };
     works.into_iter().map(step).collect()
 }
 
@@ -136,7 +107,7 @@ fn work(
     stage: Stage,
     one: &PolicyUse,
     cx: &mut Compiler<'_>,
-) -> Result<Option<Work>, Problem> {
+) -> Result<Option<PolicyStep>, Problem> {
     match resolve(one, gateway.config.error_style).map_err(Problem::Unprotected)? {
         Resolved::Action(call) => action::compile(gateway, site, stage, &call),
         Resolved::Synapse(sequence) => synapse::compile(gateway, site, one, &sequence, cx),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Headers, Message};
 
-use super::body_limit;
 use crate::error::{Maker, Teller, Told, codes, grpc, told};
+use crate::policy::body_limit;
 use crate::{CallContext, ErrorStyle, GatewayConfig};
 
 /// Answers with the current fault.

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::payload::{self, Part};
-use super::{Compiled, PolicyClasses, Settings};
+use super::settings::{Compiled, PolicyClasses, Settings};
 use crate::error::{GatewayError, codes};
 use crate::policy::measure;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
-use super::{Compiled, PolicyClasses, Settings};
+use super::settings::{Compiled, PolicyClasses, Settings};
 use crate::CallContext;
 use crate::error::{GatewayError, codes};
 use crate::security::SecurityState;

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use penstock_catalog::PolicyUse;
 use penstock_compile::Compiler;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, SequenceId, Step};
+use penstock_projects::place;
 
 use self::properties::Properties;
-use super::action::{self, Work};
+use super::action;
 use super::class::PolicyClasses;
 use super::definition::Sequence;
-use super::operation::{Problem, Stage};
-use crate::{Gateway, Site, place};
+use super::step::{PolicyStep, Problem, Stage};
+use crate::{Gateway, Site};
 
 /// Compiles a policy. Diagnostics name the template's file and the line of the filled text, which is the template's own
 /// unless a loop or condition above it added or took lines.
@@ -27,7 +28,7 @@ pub(super) fn compile(
     one: &PolicyUse,
     sequence: &Sequence,
     cx: &mut Compiler<'_>,
-) -> Result<Option<Work>, Problem> {
+) -> Result<Option<PolicyStep>, Problem> {
     let text = fill(&sequence.template, &sequence.values)
         .map_err(|error| Problem::Refuse(format!("{}:{error}", sequence.file)))?;
     if let Some(call) = render::opa_call(&text, one) {
@@ -44,11 +45,11 @@ pub(super) fn compile(
         prepare,
         Step { mediator: Box::new(Enter(mediators)), kind: "sequence", at: place(&one.at) },
     ]);
-    Ok(Some(Work::sequence(Box::new(Enter(prepared)))))
+    Ok(Some(PolicyStep::sequence(Box::new(Enter(prepared)))))
 }
 
 /// A step that sets the properties sequences of API Manager find.
-pub(super) fn properties(site: &Site) -> Box<dyn Mediator> {
+pub(in crate::policy) fn properties(site: &Site) -> Box<dyn Mediator> {
     Box::new(Properties::of(site))
 }
 

@@ -5,7 +5,8 @@ use std::fmt;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::{Compiled, PolicyClasses, Settings, limit, payload, threat};
+use super::payload;
+use super::settings::{Compiled, PolicyClasses, Settings, limit, threat};
 
 /// The name under which the library gives a number with all its digits.
 const NUMBER: &str = "$serde_json::private::Number";

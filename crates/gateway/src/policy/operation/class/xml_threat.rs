@@ -3,7 +3,7 @@
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{Envelope, MediaType, Method, SoapVersion};
 
-use super::{Compiled, PolicyClasses, Settings, is_on, limit, threat};
+use super::settings::{Compiled, PolicyClasses, Settings, is_on, limit, threat};
 use crate::error::{GatewayError, codes};
 
 struct XmlThreat;

@@ -6,10 +6,9 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use regex::Regex;
 use serde_json::Value;
 
-use super::Call;
+use super::super::step::{ActionCall, Problem};
 use crate::CallContext;
 use crate::error::{GatewayError, codes};
-use crate::policy::operation::Problem;
 
 /// Lets through those whose claim has the value, or those whose claim has not.
 pub(super) struct Validate {
@@ -27,7 +26,7 @@ enum Wanted {
 }
 
 impl Validate {
-    pub(super) fn compile(call: &Call) -> Result<Validate, Problem> {
+    pub(super) fn compile(call: &ActionCall) -> Result<Validate, Problem> {
         let wanted = match call.get("pattern") {
             Some(pattern) => match Regex::new(&format!("^(?:{pattern})$")) {
                 Ok(pattern) if call.get("value").is_none_or(|value| pattern.is_match(value)) => {

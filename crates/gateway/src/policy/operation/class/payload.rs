@@ -8,7 +8,7 @@ use penstock_json::path::{Dialect, JsonPath, replace};
 use penstock_message::{Form, MediaType};
 use serde_json::Value;
 
-use super::Settings;
+use super::settings::Settings;
 use crate::policy::measure::without_quotes;
 
 /// The body as text; `None` when there is none.

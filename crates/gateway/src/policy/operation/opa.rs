@@ -7,8 +7,7 @@ use bytes::Bytes;
 use penstock_engine::ports::{Level, TlsProfile};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Resume};
 
-use super::action::Call;
-use super::operation::Problem;
+use super::step::{ActionCall, Problem};
 use crate::error::{GatewayError, codes};
 use crate::json_writer::JsonObject;
 use crate::service::{Answer, Service, json_fields, origin};
@@ -33,7 +32,7 @@ struct AskAgent {
 }
 
 /// Compiles the action.
-pub(super) fn compile(_gateway: &Gateway, site: &Arc<Site>, call: &Call) -> Result<Box<dyn Mediator>, Problem> {
+pub(super) fn compile(_gateway: &Gateway, site: &Arc<Site>, call: &ActionCall) -> Result<Box<dyn Mediator>, Problem> {
     let server = call.required("serverURL")?.trim_end_matches('/');
     let Some(origin) = origin(server) else {
         return Err(Problem::Unprotected(format!("`serverURL` is `{server}`, not an http or https URL")));

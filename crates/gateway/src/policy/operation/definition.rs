@@ -6,8 +6,8 @@ use std::sync::Arc;
 use penstock_catalog::{At, PolicyAttribute, PolicyUse};
 use penstock_compile::suggestion;
 
-use super::action::Call;
 use super::builtin;
+use super::step::ActionCall;
 use crate::{ErrorStyle, gotemplate};
 use penstock_projects::parse_document;
 
@@ -21,7 +21,7 @@ pub(crate) type Values = Vec<(Arc<str>, Arc<str>)>;
 #[derive(Debug)]
 pub(crate) enum Resolved {
     /// An action of Choreo Connect.
-    Action(Call),
+    Action(ActionCall),
     /// A Synapse sequence.
     Synapse(Sequence),
 }
@@ -61,18 +61,18 @@ fn resolve_builtin(one: &PolicyUse) -> Result<Resolved, String> {
     let attributes: Vec<PolicyAttribute> = builtin.attributes.iter().map(builtin::Attribute::to_catalog).collect();
     let values = values(&attributes, one)?;
     Ok(match builtin.work {
-        builtin::Work::Action(action, parameters) => {
+        builtin::PolicyStep::Action(action, parameters) => {
             let value = |name: &str| values.iter().find(|(key, _)| **key == *name).map(|(_, value)| value.to_string());
             let parameters = parameters
                 .iter()
                 .filter_map(|(parameter, attribute)| Some(((*parameter).to_owned(), value(attribute)?)))
                 .collect();
-            Resolved::Action(Call { action: action.to_owned(), parameters, at: one.at.clone() })
+            Resolved::Action(ActionCall { action: action.to_owned(), parameters, at: one.at.clone() })
         }
-        builtin::Work::Synapse(template) => {
+        builtin::PolicyStep::Synapse(template) => {
             Resolved::Synapse(Sequence { template: template.into(), file: one.at.file.clone(), values })
         }
-        builtin::Work::Class(class) => {
+        builtin::PolicyStep::Class(class) => {
             let property = |attribute: &PolicyAttribute| {
                 format!("<property name=\"{0}\" value=\"{{{{ {0} }}}}\"/>", attribute.name)
             };
@@ -115,7 +115,7 @@ fn values(attributes: &[PolicyAttribute], one: &PolicyUse) -> Result<Values, Str
 }
 
 /// Reads `definition: {action, parameters}`.
-fn call_of(text: &str, at: &At) -> Result<Call, String> {
+fn call_of(text: &str, at: &At) -> Result<ActionCall, String> {
     let document = parse_document(&at.file, text.as_bytes()).map_err(|(at, message)| format!("{at}: {message}"))?;
     let root = document.item();
     let definition = root.get("definition").unwrap_or(root);
@@ -131,7 +131,7 @@ fn call_of(text: &str, at: &At) -> Result<Call, String> {
         };
         parameters.push((name.to_string(), text.into_owned()));
     }
-    Ok(Call { action: action.trim().to_owned(), parameters, at: definition.at() })
+    Ok(ActionCall { action: action.trim().to_owned(), parameters, at: definition.at() })
 }
 
 #[cfg(test)]
