@@ -12,7 +12,7 @@ pub enum Shape {
     Json,
     /// An object of a size and a text that is as long as fits: the message of the published API Manager tests.
     Record,
-    /// Letters, exactly as many as asked for.
+    /// Exactly that many letters.
     Text,
 }
 

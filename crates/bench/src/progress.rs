@@ -58,7 +58,7 @@ impl Progress {
     }
 }
 
-/// Columns of the terminal; 80 where it does not tell, at least 2.
+/// Columns of the terminal; default 80, minimum 2.
 fn terminal_width() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     size.map_or(80, |size| if size.ws_col == 0 { 80 } else { usize::from(size.ws_col) }).max(2)

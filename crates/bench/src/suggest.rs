@@ -1,4 +1,4 @@
-//! Finds what somebody probably meant to write.
+//! Suggestions for misspelt names.
 
 /// The candidate closest to a word, if it is close enough to be what was meant.
 pub fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {

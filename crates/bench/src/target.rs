@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a gateway may take to end when asked to, before it is killed.
+/// Time for a gateway to end after SIGTERM, before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a starting or ending gateway is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -65,7 +65,7 @@ pub fn start(target: &Target, placeholders: &Placeholders, log: &Path) -> Result
     };
     let program_path = find_program(program).ok_or_else(|| NotRunning::NotInstalled(program.clone()))?;
     if listens(&running.url) {
-        // Measuring whatever is there would give figures of the wrong program.
+        // Measuring another server at the port would give figures of the wrong program.
         let why = format!("port {} is taken, target `{}` cannot start there", running.url.port, target.name);
         let why = format!("{why}; choose another with `--port {}=PORT`", target.name);
         return Err(NotRunning::Failed(Error::Environment(why)));

@@ -4,7 +4,7 @@
 //!
 //! * [`memory`] counts the bytes each thread allocates and frees. The allocator of the binary calls it; without such an
 //!   allocator the counters stay at zero and only single large allocations are refused.
-//! * [`Account`] is the memory of one request. Whoever polls the request's future enters the account first.
+//! * [`Account`] is the memory of one request. The code that polls the request's future enters the account first.
 //! * [`Slices`] runs a function on a stack of its own, which it leaves after [`SLICE`] and continues later; [`run`] runs one
 //!   to its end.
 //!

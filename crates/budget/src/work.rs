@@ -58,7 +58,7 @@ impl std::error::Error for Stop {}
 /// The work that runs on a thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Running {
-    /// Whether somebody catches a [`Stop`].
+    /// Whether a [`Stop`] is caught.
     pub(crate) stoppable: bool,
     pub(crate) cancelled: bool,
     /// How to leave its stack; null for work that runs on the thread's own.
@@ -104,7 +104,7 @@ pub fn steps(count: usize) {
     });
 }
 
-/// Checks the limits and pauses when a slice is over, whatever was counted. For loops that do much in each round.
+/// Checks the limits and pauses when a slice is over, independently of the count. For loops that do much in each round.
 #[cold]
 pub fn pause() {
     check();
@@ -139,7 +139,7 @@ pub fn reserve(bytes: usize) {
     }
 }
 
-/// Makes room for more elements as [`Vec::reserve`] does, and asks for it first.
+/// Makes room for more elements as [`Vec::reserve`] does, and reserves the memory first.
 #[inline]
 pub fn make_room<T>(list: &mut Vec<T>, more: usize) {
     if list.capacity() - list.len() < more {
@@ -159,7 +159,7 @@ pub fn make_room_for_text(text: &mut String, more: usize) {
     }
 }
 
-/// Adds text at the end, for which it asks first.
+/// Appends text after reserving the memory.
 #[inline]
 pub fn append(text: &mut String, more: &str) {
     make_room_for_text(text, more.len());

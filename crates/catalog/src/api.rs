@@ -82,7 +82,7 @@ pub struct Api {
     pub at: At,
 }
 
-/// What a GraphQL API can be asked, and what each question counts.
+/// Operations and complexities of a GraphQL API.
 #[derive(Debug, Clone, Default)]
 pub struct GraphQl {
     /// The schema, in the language of schemas.
@@ -184,7 +184,7 @@ impl Default for Schemes {
     }
 }
 
-/// Whether something is asked for.
+/// Whether it is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SecurityMode {
     /// Not at all.
@@ -238,13 +238,13 @@ pub struct Operation {
     pub path: Arc<str>,
     /// `operationId`.
     pub id: Option<Arc<str>>,
-    /// Whether credentials are asked for.
+    /// Whether credentials are required.
     pub secured: bool,
-    /// Whether the client's credentials reach the backend, when the definition says so.
+    /// Whether the client's credentials are forwarded, if the definition sets it.
     pub forwards_credentials: Option<bool>,
-    /// The credentials it takes, any one of them, when the definition says so itself.
+    /// The accepted credentials, any one of them, if the definition sets them.
     pub requirements: Vec<Requirement>,
-    /// Scopes of which a token must have one; empty means none is asked for.
+    /// Scopes of which a token must have one; empty means none is required.
     pub scopes: Vec<Arc<str>>,
     /// `x-wso2-throttling-tier`, `throttlingPolicy`.
     pub tier: Option<Arc<str>>,
@@ -252,9 +252,9 @@ pub struct Operation {
     pub endpoints: Option<Endpoints>,
     /// Where a topic of a WebSocket API is at the backend: path and query with `{parameter}`s of the path.
     pub uri_mapping: Option<Arc<str>>,
-    /// The service asked before the backend.
+    /// The interceptor of the request flow.
     pub request_interceptor: Option<Interceptor>,
-    /// The service asked before the client.
+    /// The interceptor of the response flow.
     pub response_interceptor: Option<Interceptor>,
     /// Operation policies by flow.
     pub policies: Policies,
@@ -326,7 +326,7 @@ impl Cors {
 pub struct Interceptor {
     /// Scheme, host and port; a path is not used.
     pub service_url: Arc<str>,
-    /// What it is told.
+    /// What is sent to it.
     pub includes: Vec<InterceptorPart>,
     /// For connecting.
     pub connect_timeout: Option<Duration>,
@@ -339,7 +339,7 @@ pub struct Interceptor {
     pub at: At,
 }
 
-/// A part of an exchange that an interceptor is told.
+/// A part of an exchange that is sent to an interceptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterceptorPart {
     /// `request_headers`

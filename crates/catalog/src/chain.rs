@@ -26,7 +26,7 @@ pub struct ChainStep {
     pub version: u32,
     /// An expression that says whether it runs.
     pub condition: Option<(Arc<str>, At)>,
-    /// What it is told.
+    /// What is sent to it.
     pub parameters: Setting,
     /// Whether all operations of the API have it.
     pub of_api: bool,

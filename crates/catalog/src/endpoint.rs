@@ -88,7 +88,7 @@ pub enum EndpointSecurity {
     ApiKey(ApiKeyCredentials),
 }
 
-/// How tokens for a backend are asked for. Its debug form hides the secrets.
+/// How tokens for a backend are requested. Its debug form hides the secrets.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct OAuthCredentials {
     /// The address of the token service.
@@ -97,7 +97,7 @@ pub struct OAuthCredentials {
     pub client_id: Arc<str>,
     /// The client's secret.
     pub client_secret: Arc<str>,
-    /// Whose password is granted; without one the client asks for itself.
+    /// The user of the password grant; without one it is a client credentials grant.
     pub user: Option<BasicCredentials>,
     /// Further fields of the form.
     pub parameters: Vec<(Arc<str>, Arc<str>)>,

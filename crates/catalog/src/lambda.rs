@@ -10,11 +10,11 @@ use crate::Secret;
 pub struct LambdaAccess {
     /// Where its functions are, when their names do not say.
     pub region: Option<Arc<str>>,
-    /// Who invokes them; whoever the gateway is when absent.
+    /// The identity that invokes them; by default that of the environment.
     pub identity: Option<AwsIdentity>,
 }
 
-/// Who somebody is for AWS.
+/// An AWS identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwsIdentity {
     /// The id of the access key.

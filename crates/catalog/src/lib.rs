@@ -1,5 +1,5 @@
 //! The catalog: APIs with their operations, and who may use them: applications, subscriptions,
-//! plans. Plain data; whoever publishes a change makes a new [`Catalog`].
+//! plans. Plain data; a change is a new [`Catalog`].
 //!
 //! It knows nothing of files, of HTTP and of how any of it is enforced.
 //!

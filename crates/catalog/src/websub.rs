@@ -18,13 +18,13 @@ pub fn topic_name(text: &str) -> String {
 pub struct WebSub {
     /// The topics.
     pub topics: Vec<Topic>,
-    /// What publishers sign with; nobody has to when it is absent.
+    /// The publishers' key; without it no signature is required.
     pub secret: Option<Secret>,
     /// How they sign.
     pub algorithm: SigningAlgorithm,
     /// The header field of their signature.
     pub signature_header: Arc<str>,
-    /// Whether subscribers are asked whether they meant it (`enableSubscriberVerification`).
+    /// Whether callbacks are verified (`enableSubscriberVerification`).
     pub verifies: bool,
 }
 

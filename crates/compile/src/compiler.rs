@@ -25,7 +25,7 @@ pub struct CompileOptions {
     pub strict: bool,
     /// Values for `$SYSTEM:NAME` and `$FILE:NAME` in attributes of endpoints and for `${configs.NAME}`.
     pub configurables: HashMap<String, String>,
-    /// No user is configured, so that whatever checks the password of a user refuses every request.
+    /// No user is configured, so every check of a password rejects the request.
     pub without_users: bool,
     /// WebAssembly modules that stand for classes, by the names of the classes.
     pub modules: HashMap<String, bytes::Bytes>,
@@ -33,7 +33,7 @@ pub struct CompileOptions {
     pub serve_unprotected: Vec<Arc<str>>,
     /// Keys for the security of messages, or why they cannot be read. `None` when no keystore is configured.
     pub message_keys: Option<Result<Arc<MessageKeys>, String>>,
-    /// What earlier compilations made, which this one takes over where nothing changed, and to which it adds.
+    /// What earlier compilations made, which this one reuses where nothing changed, and extends.
     pub compiled: Option<Arc<CompiledArtifacts>>,
 }
 

@@ -1,4 +1,4 @@
-//! The cursor over an artifact's elements. It remembers what was asked for; what nobody asked for
+//! The cursor over an artifact's elements. It records what was read; what was not read
 //! is reported when the element is finished.
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ pub struct Source {
     pub file: Arc<str>,
     /// The tree.
     pub document: Arc<Document>,
-    /// Which nodes somebody asked for, by index.
+    /// Which nodes were read, by index.
     seen: RefCell<Vec<bool>>,
     /// Offsets at which lines begin: every mediator keeps its place, and a search from the top for
     /// each would be quadratic.
@@ -155,7 +155,7 @@ impl<'a> Element<'a> {
         self.attribute(name).map_or(default, |value| value.trim().eq_ignore_ascii_case("true"))
     }
 
-    /// Every child element, asked for.
+    /// Every child element, marked as read.
     pub fn children(&self) -> impl Iterator<Item = Element<'a>> + use<'a> {
         let source = self.source;
         self.document().children(self.node).filter(move |child| source.document.is_element(*child)).map(move |node| {
@@ -232,7 +232,7 @@ impl<'a> Element<'a> {
         written
     }
 
-    /// Marks everything inside as asked for: content that is data, not configuration.
+    /// Marks everything inside as read: content that is data, not configuration.
     pub fn accept_all(&self) {
         for node in self.document().descendants(self.node) {
             self.source.mark(node);

@@ -49,7 +49,7 @@
 //! }
 //! ```
 //!
-//! A source that is asked for messages implements [`PollSource`] instead and returns `Feed::Polled`: `interval` or `cron`, the
+//! A source that is polled implements [`PollSource`] instead and returns `Feed::Polled`: `interval` or `cron`, the
 //! pauses after errors and the state are then the business of [`penstock_engine::background::Polling`].
 //!
 //! A transport that proxy services listen on (`transports="jms"`) has a [`ListenerKind`] beside its `InboundKind`; the
@@ -94,7 +94,7 @@ pub struct ListenerKind {
 pub enum Feed {
     /// A service that waits for messages: a subscription, a port.
     Service(Arc<dyn RunService>),
-    /// A source that is asked for messages.
+    /// A source that is polled.
     Polled(Arc<dyn PollSource>),
 }
 

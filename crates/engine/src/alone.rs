@@ -16,7 +16,7 @@ pub struct Alone {
 }
 
 /// Runs a sequence of the exchange's program on its message until nothing is left to do. Must run on a
-/// [`tokio::task::LocalSet`]: branches that nobody waits for live on it.
+/// [`tokio::task::LocalSet`]: branches without a waiter live on it.
 pub async fn run_alone(mut exchange: Box<Exchange>, sequence: SequenceId) -> Alone {
     let end = match run::enter(&mut exchange, sequence) {
         Ok(()) => run::run(&mut exchange).await,

@@ -8,7 +8,7 @@ pub fn epoch_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()
 }
 
-/// What Java writes of a date when nobody says how (English, United States).
+/// Java's default format of a date (English, United States).
 const JAVA_DEFAULT: &str = "M/d/yy, h:mm a";
 
 /// The months by name; three letters of each are its short form.

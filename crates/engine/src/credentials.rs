@@ -1,4 +1,4 @@
-//! What is done with names and passwords wherever they are asked for.
+//! Checks of names and passwords.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ pub fn basic_credentials(field: &str) -> Option<(String, String)> {
     Some((name.to_owned(), password.to_owned()))
 }
 
-/// Whether what was given is the secret. How long it takes depends on the length of what was given, which whoever gave
+/// Whether what was given is the secret. How long it takes depends on the length of what was given, which the client
 /// it knows, and neither on the secret nor on where they differ.
 pub fn is_secret(secret: &[u8], given: &[u8]) -> bool {
     let mut expected = secret.iter().cycle();

@@ -16,7 +16,7 @@ pub struct DataSource {
     pub location: Location,
     /// What an artifact says about a name. The server's configuration comes first.
     pub definition: Option<Arc<DataSource>>,
-    /// Who asks.
+    /// The credentials.
     pub user: Option<Arc<str>>,
     /// The password.
     pub password: Option<Secret>,
@@ -43,7 +43,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text, for whoever has to send it.
+    /// The text, to be sent.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -181,7 +181,7 @@ impl Row {
     }
 }
 
-/// Why a database did not do what it was asked.
+/// Why a database operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseError {
     /// What kind of failure.
@@ -223,7 +223,7 @@ pub trait Databases: Send + Sync {
     /// Runs a query on a connection of its own; what it changes is committed.
     fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>>;
 
-    /// Begins a transaction. Databases join it when they are first asked within it.
+    /// Begins a transaction. Databases join it with their first statement.
     fn begin(&self) -> Rc<dyn Transaction>;
 }
 

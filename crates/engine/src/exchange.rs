@@ -58,13 +58,13 @@ pub struct Exchange {
     pub kinship: Option<Kinship>,
     /// `Parent` of a branch's fork, outermost first, for nested forks.
     pub ancestry: Vec<Kinship>,
-    /// Fields that go on the answer whatever becomes of it (`Access-Control-Allow-Origin`).
+    /// Headers of every response (`Access-Control-Allow-Origin`).
     pub reply_headers: Headers,
     /// What is given back when the exchange and all its branches are over, by name: a place in a throttle.
     pub held: Rc<std::cell::RefCell<Vec<Held>>>,
     /// What the router of a managed API noted for the mediators of its operation.
     pub extension: Option<Rc<dyn std::any::Any>>,
-    /// What it ran so far, while somebody who may wants to know. Branches have none.
+    /// The steps so far, if they are recorded. Branches have none.
     pub trace: Option<Rc<Trace>>,
     /// What is logged about the request; branches write into their parent's.
     pub(crate) journal: Option<Rc<Journal>>,
@@ -184,7 +184,7 @@ impl Exchange {
         self.extension.clone()?.downcast().ok()
     }
 
-    /// Whether the message travels to the client; the property `RESPONSE` may say so, and that it does not.
+    /// Whether the message travels to the client; the property `RESPONSE` overrides it.
     pub fn is_response(&self) -> bool {
         match self.message.properties.get("RESPONSE").map(|value| value.to_text()) {
             Some(text) if text.trim().eq_ignore_ascii_case("true") => true,
@@ -193,7 +193,7 @@ impl Exchange {
         }
     }
 
-    /// Says something to whoever wants to know what becomes of this exchange; nothing is made when nobody does.
+    /// Records a step of this exchange; lazy when steps are not recorded.
     pub fn explain(&self, name: &'static str, text: impl FnOnce() -> String) {
         if let Some(trace) = &self.trace {
             trace.note(name, text());

@@ -32,7 +32,7 @@ impl Family {
         Rc::new(Family { id, size, collected: Cell::new(0), completed: Cell::new(false), slots: RefCell::default() })
     }
 
-    /// The shared value under `key`, made by `make` for the first who asks.
+    /// The shared value under `key`, made by `make` on first use.
     pub fn slot<T: 'static>(&self, key: &str, make: impl FnOnce() -> T) -> Rc<T> {
         let mut slots = self.slots.borrow_mut();
         let slot = slots.entry(key.into()).or_insert_with(|| Rc::new(make()));

@@ -56,8 +56,8 @@ pub struct Fault {
     pub message: Arc<str>,
     /// `ERROR_DETAIL`: more, when there is more.
     pub detail: Option<Arc<str>>,
-    /// Whether it is part of the day's work: a limit that is reached, a path that is not there. Nobody is told at the
-    /// usual level of the log, because whoever sends many such requests would write it.
+    /// Whether it is expected in operation: a limit that is reached, an unknown path. It is not logged at the
+    /// default level, because clients could flood the log.
     pub quiet: bool,
     /// The status of the answer when no sequence answers the fault. Without it side and code decide.
     pub status: Option<u16>,

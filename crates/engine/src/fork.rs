@@ -34,7 +34,7 @@ pub(crate) async fn run(exchange: &mut Exchange, mut work: Fork) -> Result<After
     if work.branches.len() > limit {
         return Err(Fault::new(format!("{} branches are more than {limit}", work.branches.len())).public());
     }
-    // Made when first asked for; each branch would make one of its own.
+    // Made on first use; each branch would make its own.
     let id = exchange.correlation_id();
     for branch in &mut work.branches {
         branch.message.operation.set("correlation_id", Value::String(id.clone()));

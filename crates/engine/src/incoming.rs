@@ -90,7 +90,7 @@ pub(crate) fn prepare(exchange: &mut Exchange) -> Result<Box<Message>, Fault> {
     Ok(Box::new(Message { headers, body, status, reason, ..Message::default() }))
 }
 
-/// The answer to a message that nobody answered: 202, as Micro Integrator acknowledges; for an API without a resource
+/// The response to a message without one: 202, as Micro Integrator acknowledges; for an API without a resource
 /// that runs, what its handlers let through to.
 pub(crate) fn unanswered(exchange: &mut Exchange) -> Box<Message> {
     let (api, index) = match exchange.entry.clone() {

@@ -233,7 +233,7 @@ impl Before {
     }
 }
 
-/// What a mediator asked the loop for; nothing when the next one runs.
+/// The flow that a mediator returned; nothing for the next mediator.
 pub(crate) fn describe(flow: &Flow, program: &Program) -> Option<String> {
     let sequence = |id: SequenceId| {
         let sequence: &Sequence = program.sequence(id);

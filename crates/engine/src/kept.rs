@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What all that a store keeps takes together, whatever a configuration says.
+/// Maximum size of all entries of a store, for any configuration.
 const STORE_BYTES_MAX: usize = 64 << 20;
 
 /// Shards of a store that may be large. A core holds a lock for some fifty nanoseconds, so that many cores rarely meet.
@@ -69,7 +69,7 @@ pub struct Store<V> {
 
 struct Shard<V> {
     entries: HashMap<Key, Entry<V>>,
-    /// Oldest first, by the numbers of entries; those of entries that are gone stand here until somebody tidies.
+    /// Oldest first, by the numbers of entries; those of removed entries stay until the next cleanup.
     order: VecDeque<(Key, u64)>,
     next: u64,
     bytes: usize,
@@ -160,7 +160,7 @@ impl<V: Measured> Default for Store<V> {
 
 impl<V> fmt::Debug for Store<V> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What is kept is nobody's business.
+        // The content is private.
         write!(out, "Store")
     }
 }

@@ -36,7 +36,7 @@ pub trait Leases: Send + Sync {
     fn release(&self, lease: &Lease) -> LocalFuture<'static, Result<(), LeaseError>>;
 }
 
-/// The leases of a node that stands alone: it holds every name it asks for.
+/// The leases of a single node: it gets every name.
 #[derive(Debug, Default)]
 pub struct SingleNode;
 

@@ -2,7 +2,7 @@
 //!
 //! Failures are counted by account and by address. Beyond a number of them each further failure doubles a time in which
 //! attempts are refused without looking at the password. Accounts that do not exist are counted like those that do, so the
-//! back-off does not tell which exist. A client that logged in before keeps its access while others guess: its account is
+//! back-off does not reveal which exist. A client that logged in before keeps its access while others guess: its account is
 //! counted for its own address.
 
 use std::collections::HashMap;
@@ -258,7 +258,7 @@ impl Users {
     pub fn login(&self, name: &str, password: &str, address: IpAddr) -> Login {
         self.logins.attempt(Realm::Users, name, address, || {
             let known = self.password(name);
-            // Also compared for a name that no user has, so that the time does not tell which names exist.
+            // Also compared for a name that no user has, so that the time does not reveal which names exist.
             let holds = is_secret(known.as_deref().unwrap_or_default().as_bytes(), password.as_bytes());
             holds & known.is_some()
         })

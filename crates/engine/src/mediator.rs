@@ -14,7 +14,7 @@ pub trait Mediator: Send + Sync {
     /// Does its work and says where to go.
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault>;
 
-    /// What it does with the body, so that nobody buffers what nobody reads.
+    /// How much of the body it reads, so that unread bodies are not buffered.
     fn needs(&self) -> Needs {
         Needs::Nothing
     }
@@ -42,7 +42,7 @@ pub enum Needs {
     /// It never looks at it.
     #[default]
     Nothing,
-    /// It asks for an answer that may be known before the body is complete; it returns
+    /// It needs a result that may be known before the body is complete; it returns
     /// [`Flow::Pull`] until it is.
     Peek,
     /// It reads or replaces the whole; the loop buffers the body before it runs.
@@ -100,7 +100,7 @@ pub enum Flow {
     WaitBounded(LocalFuture<'static, Resume<()>>),
 }
 
-/// Continues a mediator after the loop did what it asked for.
+/// Continues a mediator after the loop has executed its flow.
 pub struct Resume<T>(Box<Continuation<T>>);
 
 type Continuation<T> = dyn FnOnce(&mut Exchange, T) -> Result<Flow, Fault>;

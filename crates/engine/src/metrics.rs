@@ -1,4 +1,4 @@
-//! Counters of one core. They are summed when somebody reads them.
+//! Counters of one core, summed when they are read.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

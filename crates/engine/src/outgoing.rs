@@ -123,7 +123,7 @@ fn with_fields(exchange: &mut Exchange, url: Arc<str>) -> Result<Arc<str>, Fault
     Ok(if fields.is_empty() { url } else { join(&url, &format!("?{fields}")).into() })
 }
 
-/// The shape an endpoint's format asks for.
+/// The shape of an endpoint's format.
 pub(crate) fn shape_of(format: Format) -> Shape {
     match format {
         Format::Soap11 => Shape::Soap11,

@@ -18,7 +18,7 @@ pub fn parse(text: impl Into<Bytes>) -> Result<(Arc<Document>, NodeId), Fault> {
     Ok((Arc::new(document), root))
 }
 
-/// Says what the body is from now on, for the header and for whoever formats it.
+/// Says what the body is from now on, for the header and the formatter.
 pub fn set_media_type(exchange: &mut Exchange, media_type: &str) {
     exchange.set_property(Scope::Axis2, "messageType", Value::string(media_type));
     exchange.message.axis2.remove("NO_ENTITY_BODY");
@@ -44,7 +44,7 @@ enum Around {
     Read(Arc<Envelope>),
 }
 
-/// Looks at the bytes only: a body that nobody read is not worth a tree, when it has no header to keep.
+/// Checks the bytes only: an unread body needs no tree if it has no header to keep.
 fn around(exchange: &mut Exchange) -> Result<Around, Fault> {
     let media_type = exchange.message.source_media();
     if let Form::Xml(envelope) = exchange.message.body.form() {
@@ -79,7 +79,7 @@ fn read_around(exchange: &mut Exchange) -> Result<Around, Fault> {
     Ok(if envelope.soap == SoapVersion::None { Around::Nothing } else { Around::Read(envelope) })
 }
 
-/// Puts serialized XML in the place of the payload. Nothing is parsed that nobody reads. A message
+/// Puts serialized XML in the place of the payload. Unread content is not parsed. A message
 /// that is neither XML nor JSON becomes `application/xml`.
 pub fn replace_by_bytes(exchange: &mut Exchange, xml: Vec<u8>) -> Result<(), Fault> {
     let around = around(exchange)?;
@@ -95,7 +95,7 @@ pub fn replace_by_bytes(exchange: &mut Exchange, xml: Vec<u8>) -> Result<(), Fau
         SoapVersion::Soap12 => media_type == MediaType::SoapXml,
         SoapVersion::None => matches!(media_type, MediaType::Xml | MediaType::TextXml),
     };
-    // Bytes are read as their media type says; when that says something else, they are read now.
+    // Bytes are read as their media type says; when that differs, they are read now.
     let form = if plain { Form::Bytes(body.into()) } else { Form::Xml(Arc::new(read_envelope(body, soap)?)) };
     exchange.message.body.set(form);
     Ok(())

@@ -28,7 +28,7 @@ pub struct Client {
     pub local: SocketAddr,
     /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
     pub protocol: &'static str,
-    /// The certificate the client proved to own, in DER, when the listener asked for one.
+    /// The certificate the client proved to own, in DER, when the listener requested one.
     pub certificate: Option<Arc<[u8]>>,
 }
 
@@ -94,7 +94,7 @@ pub struct HttpOptions {
     pub absolute_form: bool,
     /// Whether HTTP/2 is spoken: as TLS agrees on it, with prior knowledge without TLS.
     pub http2: bool,
-    /// Whether the request asks for WebSocket. The body of a reply with the status 101 is then a
+    /// Whether the request is a WebSocket handshake. The body of a reply with the status 101 is then a
     /// [`crate::websocket::Switched`].
     pub websocket: bool,
 }

@@ -100,7 +100,7 @@ pub struct Limits {
     pub depth_max: usize,
     /// Mediators run for one message; stops configurations that enter themselves for ever.
     pub steps_max: u64,
-    /// From the request's head to the answer's: after it the client gets an error, whatever hangs.
+    /// From the request's head to the answer's: after it the client gets an error.
     pub deadline: std::time::Duration,
     /// When an endpoint says nothing about a timeout.
     pub endpoint_timeout: std::time::Duration,

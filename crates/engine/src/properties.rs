@@ -21,7 +21,7 @@ fn names_addressing(bytes: &[u8]) -> bool {
     ADDRESSING.iter().any(|uri| text.contains(uri))
 }
 
-/// To whom the answer of a backend is addressed: to whoever waits for it.
+/// The receiver of a backend's response.
 const ANONYMOUS: &str = "http://www.w3.org/2005/08/addressing/anonymous";
 
 /// Headers that stay when all others are removed: Micro Integrator keeps them apart from its map of headers.
@@ -326,7 +326,7 @@ impl Exchange {
         local.or_else(|| self.registry_resource(key))
     }
 
-    /// The message's id, made when first asked for.
+    /// The message's id, made on first use.
     pub fn message_id(&mut self) -> Arc<str> {
         self.message
             .addressing_mut()

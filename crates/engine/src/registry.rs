@@ -47,7 +47,7 @@ const ROOTS: [(&str, &str, &str); 8] = [
 pub struct RegistryPath {
     /// `conf:folder/name`.
     pub key: Arc<str>,
-    /// `config/folder/name`. Invariant: every part is a plain name, so that it leads below whatever it is joined to.
+    /// `config/folder/name`. Invariant: every part is a plain name, so that it stays below the folder it is joined to.
     pub file: String,
 }
 
@@ -73,7 +73,7 @@ impl RegistryPath {
 
 /// Keeps resources for the next start.
 pub trait RegistryKeeper: Send + Sync {
-    /// Keeps one; resolves when it is kept. What was asked first is kept first.
+    /// Stores one; resolves when it is stored. Requests are stored in order.
     fn keep(&self, path: RegistryPath, resource: Arc<Resource>) -> LocalFuture<'static, Result<(), String>>;
 
     /// Removes one that was kept, in the same order.

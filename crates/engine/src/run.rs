@@ -21,7 +21,7 @@ pub(crate) enum End {
     Finished,
     /// A mediator ended it: `respond`, `drop`, a `send` whose out path ended.
     Stopped,
-    /// A fault nobody handled.
+    /// An unhandled fault.
     Failed(Fault),
 }
 
@@ -95,7 +95,7 @@ async fn drive(exchange: &mut Exchange) -> End {
     }
 }
 
-/// Does what a mediator asked for. `Some` when the message's way ends here.
+/// Executes the flow that a mediator returned. `Some` when the message's way ends here.
 async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> {
     let mut flow = flow;
     loop {
@@ -133,7 +133,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
             Flow::CallWith(destination, then) => {
                 let mut reply = transmit(exchange, &destination).await;
                 exchange.called = true;
-                // Whoever decides over an answer reads it.
+                // A mediator that reads a response parses it.
                 if let Ok(message) = &mut reply
                     && let Err(error) = buffer(&mut message.body, exchange.loaded.program.limits.body_bytes_max).await
                 {

@@ -8,7 +8,7 @@ use std::fmt;
 use penstock_budget as budget;
 use serde_json::{Map, Number, Value};
 
-/// Lists and objects nest this deep at most: the parser recurses, and so does everybody after it.
+/// Lists and objects nest this deep at most: the parser and all later passes recurse.
 pub(crate) const DEPTH_MAX: usize = 128;
 
 /// Why a text is not JSON, and where.
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Value, TextError> {
     parse_within(text, usize::MAX)
 }
 
-/// What is wrong with a text of more values than asked for.
+/// The error for too many values.
 pub const TOO_MANY_VALUES: &str = "the text has too many values";
 
 /// As [`parse`]; a text of more values than `values_max` is an error, [`TOO_MANY_VALUES`].
@@ -57,7 +57,7 @@ pub fn write(value: &Value) -> String {
     String::from_utf8(out.0).expect("JSON is written as UTF-8")
 }
 
-/// Memory that is asked for as it grows.
+/// Memory that is reserved as it grows.
 struct Writing(Vec<u8>);
 
 impl std::io::Write for Writing {

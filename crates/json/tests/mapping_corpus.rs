@@ -64,7 +64,7 @@ fn json_to_xml_expected(case: &Value) -> bool {
     case["kind"].as_str().is_some_and(|kind| kind.starts_with("json->xml"))
 }
 
-/// The round trips show lists by instructions; the last one also tells null from the empty string.
+/// The round trips show lists by instructions; the last one also distinguishes null from the empty string.
 fn options_for(case: &Value) -> Options {
     let nil = string(case, "xml").contains("nil=\"true\"") && json_to_xml_expected(case);
     Options { write_array_instructions: json_to_xml_expected(case), nil, null_for_empty: !nil, ..Options::default() }

@@ -122,7 +122,7 @@ impl Mediator for CallTemplate {
                 Argument::Computed(expression) => expression.value(exchange)?.unwrap_or_else(|| Value::string("")),
                 Argument::Late(asked) => {
                     later.push((name.clone(), asked.clone()));
-                    // Nobody asked for it yet, so that it is no fault when it cannot be found out here.
+                    // It is not used yet, so a failure here is not a fault.
                     asked.value(exchange).ok().flatten().unwrap_or_else(|| Value::string(""))
                 }
                 Argument::Text(template) => Value::string(template.text(exchange)?),

@@ -1,4 +1,4 @@
-//! `<callout>`: the older `<call>`: sends a part of the message or the whole, and puts the answer where it is told.
+//! `<callout>`: the older `<call>`: sends the message or a part of it, and stores the response in the target.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ impl Source {
     /// The element that is sent in place of the body. `None`: the message as it is.
     fn content(&self, exchange: &mut Exchange) -> Result<Option<Content>, Fault> {
         if exchange.message.source_media() == MediaType::Json {
-            // Micro Integrator sends the whole of it, whatever the source says.
+            // Micro Integrator sends the whole of it, for any source.
             return Ok(None);
         }
         match self {
@@ -171,7 +171,7 @@ impl Source {
 impl Target {
     /// Puts the answer into the message.
     fn take(&self, exchange: &mut Exchange, reply: Message) -> Result<(), Fault> {
-        // A JSON answer becomes the body, whatever the target says.
+        // A JSON response becomes the body, for any target.
         let is_json = reply.source_media() == MediaType::Json && !reply.body.is_empty();
         let path = match self {
             _ if is_json => None,

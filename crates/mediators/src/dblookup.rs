@@ -1,4 +1,4 @@
-//! `<dblookup>`: asks a database; columns of the first row become properties.
+//! `<dblookup>`: queries a database; columns of the first row become properties.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let manner = Manner {
         logger: "DBLookupMediator",
         failure: "SQL Exception occurred while executing statement",
-        // What a message wrote it also reads; a database that takes no part is asked beside the transaction.
+        // What a message wrote it also reads; a database outside the transaction is queried without it.
         transaction: |exchange, source| {
             exchange.transactions.active.clone().filter(|transaction| transaction.includes(source))
         },

@@ -141,7 +141,7 @@ fn value(
     exchange: &mut Exchange,
 ) -> Result<Option<Value>, Fault> {
     match declared {
-        // An element inside stays one, whatever type stands beside it.
+        // An element inside stays an element, for any `type`.
         _ if matches!(source, Source::Constant(value) if !matches!(value, Value::String(_))) => source.value(exchange),
         Type::Xml | Type::Json => source.value(exchange)?.map(|value| declared.coerce(value)).transpose(),
         Type::String => Ok(source.text(exchange)?.map(|text| Value::string(matched(pattern, text)))),

@@ -144,7 +144,7 @@ impl Action {
     }
 }
 
-/// `$1` of Java is `${1}` here, whatever follows it, and a backslash makes the next letter a plain one.
+/// `$1` of Java is `${1}` here, and a backslash makes the next letter a plain one.
 fn java_replacement(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

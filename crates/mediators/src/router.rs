@@ -96,7 +96,7 @@ fn step(mediator: impl Mediator + 'static, at: Place) -> Step {
     Step { mediator: Box::new(mediator), kind: "router", at }
 }
 
-/// A step that does one thing whatever the message is.
+/// A step that is the same for all messages.
 struct Always(Then);
 
 enum Then {

@@ -27,7 +27,7 @@ impl Template {
         Template { parts: vec![Part::Text(text.into())] }
     }
 
-    /// One expression, whatever its language.
+    /// One expression in any language.
     pub fn expression(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<Template> {
         Some(Template { parts: vec![Part::Value(Expression::compile(cx, el, text, at)?)] })
     }

@@ -77,7 +77,7 @@ impl Mediator for Action {
     }
 }
 
-/// Ends a transaction; whatever comes of it, it is over.
+/// Ends a transaction, also on failure.
 fn end(
     transaction: Option<Rc<dyn Transaction>>,
     failure: &'static str,

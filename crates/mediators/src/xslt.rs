@@ -251,7 +251,7 @@ impl Mediator for Xslt {
             exchange.log(Level::Info, "XSLTMediator", &text);
         }
         if !info.encoding.eq_ignore_ascii_case("utf-8") {
-            // The message is UTF-8 whatever the stylesheet declares for files.
+            // The message is UTF-8; the stylesheet's encoding is for files.
             let tree = stylesheet
                 .transform_to_tree(&document, subject, &options)
                 .map_err(|error| Fault::new(error.to_string()))?;

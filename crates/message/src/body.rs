@@ -32,7 +32,7 @@ pub enum BodyError {
     Unsupported {
         /// What the body is.
         from: &'static str,
-        /// What was asked for.
+        /// The requested size.
         wanted: &'static str,
     },
 }
@@ -98,22 +98,22 @@ impl fmt::Debug for Form {
 /// The body of a message.
 ///
 /// Invariant: `form` is authoritative; `xml` and `json` are views of it that were computed because
-/// somebody read them. Writing through any setter drops the views.
+/// they were read. Writing through any setter drops the views.
 #[derive(Debug)]
 pub struct Body {
     form: Form,
     xml: Option<Arc<Envelope>>,
     json: Option<Arc<serde_json::Value>>,
-    /// What bytes were sent as, once the message's Content-Type says something else.
+    /// The media type of the bytes, once the message's Content-Type differs.
     source_type: Option<Arc<str>>,
-    /// Apart, because every message is moved about and hardly any body has some of it.
+    /// Rarely set fields are boxed, because messages are moved often.
     rare: Option<Box<Rare>>,
 }
 
 /// What few bodies have.
 #[derive(Debug, Clone, Default)]
 struct Rare {
-    /// What a forgiving reader made of text that is no JSON; nobody else may take it for the body.
+    /// The result of the lenient JSON reader; only lenient readers may use it as the body.
     forgiven: Option<Arc<serde_json::Value>>,
     /// The fields that follow the body: one or more. Those of a stream that has not ended are its own.
     trailers: Option<Headers>,
@@ -302,7 +302,7 @@ impl Body {
     }
 
     /// Waits for at least twice of what is available, so that who looks again and again reads every byte twice at the
-    /// most. As long as the stream can show them the bytes stay where they are, and leave as if nobody had looked. When
+    /// most. As long as the stream can show them the bytes stay where they are, and are forwarded as if unread. When
     /// all was to be seen and that was not enough, the whole is pulled.
     pub fn poll_more(&mut self, cx: &mut Context<'_>, limit_bytes: usize) -> Poll<Result<(), BodyError>> {
         if self.is_all_available() {
@@ -384,7 +384,7 @@ fn ending_with(form: Form, trailers: Headers) -> Form {
 }
 
 /// What came first and the next piece, in the block of the first where nothing else refers to it: a body arrives in many
-/// pieces, and copying the whole for each of them would take longer than anything that is done with it.
+/// pieces, and copying the whole for each of them would take longer than the processing.
 fn joined(head: Bytes, chunk: &[u8], to_come: SizeHint) -> BytesMut {
     let here = head.len() + chunk.len();
     let mut all = head.try_into_mut().unwrap_or_else(|shared| {

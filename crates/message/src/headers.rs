@@ -168,7 +168,7 @@ impl Headers {
             return others.iter().for_each(|(name, value)| self.put(name, value));
         }
         self.own = others.own;
-        // Hardly any name is there already, and hardly any other is as long.
+        // Few names are present already, and few others have the same length.
         let bit = |name: &Range<u32>| 1_u64 << ((name.end - name.start) % u64::BITS);
         let mut lengths = self.fields.iter().fold(0, |all, (name, _)| all | bit(name));
         for (name, value) in others.fields {
@@ -231,7 +231,7 @@ impl Headers {
 
     fn make_room(&mut self, bytes: usize) {
         if self.own.capacity() == 0 {
-            // Whoever sets one field sets several.
+            // Fields are set several at a time.
             self.own.reserve(OWN_BYTES_FIRST.max(bytes));
             self.fields.reserve(FIELDS_FIRST);
         }

@@ -2,7 +2,7 @@
 //! scope, its variables and a [`Body`] that has one authoritative form at any time.
 //!
 //! This crate knows nothing of configuration, mediators or sockets. A transport fills a message
-//! and hands it to the engine; whoever reads the body in another form converts it here, once.
+//! and hands it to the engine; reading the body in another form converts it here, once.
 //!
 //! Start reading at [`Message`], then [`Body`].
 

@@ -19,7 +19,7 @@ pub enum MediaType {
     Multipart,
     /// `text/plain` and other text.
     Text,
-    /// Everything else: bytes nobody looks into.
+    /// Everything else: opaque bytes.
     Binary,
 }
 

@@ -105,7 +105,7 @@ pub struct Addressing {
     pub action: Option<Arc<str>>,
     /// `RelatesTo`.
     pub relates_to: Option<Arc<str>>,
-    /// `MessageID`; made when first asked for.
+    /// `MessageID`; made on first use.
     pub message_id: Option<Arc<str>>,
 }
 
@@ -139,11 +139,11 @@ pub struct Message {
     pub reason: Option<Arc<str>>,
     /// Addressing, boxed because most messages have none.
     pub addressing: Option<Box<Addressing>>,
-    /// What whoever made this answer wants the listener's log to know; nothing else reads it.
+    /// Data of this response for the listener's log.
     pub extension: Option<Rc<dyn Any>>,
     /// Whether this is what a backend answered, no longer what the client sent.
     pub is_reply: bool,
-    /// Whether the client of this exchange spoke SOAP; `None` until somebody looked at its request.
+    /// Whether the client of this exchange spoke SOAP; `None` until its request was read.
     /// Answers to others leave their envelope.
     pub client_spoke_soap: Option<bool>,
 }
@@ -226,8 +226,8 @@ impl Message {
         self.addressing.get_or_insert_default()
     }
 
-    /// Takes over what a backend answered: headers, body, status and `axis2` properties are
-    /// replaced, everything that belongs to the flow stays. What is sent next is a POST unless somebody says otherwise:
+    /// Copies the response of a backend: headers, body, status and `axis2` properties are
+    /// replaced, everything that belongs to the flow stays. The next request is a POST unless the flow sets a method:
     /// the method belonged to the client's request.
     pub fn replace_by_reply(&mut self, reply: Message) {
         self.client_spoke_soap = Some(self.speaks_soap());

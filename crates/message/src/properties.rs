@@ -27,7 +27,7 @@ pub enum Scope {
     Environment,
     /// Entries of `file.properties`.
     File,
-    /// `trace` and `analytics`: kept, read by nobody here.
+    /// `trace` and `analytics`: stored, unused.
     Trace,
 }
 

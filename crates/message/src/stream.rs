@@ -14,7 +14,7 @@ use crate::{BodyError, Headers};
 pub enum SizeHint {
     /// Exactly so many bytes (Content-Length).
     Exact(u64),
-    /// Nobody knows before the end (chunked, until close).
+    /// Unknown before the end (chunked, until close).
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The allocator: mimalloc, asked the way that is quick; pages of the system for what is huge.
+//! The allocator: mimalloc with its fast functions; pages of the system for huge blocks.
 //!
 //! The crate `mimalloc` hands every request on with its alignment, and mimalloc then looks for a block that may have to
 //! be cut to fit: a third of the blocks of a request took that way, at five times the instructions. Blocks are aligned
@@ -21,7 +21,7 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munma
 
 pub(crate) struct Allocator;
 
-/// To what every block is aligned, whatever its size (mimalloc serves 8 bytes as 8 bytes).
+/// Alignment of every block (mimalloc aligns 8 bytes to 8 bytes).
 const ALIGNED_ANYHOW: usize = 8;
 
 /// Blocks from here on are pages of the system. Getting those takes some microseconds, which is little beside filling them.
@@ -57,10 +57,10 @@ fn map(layout: Layout) -> *mut u8 {
     pages.unwrap_or_else(|_| unsafe { mi_zalloc_aligned(layout.size(), layout.align()) }).cast()
 }
 
-// SAFETY: `mi_malloc`, `mi_zalloc` and `mi_realloc` give blocks of at least the size asked for, aligned to 8 bytes or
+// SAFETY: `mi_malloc`, `mi_zalloc` and `mi_realloc` give blocks of at least the requested size, aligned to 8 bytes or
 // more, or null; the variants with an alignment do the same for the alignment given, which `Layout` makes a power of
 // two. A block of any of them may be given to `mi_free` and to both ways to resize. Mappings are aligned to a page and
-// zeroed; when a block is given back, its layout and mimalloc tell which of both it is.
+// zeroed; when a block is given back, its layout and mimalloc determine which of both it is.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -68,7 +68,7 @@ unsafe impl GlobalAlloc for Allocator {
         if is_huge(layout) {
             return map(layout);
         }
-        // SAFETY: see above; neither call asks for more.
+        // SAFETY: see above.
         unsafe {
             if layout.align() <= ALIGNED_ANYHOW {
                 mi_malloc(layout.size()).cast()
@@ -115,7 +115,7 @@ unsafe impl GlobalAlloc for Allocator {
         }
         memory::freed(layout.size());
         memory::allocated(size);
-        // SAFETY: the caller gives a block of this allocator and the layout it was asked with.
+        // SAFETY: the caller gives a block of this allocator and its layout.
         unsafe {
             if layout.align() <= ALIGNED_ANYHOW {
                 mi_realloc(block.cast(), size).cast()

@@ -46,7 +46,7 @@ pub fn duration(matches: &ArgMatches, name: &str) -> Result<Option<Duration>, Er
     text(matches, name).map(parse).transpose()
 }
 
-/// Load threads unless asked for otherwise: half the processors, as the gateway and the backend need some too.
+/// Default number of load threads: half the processors, because the gateway and the backend need some too.
 pub fn default_threads() -> usize {
     (std::thread::available_parallelism().map_or(1, std::num::NonZero::get) / 2).max(1)
 }

@@ -99,7 +99,7 @@ fn run(command: clap::Command, args: Vec<String>, act: impl FnOnce(&ArgMatches) 
 }
 
 /// A thousand users are a thousand sockets here, as many in the gateway and again in the back-end, while many systems
-/// allow 1024 open files unless asked. What the system does not grant shows as failed connections.
+/// allow 1024 open files by default. A refused limit shows as failed connections.
 fn raise_open_files_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

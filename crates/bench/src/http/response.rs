@@ -1,4 +1,4 @@
-//! Framing of HTTP/1.1 responses, fed with whatever arrives. It keeps the head and the first bytes of the
+//! Incremental framing of HTTP/1.1 responses. It keeps the head and the first bytes of the
 //! body so that a failing exchange can be shown, and counts the rest.
 mod lines;
 
@@ -151,7 +151,7 @@ impl Reader {
         }
     }
 
-    /// Tells that the server closed the connection: `Ok` if that is how this response ends.
+    /// The server closed the connection: `Ok` if the response ends so.
     pub fn close(&mut self) -> Result<(), Malformed> {
         if self.state == State::UntilClose {
             self.state = State::Done;

@@ -16,7 +16,7 @@ enum Piece {
     Call(Box<Call>),
 }
 
-/// What is wrong with a text, in words.
+/// The mistake in a text.
 pub type Mistake = String;
 
 /// Functions inside of arguments of functions; deeper nesting is a mistake, and parsing recurses.

@@ -84,7 +84,7 @@ impl Connection {
         Connection { stream, reader: Reader::new(sample_bytes.max(SAMPLE_BYTES), false), exchanges: 0 }
     }
 
-    /// Whether the server has closed this idle connection. Bytes that no request asked for are an error.
+    /// Whether the server has closed this idle connection. Unsolicited bytes are an error.
     pub async fn closed_while_idle(&mut self, read_buffer: &ReadBuffer) -> Result<bool, Broken> {
         self.reader.reset();
         std::future::poll_fn(|cx| {

@@ -89,7 +89,7 @@ impl Expect {
         Ok(())
     }
 
-    /// The reason in words.
+    /// The reason as a text.
     pub fn explain(&self, unexpected: &Unexpected) -> String {
         match unexpected {
             Unexpected::Status(status) => match self.status {

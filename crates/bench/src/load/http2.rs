@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Window of each stream and connection: a 100 KB body never waits for a window update.
 const WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 
-/// The connection of a group, once somebody opened it, and how often that happened.
+/// The connection of a group, once open, and how often it was opened.
 #[derive(Default)]
 struct Group {
     sender: RefCell<Option<(u64, SendRequest<Bytes>)>>,
@@ -90,7 +90,7 @@ async fn exchange(shared: &Rc<Shared>, group: &Group, first_byte: &mut Option<In
     let outcome = send(shared, sender, first_byte).await;
     if outcome.is_err() {
         let mut current = group.sender.borrow_mut();
-        // Whoever notices first drops the broken connection; the next request opens another.
+        // The first user that notices drops the broken connection; the next request opens another.
         if current.as_ref().is_some_and(|(number, _)| *number == generation) {
             *current = None;
         }

@@ -77,7 +77,7 @@ pub struct LoadSpec {
     pub stop: Arc<AtomicBool>,
 }
 
-/// What is told to the one who watches the target.
+/// Notifications for the observer of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// The measured window begins.

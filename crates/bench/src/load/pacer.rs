@@ -29,7 +29,7 @@ impl Pacer {
         Pacer { start, interval, due: Cell::new(0), given: Cell::new(0), waiting: RefCell::default() }
     }
 
-    /// Waits until a request is due and nobody else takes it; answers the moment it was due.
+    /// Waits until a request is due and claims it; returns its due time.
     /// `None` when the clock has stopped.
     pub async fn next(&self) -> Option<Instant> {
         if self.given.get() < self.due.get() {

@@ -3,7 +3,7 @@ use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The longest response time that is told apart: an hour. Longer ones count as an hour.
+/// Maximum response time of the histogram: an hour. Longer ones count as an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 /// Three significant digits: every percentile is exact to 0.1 %.
 const SIGNIFICANT_DIGITS: u8 = 3;

@@ -18,7 +18,7 @@ pub struct Span {
     pub finished: Arc<AtomicBool>,
     /// Set by Ctrl-C.
     pub stop: Arc<AtomicBool>,
-    /// How often the controller looks whether the load is over, and tells the observer that time passes.
+    /// Interval at which the controller checks for the end and notifies the observer.
     pub tick: Duration,
 }
 

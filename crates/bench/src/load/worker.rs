@@ -77,7 +77,7 @@ impl Shared {
         }
     }
 
-    /// Tells that a user has made so many requests; `true` if it may make no more.
+    /// Records the requests of a user; `true` if it may make no more.
     pub fn had_enough(&self, requests: u64) -> bool {
         let enough = self.part.spec.requests_per_user_max.is_some_and(|max| requests >= max);
         if enough {
@@ -95,7 +95,7 @@ impl Shared {
         self.recorder.write_line(exchange, (users, users), None);
     }
 
-    /// Opens a socket to the target, with the TLS handshake if the address asks for one.
+    /// Opens a socket to the target, with the TLS handshake for `https`.
     pub async fn open(&self) -> Result<Stream, Broken> {
         let spec = &self.part.spec;
         open(self.part.address, &spec.request.url.host, self.tls.as_ref(), spec.connect_timeout).await

@@ -17,7 +17,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads what the system tells; what it does not tell stays empty.
+    /// Reads the figures of the system; missing ones stay empty.
     pub fn read() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -3,7 +3,7 @@ use std::fs;
 use std::ops::{Add, Sub};
 use std::path::{Path, PathBuf};
 
-/// CPU time used. The total comes from the scheduler in nanoseconds where the kernel tells it;
+/// CPU time used. The total comes from the scheduler in nanoseconds where the kernel has it;
 /// how it divides into user and system comes from clock ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTime {
@@ -105,7 +105,7 @@ pub struct Usage {
     pub resident_bytes: u64,
     /// Threads.
     pub threads: u64,
-    /// Context switches so far, asked for and forced.
+    /// Context switches so far, voluntary and involuntary.
     pub context_switches: u64,
 }
 

@@ -27,7 +27,7 @@ pub struct Plan {
     pub backend: Option<Backend>,
     /// What is measured.
     pub targets: Vec<Target>,
-    /// What is asked of them.
+    /// Their requests.
     pub scenarios: Vec<Scenario>,
     /// The combinations.
     pub matrix: Matrix,

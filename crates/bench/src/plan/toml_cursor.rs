@@ -32,7 +32,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A table of the file that remembers which keys were asked for.
+/// A table of the file that records which keys were read.
 pub struct Cursor<'a> {
     source: &'a Source<'a>,
     what: &'a str,

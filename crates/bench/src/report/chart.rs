@@ -19,7 +19,7 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Number of its colour.
     pub colour: usize,
-    /// Drawn dashed, or as a hollow bar: figures of somebody else.
+    /// Drawn dashed, or as a hollow bar: figures from another source.
     pub foreign: bool,
 }
 
@@ -50,7 +50,7 @@ struct Scale {
     ticks: Vec<f64>,
 }
 
-/// Values further apart than this cannot be told from zero on a linear axis.
+/// Values further apart than this are indistinguishable from zero on a linear axis.
 const LOGARITHMIC_FROM: f64 = 30.0;
 
 impl Scale {

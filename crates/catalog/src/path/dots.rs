@@ -23,7 +23,7 @@ pub fn without_needless_escapes(path: &str) -> Cow<'_, str> {
     unescaped(path, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'))
 }
 
-/// A path with everything as it is that may stand in a segment (RFC 3986 §3.3, `pchar`): most backends do not tell
+/// A path with everything as it is that may stand in a segment (RFC 3986 §3.3, `pchar`): most backends do not distinguish
 /// `/jobs/1%3Acancel` from `/jobs/1:cancel`.
 pub fn without_segment_escapes(path: &str) -> Cow<'_, str> {
     unescaped(path, |byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte))

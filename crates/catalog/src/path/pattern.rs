@@ -23,7 +23,7 @@ pub struct PathPattern {
 pub enum Segment {
     /// This text.
     Literal(Box<str>),
-    /// Anything that is not empty.
+    /// Any text that is not empty.
     Parameter,
     /// Parameters between texts: there is one text more than there are parameters, and the outer two may be empty.
     Mixed(Box<[Box<str>]>),
@@ -116,7 +116,7 @@ impl PathPattern {
     }
 }
 
-/// A text of a template as requests write it: `/my path` is asked for as `/my%20path`.
+/// A text of a template as requests write it: `/my path` is requested as `/my%20path`.
 fn literal(text: &str) -> Box<str> {
     escaped(&without_needless_escapes(text)).into()
 }

@@ -43,7 +43,7 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<(Box<dy
                 "oauth" => token = Some(super::oauth::compile(cx, &kind)?),
                 other => {
                     kind.accept_all();
-                    // A backend that is called without what it asks for refuses in a way nobody understands.
+                    // A backend called without its credentials rejects requests without a clear reason.
                     cx.error(
                         kind.place(),
                         format!("the endpoint authentication <{other}> is not one of basicAuth, oauth"),

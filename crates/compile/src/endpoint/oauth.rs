@@ -1,4 +1,4 @@
-//! `<authentication><oauth>`: how an endpoint asks for its tokens.
+//! `<authentication><oauth>`: how an endpoint requests its tokens.
 
 use std::sync::Arc;
 use std::time::Duration;

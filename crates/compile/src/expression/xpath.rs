@@ -223,7 +223,7 @@ impl XPathExpression {
     }
 }
 
-/// Answers from the bytes of an XML body that nobody has parsed. Malformed bytes are left to the
+/// Evaluates on the bytes of an unparsed XML body. Malformed bytes are left to the
 /// parser of the tree, whose message says more.
 fn peek(stream: &Stream, exchange: &Exchange) -> Reading<Answer> {
     let Some(raw) = exchange.message.raw_xml() else {

@@ -43,7 +43,7 @@ pub struct BackgroundService {
 
 /// What a service does.
 pub trait RunService: Send + Sync {
-    /// Runs until [`Control::next`] or [`Control::sleep`] asks it to stop, or until it cannot go on. After an error the
+    /// Runs until [`Control::next`] or [`Control::sleep`] requests a stop, or until it fails. After an error the
     /// supervisor runs it again, later each time.
     fn run(&self, control: Control) -> LocalFuture<'static, Result<(), ServiceError>>;
 

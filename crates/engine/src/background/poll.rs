@@ -33,7 +33,7 @@ pub trait PollSource: Send + Sync {
 
 /// A poller. It keeps its connection from one poll to the next.
 pub trait Poll {
-    /// Takes the messages that are there and runs their flows. Ends early when `control` asks the service to pause or stop:
+    /// Takes the messages that are there and runs their flows. Ends early when `control` pauses or stops the service:
     /// test [`Control::is_wanted`] between two messages. A temporary error marks the service as faulty, and the next poll
     /// comes later each time; any other error ends it.
     fn poll<'a>(&'a mut self, control: &'a Control) -> LocalFuture<'a, Result<Polled, ServiceError>>;

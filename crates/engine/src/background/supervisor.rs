@@ -105,7 +105,7 @@ impl Supervisor {
         Running { content, status, task }
     }
 
-    /// Asks a service to stop and waits for it.
+    /// Stops a service and waits for its end.
     fn stop(&self, running: Running) -> impl Future<Output = ()> + 'static {
         let Running { status, mut task, .. } = running;
         let (table, drain) = (self.table.clone(), self.drain);

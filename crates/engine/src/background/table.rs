@@ -131,7 +131,7 @@ impl ServiceStatus {
     }
 
     fn want(&self, wanted: Wanted) {
-        // A service that stops is not asked for anything else.
+        // A stopping service gets no further commands.
         self.wanted.send_if_modified(|now| {
             let stops = *now == Wanted::Stop;
             if !stops {

@@ -15,7 +15,7 @@ const XML: &str = "text/xml; charset=UTF-8";
 const HTML: &str = "text/html; charset=UTF-8";
 const SCHEMAS: &str = "http://www.w3.org/2001/XMLSchema";
 
-/// The list of services, when a path asks for it and there are any.
+/// The list of services, for its path and if there are any.
 pub(crate) fn services(core: &Core, routes: &Routes, path: &str) -> Option<Message> {
     if !matches!(path, "/services" | "/services/") || routes.proxies().next().is_none() {
         return None;
@@ -43,7 +43,7 @@ fn is_hidden(proxy: &Proxy) -> bool {
     proxy.name.starts_with("__") || proxy.parameters.iter().any(is_true)
 }
 
-/// The answer when the first parameter of a query asks for a description. `None` for any other query.
+/// The response when the first parameter of a query requests a description. `None` for any other query.
 pub(crate) fn proxy(core: &Rc<Core>, proxy: &Proxy, query: Option<&str>) -> Option<Message> {
     let first = query?.split('&').next()?;
     let (item, name) = match first.split_once('=') {

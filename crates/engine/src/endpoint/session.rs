@@ -30,7 +30,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Sessions that are forgotten when nobody used them for `lifetime`.
+    /// Sessions that expire after `lifetime` without use.
     pub fn new(kind: SessionKind, lifetime: Duration) -> Sessions {
         Sessions { kind, lifetime, members: Mutex::default() }
     }
@@ -102,7 +102,7 @@ impl Sessions {
     }
 }
 
-/// The text of an element in the header of an envelope, at whatever depth.
+/// The text of an element in the header of an envelope, at any depth.
 fn header_text(envelope: &Envelope, name: &str) -> Option<Arc<str>> {
     let document = &envelope.document;
     let mut inside = document.descendants(envelope.header?);

@@ -177,7 +177,7 @@ impl Permit<'_> {
         }
         let timeouts = [codes::CONNECTION_TIMED_OUT, codes::CONNECTION_CLOSED];
         let marks: &[u32] = if suspension.mark_codes.is_empty() { &timeouts } else { &suspension.mark_codes };
-        // An error that marks does not suspend at once, whatever the other list says.
+        // An error that marks does not suspend at once, even if the other list has it.
         let is_marked = marks.contains(&code);
         let suspends = !is_marked && (suspension.suspend_codes.is_empty() || suspension.suspend_codes.contains(&code));
         let mut detail = self.state.lock();

@@ -1,5 +1,5 @@
-//! OAuth 2 towards backends: a token is asked for once, kept until it expires, and asked for once more when a backend
-//! refuses it. Neither tokens nor what they are asked with is ever logged.
+//! OAuth 2 towards backends: a token is requested once, cached until it expires, and renewed once when a backend
+//! rejects it. Neither tokens nor token requests are logged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::{Exchange, Fault, Side, codes, wait};
 /// How long a token is kept when its server does not say.
 const LIFETIME_USUAL: Duration = Duration::from_secs(300);
 
-/// Servers write any number for a token that never expires; it is asked for again after this long.
+/// Maximum time in the cache: servers write any number for a token that never expires.
 const LIFETIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A token is not used when it is about to expire: the request that carries it takes time too.
@@ -26,7 +26,7 @@ const TOKENS_MAX: usize = 1_000;
 /// An answer of a token server is a few hundred bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// How long refusals are a backend's own once it refused a token that was new: whoever asks for another one each time
+/// How long rejections are forwarded after a backend rejected a new token: a new token for each request
 /// keeps the token server busy for nothing.
 const IN_VAIN: Duration = Duration::from_secs(10);
 
@@ -36,7 +36,7 @@ pub struct TokenSource(Asked);
 enum Asked {
     /// Every message has the same token.
     Alike(Arc<TokenRequest>, Slot),
-    /// What is asked with is computed for each message, and what is asked alike has the same token.
+    /// The token request is computed for each message; equal requests share a token.
     ByMessage(Computed<TokenRequest>, Mutex<HashMap<String, Arc<Slot>>>),
 }
 
@@ -50,11 +50,11 @@ pub struct TokenRequest {
     pub headers: Vec<(Arc<str>, Arc<str>)>,
     /// How long the server may take.
     pub timeout: Duration,
-    /// Whom to trust over TLS, when the endpoint says so itself.
+    /// Trusted certificates of the endpoint, if it has its own.
     pub tls: Option<Arc<TlsProfile>>,
 }
 
-/// One token. A slow token server holds up those who need its token, and nobody else.
+/// One token. A slow token server delays only requests that need its token.
 #[derive(Default)]
 struct Slot {
     known: Mutex<Known>,
@@ -79,7 +79,7 @@ struct Token {
 }
 
 impl TokenSource {
-    /// A source that asks with what `request` makes for a message.
+    /// A source whose request is computed for each message.
     pub fn new(request: Computed<TokenRequest>) -> TokenSource {
         TokenSource(Asked::ByMessage(request, Mutex::default()))
     }
@@ -233,7 +233,7 @@ pub fn push_field(form: &mut String, name: &str, value: &str) {
 }
 
 async fn fetch(exchange: &Exchange, request: &TokenRequest) -> Result<Token, Fault> {
-    // The address without its query, which may hold what nobody should read in a log.
+    // The address without its query, which may contain secrets.
     let server = request.url.split('?').next().unwrap_or_default().to_owned();
     let failed = |why: &str| {
         let text = format!("no token from `{server}`: {why}");

@@ -88,7 +88,7 @@ pub struct Asked<'a> {
 
 /// How a resource is found.
 pub enum Pattern {
-    /// No pattern: whatever nothing else takes.
+    /// No pattern: matches what no other resource matches.
     Default,
     /// `url-mapping`: exact, `prefix/*` or `*.ext`.
     Mapping(Arc<str>),

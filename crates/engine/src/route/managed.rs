@@ -1,6 +1,6 @@
 //! Services that are found by rules of their own: managed APIs.
 //!
-//! The engine asks a [`Router`] before it looks for proxies and APIs. It knows nothing of what an
+//! The engine queries a [`Router`] before proxies and APIs. It knows nothing of what an
 //! API gateway is; it runs the sequences of the [`Operation`] it is given like those of any service.
 
 use std::any::Any;
@@ -20,7 +20,7 @@ pub trait Router: Send + Sync {
     /// has the client's headers and an unread body; the router may note what it found in it.
     fn route(&self, client: &Client, message: &mut Message) -> Option<Routed>;
 
-    /// Every service at every address, for whoever lists what is served.
+    /// Every service at every address, for lists.
     fn services(&self) -> Vec<ServiceSummary> {
         Vec::new()
     }
@@ -84,7 +84,7 @@ pub struct Operation {
     pub at: Place,
 }
 
-/// Is told of every finished request of an operation. Called on the cores: must not block.
+/// Called when a request of an operation completes. Runs on the cores: must not block.
 pub trait Observer: Send + Sync + std::fmt::Debug {
     /// A request is over, as far as the flow is concerned: its answer may still be leaving.
     fn finished(&self, finished: &Finished<'_>);

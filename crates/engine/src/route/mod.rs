@@ -27,7 +27,7 @@ const DEFAULT_BINDING: &str = "default";
 pub struct Routes {
     proxies: HashMap<Arc<str>, Arc<Proxy>>,
     apis: Vec<Arc<Api>>,
-    /// Managed APIs, asked before everything else.
+    /// Managed APIs, which have precedence.
     pub router: Option<Arc<dyn Router>>,
 }
 
@@ -94,7 +94,7 @@ pub enum Entry {
 pub enum Unserved {
     /// None takes the request: the status that says why.
     Refused(u16),
-    /// OPTIONS, which is not one of the methods of this resource: it is told what is.
+    /// OPTIONS, which is not one of the methods of this resource: the response has `Allow`.
     Options(usize),
 }
 
@@ -141,7 +141,7 @@ impl Routes {
     }
 
     /// Finds the service of a path (without query), as sent.
-    /// `host` is asked when it matters.
+    /// `host` is called only if needed.
     pub fn dispatch<'h>(&self, path: &str, host: impl FnOnce() -> Option<&'h str>, secure: bool) -> Dispatch {
         if let Some(rest) = path.strip_prefix("/services/")
             && let Some(proxy) = self.proxy_of(rest)

@@ -36,7 +36,7 @@ pub enum Dialect {
     Rfc9535,
 }
 
-/// Names inside a filter that mean something to whoever embeds the path (`vars.limit`).
+/// Names inside a filter that the embedding code resolves (`vars.limit`).
 pub trait Resolve {
     /// Looks at the text of an operand, which starts at byte `offset` of the path. When it is one of
     /// its own: how many bytes it takes, and the position of its value among the parameters of

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::ast::{Segment, Selector};
 use super::condition::Scope;
 
-/// How a node was reached. `()` when nobody asks, so that plain reading pays nothing for it.
+/// How a node was reached. `()` when it is not needed, at no cost.
 pub(super) trait Trail: Clone {
     fn member(&self, name: &str) -> Self;
     fn element(&self, index: usize) -> Self;

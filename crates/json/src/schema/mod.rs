@@ -1,4 +1,4 @@
-//! JSON Schema, drafts 4 to 2020-12: compiled once, then asked about values.
+//! JSON Schema, drafts 4 to 2020-12: compiled once, then evaluated on values.
 //!
 //! Nothing is fetched: a reference leads to another place of the schema or is a mistake. A schema that
 //! does not say which draft it is written in is one of draft 4, as integrations expect.
@@ -92,7 +92,7 @@ impl fmt::Display for Violation {
 pub struct JsonSchema {
     nodes: Vec<Node>,
     resources: Vec<Resource>,
-    /// Whether any node asks what others have evaluated.
+    /// Whether any node depends on what others have evaluated.
     tracks: bool,
     notes: Vec<SchemaError>,
 }

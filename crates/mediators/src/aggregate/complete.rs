@@ -34,7 +34,7 @@ pub struct Group {
     pub complete: bool,
     /// When what is there is enough.
     pub expires: Option<Instant>,
-    /// Whoever waits for the time to run out.
+    /// The waiter for the timeout.
     pub waiting: Option<Waker>,
 }
 

@@ -23,7 +23,7 @@ use penstock_message::tree::Content;
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "aggregate", compile };
 
-/// Tells the groups of one `<aggregate>` from those of another.
+/// Distinguishes the groups of several `<aggregate>`.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 struct Aggregate {

@@ -23,7 +23,7 @@ use key::KeyRule;
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "cache", compile };
 
-/// How long answers are kept when nothing says so; Micro Integrator's own.
+/// Default lifetime of responses, that of Micro Integrator.
 const TIMEOUT_SECONDS: u64 = 5000;
 /// The properties by which a collector finds the request's cache and key.
 const CACHE_PROPERTY: &str = "CachableResponse";
@@ -164,7 +164,7 @@ fn finder(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> 
             };
             on_hit.finish(cx);
             sequence.map(|sequence| {
-                // A hit ends the flow, whatever the sequence does.
+                // A hit ends the flow, even if the sequence does not.
                 let step = |mediator: Box<dyn Mediator>| Step { mediator, kind: "cache", at: el.place() };
                 cx.add_sequence(vec![step(Box::new(Then(Some(sequence)))), step(Box::new(Then(None)))])
             })

@@ -12,7 +12,7 @@ use penstock_engine::{Exchange, Fault, Flow, Needs, Resume};
 
 pub use statement::Statement;
 
-/// A mediator's database and what it asks of it.
+/// A mediator's database and statements.
 pub struct Plan {
     /// The database.
     pub source: Arc<DataSource>,

@@ -31,7 +31,7 @@ enum Goal {
     /// They replace the elements: of the body, or of a variable.
     Original(Place),
     Output(Output),
-    /// Nobody waits for them.
+    /// They are not awaited.
     Nothing,
 }
 

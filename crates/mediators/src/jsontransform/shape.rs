@@ -60,7 +60,7 @@ struct ObjectShape {
     patterns: Result<Vec<(Regex, Shape)>, String>,
     additional: Option<Shape>,
     is_closed: bool,
-    /// The schema's text, for whoever violates it.
+    /// The schema's text, for messages about violations.
     text: String,
 }
 

@@ -7,7 +7,7 @@ use penstock_message::Value;
 /// A compiled argument.
 pub struct Argument {
     source: Source,
-    /// The value is text, whatever it looks like.
+    /// The value is always text.
     literal: bool,
 }
 

@@ -88,7 +88,7 @@ fn json_text(json: &serde_json::Value, raw: Option<&str>) -> String {
 }
 
 /// Text that is an object, a list or XML goes in as JSON; between quotes, and with `literal`, it is text. (Micro Integrator
-/// puts objects between quotes as they are, which nobody can read as JSON.)
+/// puts objects between quotes as they are, which is not valid JSON.)
 fn text_in_json(out: &mut String, text: &str, literal: bool, quoted: bool) {
     let trimmed = text.trim();
     if literal {

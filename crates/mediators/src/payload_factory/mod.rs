@@ -50,7 +50,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             return None;
         }
     };
-    // What is put into JSON is escaped for JSON here, whatever is in it.
+    // Values are escaped for JSON here.
     el.attribute("escapeXmlChars");
     let freemarker = el.attribute("template-type").is_some_and(|kind| kind.eq_ignore_ascii_case("freemarker"));
     let mut arguments = Vec::new();

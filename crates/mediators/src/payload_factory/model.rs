@@ -79,7 +79,7 @@ impl Payload {
             MediaType::Json => Payload::Json(exchange.json()?),
             MediaType::Text => {
                 let program = exchange.program().clone();
-                // As Micro Integrator has it: text is escaped for XML, whatever is written.
+                // As Micro Integrator has it: text is always escaped for XML.
                 let text = exchange.message.text(&program.conversion)?;
                 let mut escaped = Vec::with_capacity(text.len());
                 penstock_xml::escape_text(&mut escaped, &text);
@@ -115,7 +115,7 @@ fn data_of(value: &Value) -> Data<'_> {
     }
 }
 
-/// Properties are text, whatever type they have.
+/// Properties of all types are text.
 fn texts<'d>(properties: &Properties) -> Data<'d> {
     hash(properties.iter().map(|(name, value)| (name.into(), Data::text(value.to_text()))))
 }

@@ -25,7 +25,7 @@ enum Callers {
     Between(IpAddr, IpAddr),
     /// `192.168.*.*`: the text before the first star.
     Beginning(String),
-    /// Whoever no other rule names.
+    /// Clients that no other rule names.
     Other,
     /// A host name: addresses are not resolved back to names here.
     Host(String),

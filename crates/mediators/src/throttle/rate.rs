@@ -1,4 +1,4 @@
-//! So many requests in a time, and a pause for who asks more.
+//! Requests in a window, and a pause for clients that exceed it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Bytes to forms: what a body is by its media type, parsed when somebody reads it, once.
+//! Bytes to forms: a body is parsed by its media type when it is first read.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Message {
     }
 
     /// The body as JSON; XML is mapped. A body that is empty is none. What is not quite JSON is taken for what is meant, as
-    /// Micro Integrator does wherever a JSONPath is asked; made XML of, or checked, it is malformed.
+    /// Micro Integrator does for every JSONPath; made XML of, or checked, it is malformed.
     pub fn json(&mut self, conversion: &Conversion) -> Result<Arc<Value>, BodyError> {
         if let Some(value) = self.body.forgiven() {
             return Ok(value.clone());
@@ -52,7 +52,7 @@ impl Message {
         })
     }
 
-    /// As [`Message::json`], and nothing is forgiven: for those who check a body that somebody else reads.
+    /// As [`Message::json`], and strict: for validation of a body that others read.
     pub fn strict_json(&mut self, conversion: &Conversion) -> Result<Arc<Value>, BodyError> {
         if let Some(value) = self.body.view_json() {
             return Ok(value.clone());
@@ -152,7 +152,7 @@ impl Message {
     }
 
     /// Whether the client of this exchange speaks SOAP: an action (SOAP 1.1), the media type of SOAP
-    /// 1.2, or an envelope. Without any of them a client is taken for a REST client, whatever XML it sent.
+    /// 1.2, or an envelope. Without any of them the client is a REST client, also with XML.
     pub fn speaks_soap(&self) -> bool {
         self.client_spoke_soap.unwrap_or_else(|| {
             // An envelope that was read has been noticed then; one that a mediator made says nothing.

@@ -12,7 +12,7 @@ const WINDOWS_1252: [char; 32] = [
     '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// The text in `bytes`. Without a charset, or with one nobody knows, it must be UTF-8; a byte order
+/// The text in `bytes`. Without a known charset it must be UTF-8; a byte order
 /// mark wins over everything.
 pub(super) fn decode<'b>(bytes: &'b [u8], charset: Option<&str>) -> Result<Cow<'b, str>, BodyError> {
     match bytes {

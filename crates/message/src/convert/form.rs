@@ -8,7 +8,7 @@ use penstock_xml::{Document, NodeId, TreeBuilder};
 /// The element around the fields.
 pub(super) const ROOT: &str = "mediate";
 
-/// More fields than this are an attack on whoever looks them up by name.
+/// Limit of fields: lookups by name are linear.
 const FIELDS_MAX: usize = 10_000;
 
 /// Adds the fields in `text` to the tree. Fields beyond the limit are an error.

@@ -1,4 +1,4 @@
-//! Forms to bytes: what goes out, by media type and shape. What nobody changed leaves as it came.
+//! Forms to bytes, by media type and shape. Unchanged bytes are forwarded.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{Conversion, Output, PAYLOAD_NAMESPACE, Shape, form, multipart, soap}
 use crate::{BodyError, Envelope, Form, Headers, MediaType, Message, SoapVersion};
 
 impl Message {
-    /// The body in the form its media type asks for, ready to be sent. Untouched bytes and streams
+    /// The body in the form of its media type, ready to be sent. Untouched bytes and streams
     /// leave as they came. Reads the Content-Type and Content-Encoding headers, so they must still
     /// be there.
     ///
@@ -103,7 +103,7 @@ impl Message {
         Output { trailers: self.trailers(), ..Output::plain(form, content_type) }
     }
 
-    /// The fields that follow a body which goes out as it arrived. Whatever is put in its place has none.
+    /// The fields that follow a body which goes out as it arrived. A replaced body has none.
     fn trailers(&self) -> Option<Box<Headers>> {
         self.body.trailers().cloned().map(Box::new)
     }
@@ -358,7 +358,7 @@ fn mentions(text: &[u8], prefix: &str) -> bool {
         .any(|at| !text[..at].last().is_some_and(part_of_name))
 }
 
-/// Whether a media type asks for the charset the bytes are in.
+/// Whether a media type has a `charset` parameter.
 fn same_charset(kind: &str, source: Option<&str>) -> bool {
     let normal = |charset: Option<&str>| charset.unwrap_or("utf-8").to_ascii_lowercase();
     let (wanted, source) = (normal(MediaType::charset(kind)), normal(source));

@@ -15,7 +15,7 @@ pub struct RawXml<'m> {
 }
 
 impl Message {
-    /// The bytes of the body when it is XML that nobody has parsed and that needs no decoding first.
+    /// The bytes of the body when it is unparsed XML without a content encoding.
     pub fn raw_xml(&self) -> Option<RawXml<'_>> {
         if !matches!(self.body.form(), Form::Bytes(_) | Form::Stream { .. }) {
             return None;

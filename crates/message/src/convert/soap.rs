@@ -7,7 +7,7 @@ use crate::{Envelope, SoapVersion};
 /// Fault codes that differ: SOAP 1.1, SOAP 1.2 (SOAP 1.2 part 1, appendix A).
 const CODES: [(&str, &str); 2] = [("Server", "Receiver"), ("Client", "Sender")];
 
-/// Where a header block is meant for whoever sees it next.
+/// The role of the next receiver.
 const NEXT_11: &str = "http://schemas.xmlsoap.org/soap/actor/next";
 const NEXT_12: &str = "http://www.w3.org/2003/05/soap-envelope/role/next";
 

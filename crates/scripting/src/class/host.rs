@@ -31,7 +31,7 @@ pub(super) struct Guest {
     pub exchange: Exchange,
     pub properties: Vec<Setting>,
     pub limits: StoreLimits,
-    /// What `fail` was told.
+    /// The argument of `fail`.
     pub failure: Option<String>,
 }
 

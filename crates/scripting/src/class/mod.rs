@@ -27,7 +27,7 @@ enum PropertyValue {
 /// The name and the value of a property for one message.
 type Setting = (Arc<str>, Arc<str>);
 
-/// What the class is told about itself.
+/// The settings of the class.
 struct Properties(Vec<Property>);
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -73,7 +73,7 @@ impl Properties {
                     None => PropertyValue::Constant(property.text().into()),
                 },
             };
-            // Whatever type is written: the class takes texts.
+            // The class takes texts for all types.
             for unread in ["action", "type", "scope"] {
                 property.attribute(unread);
             }

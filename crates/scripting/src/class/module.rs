@@ -59,7 +59,7 @@ fn limits() -> StoreLimits {
 }
 
 impl ModuleClass {
-    /// Whether it has what is needed and asks for nothing that there is not.
+    /// Whether it has the required exports and only known imports.
     fn check(&self) -> Result<(), String> {
         for import in self.module.imports() {
             if import.module() != host::MODULE || !host::FUNCTIONS.contains(&import.name()) {

@@ -1,5 +1,5 @@
 //! XML as a value, by a schema: children by name, `attr_` before attributes, lists where the schema
-//! has them, numbers and booleans where it says so.
+//! has them, numbers and booleans where the schema has them.
 
 use penstock_xml::{Document, NodeId};
 use serde_json::{Map, Number, Value as Json};

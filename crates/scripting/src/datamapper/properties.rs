@@ -13,7 +13,7 @@ const OBJECT: &str = "DM_PROPERTIES";
 const SCOPES: [&str; 8] =
     ["DEFAULT", "SYNAPSE", "AXIS2", "AXIS2_CLIENT", "OPERATION", "TRANSPORT", "FUNCTION", "VARIABLE"];
 
-/// What a mapping asks for.
+/// The properties that a mapping reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wanted(Vec<(&'static str, Names)>);
 
@@ -24,7 +24,7 @@ enum Names {
 }
 
 impl Wanted {
-    /// What a text asks for, as `DM_PROPERTIES.SCOPE.NAME` or `DM_PROPERTIES['SCOPE']['NAME']`. Whatever is read in another
+    /// The properties that a text reads, as `DM_PROPERTIES.SCOPE.NAME` or `DM_PROPERTIES['SCOPE']['NAME']`. Whatever is read in another
     /// way is made ready whole.
     pub(super) fn of(text: &str) -> Wanted {
         let mut wanted: Vec<(&'static str, Names)> = Vec::new();

@@ -102,7 +102,7 @@ fn payload_functions<'js>(ctx: &Ctx<'js>, object: &Object<'js>, slot: &Slot) -> 
     let own = slot.clone();
     host_function(ctx, object, "setPayloadXml", move |ctx: Ctx<'js>, text: String| {
         own.with(&ctx, |exchange| {
-            // Parsed here so that a mistake is told with the script, not with whoever reads the body next.
+            // Parsed here so that a mistake is reported for the script, not for the next reader of the body.
             payload::parse(text.clone())?;
             payload::replace_by_bytes(exchange, text.into_bytes())
         })

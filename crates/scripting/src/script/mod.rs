@@ -117,7 +117,7 @@ fn as_javascript(text: &str) -> Result<Option<Arc<str>>, String> {
         return Err(why);
     }
     let translated = e4x::translate(text).map_err(|missing| format!("{why}; read with XML in it (E4X): {missing}"))?;
-    // What is wrong without any XML is told as it is.
+    // Mistakes of scripts without XML are reported unchanged.
     if translated == text {
         return Err(why);
     }
@@ -160,7 +160,7 @@ impl Mediator for Script {
             fault.at = Some(self.at.clone());
             fault
         })?;
-        // A time beyond what the clock can tell is not waited for.
+        // A time beyond the range of the clock means no wait.
         match Instant::now().checked_add(pause) {
             Some(until) if !pause.is_zero() => Ok(Flow::Wait(Box::pin(async move {
                 clock::sleep_until(until).await;

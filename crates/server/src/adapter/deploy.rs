@@ -33,11 +33,11 @@ pub struct Deployer {
 pub(super) enum Refused {
     /// The project has errors, or does not go together with what is served.
     Broken(Vec<Diagnostic>),
-    /// The API is there, and replacing it was not asked for.
+    /// The API exists, and `override` is not set.
     Exists(String),
     /// There is no such API.
     Unknown,
-    /// It is served from files that were given, and only whoever gave them can take it away.
+    /// It is served from files that were given, and cannot be undeployed.
     Given,
     /// The state folder cannot be used.
     Environment(String),
@@ -155,7 +155,7 @@ impl Deployer {
 impl Wanted {
     fn is(&self, api: &Api) -> bool {
         let on_host = |host: &String| api.vhosts.iter().any(|known| known.eq_ignore_ascii_case(host));
-        // An API for every host is undeployed by whatever host is named.
+        // An API for every host is undeployed with any host.
         let hosts = self.hosts.is_empty() || api.vhosts.is_empty() || self.hosts.iter().any(on_host);
         *api.name == *self.name && *api.version == *self.version && hosts
     }

@@ -2,7 +2,7 @@
 //!
 //! What is deployed is kept as an archive in the state folder and served like a project that was given on the command
 //! line. A change is compiled whole before it is kept, and kept before it is served, so that after an answer of 200 the
-//! API is there, also after a crash; a broken one changes nothing and is told why.
+//! API is there, also after a crash; a faulty one changes nothing and its errors are returned.
 //!
 //! Start reading at [`start`], then `routes.rs` (the REST API) and `deploy.rs` (what a request does).
 

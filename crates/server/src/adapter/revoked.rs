@@ -10,7 +10,7 @@ use crate::rest::reply;
 /// A token is at most 64 KiB.
 pub(super) const BODY_BYTES_MAX: usize = 128 * 1024;
 
-/// Tokens that one answer tells of.
+/// Maximum tokens of one response.
 const LIST_MAX: usize = 10_000;
 
 /// What is revoked, for one request.

@@ -20,7 +20,7 @@ const BASE: &str = "/api/mgw/adapter/0.1";
 /// The largest archive; definitions, policies and certificates together are rarely a megabyte.
 const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
-/// Errors of one project that an answer tells.
+/// Maximum errors of one project in a response.
 const ERRORS_MAX: usize = 100;
 
 /// Answers requests.

@@ -42,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut surroundings =
         Surroundings { file: properties::parse(PROPERTIES).into_iter().collect(), ..config::surroundings(&[]) };
     let settings = super::run::settings(matches, &[], &surroundings)?;
-    // A port that is free, so that the example starts whatever else is running.
+    // A free port, so that the example always starts.
     let spec = EchoSpec { address: Some([127, 0, 0, 1].into()), port: 0, threads: 1, ..EchoSpec::default() };
     let backend = EchoServer::start(&spec)
         .map_err(|error| Failure::environment(format!("the backend of the example: {error}")))?;

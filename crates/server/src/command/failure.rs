@@ -1,4 +1,4 @@
-//! Why a command ended early, and the exit status that says so.
+//! Why a command ended early, and its exit status.
 
 use std::fmt;
 

@@ -106,7 +106,7 @@ fn signer(matches: &ArgMatches, settings: &Settings) -> Result<Signer, Failure> 
     }
     let (signer, made) = serve::kept_key(&settings.adapter.state).map_err(Failure::environment)?;
     if let Some(file) = made {
-        // Nobody asked for a file; when it cannot be said there is nobody to tell.
+        // The file is a side effect; a failure to print its name is ignored.
         let _ = writeln!(std::io::stderr(), "the gateway's key was generated: `{}`", file.display());
     }
     Ok(signer)

@@ -108,7 +108,7 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("policy_engine.logging.level", "log.level", ""),
 ];
 
-/// The same for the parameters of policies, whatever the version in the name of their table.
+/// The same for the parameters of policies, for any version in the name of their table.
 const POLICIES: &[(&str, &str)] = &[
     ("jwtauth.headername", "gateway.platform.jwt.header"),
     ("jwtauth.authheaderscheme", "gateway.platform.jwt.scheme"),

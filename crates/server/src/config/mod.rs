@@ -1,4 +1,4 @@
-//! What the server is told: `penstock.toml`, Micro Integrator's `deployment.toml`, `.env` and `file.properties`.
+//! The configuration: `penstock.toml`, Micro Integrator's `deployment.toml`, `.env` and `file.properties`.
 //!
 //! All TOML dialects go through one table of keys (`keys.rs`); a value is parsed into its type where it is read, and
 //! every mistake is reported with its place, all at once.
@@ -411,7 +411,7 @@ impl Reader<'_> {
         };
         match substitute::replace(&text, self.lookup, &self.configuration.settings.secrets) {
             Ok(text) => Some(Value(text)),
-            // A password that is not given leaves its user out; a text that everybody knows would not.
+            // A missing password removes its user; a placeholder would be a known password.
             Err(message) if self.dialect == Dialect::ChoreoConnect => {
                 self.note(Severity::Warning, value.span().start, format!("{message}; the key is ignored"));
                 Some(Value(String::new()))

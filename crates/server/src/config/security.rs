@@ -20,7 +20,7 @@ pub struct SecuritySettings {
     pub signing_key: Option<Keystore>,
     /// Ids of tokens that count no longer, one a line.
     pub revoked: Option<PathBuf>,
-    /// Where a list of such tokens is asked for.
+    /// The URL of a list of such tokens.
     pub revoked_source: Option<RevokedSource>,
     /// Who may subscribe.
     pub applications: Vec<Application>,
@@ -311,7 +311,7 @@ pub(super) const KEYS: &[Key] = &[
     },
 ];
 
-/// How often a list of revoked tokens is asked for.
+/// The interval of requests for the list of revoked tokens.
 const REVOKED_EVERY: Duration = Duration::from_secs(10);
 
 /// A secret that can be guessed is none.

@@ -117,7 +117,7 @@ pub struct Settings {
     pub databases: Mapping,
     /// Connections of brokers that artifacts refer to by name.
     pub connection_factories: Vec<ConnectionFactory>,
-    /// Whether files are watched and taken over when they change.
+    /// Whether changed files are reloaded.
     pub watch: bool,
     /// Whether faulty artifacts make the server not ready.
     pub strict_ready: bool,

@@ -26,7 +26,7 @@ const DESCRIPTORS: [&str; 9] = [
 /// The folder in which exports of API Manager 2 and 3 have their descriptor.
 const OLD_FOLDER: &str = "Meta-information/";
 
-/// Files beside it that are read whatever their ending is.
+/// Files beside it that are read with any extension.
 const BESIDE: [&str; 4] = ["deployment_environments", "backends", "api_params", "params"];
 
 /// The folder with the APIs of a product, a project each.

@@ -262,7 +262,7 @@ impl Archive {
         Ok(folders)
     }
 
-    /// An archive that wants to write outside itself is not taken at all, although nothing is unpacked to disk: whoever
+    /// An archive that wants to write outside itself is rejected, although nothing is unpacked to disk: its author
     /// made it meant harm.
     fn check_names(&self) -> Result<(), String> {
         if self.zip.len() > ENTRIES_MAX {

@@ -9,14 +9,14 @@ use penstock_xml::{Document, ParseOptions};
 
 use super::registry::About;
 
-/// What an `artifacts.xml` asks for.
+/// The dependencies of an `artifacts.xml`.
 #[derive(Debug)]
 pub(super) struct Dependency {
-    /// The artifact that is asked for.
+    /// The artifact.
     pub(super) name: String,
     /// Its version, where it has one.
     pub(super) version: Option<String>,
-    /// Where it is asked for.
+    /// The place of the dependency.
     pub(super) at: Place,
 }
 

@@ -22,7 +22,7 @@ pub struct KnownFiles(Arc<Mutex<Answers>>);
 /// Answers with the stamps of the files they are about.
 type Answers = HashMap<(PathBuf, Question), (u64, bool)>;
 
-/// What is asked about a file.
+/// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Question {
     /// Whether it is a definition or a descriptor.

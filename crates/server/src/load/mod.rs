@@ -99,7 +99,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads everything under the paths. Fails only when a given path itself cannot be read; whatever is wrong below is a
+/// Reads everything under the paths. Fails only when a given path itself cannot be read; any problem below is a
 /// note.
 pub fn load(paths: &[PathBuf]) -> Result<Loaded, LoadError> {
     load_with(paths, &[], &KnownFiles::default())

@@ -93,7 +93,7 @@ pub(super) fn is_api_descriptor(bytes: &[u8]) -> bool {
 }
 
 /// Gives every member of the outermost mapping of a YAML or JSON text, with its value when that is a word on the same
-/// line. Nothing is parsed: whoever reads the document will say what is wrong with it.
+/// line. Nothing is parsed: the reader of the document reports its mistakes.
 fn top_members(bytes: &[u8], give: &mut dyn FnMut(&str, &str)) {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches('\u{feff}');
@@ -156,7 +156,7 @@ pub(super) fn file_sources(bytes: &[u8]) -> Vec<String> {
     found
 }
 
-/// Files that say something to editors and build tools, and nothing to us.
+/// Files of editors and build tools.
 pub fn is_clutter(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "pom.xml",
@@ -185,7 +185,7 @@ pub fn is_clutter(name: &str) -> bool {
         || is_editors(name)
 }
 
-/// Files that editors write beside the one being edited. They come and go while somebody types.
+/// Files that editors write beside the one being edited. They appear and disappear during editing.
 pub fn is_editors(name: &str) -> bool {
     // `4913` is what vim creates to see whether it may write a folder.
     name.starts_with('.')

@@ -1,4 +1,4 @@
-//! How a line looks: as Micro Integrator writes it, or as JSON. One record is one line, whatever its text holds.
+//! How a line looks: as Micro Integrator writes it, or as JSON. One record is one line.
 
 use std::borrow::Cow;
 use std::fmt::Write;

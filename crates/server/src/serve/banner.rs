@@ -157,7 +157,7 @@ pub(super) fn diagnostics(diagnostics: &[Diagnostic]) -> String {
     text
 }
 
-/// Tells a person at a terminal; a log of JSON stays one, line by line.
+/// Prints to a terminal; with JSON, logs line by line.
 pub(super) fn tell(text: &str, settings: &Settings, log: &Log) {
     if settings.log_format == LogFormat::Text {
         return write(text);
@@ -167,7 +167,7 @@ pub(super) fn tell(text: &str, settings: &Settings, log: &Log) {
     }
 }
 
-/// Writes to standard error; nobody reading is no reason to end.
+/// Writes to standard error; a closed pipe is ignored.
 pub fn write(text: &str) {
     let mut stderr = std::io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

@@ -41,7 +41,7 @@ impl Certificates {
             client.extra_roots = read_certificates(&bytes, &settings.trust_password)
                 .map_err(|error| Failure::environment(format!("`{}`: {error}", file.display())))?;
         }
-        // As Micro Integrator does: a backend that asks for a certificate is shown the server's own.
+        // As Micro Integrator does: the server's certificate is the client certificate for backends.
         client.identity = own;
         Ok(Certificates { server, client, http2: settings.http2 })
     }

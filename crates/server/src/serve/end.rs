@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// What workers get beyond the drain time before the process ends without them.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// Waits for threads that were told to end, within a bounded time.
+/// Waits for the end of stopping threads, within a bounded time.
 pub(super) fn join(threads: Vec<JoinHandle<()>>, drain: Duration) {
     let end = Instant::now() + drain + MARGIN;
     for thread in threads {

@@ -29,7 +29,7 @@ pub(super) struct Management {
 }
 
 impl Management {
-    /// Asks the services to stop; the thread ends when they have, at the latest after the drain time.
+    /// Stops the services; the thread ends with them, at the latest after the drain time.
     pub(super) fn stop(self) -> JoinHandle<()> {
         self.stop.send_replace(true);
         self.thread

@@ -1,4 +1,4 @@
-//! Wakes the thread that reloads when something in a watched folder changes, where the system can tell. Whether something
+//! Wakes the thread that reloads when something in a watched folder changes, where the system supports it. Whether something
 //! changed is found out by looking: a notice may be missing (network drives, containers) or mean nothing.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const FOLDERS_MAX: usize = 8_000;
 #[cfg(target_os = "linux")]
 const DEPTH_MAX: usize = 32;
 
-/// Sends a message whenever something changes under the paths; nothing where the system cannot tell.
+/// Sends a message when something changes under the paths; nothing where the system does not support it.
 #[cfg(target_os = "linux")]
 pub(super) fn start(paths: &[PathBuf], changed: SyncSender<()>) {
     use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, init};
@@ -31,7 +31,7 @@ pub(super) fn start(paths: &[PathBuf], changed: SyncSender<()>) {
             if event.events().contains(ReadFlags::ISDIR) {
                 watch_all();
             }
-            // A message that was not taken yet tells of this change as well.
+            // A pending message covers this change as well.
             if let Err(std::sync::mpsc::TrySendError::Disconnected(())) = changed.try_send(()) {
                 return;
             }

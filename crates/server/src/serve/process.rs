@@ -9,7 +9,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 static START: LazyLock<f64> =
     LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()));
 
-/// Figures of the process. Zero where the system does not tell.
+/// Figures of the process. Zero where the system has none.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Process {
     pub(super) resident_bytes: u64,

@@ -19,7 +19,7 @@ use crate::load;
 /// Writes that wait for the disk. Messages wait for theirs, so there are rarely more than messages.
 const JOBS_MAX: usize = 4096;
 
-/// Who may read what flows wrote: whoever the process's mask lets.
+/// Permissions of written files: those of the process's mask.
 const FILE_MODE: u32 = 0o666;
 
 /// Opens the registry; without a folder what is written lasts as long as the process.
@@ -107,7 +107,7 @@ fn write(folder: &Path, path: &RegistryPath, resource: &Resource) -> io::Result<
     let file = folder.join(&path.file);
     let parent = file.parent().unwrap_or(folder);
     fs::create_dir_all(parent)?;
-    // A link somebody put there must not lead elsewhere.
+    // A symbolic link must not lead elsewhere.
     if !parent.canonicalize()?.starts_with(folder) {
         return Err(io::Error::other("it leads out of the folder of the registry"));
     }

@@ -1,6 +1,6 @@
 //! Hot reload: files are watched, a change is compiled whole, and only what compiles is swapped in.
 //!
-//! Modification times tell changes on every file system, container mounts and network drives included, so files are looked
+//! Modification times show changes on every file system, container mounts and network drives included, so files are checked
 //! at from time to time, and at once when the system gives notice of a change (`notify.rs`). A look at a few hundred files
 //! costs less than a millisecond.
 
@@ -133,7 +133,7 @@ impl Reload {
         if now == self.known {
             return took;
         }
-        // Somebody is writing; wait for the last write.
+        // A writer is active; wait for its last write.
         loop {
             std::thread::sleep(SETTLED_AFTER);
             let later = Snapshot::of(&self.paths);
@@ -241,7 +241,7 @@ impl Snapshot {
         }
     }
 
-    /// The change in words: the first file, and how many more.
+    /// The change as a text: the first file, and how many more.
     fn difference(&self, before: &Snapshot) -> String {
         let changed = self.0.iter().filter_map(|(path, stamp)| match before.0.get(path) {
             None => Some((path, "new")),

@@ -20,7 +20,7 @@ use crate::command::Failure;
 use crate::config::{self, Settings, read_signing_key};
 use crate::log::Logs;
 
-/// Reads the configuration again as the command line asks for it.
+/// Reads the configuration again, as the command line names it.
 pub type Reread = Box<dyn Fn() -> Result<(Settings, Vec<Diagnostic>), Failure> + Send>;
 
 /// What a reload works on.

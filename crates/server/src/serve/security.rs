@@ -84,7 +84,7 @@ fn keep_revoked(settings: &Settings, log: &Arc<Log>) -> Result<(), Failure> {
     settings.gateway_state.security.revocations.kept_by(keeper, kept.as_deref()).map_err(cannot)
 }
 
-/// Has a list asked for, and tells when what becomes of it changes.
+/// Fetches a list, and logs changes of the outcome.
 fn ask_for_revoked(source: RevokedSource, state: &SecurityState, log: &Arc<Log>) {
     let (url, log) = (source.url.clone(), log.clone());
     let told = Mutex::new(None);
@@ -101,7 +101,7 @@ fn ask_for_revoked(source: RevokedSource, state: &SecurityState, log: &Arc<Log>)
     });
 }
 
-/// The key in the state folder, made when it is not there; then its file is told, too.
+/// The key in the state folder, generated if missing; then its file is logged too.
 pub fn kept_key(folder: &Path) -> Result<(Signer, Option<PathBuf>), String> {
     let file = folder.join(KEY_FILE);
     let shown = file.display();
@@ -163,7 +163,7 @@ fn watch(file: PathBuf, state: Arc<SecurityState>, log: Arc<Log>) -> Result<Watc
     Ok(Watcher { _alive: alive })
 }
 
-/// What tells a change.
+/// The fingerprint of a change.
 type Stamp = Option<(Option<SystemTime>, u64)>;
 
 fn stamp(file: &Path) -> Stamp {

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::command::Failure;
 
-/// What a signal asks for.
+/// The action of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// Finish what runs, then end.

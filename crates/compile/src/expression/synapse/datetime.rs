@@ -20,7 +20,7 @@ enum Piece {
     Text(String),
 }
 
-/// The pieces of a pattern; `None` when it contains what nobody here understands.
+/// The pieces of a pattern; `None` for unknown letters.
 fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut characters = pattern.chars().peekable();
@@ -57,7 +57,7 @@ impl Moment {
         Moment { date: Some(local_ms.div_euclid(DAY_MS)), time: Some(local_ms.rem_euclid(DAY_MS) * 1_000_000) }
     }
 
-    /// The text of a pattern; `None` when the pattern asks for what the moment does not have.
+    /// The text of a pattern; `None` when the moment lacks a part of the pattern.
     pub fn format(&self, pattern: &str) -> Option<String> {
         let mut out = String::new();
         for piece in pieces(pattern)? {

@@ -1,4 +1,4 @@
-//! The values of an evaluation, with the types Micro Integrator tells apart.
+//! The values of an evaluation, with the types that Micro Integrator distinguishes.
 
 use std::borrow::Cow;
 use std::sync::Arc;

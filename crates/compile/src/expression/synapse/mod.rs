@@ -1,6 +1,6 @@
 //! Synapse expressions: what stands inside `${…}`.
 //!
-//! They know nothing of the engine: whoever evaluates one hands in a [`Scope`]. A failed evaluation
+//! They know nothing of the engine: the caller provides a [`Scope`]. A failed evaluation
 //! is an [`EvaluationError`]; mediators log it and go on with nothing, as Micro Integrator does.
 //!
 //! The grammar is Micro Integrator's with its precedence (comparisons bind looser than `and`), widened
@@ -60,7 +60,7 @@ impl std::error::Error for SyntaxError {}
 pub struct EvaluationError(pub String);
 
 impl EvaluationError {
-    /// An error that says so.
+    /// The error for it.
     pub fn new(message: impl Into<String>) -> EvaluationError {
         EvaluationError(message.into())
     }

@@ -1,4 +1,4 @@
-//! Two readings of comparisons and logic without brackets: Micro Integrator's, and the usual one.
+//! Two readings of comparisons and logic without brackets: Micro Integrator's, and the standard one.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(super) fn from_the_right(operands: Vec<Arc<Node>>, operators: &[Operator]) -
     pairs.fold(last, |right, (left, operator)| Arc::new(Node::Binary(left, *operator, right)))
 }
 
-/// The node itself; it was just made, so nobody else holds it unless both readings are kept.
+/// The node itself; it is new, so it is shared only if both readings are kept.
 pub(super) fn owned(node: Arc<Node>) -> Node {
     Arc::try_unwrap(node).unwrap_or_else(Node::Shared)
 }

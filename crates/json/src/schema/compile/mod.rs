@@ -198,7 +198,7 @@ impl<'s> Compiler<'s> {
         Some((resource, at))
     }
 
-    /// The node of a schema, compiled when it is first asked for.
+    /// The node of a schema, compiled on first use.
     fn node(&mut self, spot: &Spot<'s>, resource: usize) -> NodeId {
         let address = std::ptr::from_ref(spot.value).addr();
         if let Some(id) = self.known.get(&address) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::reference::escape;
 use super::{Check, JsonSchema, Kind, NodeId, Violation, format, message, number};
 
-/// Nobody reads more.
+/// More are not shown.
 const VIOLATIONS_MAX: usize = 100;
 /// Schemas that apply schemas to the same value or to parts of it. Values nest 128 deep at most; the
 /// rest is for references, and stops those that lead in a circle.
@@ -34,7 +34,7 @@ struct Run<'r> {
     /// Resources that are being evaluated, outermost first.
     scope: Vec<usize>,
     path: Vec<String>,
-    /// Violations, when somebody wants to know more than yes or no.
+    /// Violations, when more than the verdict is needed.
     found: Option<Vec<Violation>>,
     depth: usize,
 }
@@ -95,7 +95,7 @@ impl Run<'_> {
         false
     }
 
-    /// Asks without noting violations.
+    /// Evaluates without recording violations.
     fn quietly(&mut self, id: NodeId, value: &Value, seen: &mut Option<Evaluated>) -> bool {
         let found = self.found.take();
         let valid = self.node(id, value, seen.as_mut());

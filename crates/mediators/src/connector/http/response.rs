@@ -1,4 +1,4 @@
-//! Where the reply goes: the variable that `responseVariable` names, and the body where `overwriteBody` says so.
+//! Where the reply goes: the variable that `responseVariable` names, and the body with `overwriteBody`.
 
 use std::sync::Arc;
 

@@ -76,12 +76,12 @@ const WHOLE: [&str; 7] = [
     "adapter.vhostMapping",
 ];
 
-/// What is on or off as a whole, whatever else its table says.
+/// Features that a switch turns on or off, independently of their table.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
-    /// Backends are told of callers. Off unless it is said.
+    /// Backend tokens. Off by default.
     tells_backends: bool,
-    /// Nobody gets development tokens.
+    /// No development tokens.
     no_test_keys: bool,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn defaults(settings: &mut Settings) {
     (gateway.http_port, gateway.https_port) = (9090, 9095);
 }
 
-/// Keys that environment variables set, whatever the file says: `CC_ROUTER_LISTENERPORT` is `router.listenerPort`.
+/// Keys that environment variables override: `CC_ROUTER_LISTENERPORT` is `router.listenerPort`.
 pub(super) fn overrides(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<(&'static str, Value)> {
     let set = |(theirs, ours): &(&str, &'static str)| {
         let value = lookup(&variable(theirs))?;
@@ -215,7 +215,7 @@ pub(super) fn table(path: &str, entries: &[(String, Value)]) -> Option<Vec<(Stri
             });
             Some(found.collect())
         }
-        // With `enableClientValidation` the certificate is that of the connection, and the field is nobody's word.
+        // With `enableClientValidation` the certificate is that of the connection, and the header is not trusted.
         "enforcer.security.mutualSSL" => {
             let by_field = get("enableClientValidation").is_some_and(|flag| flag.text() == "false");
             let name = || get("certificateHeader").unwrap_or_else(|| Value(CERTIFICATE_HEADER.to_owned()));

@@ -81,7 +81,7 @@ impl Reader<'_> {
                 self.note(Severity::Warning, offset, message);
             }
         }
-        // Whoever has no key issues nothing that counts.
+        // An issuer without a key has no valid tokens.
         let is_issuer = keys.iter().any(|(ours, _)| ours.starts_with("gateway.issuers."));
         if left_out && is_issuer && !keys.iter().any(|(ours, _)| ours.ends_with(".jwks_url")) {
             return;
