@@ -1,4 +1,4 @@
-//! API projects: whatever the bytes, importing ends, says why nothing came of it, and says the same again.
+//! API projects: importing any bytes ends, reports why there is no API, and is deterministic.
 
 use std::collections::HashMap;
 use std::sync::Arc;

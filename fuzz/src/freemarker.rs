@@ -1,4 +1,4 @@
-//! FreeMarker templates: whatever the text, reading and rendering it ends with a text or an error.
+//! FreeMarker templates: reading and rendering any text ends with a text or an error.
 
 use penstock_freemarker::{Data, Model, Template};
 use penstock_xml::{Document, ParseOptions};

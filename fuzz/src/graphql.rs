@@ -1,4 +1,4 @@
-//! GraphQL: schemas and queries are refused or read, within the limits. What a query asks for is there, and blanks and
+//! GraphQL: schemas and queries are refused or read, within the limits. The fields of a query exist, and blanks and
 //! comments change nothing.
 
 use penstock_graphql::{Checked, OperationKind, Query, Refused, Schema};
@@ -70,7 +70,7 @@ pub fn graphql(data: &[u8]) {
         assert_ne!(kind, OperationKind::Subscription);
         assert!(found.fields.iter().all(|field| schema.operations(kind).any(|known| known == *field)), "{found:?}");
         assert!(found.depth <= 100, "{found:?}");
-        // What can be asked has a depth, unless all of it is left out.
+        // A valid query has a depth, unless all of it is skipped.
         assert!(found.complexity == 0 || found.depth > 0, "{found:?}");
         let spaced = format!(" ,\n# {{ }}\n{text}\n,");
         assert_eq!(checked(&schema, &spaced, &variables), first);

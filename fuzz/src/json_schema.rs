@@ -1,4 +1,4 @@
-//! JSON Schema: whatever the schema, compiling it ends with a schema or errors, and yes and no agree with the violations.
+//! JSON Schema: compiling any schema ends with a schema or errors, and the verdict agrees with the violations.
 
 use penstock_json::schema::JsonSchema;
 use serde_json::Value;

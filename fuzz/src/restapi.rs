@@ -1,4 +1,4 @@
-//! APIs of the API Platform: whatever the bytes, reading one ends, within the limits, and so does making its policies;
+//! APIs of the API Platform: reading any bytes ends, within the limits, and so does making its policies;
 //! what is wrong is said with a place, and said the same again.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Stylesheets: whatever the bytes, compiling and running them ends with a result or an error.
+//! Stylesheets: compiling and running any bytes ends with a result or an error.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tokens, certificates and published keys: whatever a stranger sends is refused or taken apart, and never trusted for
+//! Tokens, certificates and published keys: any input is rejected or parsed, and never trusted for
 //! an algorithm that is none.
 
 use base64::Engine;

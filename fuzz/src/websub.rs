@@ -1,4 +1,4 @@
-//! Hubs of WebSub: what one is asked for, a query and a form on a line each; the file of subscriptions, and that of
+//! Hubs of WebSub: requests, with a query and a form on a line each; the file of subscriptions, and that of
 //! events.
 
 use penstock_gateway::readers::{hub_file, hub_journal, hub_request};

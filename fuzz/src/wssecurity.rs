@@ -1,4 +1,4 @@
-//! WS-Security: whatever the Security header holds, a request is accepted or refused; whatever a policy holds, it is read or
+//! WS-Security: a request with any Security header is accepted or rejected; any policy is read or
 //! reported.
 
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! XML Schema: whatever the bytes, compiling them ends with a schema or errors, and a schema gives an answer for any
+//! XML Schema: compiling any bytes ends with a schema or errors, and a schema has a verdict for any
 //! document.
 
 use penstock_xml::{Document, ParseOptions};

@@ -326,7 +326,7 @@ async fn send(
 ) -> Result<Option<End>, Fault> {
     let message = &exchange.message;
     let is_addressed = message.addressing.as_ref().is_some_and(|addressing| addressing.to.is_some());
-    // What a `call` brought is addressed to nobody, so it is for the client.
+    // The response of a `call` has no `To`, so it is for the client.
     let answers = exchange.is_response() || message.is_reply && !is_addressed;
     if answers && matches!(destination, Destination::Implicit) {
         return respond(exchange).await.map(Some);
@@ -402,7 +402,7 @@ pub(crate) async fn respond(exchange: &mut Exchange) -> Result<End, Fault> {
     Ok(End::Stopped)
 }
 
-/// Secures the response of a proxy service whose policy asks for it.
+/// Secures the response of a proxy service if its policy requires it.
 async fn secure(exchange: &mut Exchange, proxy: Arc<Proxy>) -> Result<(), Fault> {
     buffer_body(exchange).await?;
     let Some(seal) = &proxy.seal else { return Ok(()) };

@@ -61,7 +61,7 @@ pub struct Reservation {
     pub hold: Option<Box<dyn std::any::Any>>,
 }
 
-/// Why a store did not do what it was asked.
+/// Why an operation of a store failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreError {
     /// What happened, without secrets.

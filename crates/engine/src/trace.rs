@@ -1,4 +1,4 @@
-//! What one exchange ran and how long each step took, for whoever may know. The loop writes it while an exchange has
+//! The steps of an exchange and their durations, for authorized readers. The loop writes it while an exchange has
 //! one; mediators only add notes.
 
 use std::cell::RefCell;
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::Fault;
 
-/// Steps that are told; a flow that loops runs more, and a header field has to end somewhere.
+/// Maximum recorded steps; a header has a limit.
 const STEPS_MAX: usize = 60;
 
-/// What is told of a fault, and of a note.
+/// Maximum length of a fault and of a note.
 const TEXT_BYTES_MAX: usize = 300;
 
 /// What one exchange ran.
@@ -42,7 +42,7 @@ impl Trace {
         Rc::new(Trace { started: Instant::now(), inner: RefCell::default() })
     }
 
-    /// Says something about the exchange. The last word of a name counts.
+    /// Records a note about the exchange. The last value of a name wins.
     pub fn note(&self, name: &'static str, text: String) {
         let notes = &mut self.inner.borrow_mut().notes;
         match notes.iter_mut().find(|(known, _)| *known == name) {

@@ -43,7 +43,7 @@ pub(crate) async fn within_deadline<T>(exchange: &Exchange, future: LocalFuture<
     bounded(exchange.deadline, future).await.ok_or_else(Fault::deadline)
 }
 
-/// Waits until a deadline at the most. A timer is only set for what is not ready at once.
+/// Waits until a deadline at most. A timer is only set for what is not ready at once.
 async fn bounded<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
     let mut future = std::pin::pin!(future);
     if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {

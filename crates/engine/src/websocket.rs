@@ -1,7 +1,7 @@
-//! WebSocket as the engine sees it: a request asks for it, a transport's answer with the status 101 agrees, and the
-//! body of that answer is the connection to the backend. Whoever has the client's connection joins both.
+//! WebSocket as the engine sees it: a handshake request, a response of a transport with the status 101, whose
+//! body is the connection to the backend. The listener joins both connections.
 //!
-//! Nothing here knows what a frame looks like; a [`Gate`] is told of frames or messages by the transport that reads them.
+//! Nothing here knows what a frame looks like; the transport that reads frames calls a [`Gate`] for them.
 
 use std::any::Any;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::ports::Client;
 /// The status of an answer that leaves HTTP.
 pub const SWITCHING_PROTOCOLS: u16 = 101;
 
-/// Whether a request asks for WebSocket in a way that can be granted: RFC 6455 §4.2.1, over HTTP/1.1.
+/// Whether a request is a valid WebSocket handshake: RFC 6455 §4.2.1, over HTTP/1.1.
 pub fn is_asked_for(client: &Client, headers: &Headers) -> bool {
     client.protocol == "HTTP/1.1" && client.line.method == Method::Get && switches(headers)
 }
@@ -44,15 +44,15 @@ pub struct Frame {
 /// Decides which messages of one connection go on. Called on the core for every frame: must not block.
 pub trait FrameGate: fmt::Debug {
     /// Whether the message goes on that begins with this frame. Of the frames that follow in a message only those are
-    /// told whose message goes on, and the answer means nothing: half a message is worse than none.
+    /// called for forwarded messages too, and its result is ignored: half a message is worse than none.
     fn admits(&self, frame: &Frame) -> bool;
 
-    /// With what code and reason the connection ends, when it may not go on. Asked when something arrived.
+    /// With what code and reason the connection ends, when it must end. Called when data has arrived.
     fn ends(&self) -> Option<(u16, &'static str)> {
         None
     }
 
-    /// The text a client gets for each message that does not go on, when it is told.
+    /// The text that a client gets for each dropped message, if any.
     fn refusal(&self) -> Option<&str> {
         None
     }
@@ -71,7 +71,7 @@ pub enum Verdict {
     Pass,
     /// It does not; the client gets this text instead, when there is one.
     Refuse(Option<String>),
-    /// The connection ends: the client is told this code and why.
+    /// The connection ends: the client gets this code and reason.
     Close(u16, &'static str),
 }
 
@@ -84,7 +84,7 @@ pub enum Gate {
     Messages(Rc<dyn MessageGate>),
 }
 
-/// A backend's connection that left HTTP, as the body of the answer that says so.
+/// A backend's connection after a 101 response, as its body.
 pub struct Switched {
     /// The connection, as the transport that made it knows it.
     pub connection: Box<dyn Any>,

@@ -119,7 +119,7 @@ impl<'d> Call<'_, 'd> {
         }))
     }
 
-    /// What can be asked of something that is not there.
+    /// Built-ins of missing values.
     fn about_presence(&mut self) -> Outcome<'d, Option<Data<'d>>> {
         Ok(Some(match self.name {
             "has_content" => Data::Boolean(self.run.lenient(self.of)?.has_content()),

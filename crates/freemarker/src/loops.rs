@@ -1,4 +1,4 @@
-//! Loops, and whatever else gives names to values for a while.
+//! Loops and other scopes of names.
 
 use std::rc::Rc;
 

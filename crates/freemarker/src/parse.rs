@@ -33,7 +33,7 @@ enum End {
 
 struct Parser<'n> {
     pieces: std::vec::IntoIter<Piece>,
-    /// A piece that was taken and belongs to somebody else.
+    /// A token that was read and belongs to an outer rule.
     returned: Option<Piece>,
     names: &'n mut Vec<String>,
     depth: usize,
@@ -56,7 +56,7 @@ impl Parser<'_> {
         if content.trim().is_empty() { Ok(None) } else { self.expression(content, at).map(Some) }
     }
 
-    /// Nodes up to a tag that belongs to whoever is around them.
+    /// Nodes up to a tag that belongs to the enclosing element.
     fn block(&mut self) -> Outcome<(Vec<Node>, End)> {
         let mut nodes = Vec::new();
         while let Some(piece) = self.returned.take().or_else(|| self.pieces.next()) {
@@ -200,7 +200,7 @@ impl Parser<'_> {
         self.depth -= 1;
         match end {
             End::Tag(Piece::Close { name, .. }) if name == "sep" => {}
-            // Whoever is around sees the end too.
+            // The enclosing rule sees the end too.
             End::Tag(piece) => self.returned = Some(piece),
             End::Template => return Err(unclosed("sep", at, &End::Template)),
         }

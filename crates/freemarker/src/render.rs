@@ -193,7 +193,7 @@ impl<'d> Run<'d> {
         Ok(())
     }
 
-    /// Counts a level of nesting; whoever calls it counts back however the level ends.
+    /// Increments the nesting level; the caller decrements it in all cases.
     pub(super) fn deeper(&mut self, at: Place) -> Outcome<'d, ()> {
         if self.depth >= DEPTH_MAX {
             return fail(at, format!("loops and macros are nested deeper than {DEPTH_MAX}"));

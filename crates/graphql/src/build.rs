@@ -1,4 +1,4 @@
-//! From a schema as it is written to one that can be asked.
+//! Builds a schema for queries from its syntax tree.
 
 use std::collections::{HashMap, HashSet};
 
@@ -56,7 +56,7 @@ pub(super) fn schema(source: &Source<'_>) -> Result<Schema, Vec<Malformed>> {
     let own = build.kinds.len();
     build.declare(&common.types, true);
     let mut types: Vec<Type> = build.kinds.iter().map(|(name, kind)| empty(name, kind)).collect();
-    // A schema that defines what everybody has is taken at its word.
+    // A schema may redefine built-in types.
     let added = common.types.iter().filter(|part| build.by_name.get(part.name.text).is_some_and(|id| *id >= own));
     let parts: Vec<&TypeSource<'_>> = added.chain(&source.types).collect();
     for part in parts {
@@ -122,7 +122,7 @@ impl<'s, 't> Build<'s, 't> {
         }
     }
 
-    /// Gives every type its number. What everybody has may be defined once more.
+    /// Gives every type its number. Built-in types may be defined again.
     fn declare(&mut self, types: &'s [TypeSource<'t>], common: bool) {
         // An extension of what is not defined defines it: schemas that are parts of a larger one are written so.
         for extends in [false, true] {

@@ -1,4 +1,4 @@
-//! A query held against a schema: whether it is valid, which of the API's operations it asks for, how deep it goes and
+//! A query held against a schema: whether it is valid, its operations, depth and
 //! how much it counts.
 
 use std::collections::HashSet;
@@ -27,9 +27,9 @@ pub struct Query<'q> {
 pub struct Checked<'q> {
     /// What it does.
     pub kind: OperationKind,
-    /// What it asks for: the operations of the API, each once.
+    /// Its operations, each once.
     pub fields: Vec<&'q str>,
-    /// Whether it asks about the schema, too.
+    /// Whether it has introspection fields.
     pub introspects: bool,
     /// Fields inside fields.
     pub depth: u64,

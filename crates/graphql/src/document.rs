@@ -70,7 +70,7 @@ pub(super) struct Fragment<'t> {
     pub selections: Vec<Selection<'t>>,
 }
 
-/// What is asked for of something.
+/// A selection set.
 #[derive(Debug)]
 pub(super) enum Selection<'t> {
     Field(Field<'t>),

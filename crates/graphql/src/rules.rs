@@ -10,7 +10,7 @@ use super::schema::{Inputs, Kind, Literal, TypeRef};
 use super::syntax::{Argument, TypeName, Value};
 use super::walk::Checker;
 
-/// Arguments that say how many are wanted: what is asked for counts so many times.
+/// Arguments with a number of results, which multiplies the complexity.
 const HOW_MANY: [&str; 3] = ["first", "last", "limit"];
 
 impl<'c, 't> Checker<'c, 't> {

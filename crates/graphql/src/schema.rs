@@ -1,4 +1,4 @@
-//! A schema, ready to be asked: types by number, fields by name.
+//! A schema for queries: types by number, fields by name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::sdl::Source;
 /// A type's place in [`Schema::types`].
 pub(super) type TypeId = usize;
 
-/// What can be asked of an API, and how much each question counts.
+/// The operations of an API and their complexity.
 #[derive(Debug)]
 pub struct Schema {
     pub(super) types: Vec<Type>,
@@ -48,7 +48,7 @@ pub(super) enum Literal {
     Other,
 }
 
-/// What can be asked of a type.
+/// The fields of a type.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     pub by_name: HashMap<Box<str>, Field>,
@@ -151,7 +151,7 @@ impl Schema {
     }
 }
 
-/// Whether a field asks about the schema: no schema may define such names.
+/// Whether a field is an introspection field: no schema may define such names.
 pub(super) fn is_introspection(name: &str) -> bool {
     name.starts_with("__")
 }

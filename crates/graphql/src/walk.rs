@@ -1,4 +1,4 @@
-//! The walk over a query: every rule of the schema is applied where it matters, and what is asked for is measured on
+//! The walk over a query: all rules are applied, and the query is measured on
 //! the way back. A fragment is walked once, however often it is used.
 
 use std::collections::{HashMap, HashSet};
@@ -224,7 +224,7 @@ impl<'c, 't> Checker<'c, 't> {
         Ok(Measure { depth: inner.depth + 1, complexity, nesting: inner.nesting })
     }
 
-    /// What a fragment asks for; nothing when there is none or it is inside itself, which was said.
+    /// The selections of a fragment; none for an unknown or recursive one, which was reported.
     fn spread(&mut self, name: Name<'t>, parent: TypeId, level: usize) -> Result<Option<Measure>, TooDeep> {
         let Some((index, fragment)) = self.fragments.get(name.text).copied() else {
             self.problem(|| format!("Undefined fragment '{}'", short(name.text)));
@@ -273,7 +273,7 @@ impl<'c, 't> Checker<'c, 't> {
         Some(of)
     }
 
-    /// Checks directives; whether what they stand at is asked for.
+    /// Checks directives; whether their field is included.
     pub(super) fn directives(&mut self, directives: &'c [Directive<'t>]) -> bool {
         let schema = self.schema;
         let mut wanted = true;

@@ -1,4 +1,4 @@
-//! Equality of JSON values, whatever two numbers have to share.
+//! Equality of JSON values; numbers are equal by value.
 
 use std::collections::HashSet;
 

@@ -95,7 +95,7 @@ impl Inner {
                 break;
             }
             if let Some(fault) = end.fault {
-                // A request that is not valid fails whatever the other branches found in it.
+                // An invalid request fails, with any result of the other branches.
                 if fault.side == Side::Client {
                     return Err(fault);
                 }

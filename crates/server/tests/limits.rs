@@ -9,7 +9,7 @@ use std::net::TcpStream;
 
 use support::{Connection, Folder, Server};
 
-/// How much is asked for, and what there is. Each request would take more than the address space without a limit.
+/// Without a limit each request would use more than the address space.
 struct Scale {
     /// What sizes of bodies are divided by.
     divisor: usize,

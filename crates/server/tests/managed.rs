@@ -166,7 +166,7 @@ fn one_port_may_serve_both_and_a_port_in_use_is_named() {
     assert!(ended.stderr.contains("set `gateway.http_port`") && !ended.stderr.contains("--offset"), "{}", ended.stderr);
 }
 
-/// A client for HTTPS that trusts everybody.
+/// A client for HTTPS that trusts all certificates.
 struct Https {
     runtime: tokio::runtime::Runtime,
     port: u16,
@@ -234,7 +234,7 @@ fn apis_are_deployed_over_https_and_survive_a_restart() {
     assert_eq!(https.deploy(BASIC, "", &project("books", backend)).0, 409);
     assert_eq!(https.deploy(BASIC, "?override=true", &project("books", backend)).0, 200);
 
-    // Whoever calls while it is replaced notices nothing.
+    // Calls during the replacement succeed.
     let stop = Arc::new(AtomicBool::new(false));
     let (port, until) = (port_after(&server, "  APIs     http://localhost:"), stop.clone());
     let caller = std::thread::spawn(move || {
@@ -252,7 +252,7 @@ fn apis_are_deployed_over_https_and_survive_a_restart() {
     stop.store(true, Ordering::Relaxed);
     assert!(caller.join().unwrap() > 10);
 
-    // A broken one changes nothing and is told why.
+    // A faulty one changes nothing and gets its errors.
     let broken = zip(&[("api.yaml", &descriptor("books", backend).replace("/items/*", "items"))]);
     let broken = [broken, zip(&[("api.yaml", "type: api\ndata: {name: books, version: 1.0.0}\n")])];
     assert_eq!(https.deploy(BASIC, "?override=true", &broken[0]).0, 200);

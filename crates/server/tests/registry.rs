@@ -42,7 +42,7 @@ fn what_flows_write_is_there_after_the_next_start() {
     }
     let kept = |name: &str| std::fs::read_to_string(folder.0.join("kept/registry").join(name)).unwrap();
     assert_eq!((kept("config/a/b"), kept("config/a/b.properties")), ("two".into(), "owner=anna\n".into()));
-    // Somebody makes a folder lead elsewhere: nothing is written there.
+    // A folder becomes a symbolic link: nothing is written there.
     std::os::unix::fs::symlink(&folder.0, folder.0.join("kept/registry/local")).unwrap();
     assert_eq!(write(&server, "local:penstock", "x"), 400);
     assert!(!folder.0.join("penstock").exists());

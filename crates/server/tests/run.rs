@@ -215,7 +215,7 @@ fn a_certificate_of_ones_own_is_used_on_both_sides() {
     let reply = server.get("/services/P");
     assert_eq!((reply.status, reply.body.as_str()), (200, "{\"text\": \"one\"}"), "{}", server.log());
     drop(server);
-    // Nobody trusts it unasked.
+    // It is not trusted by default.
     let server = Server::start_with(&folder, &["run", "artifacts"], &config(""));
     assert_ne!(server.get("/services/P").status, 200);
 }

@@ -13,7 +13,7 @@ const DEFINITION: &str = "openapi: 3.0.1\ninfo: {title: pets, version: 1.0.0}\nx
     components: {securitySchemes: {default: {type: oauth2, flows: {}}}}\n\
     paths: {/pet: {get: {responses: {'200': {description: ok}}}}}\n";
 
-/// Said once, by whoever makes it.
+/// Printed once, when it is generated.
 const KEY_MADE: &str = "the gateway's key was generated: `penstock-state/gateway-key.pem`\n";
 
 fn gateway_port(server: &Server) -> u16 {
@@ -34,7 +34,7 @@ fn a_token_of_the_command_line_opens_an_api_until_it_is_revoked() {
     let bearer = format!("Bearer {}", made.stdout.trim());
     let mut client = Connection::open(gateway_port(&server));
     let mut ask = |bearer: &str| client.request("GET", "/pets/pet", &[("Authorization", bearer)], b"").status;
-    // The backend is not there; whoever is let in learns that.
+    // The backend is unreachable, which accepted requests notice.
     assert_eq!((ask(&bearer), ask("Bearer a.b.c")), (503, 401));
     folder.write("revoked.txt", "one\n");
     let end = Instant::now() + Duration::from_secs(20);

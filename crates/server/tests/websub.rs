@@ -1,4 +1,4 @@
-//! Subscriptions to topics on the running binary: they are there after the next start, and so are events that nobody has
+//! Subscriptions to topics on the running binary: they survive a restart, as do pending events
 //! yet.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
@@ -81,7 +81,7 @@ fn pending_events_are_sent_after_a_restart() {
     let folder = Folder::new("websub-events");
     folder.write("all/News/api.yaml", HUB);
     let server = Server::start(&folder, &["run", "all"], TOML);
-    // Nobody listens there yet.
+    // No server listens there yet.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let path = format!("/news/1.0.0?hub.mode=subscribe&hub.topic=arrivals&hub.callback=http://{address}/in");
     assert_eq!(client(&server).request("POST", &path, &[], b"").status, 202, "{}", server.log());
@@ -118,7 +118,7 @@ fn pending_events_are_sent_after_a_restart() {
         assert!(number == last.map_or(0, |last| last + 1) || Some(number) == last, "{number} after {last:?}");
         last = Some(number);
     }
-    // What was delivered and noted is not sent again. Notes are written soon after, and nobody hears when.
+    // Recorded deliveries are not repeated. Records are written asynchronously.
     let size = || std::fs::metadata(&kept).unwrap().len();
     let mut before = 0;
     while std::mem::replace(&mut before, size()) != size() {

@@ -129,7 +129,7 @@ fn content(document: &Document, part: NodeId, plaintext: &[u8]) -> Result<Docume
 
 fn cipher_value(document: &Document, node: NodeId) -> Result<Vec<u8>, Refusal> {
     let data = child(document, node, XENC, "CipherData").ok_or_else(malformed)?;
-    // A CipherReference would be fetched; nothing is fetched because a document asks for it.
+    // A CipherReference would be fetched; nothing is fetched for a document.
     let value = child(document, data, XENC, "CipherValue").ok_or_else(malformed)?;
     binary(document, value).ok_or_else(malformed)
 }

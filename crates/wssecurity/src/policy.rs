@@ -149,7 +149,7 @@ impl Policy {
         Err(problems)
     }
 
-    /// Whether messages must come over TLS: the binding says so, or a password would be readable otherwise.
+    /// Whether messages must come over TLS: the binding requires it, or a password would be readable otherwise.
     pub fn needs_tls(&self) -> bool {
         let reveals_password = self.username.is_some_and(|username| !username.encrypted && !username.hashed);
         self.binding == Binding::Transport || reveals_password

@@ -253,7 +253,7 @@ impl Service {
         Ok(())
     }
 
-    /// A timestamp that is there counts, also where the policy asks for none.
+    /// A present timestamp is checked, even if the policy requires none.
     fn check_timestamp(&self, document: &Document, security: NodeId, now: SystemTime) -> Result<(), Refusal> {
         let settings = &self.policy.settings;
         let expired = |reason| Refusal::new(RefusalCode::MessageExpired, reason);

@@ -76,7 +76,7 @@ impl Refusal {
     }
 
     /// The same for the log, and for the client the one refusal of everything that follows from a decryption: which step
-    /// failed would tell an attacker about the plaintext (padding of the key, padding of the data, well-formedness).
+    /// failed would reveal the plaintext (padding of the key, padding of the data, well-formedness).
     pub(crate) fn after_decryption(self) -> Refusal {
         Refusal { code: RefusalCode::FailedCheck, reason: CHECK, detail: self.detail }
     }

@@ -1,4 +1,4 @@
-//! Operations with RSA keys: the only ones here whose timing could tell an attacker something.
+//! Operations with RSA keys: the only ones here with secret-dependent timing.
 //!
 //! The exponentiation runs in constant time (`crypto-bigint`) on blinded input, with its result checked against faults. The
 //! paddings of decryption are removed without a branch or an index that depends on the plaintext, and a PKCS #1 v1.5
@@ -322,7 +322,7 @@ fn equal(one: u8, two: u8) -> u8 {
     (different.wrapping_sub(1) >> 8) as u8
 }
 
-/// Removes OAEP around a key whose length is known: every byte is looked at, whatever the ones before were.
+/// Removes OAEP around a key whose length is known: every byte is checked in constant time.
 fn unpad_oaep(block: &[u8], length: usize) -> Result<(u8, Vec<u8>), Refusal> {
     let size = block.len();
     let at = size.checked_sub(length).filter(|at| *at >= 2 * SHA1_BYTES + 2).ok_or_else(Refusal::check)?;

@@ -80,7 +80,7 @@ pub(crate) fn check(
     let password =
         part(WSSE, "Password").ok_or_else(|| Refusal::authentication("the UsernameToken has no Password"))?;
     let given = document.string_value(password).into_owned();
-    // A name that no user has takes the same steps as one that a user has, so that the time does not tell which exist.
+    // A name that no user has takes the same steps as one that a user has, so that the time does not reveal which exist.
     let known = passwords(&name);
     let (exists, known) = (known.is_some(), known.unwrap_or_default());
     match document.attribute(password, "", "Type").unwrap_or(PASSWORD_TEXT) {
@@ -117,7 +117,7 @@ fn check_age(created: SystemTime, settings: &Settings, now: SystemTime) -> Resul
     Ok(())
 }
 
-/// Compares in a time that tells nothing about where the texts differ: their keyed digests are compared.
+/// Compares in constant time: their keyed digests are compared.
 fn is_same(known: &[u8], given: &[u8]) -> bool {
     let Ok(bytes) = random(32) else { return false };
     let key = hmac::Key::new(hmac::HMAC_SHA256, &bytes);

@@ -176,7 +176,7 @@ impl TreeBuilder {
     }
 
     /// Whether the open element cannot have this namespace: it has another one with the prefix that neither its name
-    /// nor an attribute asks for, or it is in no namespace and this would be its default namespace.
+    /// nor an attribute uses, or it is in no namespace and this would be its default namespace.
     pub fn namespace_conflicts(&self, prefix: &str, namespace: &str) -> bool {
         let names = &self.document.names;
         let Some(bound) = names.find_prefix(prefix) else { return false };

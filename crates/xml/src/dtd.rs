@@ -96,7 +96,7 @@ impl Dtd {
         self.entities.contains_key(entity)
     }
 
-    /// The text an entity stands for in content. Nothing when it is external and nobody reads it.
+    /// The text an entity stands for in content. Nothing when it is external and unresolved.
     pub(crate) fn replacement(&self, name: &str, options: &ParseOptions) -> Result<Option<Arc<str>>, Failure> {
         let fail = |message: String| Err(Failure::new(XmlErrorKind::Entity, 0, message));
         match self.entities.get(name) {

@@ -45,7 +45,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// The kinds of failure a caller may want to tell apart.
+/// The kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum XmlErrorKind {

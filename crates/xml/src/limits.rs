@@ -21,7 +21,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a peer that nobody vouches for may send.
+    /// Limits for untrusted peers.
     pub const DEFAULT: Limits = Limits {
         // Larger than any body a gateway should hold in memory at once; the transports set their own, lower bound.
         source_bytes_max: 256 << 20,

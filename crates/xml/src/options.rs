@@ -12,7 +12,7 @@ use crate::limits::Limits;
 pub struct ParseOptions {
     /// Bounds on what the document may cost.
     pub limits: Limits,
-    /// The encoding to use whatever the document declares, for instance the charset of an HTTP header.
+    /// The encoding that overrides the document's declaration, for instance the charset of an HTTP header.
     pub encoding: Option<Encoding>,
     /// Where the document comes from, for relative references and messages.
     pub base_uri: Option<Box<str>>,
@@ -43,7 +43,7 @@ pub enum DoctypePolicy {
     Refuse,
 }
 
-/// What becomes of a reference to something outside the document that nobody resolves.
+/// The handling of unresolved external references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ExternalPolicy {
     /// It is left out, as a non-validating processor may (XML 1.0 §4.4.3).

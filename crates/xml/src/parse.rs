@@ -234,7 +234,7 @@ impl<'p> Parse<'p> {
                 None => return Err(undeclared(reader, name)),
             },
         };
-        // Attributes without a prefix are in no namespace, whatever the default is.
+        // Attributes without a prefix are in no namespace.
         let namespace = if in_none { NAMESPACE_NONE } else { self.builder.bindings[prefix as usize] };
         if namespace == UNBOUND {
             return Err(undeclared(reader, name));

@@ -56,7 +56,7 @@ enum Stage {
 /// A pull reader over a document in UTF-8.
 ///
 /// It checks what it passes: names, nesting, references, duplicate attributes. What comes after the point where
-/// the caller stops is not looked at. Prefixes are resolved only when asked for.
+/// the caller stops is not read. Prefixes are resolved on demand.
 pub struct Reader<'a> {
     input: &'a [u8],
     /// The part of the input that was checked to be characters.

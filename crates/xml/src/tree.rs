@@ -170,7 +170,7 @@ impl Document {
     }
 
     /// Takes a child of the document node, or an attribute of one, out of its tree: it has no parent from then on, and
-    /// whoever holds it can reach neither the document node nor its former siblings.
+    /// its holder can reach neither the document node nor its former siblings.
     pub fn detach(&mut self, id: NodeId) {
         if id != Document::ROOT {
             self.nodes[id.index()].parent = NO_PARENT;

@@ -191,7 +191,7 @@ fn escape(out: &mut Vec<u8>, text: &str, find: impl Fn(&[u8], usize) -> usize) {
             b'\t' => out.extend_from_slice(b"&#9;"),
             b'\n' => out.extend_from_slice(b"&#10;"),
             b'\r' => out.extend_from_slice(b"&#13;"),
-            // Other control characters cannot be written in XML at all; whoever put them there gets them back.
+            // Other control characters cannot be written in XML at all; they are written unchanged.
             other => out.push(other),
         }
         written = special + 1;

@@ -1,4 +1,4 @@
-//! Trees that are built, and what can be asked of any tree.
+//! Building and querying trees.
 
 use penstock_xml::{Document, NodeId, NodeKind, ParseOptions, TreeBuilder, WriteOptions, to_vec};
 

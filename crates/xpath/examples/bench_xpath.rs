@@ -1,7 +1,7 @@
 //! Nanoseconds per evaluation of typical expressions on a document of about 100 KB.
 //!
 //! `cargo run --release -p penstock-xpath --example bench_xpath [EXPRESSION [TIMES]]`: with an expression only that one
-//! is evaluated, as often as asked, which is what an instruction counter wants.
+//! is evaluated a given number of times, for an instruction counter.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for a person at a terminal")]
 
 use std::fmt::Write;
@@ -87,7 +87,7 @@ fn main() {
         let compile = start.elapsed();
         let once = measure(&compiled, &document, 10);
         let times = (20_000_000 / once.max(1)).clamp(10, 200_000) as usize;
-        // The least of a few runs is what the work costs when nobody else has the processor.
+        // The least of a few runs is the cost without other load.
         let best = (0..5).map(|_| measure(&compiled, &document, times)).min().unwrap_or(0);
         println!("{best:>9} ns  (compiled in {:>6} ns)  {text}", compile.as_nanos());
     }

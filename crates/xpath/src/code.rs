@@ -148,7 +148,7 @@ pub(crate) enum Predicate {
     SiblingLast,
     /// `[@a = 'b']`: never a number.
     Condition(Code, NeedsSize),
-    /// A number means a position, anything else a condition; only the value tells.
+    /// A number means a position, anything else a condition; only the value decides.
     Either(Code, NeedsSize),
     /// The same for a value that no item has a part in, as in `$items[$index]`: computed once.
     Independent(Code),

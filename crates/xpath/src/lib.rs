@@ -1,6 +1,6 @@
 //! XPath: parse, compile, evaluate over a tree, or over the reader without building one.
 //!
-//! Knows nothing of messages, HTTP, stylesheets or asynchronous code; whatever an expression asks of the program around
+//! Knows nothing of messages, HTTP, stylesheets or asynchronous code; what an expression needs of the program around
 //! it goes through [`Host`].
 //!
 //! # How to use it

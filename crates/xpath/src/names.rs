@@ -25,7 +25,7 @@ impl NamePool {
         NamePool { id: NEXT.fetch_add(1, Ordering::Relaxed), names: Mutex::new(Vec::new()) }
     }
 
-    /// Identifies the pool, so that a cache can tell whose numbers it holds.
+    /// Identifies the pool, so that a cache knows the pool of its numbers.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -35,7 +35,7 @@ impl NamePool {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether no name was asked for yet.
+    /// Whether no name was resolved yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -225,7 +225,7 @@ impl PatternStep {
         let document = ev.session.document_of(node);
         let on_axis = match document.kind(node.id) {
             NodeKind::Attribute => self.step.axis == Axis::Attribute,
-            // A document node is nobody's child: `child::document-node()` matches nothing.
+            // A document node has no parent: `child::document-node()` matches nothing.
             NodeKind::Document => self.step.axis == Axis::Myself,
             NodeKind::Namespace => false,
             _ => self.step.axis == Axis::Child,

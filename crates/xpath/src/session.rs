@@ -15,7 +15,7 @@ use crate::value::Node;
 /// message needs.
 pub const DEFAULT_FUEL: u64 = 100_000_000;
 
-/// Items of one sequence. More would be a quarter of a gigabyte, whatever the fuel allows.
+/// Items of one sequence. More would be a quarter of a gigabyte, within any fuel.
 pub(crate) const MAX_ITEMS: usize = 10_000_000;
 
 /// Bytes of text that cost a unit of fuel: text is kept, so it has to cost more than the time copying takes.

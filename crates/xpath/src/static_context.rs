@@ -76,7 +76,7 @@ pub trait Resolver {
         false
     }
 
-    /// A function that takes `arity` arguments. Asked before the standard functions only for names with a prefix
+    /// A function that takes `arity` arguments. Called before the standard functions only for names with a prefix
     /// other than `fn`, `xs` or `math`, and after them for names without.
     fn function(&self, _name: &Name, _arity: usize) -> Option<FunctionRef> {
         None
@@ -172,7 +172,7 @@ impl<'r> StaticContext<'r> {
         self
     }
 
-    /// Accepts functions nobody knows; calling one reaches [`crate::Host::call`] with the index `u32::MAX`.
+    /// Accepts unknown functions; calling one reaches [`crate::Host::call`] with the index `u32::MAX`.
     #[must_use]
     pub fn allow_unknown_functions(mut self, allow: bool) -> Self {
         self.unknown_functions = allow;

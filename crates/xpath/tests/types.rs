@@ -95,7 +95,7 @@ fn arguments_have_types() {
             ("10div 3", "static XPST0003"),
         ],
     );
-    // XPath 1.0 converts whatever it is given.
+    // XPath 1.0 converts any argument.
     check_all(Version::One, &[("substring('abc', '2')", "bc"), ("name(//order)", "order"), ("10div 4", "2.5")]);
 }
 

@@ -64,7 +64,7 @@ impl Source {
 /// Finds what schema documents include, import and redefine.
 pub trait Resolver {
     /// The document at `location` as `base` calls it; `namespace` is what an import says it holds.
-    /// `None` when there is none: an import is then only a promise that somebody declares the namespace.
+    /// `None` when there is none: an import then only declares the namespace.
     fn resolve(&self, location: &str, base: &str, namespace: Option<&str>) -> Option<Source>;
 }
 

@@ -269,7 +269,7 @@ fn includes_imports_and_redefinitions() {
     }
 }
 
-/// A content model with these members of a sequence, and the two particles it cannot tell apart.
+/// A content model with these members of a sequence, and the two ambiguous particles.
 fn ambiguous(members: &str, expected: Option<(&str, &str)>) {
     let text = format!(
         "{OPEN}<xs:element name='h'/><xs:element name='m' substitutionGroup='h'/><xs:element name='n' substitutionGroup='m'/>\n\

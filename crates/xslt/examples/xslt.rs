@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Ok(arguments) => run(&arguments, &mut errors),
         Err(message) => {
             use std::io::Write;
-            // When standard error is gone there is nobody to tell.
+            // A closed standard error is ignored.
             let _ = writeln!(errors, "error: {message}\n{USAGE}");
             Status::Usage
         }

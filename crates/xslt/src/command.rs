@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments, errors: &mut dyn Write) -> Status {
     match transform(arguments, errors) {
         Ok(()) => Status::Done,
         Err((status, message)) => {
-            // When standard error is gone there is nobody to tell.
+            // A closed standard error is ignored.
             let _ = errors.write_all(message.as_bytes());
             status
         }

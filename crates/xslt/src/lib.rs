@@ -1,7 +1,7 @@
-//! XSLT: a stylesheet compiled to a program that writes bytes, or a result tree when somebody needs one.
+//! XSLT: a stylesheet compiled to a program that writes bytes, or a result tree when it is needed.
 //!
 //! XSLT 1.0, and of 2.0 what stylesheets in the field use. Knows nothing of messages, HTTP, files or asynchronous code
-//! (only `command` reads files); whatever a stylesheet imports or loads comes through a [`Resolver`] of the caller.
+//! (only `command` reads files); imports and documents come through a [`Resolver`] of the caller.
 //!
 //! # How to use it
 //!

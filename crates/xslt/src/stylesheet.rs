@@ -241,7 +241,7 @@ impl Stylesheet {
     }
 
     /// The document to run on and the node to begin with. A subtree becomes a document of its own unless nothing in
-    /// the stylesheet can tell the difference.
+    /// the stylesheet can observe the difference.
     fn subject(&self, document: &Arc<Document>, subject: NodeId, named: bool) -> (Arc<Document>, NodeId) {
         if let Some(stripped) = strip::stripped(&self.program, document, subject) {
             return (Arc::new(stripped), Document::ROOT);

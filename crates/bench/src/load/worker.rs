@@ -57,7 +57,7 @@ impl Shared {
         tokens.get(index % tokens.len()).map_or("", String::as_str)
     }
 
-    /// When the next request starts, or was due: in the closed loop at once, in the open loop when the clock says so.
+    /// When the next request starts, or was due: in the closed loop at once, in the open loop at its due time.
     /// `None` when no further request may start.
     pub async fn next_start(&self, now: Instant, user: usize) -> Option<Instant> {
         let start = match &self.pacer {

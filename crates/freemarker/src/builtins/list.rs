@@ -51,7 +51,7 @@ impl<'d> Call<'_, 'd> {
                 if self.arguments.len() > 1
                     && let Some(last) = chunks.last_mut()
                 {
-                    // The last one is filled up; a size nobody needs is not made.
+                    // The last one is filled up; an unused size is not created.
                     let filler = self.argument(1)?;
                     let missing = size.min(length.max(1)).saturating_sub(last.len());
                     last.extend(std::iter::repeat_n(filler, missing));

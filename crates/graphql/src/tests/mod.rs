@@ -102,7 +102,7 @@ fn fragments_count_where_they_are_used() {
     check("{ find { ... on Book { id } ... on Author { name born } } }", "query find 2 4");
     check("{ sold { id ... on Node { id } } }", "query sold 2 3");
     let skipped = "query($no: Boolean!) { secret @skip(if: $no) book(id: 1) @include(if: false) { id } }";
-    // Rights are asked for what may be skipped too.
+    // Rights are required for skippable fields too.
     assert_eq!(outcome(skipped, None, &json!({"no": true})), "query secret+book 0 0");
     assert_eq!(outcome(skipped, None, &json!({"no": false})), "query secret+book 1 1");
 }

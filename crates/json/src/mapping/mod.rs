@@ -2,7 +2,7 @@
 //!
 //! JSON to XML: an object becomes `<jsonObject>`, a list `<jsonArray>` with a `<jsonElement>` per
 //! element, members become child elements, `@name` members attributes, and a list repeats its
-//! member's element. XML to JSON is the reverse as far as XML can tell: repeated children become a
+//! member's element. XML to JSON is the reverse, as far as XML has the information: repeated children become a
 //! list, a single one does not unless a processing instruction `<?xml-multiple name?>` stands
 //! before it, and text that looks like a number, `true`, `false` or `null` becomes one.
 

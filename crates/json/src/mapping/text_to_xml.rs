@@ -20,7 +20,7 @@ const LINEAR_MAX: usize = 16;
 pub enum Unwritten {
     /// It has to be read into a value first. Mistakes in the text are found there, with their places.
     NeedsValue,
-    /// It has more values than asked for.
+    /// It has too many values.
     TooManyValues,
     /// As [`super::to_xml`] would say.
     Mapping(MappingError),

@@ -79,7 +79,7 @@ pub(super) enum Operand {
     Query(Query),
     Call(Box<Call>),
     Pattern(Pattern),
-    /// A value that whoever evaluates the path hands in, by position.
+    /// A value from the caller of the evaluation, by position.
     Parameter(usize),
 }
 

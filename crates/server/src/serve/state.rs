@@ -33,7 +33,7 @@ pub struct State {
     settings: RwLock<Arc<Settings>>,
     /// Failed logins.
     pub logins: Arc<Logins>,
-    /// How often a changed configuration was taken over, and refused.
+    /// How often a changed configuration was applied, and rejected.
     pub reloads: AtomicU64,
     /// See `reloads`.
     pub reloads_refused: AtomicU64,

@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) more: UnboundedReceiver<LateListener>,
 }
 
-/// Starts a worker. It ends when it was told to stop and everything is drained.
+/// Starts a worker. It ends after a stop and drain.
 pub(super) fn start(index: usize, listeners: Vec<HttpListener>, shared: Shared) -> Result<JoinHandle<()>, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
     /// Looking names up is all that blocks; a thousand connections to one backend need not ask a thousand times at once.

@@ -55,7 +55,7 @@ impl Finder {
         self.by_name(&relative, suits)
     }
 
-    /// The file of that name, or of that name with something behind it that tells files of one name apart
+    /// The file of that name, or of that name with a suffix
     /// (`Orders-1.0.0.xml`, `Orders__4f1c.xml`).
     fn by_name(&self, path: &Path, suits: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
         let stem = path.file_stem()?.to_str()?;

@@ -101,7 +101,7 @@ pub struct Asked<'a> {
 pub fn answer(mocks: &[Mock], port: u16, asked: &Asked<'_>) -> Option<Message> {
     let here = || mocks.iter().filter(|mock| mock.port == port);
     let found = here().flat_map(|mock| mock.resources.iter().map(move |resource| (mock, resource)));
-    // What asks for a certain payload or header goes before what takes anything.
+    // Resources with more requirements have precedence.
     let mut fitting: Vec<&Resource> =
         found.filter(|(mock, resource)| resource.fits(&mock.context, asked)).map(|(_, resource)| resource).collect();
     fitting.sort_by_key(|resource| std::cmp::Reverse(resource.request.as_ref().map_or(0, Expected::weight)));

@@ -4,7 +4,7 @@
 //! services, to its own services, or out.
 //!
 //! Start reading at [`run`], then `parse.rs` (what a suite says), `find.rs` (where its files are), `case.rs` (one case),
-//! `report.rs` (what is told).
+//! `report.rs` (the report).
 
 mod case;
 mod compare;
@@ -203,7 +203,7 @@ impl Runner<'_> {
 fn redirect(program: &mut Program, mocks: &[Mock]) {
     for slot in program.endpoints_mut() {
         let Some(mock) = mocks.iter().find(|mock| slot.name.as_deref() == Some(mock.name.as_str())) else { continue };
-        // Nobody else holds the endpoints of a program that was not yet served.
+        // The endpoints of a program that is not served yet have one owner.
         let Some(endpoint) = Arc::get_mut(slot) else { continue };
         let Endpoint { kind, .. } = endpoint;
         let unresolved = EndpointKind::Recipients { members: Vec::new(), computed: None };

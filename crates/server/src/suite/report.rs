@@ -1,4 +1,4 @@
-//! What is told: on the terminal for people, as JUnit XML for machines.
+//! The report: text for the terminal, JUnit XML for build servers.
 
 use std::fmt::Write;
 

@@ -23,7 +23,7 @@ pub(crate) async fn whole(mut body: Body) -> Result<Bytes, Fault> {
     }
 }
 
-/// The body of a buffered message in the form its content type asks for, and its headers.
+/// The body of a buffered message in the form of its content type, and its headers.
 pub(crate) fn written(message: &Message, conversion: &Conversion) -> Result<(Bytes, Headers), Fault> {
     let mut copy = message.copy();
     let output = copy.output(conversion, Shape::Same)?;

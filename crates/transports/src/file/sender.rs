@@ -27,7 +27,7 @@ pub(super) const DEFAULT_REPLY_NAME: &str = "response.xml";
 /// How long a writer waits for another that appends to the same file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often it asks.
+/// The interval of its attempts.
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Writes messages to files.

@@ -23,7 +23,7 @@ pub struct HttpLimits {
     pub body_bytes_max: u64,
     /// What the sender collects when a stream of unknown size must leave with a Content-Length. More: fault 101500.
     pub collected_bytes_max: usize,
-    /// What is still read of a request body nobody wanted, to keep the connection. More: the connection is closed.
+    /// Maximum of an unread request body that is discarded to keep the connection. More: the connection is closed.
     pub drain_bytes_max: u64,
 }
 
@@ -44,7 +44,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// Times after which the other side is given up.
+/// Timeouts of the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpTimeouts {
     /// A connection without a request. Closed silently.
@@ -61,7 +61,7 @@ pub struct HttpTimeouts {
     pub connect: Duration,
     /// Between two pieces of a backend's reply body. Then: `BodyError::Timeout`.
     pub reply_body: Duration,
-    /// A pooled backend connection that nobody used.
+    /// An idle pooled backend connection.
     pub pool_idle: Duration,
     /// Waiting for the client's close after ours, so that it can read the reply.
     pub linger: Duration,
@@ -72,7 +72,7 @@ pub struct HttpTimeouts {
     pub deadline: Duration,
     /// Between two pieces of a stream of events or of gRPC, in either direction. Then: `BodyError::Timeout`.
     pub stream_idle: Duration,
-    /// A WebSocket connection on which nothing arrives from either side. Both are told (1001).
+    /// A WebSocket connection on which nothing arrives from either side. Both get 1001.
     pub websocket_idle: Duration,
 }
 

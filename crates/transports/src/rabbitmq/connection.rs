@@ -16,7 +16,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the broker may take to answer a request on a channel.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why the broker did not do what was asked.
+/// Why an operation of the broker failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RabbitMqError {
     /// The reason, without secrets.

@@ -72,7 +72,7 @@ struct Subscription {
 struct Settings {
     topology: Topology,
     queue: ShortString,
-    /// Acknowledge whatever the flow set.
+    /// Acknowledge in any case.
     auto_ack: bool,
     prefetch: u16,
     /// Flows at once.

@@ -92,7 +92,7 @@ fn headers(fields: &Headers) -> Result<FieldTable, String> {
     Ok(table)
 }
 
-/// The message of a delivery. `content_type`: what the parameters say it is, whatever its sender said.
+/// The message of a delivery. `content_type`: of the parameters, which override the sender's.
 pub(super) fn message(delivery: &mut Delivery, content_type: Option<&str>) -> Message {
     let properties = &delivery.properties;
     let mut headers = Headers::new();

@@ -23,7 +23,7 @@ impl Connector {
     }
 }
 
-/// A connection. Whoever drops a future of it before its end drops the connection too: nobody knows its state.
+/// A connection. Dropping a future before its end drops the connection too, because its state is unknown.
 pub(super) enum Connection {
     Sqlite(SqliteConnection),
     Postgres(Box<PostgresConnection>),

@@ -38,7 +38,7 @@ pub struct DatabaseEntry {
     pub name: String,
     /// Where it really is.
     pub url: String,
-    /// Who asks.
+    /// The credentials.
     pub user: Option<String>,
     /// The password.
     pub password: Option<Secret>,
@@ -230,7 +230,7 @@ fn resolved(target: Target, address: String, source: &DataSource, entry: Option<
         entry.and_then(|entry| entry.connections_max).or(pool.connections_max).unwrap_or(CONNECTIONS_MAX);
     Resolved {
         target,
-        // SQLite knows no users: who asks must not lead to another database.
+        // SQLite has no users: credentials must not select another database.
         url: if is_postgres { address } else { String::new() },
         user: user.filter(|user| is_postgres && !user.is_empty()),
         password: password.filter(|_| is_postgres).map(|password| PasswordKey(password.reveal().to_owned())),

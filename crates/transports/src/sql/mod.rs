@@ -66,7 +66,7 @@ impl Sql {
 }
 
 impl Shared {
-    /// The pool of a data source, made when it is first asked for.
+    /// The pool of a data source, made on first use.
     fn pool(self: &Arc<Shared>, source: &DataSource) -> Result<Arc<Pool>, DatabaseError> {
         let resolved = self.mapping.resolve(source).resolved?;
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);

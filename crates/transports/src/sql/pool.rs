@@ -16,10 +16,10 @@ const IDLE_MAX: Duration = Duration::from_secs(300);
 /// How long a message waits for its turn to write to a database that takes one writer at a time.
 const TURN_WAIT: Duration = Duration::from_secs(5);
 
-/// Whoever holds its one permit may write to a database that takes one writer at a time.
+/// The holder of its one permit may write to a database with a single writer.
 pub(super) type Turn = Arc<Semaphore>;
 
-/// What a connection is asked for.
+/// The request for a connection.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose<'q> {
     Query(&'q Query),
@@ -118,7 +118,7 @@ fn busy(text: String) -> DatabaseError {
 /// A connection that one message uses. Dropped it is closed; [`Lease::give_back`] keeps it for the next.
 pub(super) struct Lease {
     pool: Arc<Pool>,
-    /// Absent while a query runs: if nobody waits for its end, the connection goes with the future.
+    /// Absent while a query runs: if its future is dropped, the connection is too.
     connection: Option<Connection>,
     _permits: [Option<OwnedSemaphorePermit>; 3],
 }

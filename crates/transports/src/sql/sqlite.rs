@@ -49,7 +49,7 @@ impl Folder {
                 use std::os::unix::fs::DirBuilderExt;
                 let name = format!("penstock-sql-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
                 let folder = std::env::temp_dir().join(name);
-                // A folder that is there already is somebody else's, or that of a process that was killed.
+                // An existing folder belongs to another process, or to one that was killed.
                 let _ = std::fs::remove_dir_all(&folder);
                 std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|error| {
                     DatabaseError::new(
@@ -72,7 +72,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Some(folder) = self.path.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            // What cannot be removed is left to whoever cleans the folder of temporary files.
+            // A failure to remove is ignored: the system cleans temporary files.
             let _ = std::fs::remove_dir_all(folder);
         }
     }
@@ -92,7 +92,7 @@ struct State {
     texts: HashMap<Arc<str>, Arc<[Part]>>,
 }
 
-/// Stops what the connection is doing, when nobody waits for it any more.
+/// Interrupts the connection, when its future is dropped.
 struct Guard<'c>(Option<&'c InterruptHandle>);
 
 impl Drop for Guard<'_> {
@@ -225,7 +225,7 @@ fn execute(statement: &mut Statement<'_>) -> rusqlite::Result<(Option<Row>, u64)
     }
     let mut rows = statement.raw_query();
     let Some(row) = rows.next()? else { return Ok((None, 0)) };
-    // Asked only now: the first step prepares a statement again whose table has changed.
+    // Read only now: the first step prepares a statement again whose table has changed.
     let columns = row.as_ref().columns();
     let mut found = Row::default();
     for (index, column) in columns.iter().enumerate() {

@@ -3,7 +3,7 @@
 /// One statement of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Its text, with places numbered as asked for.
+    /// Its text, with numbered placeholders.
     pub text: String,
     /// How many values it takes.
     pub places: usize,

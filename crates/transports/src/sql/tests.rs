@@ -288,7 +288,7 @@ fn a_query_that_takes_too_long_is_given_up() {
 #[test]
 fn a_database_that_is_away_is_an_error_and_not_a_wait() {
     let sql = sql();
-    // Nobody listens on port 9 of this machine, and nobody is asked who could answer late.
+    // Nobody listens on port 9 of this machine, and no name is resolved.
     for url in ["jdbc:postgresql://127.0.0.1:9/orders?user=x&password=secret", "jdbc:sqlite:/nowhere/at/all.db"] {
         let error = wait(sql.run(&source(url, PoolSettings::default()), query("SELECT 1", &[]))).unwrap_err();
         assert_eq!(error.kind, DatabaseErrorKind::Unreachable);

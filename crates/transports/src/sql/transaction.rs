@@ -13,7 +13,7 @@ use super::pool::{Lease, Purpose};
 use super::statement::may_write;
 
 /// A transaction. The databases commit one after another: when a later one fails, the earlier ones stay committed, and the
-/// error says so. Leases that are dropped close their connections, and the databases roll back.
+/// error says so. Dropped leases close their connections, and the databases roll back.
 pub(super) struct SqlTransaction {
     shared: Arc<Shared>,
     state: Rc<RefCell<State>>,

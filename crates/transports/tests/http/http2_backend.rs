@@ -12,7 +12,7 @@ use penstock_transports::http::{HttpSender, ListenerConfig, PerCore, SenderConfi
 
 use crate::common::{Chunks, Obedient, Server, collect, get, run, serve, text};
 
-/// Says which protocol it was asked in, and how long the body was.
+/// Returns the protocol of the request and the length of the body.
 struct Protocol;
 
 impl Service for Protocol {

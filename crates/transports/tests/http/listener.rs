@@ -62,7 +62,7 @@ fn replies_are_framed_for_the_client() {
         "GET /status/101 HTTP/1.1\r\nHost: h\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n",
         &format!("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n{close}"),
     );
-    // What to ask for is said where somebody knows it.
+    // Each test names its request.
     check(&request("/status/426"), &format!("HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n{close}"));
     check(
         &request("/upgrade"),
@@ -176,7 +176,7 @@ fn a_client_that_waits_for_100_gets_it_when_its_body_is_read() {
         let reply = read_until(&mut socket, "]").await;
         assert_eq!(reply, "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nPOST /a h [ab]");
 
-        // Nobody reads it: the final reply says at once that the connection ends.
+        // It is not read: the final reply has `Connection: close`.
         socket.write_all(head.replace("/a", "/unread").as_bytes()).await.unwrap();
         let reply = read_to_end(&mut socket).await;
         assert_eq!(reply, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nunread");
@@ -222,7 +222,7 @@ fn draining_finishes_what_runs_and_closes_what_waits() {
     });
 }
 
-/// Keeps what an access log is told.
+/// Keeps the records of an access log.
 #[derive(Default)]
 struct Told(std::cell::RefCell<Vec<Line>>);
 

@@ -14,7 +14,7 @@ fn proxy(backend: std::net::SocketAddr) -> crate::common::Server {
     proxy_to(backend, false)
 }
 
-/// With a backend that is asked over HTTP/2, or not.
+/// With a backend over HTTP/2, or HTTP/1.1.
 pub(super) fn proxy_to(backend: std::net::SocketAddr, http2: bool) -> crate::common::Server {
     let core = penstock_transports::http::PerCore::start();
     let sender = HttpSender::new(&core, SenderConfig::default());

@@ -196,7 +196,7 @@ fn a_connection_that_the_backend_closed_meanwhile_is_replaced() {
         let (address, heard) = backend(vec![closes, answers]).await;
         let (core, sender) = sender();
         outcome(&sender, get(address, "/")).await.unwrap();
-        // The first connection reads this request and closes without a word: sent again on another.
+        // The first connection reads this request and closes without a response: sent again on another.
         let put = Outgoing { method: Method::Put, ..post(address, Body::bytes("b!")) };
         assert_eq!(outcome(&sender, put).await, Ok((200, "a".into())));
         assert_eq!(heard.borrow().len(), 2);
@@ -239,7 +239,7 @@ fn a_method_that_is_none_is_a_fault() {
 }
 
 /// A reply that says it has a body where none can be: the connection is not used again, so that the body, should it come,
-/// is nobody's reply.
+/// belongs to no request.
 #[test]
 fn what_a_reply_without_body_announces_is_not_the_next_reply() {
     for announced in ["Content-Length: 5", "Transfer-Encoding: chunked"] {

@@ -119,7 +119,7 @@ fn old_clients_do_without() {
     });
 }
 
-/// The sections that no message can end with, and those that break off: each is an answer of its own, told once, and
+/// The sections that no message can end with, and those that break off: each has its own response, reported once, and
 /// the connection ends. The service sees a body that failed, never one that ended.
 #[test]
 fn sections_that_are_none_are_refused() {
@@ -177,7 +177,7 @@ fn missing_trailers_are_reported() {
     assert!(cut.starts_with("HTTP/1.1 400 Bad Request\r\n") && cut.ends_with("the connection was closed\n"), "{cut}");
 }
 
-/// The same from a backend: before the reply began it is told, afterwards the connection is cut.
+/// The same from a backend: before the reply began it is an error, afterwards the connection is closed.
 #[test]
 fn sections_of_backends_are_not_believed_either() {
     run(async {

@@ -1,4 +1,4 @@
-//! A listener and a sender joined by a service that asks for WebSocket: what the gateway's own tests cannot set.
+//! A listener and a sender joined by a service that requests WebSocket: what the gateway's own tests cannot set.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::common::{options, run};
 
-/// Sends every request on, asking for WebSocket when it is told to.
+/// Forwards every request, as a WebSocket handshake if set.
 struct Proxy {
     sender: HttpSender,
     url: String,

@@ -80,7 +80,7 @@ impl Parse<'_> {
         Ok(())
     }
 
-    /// Remembers where the last node stands if its value does not say so.
+    /// Stores the place of the last node if its value does not have it.
     fn place(&mut self, attribute: &RawAttribute) {
         if !attribute.verbatim && self.entities.is_empty() {
             let node = self.builder.document.nodes.len() as u32 - 1;

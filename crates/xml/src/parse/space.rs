@@ -32,7 +32,7 @@ impl Parse<'_> {
     }
 }
 
-/// Whether the nearest `xml:space` says so.
+/// The value of the nearest `xml:space`.
 fn preserves_space(document: &Document, element: u32) -> bool {
     let mut at = element;
     while at != 0 {

@@ -10,7 +10,7 @@ pub(super) struct Binding {
 }
 
 impl Reader<'_> {
-    /// The namespace a prefix is bound to at the last event; the empty prefix asks for the default namespace.
+    /// The namespace a prefix is bound to at the last event; the empty prefix is the default namespace.
     pub fn namespace(&self, prefix: &str) -> Option<&str> {
         if prefix == "xml" {
             return Some(crate::names::XML_NAMESPACE);

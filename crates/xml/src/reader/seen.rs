@@ -31,7 +31,7 @@ pub(crate) struct SeenNames {
     last: u32,
     /// The number the next new name gets. Never zero.
     pub(crate) next: u32,
-    /// Tells tables apart: numbers of one say nothing to another. Zero is that of a table which is not kept.
+    /// Identifies tables: numbers of one are invalid in another. Zero is that of a table which is not kept.
     pub(crate) identity: u64,
 }
 

@@ -45,7 +45,7 @@ impl Reader<'_> {
 
     /// Passes over boring elements and text as long as they are plain: names that were checked before, tags without
     /// attributes, text without references. A plain start tag that is not boring is the token it ends with; it stops in
-    /// front of anything else, which the ordinary way then takes, so that whatever is wrong is found and reported there.
+    /// front of anything else, which the ordinary way then takes, so that mistakes are reported there.
     #[inline]
     fn skim_plain(&mut self, depth_before: usize, is_boring: &impl Fn(u32, bool) -> bool) -> Option<Token> {
         self.drop_bindings();

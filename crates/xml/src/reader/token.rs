@@ -12,7 +12,7 @@ use crate::error::XmlErrorKind;
 use crate::options::DoctypePolicy;
 use crate::scan::find_text_end;
 
-/// What the reader came across; the details are asked of the reader. See [`Reader::advance`].
+/// What the reader came across; the reader has the details. See [`Reader::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// A start tag: [`Reader::element_name`], [`Reader::attributes`].

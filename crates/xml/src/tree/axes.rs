@@ -108,7 +108,7 @@ pub struct InScopeNamespaces<'a> {
 }
 
 impl InScopeNamespaces<'_> {
-    /// Whether an element between the one asked about and `holder` declares the prefix again.
+    /// Whether an element between the given one and `holder` redeclares the prefix.
     fn hidden(&self, declaration: NodeId, holder: NodeId) -> bool {
         let document = self.document;
         let prefix = document.node(declaration).name();

@@ -73,7 +73,7 @@ impl Document {
         }
     }
 
-    /// The namespace a prefix is bound to at an element; the empty prefix asks for the default namespace.
+    /// The namespace a prefix is bound to at an element; the empty prefix is the default namespace.
     pub fn lookup_namespace(&self, element: NodeId, prefix: &str) -> Option<&str> {
         if prefix == "xml" {
             return Some(crate::names::XML_NAMESPACE);

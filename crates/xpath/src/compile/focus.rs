@@ -3,7 +3,7 @@
 use crate::ast::{Expr, ExprKind, Path, PathStart, Step};
 use crate::static_context::FUNCTION_NAMESPACE;
 
-/// What an expression asks of its focus, apart from the item.
+/// What an expression needs of its focus, apart from the item.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FocusUse {
     pub(super) position: bool,

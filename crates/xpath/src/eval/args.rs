@@ -7,7 +7,7 @@ use crate::code::{Code, Prepared};
 use crate::error::{Result, XPathError, type_error};
 use crate::value::{Atomic, ItemRef, Node, Sequence};
 
-/// The arguments of a call of a standard function, evaluated when asked for.
+/// The arguments of a call of a standard function, evaluated on demand.
 pub(crate) struct Args<'e, 'a> {
     pub(crate) ev: &'e Evaluator<'a>,
     pub(crate) focus: &'e Focus<'e>,

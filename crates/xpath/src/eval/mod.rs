@@ -28,7 +28,7 @@ use crate::session::{BYTES_PER_FUEL, Session, check_items};
 use crate::static_context::{ResultKind, StaticContext};
 use crate::value::{Atomic, Item, ItemRef, Node, Sequence, cast};
 
-/// Whether whoever receives nodes one by one wants more.
+/// Whether the receiver of nodes wants more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// Go on.
@@ -97,7 +97,7 @@ impl<'a> Evaluator<'a> {
         self.session.charge(work as u64)
     }
 
-    /// The value, whatever it is.
+    /// The value, of any type.
     pub(crate) fn eval(&self, code: &'a Code, focus: &Focus<'_>) -> Result<Sequence> {
         self.value(code, focus).map_err(|error| error.at(code.span))
     }
@@ -304,7 +304,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Runs a standard function for whatever it returns.
+/// Runs a standard function with any result type.
 fn run(run: &Run, args: &Args<'_, '_>) -> Result<Sequence> {
     Ok(match run {
         Run::Boolean(function) => Sequence::from(function(args)?),

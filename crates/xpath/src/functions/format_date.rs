@@ -162,7 +162,7 @@ fn name(out: &mut String, name: &str, shown: &Presentation<'_>) {
         "n" => name.to_lowercase(),
         _ => name.to_string(),
     };
-    // Names are cut to three letters at least, which is the usual abbreviation.
+    // Names are cut to three letters at least, the common abbreviation.
     let length = shown.width_max.map_or(cased.len(), |max| max.max(3.min(cased.len())));
     let cut: String = cased.chars().take(length).collect();
     out.push_str(&cut);

@@ -112,7 +112,7 @@ pub(super) fn id(args: &Args<'_, '_>) -> Result<Sequence> {
     Ok(Sequence::from_nodes(&found))
 }
 
-/// Which attributes refer to elements only a schema or a DTD tells, and neither is kept with the tree.
+/// Only a schema or DTD defines references between elements, and neither is kept with the tree.
 pub(super) fn idref(args: &Args<'_, '_>) -> Result<Sequence> {
     match args.codes.get(1) {
         None => crate::eval::context_node(args.focus)?,

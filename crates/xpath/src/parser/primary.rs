@@ -108,7 +108,7 @@ impl<'t> Parser<'t, '_> {
         let Token::Name(prefix, local) = self.token() else { return Err(self.unexpected("the name of a variable")) };
         self.advance();
         let span = self.span_from(start);
-        // Prefixes of variables may be scopes (`$ctx:id`) rather than namespaces; the compiler asks for the name.
+        // Prefixes of variables may be scopes (`$ctx:id`) rather than namespaces; the compiler reads the name.
         let namespace = prefix.and_then(|prefix| self.context.lookup_namespace(prefix));
         if let (Some(prefix), None) = (prefix, &namespace)
             && !self.context.undeclared_prefixes

@@ -44,7 +44,7 @@ pub(super) fn alternative(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<Al
             return Err(not_a_pattern(axis.span, "only the child and attribute axes are allowed"));
         }
         let mut code = compiler.step(axis)?;
-        // The one position that can be told without looking at all siblings.
+        // The only position that is known without visiting all siblings.
         if let [Predicate::Position(position)] = *code.predicates
             && axis.axis == Axis::Child
         {

@@ -79,7 +79,7 @@ impl Compiler {
         operands.iter().map(|operand| self.scalar(operand, Want::Boolean)).collect()
     }
 
-    /// A path, or several: what is asked depends on what is wanted.
+    /// A path, or several: the query depends on the result type.
     fn nodes(&mut self, expr: &Expr, want: Want) -> Result<Scalar> {
         if let Some(test) = self.own_attribute(expr)? {
             return Ok(if want == Want::Boolean { Scalar::HasAttribute(test) } else { Scalar::Attribute(test) });

@@ -10,7 +10,7 @@
 //! of every other element: names, nesting, references, duplicate attributes, limits. Prefixes are looked up for
 //! elements whose names may match, so an undeclared one elsewhere is not noticed. What follows that place is not read at
 //! all, and may turn out not to be well-formed: the answer of a routing expression usually stands in the first kilobyte,
-//! and stopping there is the point. Whoever needs the document parses all of it.
+//! and stopping there is the point. The document is parsed in full when it is needed.
 //!
 //! [`Reader::skim`]: penstock_xml::Reader::skim
 //!

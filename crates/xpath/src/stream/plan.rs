@@ -42,7 +42,7 @@ pub(super) fn bits(mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What is asked about the nodes that paths select.
+/// The query on the nodes that paths select.
 #[derive(Debug)]
 pub(super) enum Question {
     /// The string value of the first.

@@ -53,7 +53,7 @@ impl Builder<'_> {
         }
         let kinds = made.attributes.iter().map(|one| one.kind).collect();
         self.models.push((place, made.content.clone(), kinds));
-        // Where a namespace was not found, wildcards stand for what nobody knows.
+        // Where a namespace was not found, wildcards replace the unknown components.
         if let Content::Elements(model) = &made.content
             && self.loaded.unknown.is_empty()
             && let Some(message) = ambiguity(&self.names, model)

@@ -106,7 +106,7 @@ impl Builder<'_> {
         } else {
             self.local_name(place)?
         };
-        // A placeholder first: whatever goes wrong below, the numbers stay right.
+        // A placeholder first: numbers stay valid after an error below.
         self.elements[id.0 as usize] = Some(ElementDeclaration::unchecked(self.any_type));
         let kind = self.element_type(place, name, 0)?;
         let flag = |name| document.attribute(place.node, name).is_some_and(|text| matches!(text.trim(), "true" | "1"));

@@ -1,5 +1,5 @@
 //! From schema elements to components. Global components are compiled when they are first named, and
-//! those nobody names at the end, so that every mistake is found.
+//! unreferenced ones at the end, so that every mistake is found.
 
 mod attribute;
 mod attribution;

@@ -1,7 +1,7 @@
 //! Child elements against a content model.
 //!
 //! A content model is one-unambiguous (XML Schema part 1 §3.8.6): the next child alone says which
-//! particle it belongs to. So matching never goes back, whatever the numbers of occurrence are.
+//! particle it belongs to. So matching never backtracks, for any numbers of occurrence.
 
 use penstock_xml::NodeId;
 

@@ -15,7 +15,7 @@ use crate::model::{
 use crate::names::Symbol;
 use crate::{Violation, XSI};
 
-/// Nobody reads more, and a broken document has one for every node.
+/// More are not useful, and a broken document has one for every node.
 const VIOLATIONS_MAX: usize = 100;
 /// Elements inside one another. The walk recurses, and real messages stay far below.
 const DEPTH_MAX: usize = 256;

@@ -187,7 +187,7 @@ pub(crate) fn is_ncname(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\u{b7}' | '\u{300}'..='\u{36f}'))
 }
 
-/// Functions of these namespaces exist or do not, whatever processor there is.
+/// Functions of these namespaces are the same for all processors.
 const STANDARD_NAMESPACES: &[&str] = &["", penstock_xpath::FUNCTION_NAMESPACE, penstock_xpath::SCHEMA_NAMESPACE];
 
 /// Answers the XPath compiler's questions for one place.

@@ -30,7 +30,7 @@ pub enum Method {
 pub struct OutputInfo {
     /// The method that was used: the declared one, or the one the result suggested.
     pub method: Method,
-    /// The declared media type, or the usual one of the method.
+    /// The declared media type, or the default of the method.
     pub media_type: Cow<'static, str>,
     /// The encoding the bytes are in.
     pub encoding: Cow<'static, str>,
@@ -61,7 +61,7 @@ pub(crate) struct OutputProperties {
 }
 
 impl OutputProperties {
-    /// What to tell the caller once the method is known.
+    /// What to report to the caller once the method is known.
     pub fn info(&self, method: Method) -> OutputInfo {
         let usual = match method {
             Method::Xml => "application/xml",

@@ -58,7 +58,7 @@ pub(crate) struct Writer<'o> {
     properties: &'o OutputProperties,
     charset: Charset,
     last_character: char,
-    /// `None` until the first element or text tells.
+    /// `None` until the first element or text decides.
     method: Option<Method>,
     start: usize,
     buffers: Buffers,
@@ -66,7 +66,7 @@ pub(crate) struct Writer<'o> {
     depth: u32,
     tag_open: bool,
     /// Open elements that fragments would have opened without a default namespace in scope. Until they are closed
-    /// their fragments come as events, whatever is in scope further inside.
+    /// their fragments come as events, independently of inner scopes.
     expanded: u32,
     takes_fragments: bool,
     indent: bool,

@@ -82,7 +82,7 @@ impl Module {
     }
 
     /// Whether a text node of white space counts. Comments and instructions are taken out first, so text around them
-    /// is one node (XSLT 2.0 §4.2); before `xsl:param` and `xsl:sort` white space is stripped whatever `xml:space` says.
+    /// is one node (XSLT 2.0 §4.2); before `xsl:param` and `xsl:sort` white space is stripped with any `xml:space`.
     fn keeps_space(&self, text: NodeId, preserved: bool) -> bool {
         let node = |id: &NodeId| self.document.kind(*id);
         let ignored = |id: &NodeId| matches!(node(id), NodeKind::Comment | NodeKind::ProcessingInstruction);
@@ -115,7 +115,7 @@ impl Module {
     }
 }
 
-/// XSLT elements whose white space is stripped whatever `xml:space` says, because no text may stand in them.
+/// XSLT elements whose white space is stripped with any `xml:space`, because they contain no text.
 const WITHOUT_TEXT: &[&str] = &[
     "stylesheet",
     "transform",

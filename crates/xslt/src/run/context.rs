@@ -149,9 +149,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes over what an earlier run found out about a document with the same names as the first one here.
+    /// Reuses the results of an earlier run for a document with the same names.
     pub fn know(&mut self, known: Known) {
-        // Nobody has asked for a name yet.
+        // No name was resolved yet.
         let _ = self.first_names.set(known.symbols);
         self.dispatch = RefCell::new(known.tables);
     }
@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
         lookup(&names[symbol as usize])
     }
 
-    /// The value of a global variable or parameter, computed when it is first asked for.
+    /// The value of a global variable or parameter, computed on first use.
     pub fn global(&self, index: u32) -> Outcome<Sequence> {
         let global = &self.program.globals[index as usize];
         let place = self.program.places[global.block.entry as usize];

@@ -46,7 +46,7 @@ impl DispatchTable {
 }
 
 impl Run<'_> {
-    /// The table of a mode for a document, made when it is first asked for.
+    /// The table of a mode for a document, made on first use.
     #[cold]
     pub(super) fn table(&self, document: u32, mode: u32) -> Dispatch {
         let mut known = self.dispatch.borrow_mut();

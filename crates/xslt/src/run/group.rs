@@ -14,7 +14,7 @@ use super::source::Source;
 use super::values::string_item;
 use crate::program::{GroupBy, Pc};
 
-/// The group that `current-group()` and `current-grouping-key()` tell of.
+/// The group of `current-group()` and `current-grouping-key()`.
 #[derive(Clone, Default)]
 pub(crate) struct Group {
     pub items: Sequence,

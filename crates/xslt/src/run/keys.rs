@@ -1,4 +1,4 @@
-//! `xsl:key` and `key()`: an index per document and key, built when it is first asked for.
+//! `xsl:key` and `key()`: an index per document and key, built on first use.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -88,7 +88,7 @@ impl<'a, 'o> Machine<'a, 'o> {
         self.sink
     }
 
-    /// Takes over the memory of an earlier run, whose document had the same names or others.
+    /// Reuses the memory of an earlier run, whose document had the same names or others.
     pub fn reuse(&mut self, memory: &mut Memory, same_names: bool) {
         self.children = std::mem::take(&mut memory.children);
         if !same_names {

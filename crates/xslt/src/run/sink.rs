@@ -203,7 +203,7 @@ impl Sink<'_> {
             Sink::Sequence(sequence) => match &mut sequence.tree {
                 Some(tree) => tree.count(value).attribute(prefix, local, namespace, value),
                 None => {
-                    // An attribute cannot be without an element in a tree, so it gets one that nobody sees.
+                    // An attribute cannot be without an element in a tree, so it gets a hidden one.
                     let mut tree = TreeBuilder::with_capacity(4);
                     tree.start_element("", "attribute", "");
                     tree.attribute(prefix, local, namespace, value);

@@ -8,7 +8,7 @@ use crate::http::HttpLimits;
 /// Hexadecimal digits of a chunk size. Sixteen would overflow the sum of sizes.
 const SIZE_DIGITS_MAX: u8 = 15;
 
-/// Bytes of chunk extensions in one chunk. Nobody uses them; more is an attack on whoever reads them.
+/// Bytes of chunk extensions in one chunk. They are unused in practice; more is an attack.
 const EXTENSION_BYTES_MAX: u16 = 256;
 
 /// Reads the framing between pieces of data.

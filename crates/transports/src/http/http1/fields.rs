@@ -9,7 +9,7 @@ use crate::http::HttpLimits;
 const BYTES_CEILING: usize = 1 << 30;
 
 /// What a trailer section is not for (RFC 9110 §6.5.1): framing, routing, credentials, and what says how to read or to
-/// take a message. Whoever reads trailers as if they had come with the head must not be told these by them.
+/// take a message. They must not be accepted from trailers by code that merges trailers into the head.
 const OF_THE_HEAD: [&str; 33] = [
     "authorization",
     "cache-control",
@@ -65,7 +65,7 @@ pub(super) struct FieldBlock<'a> {
     /// How many `Host` fields there are.
     pub(super) hosts: usize,
     encodings: usize,
-    /// Whether `Expect` asks for what nobody knows.
+    /// Whether `Expect` has an unknown value.
     pub(super) unknown_expectation: bool,
 }
 
@@ -125,7 +125,7 @@ impl FieldBlock<'_> {
         }
     }
 
-    /// Looks at the fields that decide about framing and the connection, told apart by length first.
+    /// Checks the fields for framing and connection, distinguished by length first.
     fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), HeadError> {
         match name.len() {
             4 if is_name(name, b"host") => {

@@ -212,7 +212,7 @@ fn split_target(
     target: Range<usize>,
 ) -> Result<(Range<usize>, Option<Range<usize>>), HeadError> {
     let text = bytes.get(target.clone()).and_then(|text| std::str::from_utf8(text).ok()).ok_or(HeadError::Target)?;
-    // A tunnel is asked for by authority (RFC 9112 §3.2.3), and none is made here.
+    // CONNECT (RFC 9112 §3.2.3) is not supported.
     if text.contains('#') || bytes.get(method.clone()) == Some(b"CONNECT") {
         return Err(HeadError::Target);
     }

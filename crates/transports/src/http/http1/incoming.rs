@@ -14,7 +14,7 @@ use super::head::Facts;
 use super::outgoing::WireSource;
 use super::wire::{SharedWire, Wire};
 
-/// Pieces up to this size are copied out of the read buffer, so that whoever keeps them does not keep the buffer.
+/// Pieces up to this size are copied out of the read buffer, so that keeping them does not keep the buffer.
 const COPIED_BYTES_MAX: usize = 16 * 1024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

@@ -186,7 +186,7 @@ fn flush_head(wire: &mut Wire, cx: &mut Context<'_>, head: &mut Vec<u8>) -> io::
     outcome
 }
 
-/// Why a body did not arrive at the other side.
+/// Why a body was not sent completely.
 #[derive(Debug)]
 pub(crate) enum PumpError {
     /// It could not be read.
@@ -245,7 +245,7 @@ pub(crate) fn poll_pump(
 }
 
 /// Sends a body that comes as chunks. The first chunk leaves with the head. The body may read from `sink` itself, so
-/// the wire is never borrowed while the body is asked.
+/// the wire is never borrowed while the body is polled.
 pub(crate) fn poll_stream(
     first: &mut Bytes,
     rest: &mut dyn BodyStream,

@@ -9,7 +9,7 @@ use super::incoming::Decoder;
 use super::wire::{SharedWire, Wire};
 use crate::http::per_core::READ_BUFFER_BYTES;
 
-/// What a read buffer holds of a body at most while somebody looks at it. More would need a larger buffer.
+/// Maximum of a body in the read buffer while it is inspected. More would need a larger buffer.
 const HELD_BYTES_MAX: usize = READ_BUFFER_BYTES / 2;
 
 impl Wire {

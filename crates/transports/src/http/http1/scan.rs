@@ -103,7 +103,7 @@ fn none_marked(bytes: &[u8], marks: impl Fn(u64) -> u64) -> bool {
     marks(u64::from_le_bytes(*last)) == 0 && words.iter().all(|word| marks(u64::from_le_bytes(*word)) == 0)
 }
 
-/// Whether a field name is `lower`, which is written in lower case. Setting the bit that tells the cases apart also
+/// Whether a field name is `lower`, which is written in lower case. Setting the case bit also
 /// maps four control characters to others; a name never holds those.
 pub(super) fn is_name(name: &[u8], lower: &[u8]) -> bool {
     const CASE: u64 = ONES * 0x20;

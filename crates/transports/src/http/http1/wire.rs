@@ -48,7 +48,7 @@ impl Socket {
         }
     }
 
-    /// The certificate the other side proved to own, in DER.
+    /// The verified certificate of the peer, in DER.
     pub(crate) fn peer_certificate(&self) -> Option<Arc<[u8]>> {
         match self {
             Socket::Plain(_) => None,
@@ -126,7 +126,7 @@ pub(crate) struct Wire {
     pub(crate) continue_due: bool,
     /// Why the body of the current incoming message could not be read.
     pub(crate) body_error: Option<BodyError>,
-    /// Bytes of it that were read for nobody.
+    /// Bytes of it that were discarded.
     pub(crate) drained_bytes: u64,
     /// Body bytes of the current incoming message so far, and how many there may be.
     pub(crate) body_bytes: u64,

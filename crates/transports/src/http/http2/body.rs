@@ -57,7 +57,7 @@ impl StreamBody {
         }
     }
 
-    /// The same of a request: of so many bytes at the most, and with the place for why it failed.
+    /// The same of a request: with a maximum of bytes, and the place for the reason of a failure.
     pub(in crate::http) fn of_request(self, limit: u64, refusal: &Refusal) -> StreamBody {
         StreamBody { limit, refusal: Some(refusal.clone()), ..self }
     }

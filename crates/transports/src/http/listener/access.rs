@@ -1,4 +1,4 @@
-//! What a listener tells about every exchange.
+//! What a listener logs of every exchange.
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};

@@ -27,7 +27,7 @@ use crate::http::per_core::Timer;
 /// A body up to this size that came with its head is copied with it: one block instead of a stream.
 const JOINED_BODY_MAX: usize = 2 * 1024;
 
-/// Empty lines before a request line that are passed over (RFC 9112 §2.2 asks for one).
+/// Empty lines before a request line that are skipped (RFC 9112 §2.2 requires one).
 const EMPTY_LINES_MAX: usize = 4;
 
 /// How long a connection of a listener that ends may still begin its first request. A client that connected just before
@@ -51,7 +51,7 @@ enum Next {
     Request(RequestHead),
     /// The client speaks HTTP/2.
     Http2,
-    /// Nothing more to do, without a word.
+    /// Close without a response.
     Close,
     Refuse(u16, &'static str),
 }
@@ -324,7 +324,7 @@ impl Connection {
         let wire = self.wire.borrow();
         match &wire.decoder {
             Decoder::Done => true,
-            // The client still waits to be asked for its body and will not send it after a final reply, or will.
+            // The client waits for `100 Continue` and may or may not send its body after a final reply.
             _ if wire.continue_due => false,
             Decoder::Length(left) => *left <= self.shared.limits.drain_bytes_max,
             Decoder::Chunked(_) => true,
@@ -332,7 +332,7 @@ impl Connection {
         }
     }
 
-    /// A request whose body broke gets the reply that says so, whatever the service made of it.
+    /// A request with a broken body gets the reply for it, with any result of the service.
     fn replace_if_body_failed(&self, message: Message, to: &mut ReplyTo) -> Message {
         let wire = self.wire.borrow();
         let Some(error) = &wire.body_error else { return message };

@@ -85,7 +85,7 @@ pub(super) async fn serve(socket: Socket, read: BytesMut, peer: SocketAddr, loca
     if watch.is_exceeded() {
         shared.core.counters.refused.add(1);
         connection.abrupt_shutdown(h2::Reason::ENHANCE_YOUR_CALM);
-        // The client may not read what would tell it.
+        // The client may not read the reason.
         let _ = tokio::time::timeout(2 * linger.time, poll_fn(|cx| connection.poll_closed(cx))).await;
     }
 }
@@ -95,7 +95,7 @@ struct Waiting {
     idle: bool,
 }
 
-/// Why a request is refused before anybody is asked: what HTTP/1.1 refuses, as far as HTTP/2 can say it.
+/// Why a request is rejected before dispatch: the checks of HTTP/1.1 that apply to HTTP/2.
 fn refusal(request: &http::Request<RecvStream>, limits: &HttpLimits) -> Option<(u16, &'static str)> {
     let (uri, headers) = (request.uri(), request.headers());
     if headers.len() > limits.fields_max {

@@ -76,13 +76,13 @@ pub(super) struct Shared {
     pub(super) limits: Rc<HttpLimits>,
     pub(super) service: Rc<dyn Service>,
     pub(super) access: Option<Rc<dyn AccessLog>>,
-    /// One for all connections of the listener, whatever configuration they began with.
+    /// One for all connections of the listener, of any configuration.
     pub(super) draining: Rc<Cell<bool>>,
 }
 
 impl HttpListener {
     /// Binds the port for this core. Every core binds the same address; the kernel spreads connections over them.
-    /// Whether something else holds the port is only told by the first core of a process, see
+    /// Only the first core of a process detects that the port is in use, see
     /// [`HttpListener::check_free`].
     pub fn bind(address: SocketAddr, config: impl Into<Arc<LiveConfig>>) -> Result<HttpListener, ListenError> {
         let config = config.into();
@@ -92,17 +92,17 @@ impl HttpListener {
     }
 
     /// Fails when something else listens on the address. `SO_REUSEPORT` would let two servers of one user share a
-    /// port silently, so the server asks once before the cores bind.
+    /// port silently, so the server checks once before the cores bind.
     pub fn check_free(address: SocketAddr) -> Result<(), ListenError> {
         listen(address, false).map(drop).map_err(|cause| ListenError { address, cause })
     }
 
-    /// The bound address; tells the port when it was 0.
+    /// The bound address, with the port when it was 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Serves until `shutdown` says so, then drains: takes the connections that are begun, accepts no more, closes idle
+    /// Serves until `shutdown`, then drains: takes the connections that are begun, accepts no more, closes idle
     /// connections, gives running exchanges their time. Run it inside a `LocalSet` or a local runtime.
     pub async fn serve(
         self,
@@ -188,7 +188,7 @@ async fn serve_connection(mut tcp: TcpStream, mut peer: SocketAddr, shared: Rc<S
             // What few connections need is boxed, so that the others do not reserve the room for it.
             match Box::pin(tokio::time::timeout(shared.config.timeouts.handshake, handshake)).await {
                 Ok(Ok(stream)) => Socket::Tls(Box::new(stream.into())),
-                // The library has sent its alert; there is nobody to tell more.
+                // The library has sent its alert; nothing more can be sent.
                 Ok(Err(_)) | Err(_) => return,
             }
         }

@@ -17,7 +17,7 @@ pub fn shutdown() -> (ShutdownTrigger, Shutdown) {
 }
 
 impl ShutdownTrigger {
-    /// Tells every listener to stop.
+    /// Stops every listener.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -26,7 +26,7 @@ impl ShutdownTrigger {
 impl Shutdown {
     /// Waits for the word.
     pub async fn wait(&mut self) {
-        // An error means that the trigger is gone, and with it whoever wanted the listener.
+        // An error means that the trigger is dropped, and with it the owner of the listener.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A client's connection that leaves HTTP: the answer that says so, and the frames after it.
+//! A client's connection after the handshake: the 101 response and the frames.
 
 use std::future::poll_fn;
 use std::task::Poll;

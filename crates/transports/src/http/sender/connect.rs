@@ -19,7 +19,7 @@ use super::url::Url;
 use crate::http::http1::Socket;
 use crate::http::tls::TlsClient;
 
-/// How long the addresses of a name are believed. Short, because nothing tells us their lifetime.
+/// Lifetime of resolved addresses. Short, because the system's resolver has no lifetime.
 const NAME_LIFETIME: Duration = Duration::from_secs(10);
 
 /// What one address gets when there are more to try.
@@ -31,7 +31,7 @@ pub(crate) struct Connector {
     names: RefCell<HashMap<(String, u16), Resolved>>,
 }
 
-/// The addresses of a name, and when they were asked for.
+/// The addresses of a name, and when they were resolved.
 type Resolved = (Instant, Vec<SocketAddr>);
 
 impl Connector {

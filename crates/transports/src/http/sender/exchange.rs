@@ -45,7 +45,7 @@ pub(crate) enum Failure {
     /// The backend closed the connection while the client was still sending: it may have given the client up.
     GaveClientUp,
     Violation(HeadError),
-    /// An interim reply that nobody asked for, or too many.
+    /// An unexpected interim reply, or too many.
     Interim(u16),
     /// The client's body could not be read.
     Body(BodyError),
@@ -140,7 +140,7 @@ pub(crate) struct Exchange {
 pub(super) struct Allowance {
     /// From the end of the request to the head of the reply.
     pub(super) response: Duration,
-    /// For connecting, when it is not the usual time.
+    /// The connect timeout, if not the default.
     pub(super) connect: Option<Duration>,
     /// From `since` to the deadline of the client's request.
     total: Duration,
@@ -420,7 +420,7 @@ impl Exchange {
         let Exchange { keep, wire, pool, backend, upload, .. } = self;
         let clean = {
             let wire = wire.borrow();
-            // Bytes after the reply belong to nobody: an attack or a broken backend.
+            // Bytes after the reply are an attack or a broken backend.
             wire.buffer.is_empty() && wire.is_flushed() && wire.decoder.is_done()
         };
         if keep && clean && matches!(upload, Upload::Done) {

@@ -126,7 +126,7 @@ fn head(url: &Url<'_>, outgoing: &Outgoing, payload: &Payload) -> Result<http::R
             fields.append(name, value);
         }
     }
-    // RFC 9113 §8.2.2: the one thing that `TE` may say. Servers of gRPC tell by it whether trailers arrive.
+    // RFC 9113 §8.2.2: the only value of `TE`. gRPC servers require it.
     if headers.get("TE").is_some_and(|value| value.eq_ignore_ascii_case("trailers")) {
         fields.insert(http::header::TE, http::HeaderValue::from_static("trailers"));
     }

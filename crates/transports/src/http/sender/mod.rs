@@ -101,7 +101,7 @@ impl HttpSender {
             match std::future::poll_fn(|cx| exchange.poll_head(cx)).await {
                 Ok(head) => return exchange.into_reply(head, &outgoing),
                 // RFC 9110 §9.2.2: a proxy repeats nothing that might be done twice. A connection that closes before the
-                // first byte of a reply was most likely closed while it was idle; nobody knows.
+                // first byte of a reply was most likely closed while it was idle.
                 Err(failure) => match again {
                     Some(copy) if failure == Failure::ClosedBeforeReply => {
                         body = copy;

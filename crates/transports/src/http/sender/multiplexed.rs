@@ -37,7 +37,7 @@ pub(crate) struct Multiplexed {
     pub(super) declined: Cell<bool>,
 }
 
-/// A connection that somebody opens. The others wait, so that many first requests do not open one each, and fail with it,
+/// A connection that is being opened. Others wait for it, so that many first requests do not open one each, and fail with it,
 /// so that they do not try one after another what has just failed.
 #[derive(Default)]
 struct Opening {
@@ -181,7 +181,7 @@ impl Multiplexed {
         tokio::task::spawn_local(async move {
             let mut driver = std::pin::pin!(driver);
             let mut pause = std::pin::pin!(tokio::time::sleep(idle));
-            // A connection that nobody used for a while is closed: the backend would do it at a worse moment.
+            // An idle connection is closed before the backend does it at a worse moment.
             loop {
                 tokio::select! {
                     _ = &mut driver => break,

@@ -140,8 +140,8 @@ impl Backend {
     }
 }
 
-/// Asks without a system call: the runtime has marked the socket readable when the backend closed it or sent
-/// something nobody asked for.
+/// Checks without a system call: the runtime has marked the socket readable when the backend closed it or sent
+/// unsolicited data.
 fn looks_open(wire: &SharedWire) -> bool {
     let mut wire = wire.borrow_mut();
     let mut cx = Context::from_waker(Waker::noop());

@@ -103,7 +103,7 @@ fn configure(trust: &ClientTrust) -> Result<Arc<ClientConfig>, TlsError> {
         } else {
             let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
             let usual = usual.map_err(refused)?;
-            // What it lets through beyond the usual is only what the user has given us byte by byte.
+            // Beyond the standard checks it accepts only configured certificates.
             let verifier = Arc::new(Known { usual, provider: provider(), known: trust.extra_roots.clone() });
             builder.dangerous().with_custom_certificate_verifier(verifier)
         }
@@ -118,7 +118,7 @@ fn configure(trust: &ClientTrust) -> Result<Arc<ClientConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-/// The usual checks; besides, a certificate that stands itself among those to trust is trusted under its names. People
+/// The standard checks; a certificate that is itself configured as trusted is accepted for its names. People
 /// trust the certificate of a backend that signed itself, and tools make such certificates those of an authority, which
 /// no server may show as its own (RFC 5280 §4.2.1.9).
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl ServerCertVerifier for Known {
     super::signatures::checked_by_the_provider!();
 }
 
-/// Checks that the other side holds the key of the certificate it shows, and nothing about the certificate.
+/// Checks that the peer holds the key of its certificate, and nothing about the certificate.
 #[derive(Debug)]
 struct TrustEverything {
     provider: Arc<CryptoProvider>,

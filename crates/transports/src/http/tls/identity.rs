@@ -34,7 +34,7 @@ impl Identity {
         Ok(Identity { chain, key })
     }
 
-    /// From a PKCS12 or JKS keystore, told apart by how they begin. Without `alias` the first private key by name
+    /// From a PKCS12 or JKS keystore, distinguished by their first bytes. Without `alias` the first private key by name
     /// counts; without `key_password` that of the keystore opens the key, too.
     pub fn from_keystore(
         bytes: &[u8],
@@ -63,7 +63,7 @@ impl Identity {
         Identity::new(certificates, chain.key().as_der().to_vec())
     }
 
-    /// A key and a certificate for `names`, made now and signed by itself: for development. Whoever uses it says so
+    /// A key and a certificate for `names`, generated and self-signed: for development. The caller logs it
     /// aloud.
     pub fn self_signed(names: &[String]) -> Result<Identity, TlsError> {
         let certified = rcgen::generate_simple_self_signed(names).map_err(refused)?;

@@ -25,7 +25,7 @@ pub enum TlsError {
     Password,
     /// The keystore has no such entry; the entries it has.
     Alias {
-        /// What was asked for.
+        /// The requested one.
         wanted: String,
         /// What is there.
         present: Vec<String>,

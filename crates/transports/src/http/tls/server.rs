@@ -23,11 +23,11 @@ pub enum ClientCertificates {
     Optional(Vec<CertificateDer<'static>>),
     /// A certificate of these authorities.
     Required(Vec<CertificateDer<'static>>),
-    /// Any certificate they have, while the flag is set: whoever reads it from a request decides whether it counts.
+    /// Any certificate, while the flag is set: the reader of the request decides about it.
     Any(Arc<AtomicBool>),
 }
 
-/// What a listener shows: a certificate by the name that a client asks for (SNI), another to all others.
+/// What a listener shows: a certificate by server name (SNI), and a default.
 #[derive(Debug, Clone)]
 pub struct Identities {
     /// For names that have none of their own, and clients that ask for no name.
@@ -81,7 +81,7 @@ impl TlsServer {
     }
 }
 
-/// Chooses a certificate by the name that a client asks for.
+/// Selects a certificate by server name.
 #[derive(Debug)]
 struct ByName {
     default: Arc<CertifiedKey>,

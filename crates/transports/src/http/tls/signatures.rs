@@ -1,6 +1,6 @@
 //! What every verifier of certificates has to say about signatures, on either side.
 
-/// The methods of a verifier that check, with the algorithms of its field `provider`, that the other side holds the key
+/// The methods of a verifier that check, with the algorithms of its field `provider`, that the peer holds the key
 /// of the certificate it shows. The traits of clients and servers have them alike and share nothing.
 macro_rules! checked_by_the_provider {
     () => {

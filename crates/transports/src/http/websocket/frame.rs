@@ -63,7 +63,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// What the sender of the frame is told, RFC 6455 §7.4.1.
+    /// The close code for the sender of the frame, RFC 6455 §7.4.1.
     pub fn close_code(self) -> u16 {
         match self {
             FrameError::TooLarge => 1009,
@@ -109,7 +109,7 @@ impl FrameScanner {
     }
 
     /// Says what becomes of the bytes at the start of `bytes`, which are then behind: the longest run with one fate.
-    /// `admits` is asked once for each frame of a message, as [`penstock_engine::websocket::FrameGate`] is. An error
+    /// `admits` is called once for each frame of a message, as [`penstock_engine::websocket::FrameGate`] is. An error
     /// comes when everything before it was taken.
     pub fn step(&mut self, bytes: &[u8], admits: &mut dyn FnMut(Frame) -> bool) -> Result<FrameStep, FrameError> {
         let (mut run, mut passes) = (0, self.passes);
@@ -118,7 +118,7 @@ impl FrameScanner {
                 match self.begin(&bytes[run..], admits) {
                     Ok(true) => {}
                     Ok(false) => break,
-                    // Told when what lies before it is gone; nothing was noted of it.
+                    // Sent after the pending data; it was not recorded.
                     Err(_) if run > 0 => break,
                     Err(error) => return Err(error),
                 }
@@ -145,12 +145,12 @@ impl FrameScanner {
         self.closing && self.left == 0
     }
 
-    /// Whether a frame of somebody else may stand here.
+    /// Whether a frame of another source may be inserted here.
     pub fn is_between_frames(&self) -> bool {
         self.left == 0 || !self.passes
     }
 
-    /// Whether a message of somebody else may stand here.
+    /// Whether a message of another source may be inserted here.
     pub fn is_between_messages(&self) -> bool {
         self.is_between_frames() && self.message != Some(true)
     }

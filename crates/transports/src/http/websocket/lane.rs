@@ -11,14 +11,14 @@ use super::message::{MessageReader, MessageStep, text_frame};
 use crate::http::PerCore;
 use crate::http::http1::Wire;
 
-/// Refusals that wait until a message of the backend is at its end; beyond them a client is not told of each.
+/// Refusals that wait until a message of the backend is at its end; beyond them not each is reported.
 const NOTICES_MAX: usize = 16;
 
 /// What is known of one direction.
 pub(super) struct Lane {
     from_client: bool,
     reader: Reader,
-    /// Whether its sender has ended and its receiver was told.
+    /// Whether its sender has ended and its receiver was notified.
     pub(super) ended: bool,
     pub(super) bytes: u64,
 }
@@ -86,7 +86,7 @@ pub(super) struct Join<'t> {
     pub(super) gate: Option<&'t Gate>,
     /// Whether something arrived.
     pub(super) moved: &'t mut bool,
-    /// Refusals the client was not told of yet.
+    /// Unreported rejections.
     pub(super) notices: &'t mut usize,
     /// Whether the client got the frame that closes.
     pub(super) client_closed: bool,

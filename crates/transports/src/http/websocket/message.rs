@@ -1,4 +1,4 @@
-//! Whole messages, unmasked, for whoever decides by what they say; and texts as frames.
+//! Whole messages, unmasked, for decisions by content; and texts as frames.
 
 use penstock_engine::clock;
 

@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455) between a client and a backend: bytes are moved, frames are only told apart.
+//! WebSocket (RFC 6455) between a client and a backend: bytes are moved, only frame headers are parsed.
 //!
 //! - [`FrameScanner`] reads the headers of frames where they lie and says how many bytes go on. It neither unmasks
 //!   nor copies payloads.

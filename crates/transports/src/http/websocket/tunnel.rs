@@ -19,7 +19,7 @@ use super::message::close_frame;
 use crate::http::PerCore;
 use crate::http::http1::SharedWire;
 
-/// What a side is told when the other one or this process goes away, RFC 6455 §7.4.1.
+/// The close code when the other side or this process goes away, RFC 6455 §7.4.1.
 const GOING_AWAY: u16 = 1001;
 
 /// Two wires that are joined.
@@ -31,7 +31,7 @@ pub(crate) struct Tunnel {
     downwards: Lane,
     gate: Option<Gate>,
     times: TunnelTimes,
-    /// Refusals the client was not told of yet.
+    /// Unreported rejections.
     notices: usize,
     /// Whether something arrived since the timer was set.
     moved: bool,
@@ -160,7 +160,7 @@ impl Tunnel {
     }
 }
 
-/// Sends what is left to say, closes, and reads until the other side closes too: it could not read the rest of what
+/// Sends what is left to say, closes, and reads until the peer closes too: it could not read the rest of what
 /// was sent otherwise (RFC 9112 §9.6).
 async fn goodbye(wire: &SharedWire, frame: Option<Vec<u8>>) {
     if let Some(frame) = frame {

@@ -69,7 +69,7 @@ impl Connector {
             let tls = tls.clone();
             async move {
                 let (client, connection) = config.connect(tls).await?;
-                // How a connection ends is told to whoever uses it.
+                // The end of a connection is reported to its user.
                 spawn.spawn(async move { drop(connection.await) });
                 Ok::<Client, tokio_postgres::Error>(client)
             }
@@ -113,7 +113,7 @@ pub(in crate::sql) struct PostgresConnection {
     state: State,
 }
 
-/// Asks the server to stop, when nobody waits for it any more.
+/// Cancels the query, when its future is dropped.
 struct Guard {
     cancel: Option<(tokio_postgres::CancelToken, MakeTls, Handle)>,
 }
@@ -171,7 +171,7 @@ impl PostgresConnection {
 
     async fn run_part(&mut self, part: &Part, values: &[AsText]) -> Result<(Option<Row>, u64), DatabaseError> {
         match self.execute(part, values).await {
-            // A table changed since the statement was prepared. The server says so before it does anything.
+            // A table changed since the statement was prepared. The server reports it before executing.
             Err(error) if is_stale(&error) && self.state == State::Idle => {
                 self.statements.remove(&part.text);
                 self.execute(part, values).await.map_err(|error| refused(&error))

@@ -24,7 +24,7 @@ impl MakeTls {
     pub(super) fn new(trust: &Arc<TlsClient>, proof: Proof) -> Result<MakeTls, DatabaseError> {
         let config = match proof {
             Proof::Certificate => trust.config(),
-            // `sslmode=require` asks for an encrypted line and not for a certificate, in libpq as in JDBC.
+            // `sslmode=require` requires encryption and no certificate, in libpq as in JDBC.
             Proof::None => TlsClient::new(ClientTrust { trust_everything: true, ..ClientTrust::default() }).config(),
         };
         let config = config.map_err(|error| DatabaseError::new(DatabaseErrorKind::Unreachable, error.to_string()))?;
@@ -40,7 +40,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for M
     type Error = rustls::pki_types::InvalidDnsNameError;
 
     fn make_tls_connect(&mut self, domain: &str) -> Result<Connect, Self::Error> {
-        // A server that is reached by a socket file has no name; it is not asked for a certificate either.
+        // A server that is reached by a socket file has no name; its certificate is not checked either.
         let domain = if domain.is_empty() { "localhost" } else { domain };
         Ok(Connect { config: self.config.clone(), domain: ServerName::try_from(domain.to_owned())? })
     }

@@ -77,7 +77,7 @@ impl Compiler<'_> {
                     }
                 }
             }
-            // Modes exist as soon as a template names them, whatever is compiled first.
+            // Modes exist as soon as a template names them, in any order of compilation.
             if let Some(modes) = self.attribute(at, "mode").filter(|_| !self.module(at).simplified) {
                 let named = |mode: &&str| !mode.starts_with('#') && !self.is_reserved(mode, at);
                 for mode in modes.split_ascii_whitespace().filter(named).collect::<Vec<_>>() {

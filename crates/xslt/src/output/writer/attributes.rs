@@ -24,7 +24,7 @@ impl Writer<'_> {
     }
 
     /// Whether the open element cannot have this namespace: it has another one with the prefix that neither its name
-    /// nor an attribute asks for, or it is in no namespace and this would be its default namespace.
+    /// nor an attribute uses, or it is in no namespace and this would be its default namespace.
     pub fn namespace_conflicts(&self, prefix: &str, namespace: &str) -> bool {
         let namespaces = &self.buffers.namespaces;
         if !self.tag_open || namespaces.lookup(prefix) == namespace {

@@ -1,6 +1,6 @@
 //! Which fields of a header block are pseudo-header fields, by HPACK (RFC 7541) and no more of it than that needs.
 //!
-//! The `h2` crate drops pseudo-header fields of trailers without a word, and what it dropped cannot be asked for. So names
+//! The `h2` crate drops pseudo-header fields of trailers silently and does not expose them. So names
 //! are followed here: literal ones by their first byte, indexed ones through the dynamic table, whose
 //! entries are known by size and kind only. Values are not decoded; of those that enter the table, only their length.
 
@@ -215,7 +215,7 @@ fn integer(rest: &mut &[u8], prefix: u32) -> Option<usize> {
     let ceiling = (1_usize << prefix) - 1;
     let mut value = usize::from(*first) & ceiling;
     if value == ceiling {
-        // Four more bytes are enough for anything that fits into a frame.
+        // Four more bytes are enough for any value in a frame.
         for shift in [0, 7, 14, 21, 28] {
             let (next, after) = left.split_first()?;
             left = after;

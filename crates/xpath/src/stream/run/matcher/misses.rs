@@ -5,7 +5,7 @@ use super::super::super::plan::Mask;
 /// Names of which the misses are remembered.
 const MISSES: usize = 32;
 
-/// Steps that elements of a name cannot pass whatever their namespace, by the number the reader gives the name.
+/// Steps that elements of a name cannot pass in any namespace, by the number the reader gives the name.
 pub(in super::super) struct Misses([(u32, Mask); MISSES]);
 
 impl Default for Misses {

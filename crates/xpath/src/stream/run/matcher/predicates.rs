@@ -42,7 +42,7 @@ impl<'p> Matcher<'p> {
         Ok(Ok(true))
     }
 
-    /// Whether a condition holds for an element; its content is read ahead if the condition asks for it.
+    /// Whether a condition holds for an element; its content is read ahead if the condition needs it.
     fn condition(&mut self, plan: &'p Plan, tag: &Tag<'_, '_>, empty: bool) -> Result<Result<bool, Pass>, XmlError> {
         if plan.questions.is_empty() {
             return Ok(Ok(plan.scalar.value(&TagFacts { tag, answers: &[] }).boolean()));
