@@ -221,7 +221,7 @@ impl Routes {
     }
 }
 
-/// Whether a list has that user with that password. All of them are compared, so that the time does not tell which exist.
+/// Whether a list has that user with that password. All of them are compared, so that the time does not reveal which exist.
 pub fn is_user(users: &[(String, String)], name: &str, password: &str) -> bool {
     let is = |ours: &str, given: &str| is_secret(ours.as_bytes(), given.as_bytes());
     users.iter().fold(false, |found, (known, secret)| found | (is(known, name) & is(secret, password)))

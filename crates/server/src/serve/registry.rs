@@ -136,7 +136,7 @@ fn with_ending(file: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes a file so that it is the old one or the new one, whatever happens.
+/// Writes a file atomically.
 pub(crate) fn replace(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     // No key has a name that begins with a dot.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
