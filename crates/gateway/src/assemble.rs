@@ -199,7 +199,7 @@ impl<'a, 'c, 'r> Assembly<'a, 'c, 'r> {
     /// What answers OPTIONS on each path that has no such operation.
     fn options(&mut self) -> Vec<Target> {
         if self.api.platform.is_some() {
-            // There nobody answers what is no operation.
+            // There unknown operations have no handler.
             return Vec::new();
         }
         let mut seen = HashSet::new();

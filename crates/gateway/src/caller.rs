@@ -9,7 +9,7 @@ use crate::policy::limits::CallerCounters;
 /// Who calls.
 #[derive(Clone)]
 pub struct Caller {
-    /// `JWT`, `API Key`, `Internal Key`, or empty when nobody asked.
+    /// `JWT`, `API Key`, `Internal Key`, or empty without authentication.
     pub token_type: &'static str,
     /// The credential as it was sent. Never logged.
     pub token: Arc<str>,

@@ -145,7 +145,7 @@ pub(crate) fn cluster_name(site: &Site, vhost: &str, sandbox: bool) -> String {
     format!("{}_cluster{kind}_{vhost}_{}{}", api.organization, api.name, api.version)
 }
 
-/// The body without its `Content-Encoding`, for whoever looks into it. It has been buffered.
+/// The body without its `Content-Encoding`, for readers. It has been buffered.
 pub(crate) fn body_decoded(exchange: &mut Exchange) -> Result<Bytes, Fault> {
     body_bytes(exchange)?;
     let program = exchange.program().clone();

@@ -93,7 +93,7 @@ impl CompiledApis {
 }
 
 impl Projects {
-    /// Takes over the projects among the inputs; those that changed are read.
+    /// Imports the projects among the inputs; changed ones are read.
     pub(crate) fn import(&mut self, gateway: &Gateway, inputs: &[Input], cx: &Compiler<'_>) {
         let mut variables: Vec<_> = cx.options.configurables.iter().collect();
         variables.sort();

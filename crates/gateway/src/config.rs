@@ -60,7 +60,7 @@ pub struct GatewayConfig {
     pub tracing: TracingConfig,
     /// How interceptor services are treated.
     pub interceptors: InterceptorConfig,
-    /// What GraphQL APIs may be asked.
+    /// Limits of GraphQL queries.
     pub graphql: GraphQlConfig,
     /// How the policies of the API Platform behave.
     pub platform: PlatformConfig,

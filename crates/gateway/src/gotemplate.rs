@@ -181,7 +181,7 @@ impl Renderer<'_> {
             }
             // The one function that Choreo Connect adds to those of the language.
             ["isParamExists", ".", name] => Ok(self.named(&self.value(name)?).is_some()),
-            // Values are texts, and `false` was written by somebody who meant it.
+            // Values are texts; `false` means false.
             [operand] => self.value(operand).map(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false")),
             _ => Err(format!("the condition `{}` is not supported in a policy definition", words.join(" "))),
         }

@@ -21,13 +21,13 @@ pub fn mcp_message(bytes: &[u8]) -> Option<Bytes> {
     crate::mcp::rewritten(bytes)
 }
 
-/// What a message on a connection to a GraphQL API asks for: its id and its query, when it has them; `None` when it is
+/// A message on a connection to a GraphQL API: its id and its query, when it has them; `None` when it is
 /// none that can be read in one way only.
 pub fn graphql_message(text: &str) -> Option<(Option<String>, Option<String>)> {
     graphql::asked(text)
 }
 
-/// Topic and address of what somebody asks a hub for; `None` when it is refused.
+/// Topic and callback of a request to a hub; `None` if it is rejected.
 pub fn hub_request(query: &str, form: &str) -> Option<(String, String)> {
     crate::websub::asked(query, form)
 }

@@ -11,7 +11,7 @@ use penstock_engine::Exchange;
 use penstock_engine::ports::{Outbound, Outgoing, SendOptions, TlsProfile};
 use penstock_message::{Body, Form, Headers, Message, Method};
 
-/// A service that is asked by POST with JSON.
+/// A service that is called by POST with JSON.
 pub(crate) struct Service {
     /// The absolute address, its port always written: so it is in the `Host` field that the sender takes from it.
     pub url: Arc<str>,
@@ -35,7 +35,7 @@ pub(crate) struct Answer {
     pub body: Bytes,
 }
 
-/// A question on its way, which outlives the mediator that asked.
+/// A call in progress, which outlives the mediator that began it.
 pub(crate) struct Question {
     outbound: Rc<dyn Outbound>,
     outgoing: Outgoing,
@@ -81,7 +81,7 @@ impl Service {
 }
 
 impl Question {
-    /// Asks. The error says why there is no answer.
+    /// Calls the service. The error is the reason of a failure.
     pub(crate) async fn answer(self) -> Result<Answer, String> {
         let Question { outbound, outgoing, deadline, reply_bytes_max } = self;
         let url = outgoing.url.clone();
@@ -119,7 +119,7 @@ pub(crate) fn origin(address: &str) -> Option<String> {
     Some(if has_port { format!("{scheme}://{authority}") } else { format!("{scheme}://{authority}:{port}") })
 }
 
-/// Whom to trust when a service of an API is asked: the certificates its project brings for them.
+/// Trusted certificates for services of an API: those of its project.
 pub(crate) fn trust_of(api: &Api) -> Option<Arc<TlsProfile>> {
     if api.interceptor_certificates.is_empty() {
         return None;

@@ -30,7 +30,7 @@ pub struct GatewayPorts {
 }
 
 impl GatewayState {
-    /// The state of a policy, made when it is asked for first. It takes a lock: policies ask when they are compiled.
+    /// The state of a policy, made on first use. It takes a lock: call it at compilation.
     pub(crate) fn get<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
         self.shared.get_or_make("", T::default)
     }

@@ -85,7 +85,7 @@ impl Mediator for Page {
                         return Ok(respond(exchange, 401, "text/plain", why));
                     }
                 };
-                // Nobody unknown makes us read a body.
+                // Bodies of unauthenticated clients are not read.
                 if exchange.message.body.is_stream() {
                     return Ok(Flow::Buffer);
                 }
@@ -123,7 +123,7 @@ impl Page {
         }
     }
 
-    /// A token for a user; `scope` of a form asks for scopes, `keytype` for the kind of key.
+    /// A token for a user; `scope` of a form requests scopes, `keytype` for the kind of key.
     fn test_key(&self, exchange: &Exchange, user: String) -> Result<String, Fault> {
         let security = &self.config.security;
         let mut claims = Claims::lasting(security.test_key_lifetime.as_secs());

@@ -13,7 +13,7 @@ use super::{Import, hint};
 /// The kinds there are.
 const KINDS: [&str; 5] = ["BASIC", "DIGEST", "OAUTH", "APIKEY", "NONE"];
 
-/// Reads what one kind of key has; `None` when nothing is asked for, and after it was said what is wrong.
+/// Reads what one kind of key has; `None` when nothing is required, and after a mistake was reported.
 pub(super) fn read(import: &mut Import<'_>, item: &Item<'_>) -> Option<EndpointSecurity> {
     if import.flag_of(item, "enabled") == Some(false) {
         return None;

@@ -1,4 +1,4 @@
-//! `Definitions/schema.graphql` and `Definitions/graphql-complexity.yaml`: what a GraphQL API can be asked.
+//! `Definitions/schema.graphql` and `Definitions/graphql-complexity.yaml`: the operations of a GraphQL API.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -303,7 +303,7 @@ impl Import<'_> {
     }
 
     /// What the definition says besides the descriptor. Its extensions win: the descriptor that `apictl init` writes
-    /// beside a definition has a backend and a context nobody chose.
+    /// beside a definition has a default backend and context.
     fn merge(&mut self, api: &mut Api, definition: OpenApi, no_endpoints: bool) {
         let OpenApi { api: defined, server, sandbox_server, .. } = definition;
         if defined.endpoints.production.is_some() || defined.endpoints.sandbox.is_some() {
@@ -457,7 +457,7 @@ fn read_definition(file: &Arc<str>, bytes: &[u8], examples: Examples) -> Result<
     document::read(file, bytes, Reading::Whole)
 }
 
-/// Credentials that a descriptor asks for, in place of those of the definition; scopes stay.
+/// Credentials that a descriptor requires, instead of those of the definition; scopes stay.
 pub(super) fn apply_schemes(api: &mut Api, schemes: Schemes) {
     let key_header = api.api_key_header.clone().unwrap_or_else(|| "apikey".into());
     for operation in &mut api.operations {

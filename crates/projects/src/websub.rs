@@ -44,7 +44,7 @@ pub(super) fn read(import: &mut Import<'_>, data: &Item<'_>) -> WebSub {
     websub
 }
 
-/// Makes topics of what was read as operations, and operations of what a hub is asked for.
+/// Makes topics of what was read as operations, and operations of the hub's requests.
 pub(super) fn finish(import: &mut Import<'_>, project: &Project, api: &mut Api) {
     let mut websub = api.websub.take().map(|websub| (*websub).clone()).unwrap_or_default();
     let topic = |operation: &Arc<Operation>| Topic {

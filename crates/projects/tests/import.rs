@@ -568,7 +568,7 @@ fn parameters_of_the_environment_replace_what_the_project_says() {
         before,
         &[&format!("api_params.yaml:2:3: warning: {names}, and not for `dve`, did you mean `dev`?")],
     );
-    // What `apictl` sends along is one environment's, whatever the gateway is called.
+    // What `apictl` sends along belongs to one environment, with any name of the gateway.
     check(
         "",
         "Deployment/intermediate_params.yaml",

@@ -13,7 +13,7 @@ use InterceptorPart::{InvocationContext, RequestBody, RequestHeaders, ResponseBo
 
 const XML: &str = "PG5hbWU+VG9tPC9uYW1lPg==";
 
-/// An API nobody has to prove anything to, with interceptors on its operations for POST.
+/// An unsecured API, with interceptors on its operations for POST.
 fn intercepted(backend: &str, request: Option<Interceptor>, response: Option<Interceptor>) -> Api {
     let mut api = api("/store", backend, &["POST /echo/{id}", "GET /echo/{id}"]);
     for operation in &mut api.operations {
@@ -78,7 +78,7 @@ fn a_request_is_changed_before_the_backend_sees_it() {
     }
 }
 
-/// Instructive test 4: the service answers itself; nobody else is asked.
+/// Instructive test 4: the service answers itself; neither backend nor response flow is called.
 #[test]
 fn a_service_may_answer_itself() {
     for (code, body, expected) in [
@@ -331,7 +331,7 @@ fn services_are_reached_over_tls() {
             assert_eq!(backend.last().header("seen"), Some("yes"));
         }
     }
-    // A certificate nobody vouches for is refused.
+    // An untrusted certificate is rejected.
     let (service, backend) = (Backend::start_tls(reply, None), Backend::echo());
     let gateway = TestGateway::start(Setup::of([intercepted(&backend.url(), asking(&service, &[]), None)]));
     let refused = post(&mut gateway.client(), "x", &[]);
@@ -358,7 +358,7 @@ fn other_apis_are_untouched() {
     assert_eq!(thread.join().unwrap(), 200);
 }
 
-/// A service is told who calls, and is not asked about calls that security refused.
+/// A service gets the caller, and no requests that security rejected.
 #[test]
 fn a_service_knows_who_calls() {
     let (service, backend) = (service(json!({}), json!({})), Backend::echo());

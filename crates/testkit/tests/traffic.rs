@@ -26,7 +26,7 @@ use std::sync::Arc;
 use penstock_catalog::{Api, Cluster, Operation};
 use penstock_testkit::gateway::{Backend, api};
 
-/// An API nobody has to prove anything to.
+/// An unsecured API.
 fn open_api(base: &str, backend: &Backend, operations: &[&str]) -> Api {
     let mut api = api(base, &backend.url(), operations);
     api.operations = api

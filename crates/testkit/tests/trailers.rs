@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use InterceptorPart::{RequestBody, RequestTrailers, ResponseBody, ResponseTrailers};
 
-/// An API nobody has to prove anything to, with interceptors that ask this service.
+/// An unsecured API, with interceptors that ask this service.
 fn intercepted(backend: &Backend, service: &Backend, request: Parts, response: Parts) -> Api {
     let asking = |includes: &[InterceptorPart]| Interceptor {
         service_url: service.url().into(),

@@ -1,4 +1,4 @@
-//! What API Manager's gateway says: the words of its handlers, and of the sequences that tell them to clients.
+//! Error texts of API Manager's gateway: of its handlers and sequences.
 
 use penstock_engine::{Fault, codes as engine};
 
@@ -6,7 +6,7 @@ use super::table::find;
 use super::{Told, codes, row};
 use crate::ErrorStyle;
 
-/// The sequence of API Manager that tells an error. Each writes its own way.
+/// The sequence of API Manager that sends an error. Each has its own format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Teller {
     /// `_auth_failure_handler_`: who calls is not let in.
@@ -23,9 +23,9 @@ pub(crate) enum Teller {
     Main,
 }
 
-/// What a client is told who calls a resource that its API has not.
+/// The description for an unknown resource.
 pub(crate) const NO_RESOURCE: &str = "No matching resource found for given API Request";
-/// What a client is told whose key is of a type for which the API has no backend.
+/// The description for a key of a type without a backend.
 pub(crate) const NO_SANDBOX: &str = "Sandbox key offered to the API with no sandbox endpoint";
 /// The other way round.
 pub(crate) const NO_PRODUCTION: &str = "Production key offered to the API with no production endpoint";
@@ -33,10 +33,10 @@ pub(crate) const NO_PRODUCTION: &str = "Production key offered to the API with n
 /// All that `fault` says in its one line.
 const RUNTIME_ERROR: &str = "Runtime Error";
 
-/// What is said of all who have not subscribed, whatever the reason.
+/// The description for all failures of the subscription check.
 const NOT_SUBSCRIBED: &str = "User is NOT authorized to access the Resource. API Subscription validation failed.";
 
-/// What a client is told of a fault.
+/// The error response to a fault.
 pub(super) fn told(fault: &Fault, maker: super::Maker) -> Told {
     let number = fault.number().unwrap_or_default();
     let own = fault.detail.as_deref();
@@ -58,7 +58,7 @@ pub(super) fn told(fault: &Fault, maker: super::Maker) -> Told {
 
 type Words = (u32, u16, &'static str, String, Teller);
 
-/// `fault` answers with 500, whatever happened.
+/// `fault` always responds with 500.
 fn of_backend(number: u32, description: &str) -> Words {
     (number, 500, RUNTIME_ERROR, description.to_owned(), Teller::Fault)
 }

@@ -7,7 +7,7 @@ use super::table::find;
 use super::{Maker, Row, codes, row};
 use crate::ErrorStyle;
 
-/// What a client is told of a fault.
+/// The error response to a fault.
 pub(crate) struct Told {
     /// As it is written.
     pub code: u32,
@@ -19,11 +19,11 @@ pub(crate) struct Told {
     pub description: String,
     /// Who made it in Choreo Connect.
     pub maker: Maker,
-    /// Who tells it in API Manager.
+    /// The sequence of API Manager that sends it.
     pub teller: Teller,
 }
 
-/// What a client is told of a fault in a style.
+/// The error response to a fault in a style.
 pub(crate) fn told(fault: &Fault, style: ErrorStyle) -> Told {
     let number = fault.number().unwrap_or_default();
     let (row, own) = match find(number) {
@@ -49,7 +49,7 @@ fn of_row(row: &'static Row, own: Option<&str>) -> Told {
 fn of_engine(number: u32, side: Side) -> Option<u32> {
     Some(match number {
         engine::RECEIVER_IO_SENDING | engine::RECEIVER_IO_RECEIVING => codes::CLIENT_PROTOCOL,
-        // Without a token nobody gets to the backend.
+        // Without a token requests do not reach the backend.
         engine::CONNECTION_FAILED
         | engine::CONNECT_TIMEOUT
         | engine::CONNECT_CANCEL

@@ -59,9 +59,9 @@ pub mod codes {
     pub const SUBSCRIBERS_LIMIT: u32 = 900808;
     /// The query is nested too deep.
     pub const QUERY_TOO_DEEP: u32 = 900820;
-    /// The query asks for too much.
+    /// The query is too complex.
     pub const QUERY_TOO_COMPLEX: u32 = 900821;
-    /// `Prefer` asks a mock for what it has not.
+    /// `Prefer` names an unknown example.
     pub const MOCK_BAD_PREFERENCE: u32 = 900870;
     /// A mock has no example for the status.
     pub const MOCK_NOT_IMPLEMENTED: u32 = 900871;
@@ -89,9 +89,9 @@ pub mod codes {
     pub const SCOPE: u32 = 900910;
     /// The API has no definition to look at.
     pub const MISSING_DEFINITION: u32 = 900911;
-    /// The token's claim is not the one an operation policy asks for.
+    /// The token's claim is not the one that an operation policy requires.
     pub const CLAIM_MISMATCH: u32 = 900912;
-    /// The token has not the claim an operation policy asks for.
+    /// The token lacks the claim that an operation policy requires.
     pub const CLAIM_MISSING: u32 = 900913;
     /// The token is for another audience.
     pub const AUDIENCE: u32 = 900914;
@@ -99,7 +99,7 @@ pub mod codes {
     pub const MEDIATION: u32 = 901100;
     /// The policy agent refused.
     pub const OPA_REFUSED: u32 = 901101;
-    /// The policy agent could not be asked.
+    /// The policy agent could not be called.
     pub const OPA_CALL: u32 = 901102;
     /// The policy agent's answer is not one.
     pub const OPA_REPLY: u32 = 901103;
@@ -133,7 +133,7 @@ pub mod codes {
     pub const UPSTREAM_PROTOCOL: u32 = 102515;
     /// The backend's answer lasted too long.
     pub const UPSTREAM_DURATION: u32 = 102516;
-    /// The interceptor service could not be asked.
+    /// The interceptor service could not be called.
     pub const INTERCEPTOR_CALL: u32 = 103500;
     /// The interceptor service's answer is not one.
     pub const INTERCEPTOR_REPLY: u32 = 103501;
@@ -143,18 +143,18 @@ pub mod codes {
 const REFUSED_CALLERS_FIRST: u32 = codes::UNCLASSIFIED_AUTHENTICATION;
 const REFUSED_CALLERS_LAST: u32 = codes::AUDIENCE;
 
-/// Refused callers a core warns of in a second, where Choreo Connect warns of each. The others are told at the level
+/// Warnings about rejected callers per second and core, where Choreo Connect warns of each. The others are logged at the level
 /// DEBUG; access log and metrics have all of them.
 const WARNINGS_MAX: u32 = 10;
 
-/// What the client is told.
+/// The response to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayError {
     /// One of [`codes`].
     pub code: u32,
     /// More about it; the table's when absent.
     pub description: Option<Arc<str>>,
-    /// Why, for the log and for explanations; the client is not told.
+    /// The reason, for the log and explanations, not for the client.
     pub reason: Option<Arc<str>>,
 }
 
@@ -169,7 +169,7 @@ impl GatewayError {
         GatewayError { code, description: Some(description.into()), reason: None }
     }
 
-    /// A token without any of the scopes that something asks for.
+    /// A token without any of the required scopes.
     pub(crate) fn missing_scope(resource: &str) -> GatewayError {
         let text = format!("User is NOT authorized to access the Resource: {resource}. Scope validation failed.");
         GatewayError::described(codes::SCOPE, text).because("the token has none of the scopes")
@@ -181,7 +181,7 @@ impl GatewayError {
         self
     }
 
-    /// The status it is told with.
+    /// The status of the response.
     pub fn status(&self, style: ErrorStyle) -> u16 {
         row(self.code).status_in(style)
     }
@@ -191,7 +191,7 @@ impl From<GatewayError> for Fault {
     fn from(error: GatewayError) -> Fault {
         let row = row(error.code);
         let mut fault = Fault::coded(error.code, Side::Client, error.reason.unwrap_or_else(|| row.message.into()));
-        // Without one of its own the style decides over the description when the client is told.
+        // Without its own description that of the style is sent.
         fault.detail = error.description;
         fault.quiet = match error.code {
             codes::SCHEMA_REQUEST

@@ -23,7 +23,7 @@ pub(crate) enum Maker {
     Enforcer,
     /// What talks to backends: `code`, `message`, `description`.
     Router,
-    /// What asks interceptors: as the first, in another order and with blanks.
+    /// The interceptor client: as the first, in another order and with blanks.
     Interceptor,
 }
 

@@ -115,7 +115,7 @@ fn target(assembly: &mut Assembly<'_, '_, '_>, site: Arc<Site>, request: Vec<Ste
     Target { site, operation: Arc::new(operation) }
 }
 
-/// An operation that lets in who sends no credentials, and nobody whose credentials are wrong.
+/// An operation that accepts missing credentials and rejects wrong ones.
 fn open(operation: &Described) -> Arc<Described> {
     let mut open = operation.clone();
     open.requirements.push(Requirement::Nothing);
@@ -253,7 +253,7 @@ fn to_operation(
     route(assembly, site, request, response, true)
 }
 
-/// The way to the operation of an API that is served here, and back. Who calls was asked by the tool, so the API does
+/// The way to the operation of an API that is served here, and back. The tool has authenticated the caller, so the API does
 /// not ask again; everything else of it applies.
 fn behind(
     assembly: &mut Assembly<'_, '_, '_>,

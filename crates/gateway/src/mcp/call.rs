@@ -1,4 +1,4 @@
-//! One call on its way: what was asked, and which sequences take its answer and its fault.
+//! One call on its way: its message, and the sequences for its response and its fault.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use penstock_engine::SequenceId;
 use penstock_message::Message;
 use serde_json::{Map, Value};
 
-/// What one message of a client asks for.
+/// The request in a message of a client.
 pub(crate) struct Call {
     /// The request's name; null for what is not answered.
     pub id: Value,
@@ -15,12 +15,12 @@ pub(crate) struct Call {
     pub response: SequenceId,
     /// What takes a fault; the server's own when absent.
     pub fault: Option<SequenceId>,
-    /// Whether a tool over HTTP is called, whose faults an agent is told as a result.
+    /// Whether a tool over HTTP is called, whose faults are results.
     pub is_http_tool: bool,
     /// The arguments of the tool, until they are made a request.
     pub arguments: Cell<Map<String, Value>>,
     /// What is sent on to the server behind this one.
     pub forwarded: Cell<Bytes>,
-    /// The answer that was known before anything was asked.
+    /// The response that is known before any call.
     pub answer: Cell<Option<Message>>,
 }

@@ -186,7 +186,7 @@ impl Dispatch {
             }
             Some(_) => return Err(Refusal::params("protocolVersion is not a text")),
         };
-        // Whoever speaks another version of the same protocol is told ours, and decides (Lifecycle, version negotiation).
+        // A client with another version of the protocol gets this one, and decides (Lifecycle, version negotiation).
         if !is_date(wanted) || &**wanted < OLDER_PROTOCOLS[1] {
             return Err(unsupported(wanted));
         }
@@ -216,7 +216,7 @@ impl Dispatch {
 
     fn call(&self, id: Value, method: String, mut params: Map<String, Value>) -> Chosen<'_> {
         let refuse = |refusal: Refusal| self.refuse(&self.secured, refusal.of(&id));
-        // A server that takes names as they come would call another tool than the one whose rules were asked.
+        // A server that is lenient with names would call another tool than the one that was authorized.
         let doubtful =
             |name: &String| ["name", "arguments"].iter().any(|own| name != own && name.eq_ignore_ascii_case(own));
         if params.keys().any(doubtful) {

@@ -1,4 +1,4 @@
-//! What becomes of faults: an agent is told of a backend's as the result of its tool, and a client without valid
+//! Faults: that of a backend is the result of its tool, and a client without valid
 //! credentials where to get some (RFC 9728 §5.1).
 
 use std::sync::Arc;

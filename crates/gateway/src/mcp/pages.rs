@@ -1,4 +1,4 @@
-//! What is asked of an MCP server besides messages, and the steps that have no file of their own.
+//! Requests to an MCP server besides messages, and steps without their own file.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct EndSession {
 pub(super) struct Metadata {
     pub site: Arc<Site>,
     pub issuers: Vec<String>,
-    /// Whether a proxy says what the client asked for.
+    /// Whether a proxy's headers have the public address.
     pub trusts_forwarded: bool,
 }
 

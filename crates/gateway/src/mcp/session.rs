@@ -1,5 +1,5 @@
 //! Sessions: names that this gateway gave out and no other could have made. Nothing is kept of a session that lasts, so
-//! that clients nobody knows yet cannot fill the memory; only those that were ended early are remembered.
+//! that unknown clients cannot fill the memory; only sessions that were ended early are stored.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::TracingConfig;
 
-/// Spans that wait at the most. More are dropped and counted.
+/// Maximum pending spans. More are dropped and counted.
 const WAITING_MAX: usize = 8192;
 
 /// Spans in one request.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use penstock_catalog::{Api, Operation};
 
-/// Operations counted by themselves. Those beyond are counted together, for whoever stores metrics pays by the name.
+/// Operations counted by themselves. Those beyond are counted together, because metric stores charge by series.
 const OPERATIONS_MAX: usize = 5_000;
 
 /// Upper bounds of the latency buckets, in milliseconds.

@@ -1,4 +1,4 @@
-//! What a gateway tells of its requests: counters and latencies by operation, and spans for those who trace.
+//! Observability of requests: counters and latencies by operation, and spans.
 //!
 //! Start reading at [`OperationObserver`]; `metrics.rs` counts, `trace.rs` knows W3C's context, `export.rs` sends spans
 //! away.

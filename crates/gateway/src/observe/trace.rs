@@ -13,7 +13,7 @@ use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::router::without_port;
 use crate::{CallContext, Gateway, Site, TracingConfig};
 
-/// The kind: notes which trace a request belongs to. Nothing runs unless spans are asked for.
+/// The kind: notes which trace a request belongs to. Nothing runs unless tracing is configured.
 pub const TRACE: PolicyKind = PolicyKind {
     name: "trace",
     applies_to: ApiKinds::AUTHENTICATED.and(ApiKinds::PLATFORM).and(ApiKinds::PUBLISHERS),
@@ -93,7 +93,7 @@ pub(super) fn finished(spans: &Spans, context: &CallContext, finished: &Finished
         if let Some(status) = of_backend {
             attributes.push(("http.response.status_code", Attribute::Number(i64::from(status))));
         }
-        // A client's span has failed with any status that tells of an error, a server's only with its own.
+        // A client span has failed with any error status, a server span only with 5xx.
         let error = match (upstream.flag(), of_backend) {
             (Some(flag), _) => Some(text(flag)),
             (None, Some(status)) if status >= 400 => Some(text(&status.to_string())),

@@ -1,4 +1,4 @@
-//! Tells backends who calls, in a token the gateway signs. The same caller gets the same token until it is over, on
+//! Sends backends a signed token about the caller. The same caller gets the same token until it expires, on
 //! every core.
 
 use std::sync::{Arc, PoisonError};
@@ -51,7 +51,7 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
     Some(Box::new(TellBackend { settings, style, state: gateway.state.security.clone() }))
 }
 
-/// Nobody was asked who they are; a client that writes the field itself tells the backend nothing.
+/// Unsecured operation: the client's own header is removed.
 struct NothingToTell(BackendJwt);
 
 impl Mediator for NothingToTell {

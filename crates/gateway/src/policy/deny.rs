@@ -1,4 +1,4 @@
-//! Deny conditions: whoever fits one is refused with 900805.
+//! Deny conditions: matching requests are rejected with 900805.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub const KIND: PolicyKind = PolicyKind {
     response: None,
 };
 
-/// Refuses whoever fits one of its conditions.
+/// Rejects requests that match one of its conditions.
 struct Deny(Vec<Conditions>);
 
 fn compile(gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {

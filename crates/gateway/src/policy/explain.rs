@@ -1,4 +1,4 @@
-//! Tells those who have the key what became of their request: `x-penstock-explain` of the answer holds the route, the
+//! Explains a request to callers with the key: `x-penstock-explain` of the response has the route, the
 //! steps with the time each took, what was counted and why it was refused. Tokens, keys and users are not in it.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::policy::{ApiKinds, Phase, PolicyKind};
 use crate::security::Secret;
 use crate::{CallContext, Gateway, GatewayConfig, Site};
 
-/// The kind. The first of the list: what runs before it is not told.
+/// The kind. The first of the list: earlier steps are not recorded.
 pub const KIND: PolicyKind = PolicyKind {
     name: "explain",
     applies_to: ApiKinds::AUTHENTICATED.and(ApiKinds::PLATFORM).and(ApiKinds::PUBLISHERS),

@@ -34,7 +34,7 @@ fn compile(_gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Optio
         cx.warn(place(&site.operation.at), "the operation has no `x-mediation-script`; it responds with 501");
         return Some(Box::new(Refuse(GatewayError::new(codes::MOCK_NOT_IMPLEMENTED))));
     };
-    // The script keeps its place, so that mistakes in it are told with the lines of the file.
+    // The script keeps its place, so that mistakes are reported with the lines of the file.
     let above = "\n".repeat(at.line.saturating_sub(1) as usize);
     let cdata = script.replace("]]>", "]]]]><![CDATA[>");
     let text = format!("{above}<script language=\"js\"><![CDATA[{cdata}]]></script>");
@@ -55,7 +55,7 @@ impl Mediator for Inline {
     }
 }
 
-/// Gives the script what it asks for, and remembers what the client sent.
+/// Sets the script's properties, and stores the client's headers.
 struct Begin;
 
 impl Mediator for Begin {

@@ -1,4 +1,4 @@
-//! A key for the sandbox at an API without one, and the other way round: refused before anything else is asked.
+//! A key for the sandbox at an API without one, and the other way round: rejected before anything else is checked.
 
 use std::sync::Arc;
 

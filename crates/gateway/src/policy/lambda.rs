@@ -1,6 +1,6 @@
 //! Functions of AWS Lambda in the place of a backend: the request becomes their event, and what they say the answer.
 //!
-//! In the style of API Manager the event tells of the whole request and the answer is JSON; in that of Choreo Connect
+//! In the style of API Manager the event has the whole request and the response is JSON; in that of Choreo Connect
 //! both are the bodies as they are, unless it is configured otherwise.
 
 use std::sync::Arc;
@@ -195,7 +195,7 @@ fn body_of(exchange: &mut Exchange, encodes: bool, empty: &str) -> Result<(Strin
 }
 
 impl Lambda {
-    /// As API Manager tells a function of a request.
+    /// The event of API Manager.
     fn event(&self, exchange: &mut Exchange) -> Result<Value, Fault> {
         let context = CallContext::of(exchange)?;
         let site = &context.site;
@@ -217,7 +217,7 @@ impl Lambda {
     }
 }
 
-/// As Envoy tells a function of a request.
+/// The event of Envoy.
 fn event_of_envoy(exchange: &mut Exchange) -> Result<Value, Fault> {
     let target = exchange.client.line.target().to_owned();
     let (body, encoded) = body_of(exchange, false, "")?;

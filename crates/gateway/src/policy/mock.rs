@@ -42,7 +42,7 @@ impl Mediator for Mock {
     }
 }
 
-/// What a client asked for.
+/// The client's preference.
 #[derive(Debug, Default)]
 struct Wish<'a> {
     code: Option<u16>,
@@ -152,7 +152,7 @@ fn by_code(responses: &[MockResponse], code: u16) -> Option<&MockResponse> {
     patterns.iter().find_map(|pattern| responses.iter().find(|response| response.code.eq_ignore_ascii_case(pattern)))
 }
 
-/// What a client gets that asked for nothing: `default`, else 200, else the lowest success, else the first.
+/// The default response: `default`, else 200, else the lowest success, else the first.
 fn default_response(responses: &[MockResponse]) -> Option<&MockResponse> {
     let called = |code: &str| responses.iter().find(|response| response.code.eq_ignore_ascii_case(code));
     let success = |response: &&MockResponse| response.code.starts_with('2');

@@ -1,5 +1,5 @@
 //! Whether a token may do what it is used for: it must have one of the operation's scopes. Keys, passwords and
-//! certificates have no scopes and are not asked for any.
+//! certificates have no scopes and need none.
 
 use std::sync::Arc;
 

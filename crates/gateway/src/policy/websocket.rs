@@ -1,4 +1,4 @@
-//! The handshake of a WebSocket API, and of a GraphQL API's subscriptions: what asks for none is refused, credentials that a browser can only put into the
+//! The handshake of a WebSocket API, and of a GraphQL API's subscriptions: requests without a handshake are rejected, credentials that a browser can only put into the
 //! address or among the protocols are put where they belong, and the topic becomes the backend's path.
 
 use std::fmt;
@@ -39,7 +39,7 @@ const PROTOCOLS: &str = "Sec-WebSocket-Protocol";
 struct Handshake {
     /// Where the topic is at the backend; its address itself when nothing says.
     mapping: Option<Mapping>,
-    /// The fields of a token and of a test key, when credentials are asked for.
+    /// The headers of a token and of a test key, when credentials are required.
     credentials: Option<(Arc<str>, Arc<str>)>,
     /// Whether requests that ask for no connection are served, too.
     is_optional: bool,
@@ -69,7 +69,7 @@ fn may_be_socket(site: &Site) -> bool {
     site.is_websocket() || (site.graphql.is_some() && &*site.operation.method == "GET")
 }
 
-/// Whether a request asks for WebSocket, in a way that can be granted or not.
+/// Whether a request is a WebSocket handshake, valid or not.
 pub(crate) fn asks_for_socket(exchange: &Exchange) -> bool {
     let mut upgrades = exchange.message.headers.get_all("Upgrade").flat_map(|value| value.split(|byte| *byte == b','));
     exchange.client.line.method == Method::Get
@@ -112,7 +112,7 @@ fn give(exchange: &mut Exchange, field: &str, value: String) {
     }
 }
 
-/// A page can name protocols and nothing else, so its credential may stand among them: behind a name that says so.
+/// A page can name protocols and nothing else, so its credential may stand among them: after a reserved name.
 fn take_from_protocols(exchange: &mut Exchange, context: &CallContext, token_header: &str, key_header: &str) {
     let fields = exchange.message.headers.get_all(PROTOCOLS);
     let names = fields.flat_map(|value| value.split(|byte| *byte == b','));

@@ -85,7 +85,7 @@ impl Routes {
     }
 }
 
-/// An API at a base path, ready to be asked.
+/// An API at a base path, ready for requests.
 pub(crate) struct Served {
     base: Base,
     table: Table,
@@ -93,7 +93,7 @@ pub(crate) struct Served {
     options: Vec<Option<Target>>,
 }
 
-/// Finds operations. Whatever came in by a port of the gateway and fits none is refused here too.
+/// Finds operations. Requests at the gateway's ports without one are rejected here too.
 pub(crate) struct ApiRouter {
     config: Arc<GatewayConfig>,
     state: Arc<GatewayState>,
@@ -191,7 +191,7 @@ impl ApiRouter {
             table::Found::OtherMethod(index) if method == "OPTIONS" => {
                 let index = match self.config.error_style {
                     ErrorStyle::ChoreoConnect => Some(index),
-                    // A browser asks for the resource that has the method it means; without it nothing is asked.
+                    // A preflight request is for the resource with the requested method; without one there is no preflight.
                     ErrorStyle::ApiManager => preflight.and_then(|wanted| served.table.path(rest, wanted, headers)),
                 };
                 match index {
@@ -208,7 +208,7 @@ impl ApiRouter {
     }
 
     /// Whether a request is for another operation when letters lose the escapes they do not need, as they do at backends:
-    /// what asks for nothing must not open what asks for a token.
+    /// an unsecured operation must not shadow a secured one.
     fn is_another_unescaped(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
         match without_segment_escapes(asked.path) {
             Cow::Borrowed(_) => false,

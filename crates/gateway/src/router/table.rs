@@ -187,7 +187,7 @@ impl Table {
     }
 }
 
-/// Whether a segment fits, without its values. Texts around one parameter, the usual case, need no list of places.
+/// Whether a segment fits, without its values. Texts around one parameter, the common case, need no list of places.
 fn mixed_fits(texts: &[Box<str>], segment: &str) -> bool {
     match texts {
         [before, after] => {

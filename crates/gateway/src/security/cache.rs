@@ -106,7 +106,7 @@ impl Cache {
 }
 
 /// Hashes the end of a token only: it is part of the signature, which differs as much as any hash. Equality looks at
-/// the whole token, and only tokens that were verified are in the table, so nobody can choose what collides.
+/// the whole token, and only verified tokens are in the table, so clients cannot choose collisions.
 #[derive(Default)]
 struct TailHash(RandomState);
 

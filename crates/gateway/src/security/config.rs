@@ -1,4 +1,4 @@
-//! Who may issue tokens, who may log in, what is told to backends. Whoever wires the program fills it from files.
+//! Issuers, users and backend tokens, filled from configuration files.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ pub struct SecurityConfig {
     pub forward_credentials: bool,
     /// How wrong clocks may be.
     pub clock_skew: Duration,
-    /// What backends are told of callers.
+    /// Backend tokens.
     pub backend_jwt: Option<BackendJwt>,
     /// When keys of issuers are fetched again.
     pub keys_refresh: Duration,
-    /// How often the keys may be asked for, in what time.
+    /// Limit of requests for the keys, and its window.
     pub jwks_rate: (u32, Duration),
     /// The host of `/health`, `/ready`, `/testkey` and `/.wellknown/jwks`.
     pub system_host: Arc<str>,
@@ -81,7 +81,7 @@ pub struct Issuer {
     pub jwks_url: Option<Arc<str>>,
     /// The document that says where its keys are published, when it is not at the address of the issuer.
     pub discovery_url: Option<Arc<str>>,
-    /// Where it is asked about tokens that only it can read.
+    /// Its introspection endpoint.
     pub introspection: Option<Introspection>,
     /// Whether the caller's application must have subscribed to the API.
     pub validate_subscription: bool,
@@ -116,7 +116,7 @@ impl Default for Issuer {
     }
 }
 
-/// How an issuer is asked about tokens (RFC 7662).
+/// Introspection at an issuer (RFC 7662).
 #[derive(Debug, Clone)]
 pub struct Introspection {
     /// The address.
@@ -144,13 +144,13 @@ impl Default for Introspection {
 /// A key that is known.
 #[derive(Debug, Clone)]
 pub struct TrustedKey {
-    /// `kid` of tokens it signs, when they must say so.
+    /// Required `kid` of its tokens.
     pub kid: Option<Arc<str>>,
     /// The key.
     pub key: PublicKey,
 }
 
-/// What backends are told of callers.
+/// Backend tokens.
 #[derive(Debug, Clone)]
 pub struct BackendJwt {
     /// The header field.
@@ -177,7 +177,7 @@ impl Default for BackendJwt {
 /// How the parts of a backend's token are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
-    /// In the standard alphabet with padding, as API Manager and Choreo Connect do unless told otherwise.
+    /// In the standard alphabet with padding, the default of API Manager and Choreo Connect.
     #[default]
     Base64,
     /// As RFC 7515 says.

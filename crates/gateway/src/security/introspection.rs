@@ -1,4 +1,4 @@
-//! Tokens that only their issuer can read: asked for by RFC 7662, remembered for a while.
+//! Opaque tokens: introspected (RFC 7662) and cached.
 //!
 //! A token that is active is remembered per core like any other (`cache.rs`); one that is not is remembered here by its
 //! digest, so that a client that repeats it costs the issuer one request.
@@ -21,10 +21,10 @@ use super::fetch;
 /// Tokens that are not active and remembered.
 const REFUSED_MAX: usize = 10_000;
 
-/// How long they are: a token is not made active again, but one may be asked for before its issuer knows it everywhere.
+/// How long they are: a token is not reactivated, but a new one may not be known everywhere yet.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
-/// How long an issuer that did not respond is not asked about the same token again.
+/// Pause before the same token is introspected again after a failure.
 const FAILED_FOR: Duration = Duration::from_secs(1);
 
 /// Requests to one issuer at a time: made-up tokens must not become a flood.
@@ -39,7 +39,7 @@ pub(super) enum Known {
     Failed(Arc<str>),
 }
 
-/// An issuer that is asked about tokens.
+/// An issuer with introspection.
 pub(crate) struct Introspector {
     url: Arc<str>,
     /// The value of `Authorization`; never shown.

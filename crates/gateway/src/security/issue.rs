@@ -43,7 +43,7 @@ pub fn issue(signer: &Signer, claims: &Claims, encoding: Encoding) -> Result<Str
     Ok(token)
 }
 
-/// An id nobody can guess.
+/// An unguessable id.
 fn random_id() -> String {
     use ring::rand::SecureRandom;
     let mut bytes = [0; 16];

@@ -24,7 +24,7 @@ const API_KEY_ISSUER: &str = "APIM APIkey";
 /// Issuers of this name sign internal keys, and API keys when none is called [`API_KEY_ISSUER`].
 const PUBLISHER_ISSUER: &str = "APIM Publisher";
 
-/// What a client is told of a token that cannot be read, word for word as Choreo Connect says it.
+/// The description for an unreadable token, that of Choreo Connect.
 const UNDECODABLE: &str =
     "Not a JWT token. Failed to decode the token header. Make sure you have provided the correct security credentials";
 /// Of one that was revoked.
@@ -57,7 +57,7 @@ pub(crate) enum Outcome {
     First(Rc<Verified>),
     /// It does not.
     Refused(Refusal),
-    /// Its issuer must be asked first, for keys or about the token.
+    /// Its issuer must be called first, for keys or introspection.
     Needs(Need),
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Among {
     pub validates_issuer: bool,
 }
 
-/// What must be asked of issuers, see [`Verifier::fetch`].
+/// Pending calls of issuers, see [`Verifier::fetch`].
 pub(crate) enum Need {
     /// Keys.
     Keys(Arc<KeyRing>),
@@ -81,7 +81,7 @@ pub(crate) enum Need {
         kind: Kind,
         /// The token.
         token: Arc<str>,
-        /// Who is asked in turn.
+        /// Issuers to call, in order.
         issuers: Vec<usize>,
     },
 }
@@ -106,7 +106,7 @@ impl Verifier {
         }
     }
 
-    /// What is known of a token that this core has verified before. It is compared whole, so nothing else need be asked.
+    /// What is known of a token that this core has verified before. It is compared whole, so no other check is needed.
     pub(crate) fn recall(&self, kind: Kind, sent: &[u8]) -> Option<Outcome> {
         let found = self.with_epoch(|epoch| cache::get(epoch, sent))?;
         if found.kind != kind {
@@ -210,12 +210,12 @@ impl Verifier {
         Ok(Outcome::First(Rc::new(verified)))
     }
 
-    /// Whether any issuer is asked about tokens.
+    /// Whether any issuer has introspection.
     pub(crate) fn introspects(&self) -> bool {
         self.issuers.iter().any(|known| known.introspector.is_some())
     }
 
-    /// What is known of a token that issuers are asked about; `None` when there is no such issuer among the wanted.
+    /// The cached result of introspection; `None` without such an issuer among the allowed ones.
     fn introspect(
         &self,
         kind: Kind,
@@ -254,7 +254,7 @@ impl Verifier {
         }))
     }
 
-    /// Asks issuers; the next look finds what they said.
+    /// Calls issuers; the next lookup finds the results.
     pub(crate) async fn fetch(&self, need: Need, outbound: Rc<dyn Outbound>) {
         let (kind, token, issuers) = match need {
             Need::Keys(ring) => return ring.fetch(outbound).await,
@@ -310,7 +310,7 @@ impl Verifier {
                 return Ok(Found::Issuer(&self.own, None));
             }
             Kind::Platform => self.candidates_among(among, named),
-            // Keys are signed by the gateway or its publisher, whatever they call themselves.
+            // API keys are signed by the gateway or its publisher, for any `iss`.
             _ if is_ours() => return Ok(Found::Issuer(&self.own, None)),
             Kind::ApiKey => {
                 let called = |name: &str| self.issuers.iter().filter(|k| *k.issuer.name == *name).collect::<Vec<_>>();
@@ -415,7 +415,7 @@ fn unknown_key(ring: &KeyRing) -> Refusal {
     }
 }
 
-/// Where an issuer publishes its keys. Without a word about it this is asked of the issuer itself.
+/// Where an issuer publishes its keys. By default it is discovered.
 fn key_source(issuer: &Issuer) -> Option<KeySource> {
     if let Some(url) = &issuer.jwks_url {
         return Some(KeySource::Jwks(url.clone()));

@@ -30,7 +30,7 @@ pub enum Malformed {
     Header,
     /// The header has no `alg`, or one that is not supported; `none` and the symmetric ones are never.
     Algorithm,
-    /// The header asks for extensions (`crit`).
+    /// The header requires extensions (`crit`).
     Critical,
     /// The second part is not base64url of a JSON object.
     Payload,

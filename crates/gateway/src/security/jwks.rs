@@ -105,16 +105,16 @@ impl KeyRing {
     /// Whether fetching now is neither too soon after the last time nor under way since.
     pub(crate) fn may_fetch(&self) -> bool {
         let attempt = *self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever comes while another fetches joins the wait for it.
+        // Concurrent requests share one fetch.
         attempt.is_none_or(|at| at.elapsed() >= self.pause()) || self.turn.try_lock().is_err()
     }
 
-    /// Whether the keys are so old that somebody should look whether they still hold.
+    /// Whether the keys are due for a refresh.
     pub(crate) fn is_stale(&self) -> bool {
         self.set().fetched.is_some_and(|at| at.elapsed() >= self.age_max) && self.may_fetch()
     }
 
-    /// Fetches, unless somebody else just did. What was there stays when it fails.
+    /// Fetches, unless just done. A failure keeps the known keys.
     pub(crate) async fn fetch(self: Arc<Self>, outbound: Rc<dyn Outbound>) {
         let _turn = self.turn.lock().await;
         {

@@ -2,7 +2,7 @@
 //!
 //! A token goes through `jose.rs` (what it says), `issuers.rs` (whose it is), `algorithm.rs` (whether the signature
 //! holds) once; `cache.rs` remembers it per core until it expires or is revoked. `jwks.rs` fetches keys from where
-//! `discovery.rs` finds them, `introspection.rs` asks issuers about tokens that only they can read, `signer.rs`
+//! `discovery.rs` finds them, `introspection.rs` introspects opaque tokens, `signer.rs`
 //! holds our own, `issue.rs` makes tokens. Nothing here is a policy, nothing here logs.
 //!
 //! Start reading at `Verifier`.

@@ -1,4 +1,4 @@
-//! Tokens that count no longer: those of a watched list, those of a list that is asked for, and those that were revoked
+//! Revoked tokens: of a watched file, of a fetched list, and those that were revoked
 //! here and are kept.
 //!
 //! A token is known by its `jti`, and one without by what was signed, or by its signature as API Manager has it.
@@ -91,7 +91,7 @@ pub struct Revocations {
     source: OnceLock<(RevokedSource, Reporter)>,
 }
 
-/// Hears what becomes of a list that is asked for.
+/// Called with the outcome of fetching a list.
 type Reporter = Box<dyn Fn(Result<usize, String>) + Send + Sync>;
 
 #[derive(Default)]
@@ -216,12 +216,12 @@ impl Revocations {
         keeper(&text).inspect_err(|_| self.changed.store(true, Ordering::Release))
     }
 
-    /// Says where a list is asked for.
+    /// Sets the URL of a list.
     pub fn ask(&self, source: RevokedSource, report: impl Fn(Result<usize, String>) + Send + Sync + 'static) {
         let _ = self.source.set((source, Box::new(report)));
     }
 
-    /// Keeps what changed, forgets what ended, asks for the list.
+    /// Stores changes, removes expired ones, fetches the list.
     pub(crate) async fn run(&self, outbound: Rc<dyn Outbound>) {
         let mut due = Instant::now();
         for tick in 0_u32.. {
@@ -230,7 +230,7 @@ impl Revocations {
             {
                 due = Instant::now() + source.every.max(TICK);
                 let asked = tokio::time::timeout(ASK_TIME_MAX, get(&*outbound, source)).await;
-                // What was revoked stays so while nobody answers.
+                // Revocations stay while the list cannot be fetched.
                 report(asked.unwrap_or_else(|_| Err("no response in time".to_owned())).map(|ids| {
                     let count = ids.len();
                     let same = self.lists.read().unwrap_or_else(PoisonError::into_inner).asked == ids;
@@ -245,7 +245,7 @@ impl Revocations {
                 sweep(&mut lists.own, unix_now());
             }
             if self.changed.load(Ordering::Acquire) {
-                // Whoever keeps them tells why not; it is tried again.
+                // The store logs the reason; it is retried.
                 let _ = self.keep();
             }
             tokio::time::sleep(TICK).await;

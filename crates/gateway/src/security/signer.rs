@@ -1,4 +1,4 @@
-//! The gateway's own key: it signs what backends are told, development tokens and API keys.
+//! The gateway's own key: it signs backend tokens, development tokens and API keys.
 
 use std::fmt;
 

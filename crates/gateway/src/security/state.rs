@@ -36,9 +36,9 @@ pub struct SecurityState {
     access: RwLock<Arc<AccessList>>,
     accesses: AtomicU64,
     wants_certificates: Arc<AtomicBool>,
-    /// What backends are told of callers, for all cores, by API and caller.
+    /// Backend tokens, for all cores, by API and caller.
     pub(crate) backend_tokens: Mutex<HashMap<String, ForBackend>>,
-    /// How often the keys were asked for, since when.
+    /// Requests for the keys, and the beginning of the window.
     pub(crate) jwks_window: Mutex<Option<(Instant, u32)>>,
 }
 
@@ -161,7 +161,7 @@ impl SecurityState {
         }
     }
 
-    /// Whether clients shall be asked for certificates, for listeners to look at with each connection. True from the
+    /// Whether listeners request client certificates, read with each connection. True from the
     /// first API on that takes them.
     pub fn wants_certificates(&self) -> Arc<AtomicBool> {
         self.wants_certificates.clone()

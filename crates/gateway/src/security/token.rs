@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What interceptors and policy agents are told.
+    /// What interceptors and policy agents get.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Jwt | Kind::Platform => "JWT",
@@ -56,9 +56,9 @@ pub(crate) struct Refusal {
     pub code: u32,
     /// For the log and for explanations; never holds key or token.
     pub reason: Cow<'static, str>,
-    /// What the client is told besides the code, when it is not the table's.
+    /// The description, if it differs from the table's.
     pub description: Option<&'static str>,
-    /// Whether nobody here can tell what it is: it is no JWT, or one of a stranger.
+    /// Whether it is unknown: no JWT, or of an unknown issuer.
     pub unknown: bool,
 }
 
@@ -68,7 +68,7 @@ impl Refusal {
         Refusal { code: codes::INVALID_CREDENTIALS, reason: reason.into(), description: None, unknown: false }
     }
 
-    /// The same of what was seen to be a token. Choreo Connect says something else of that than of what is none.
+    /// The same of what was seen to be a token. Choreo Connect distinguishes it from what is no token.
     pub(crate) fn of_token(self, kind: Kind) -> Refusal {
         let description = self.description.or(match kind {
             _ if self.code != codes::INVALID_CREDENTIALS => None,
@@ -79,7 +79,7 @@ impl Refusal {
     }
 }
 
-/// What Choreo Connect's clients are told of a token that does not hold.
+/// Choreo Connect's description for an invalid token.
 const WRONG_TOKEN: &str = "Invalid Credentials. Make sure you have provided the correct security credentials";
 /// Of an API key, with both its full stops.
 const WRONG_KEY: &str = "API key authentication failed.. Make sure you have provided the correct security credentials";
@@ -132,11 +132,11 @@ pub(crate) struct Verified {
     pub permitted_referers: Vec<Arc<str>>,
     /// The published key that signed it.
     pub signed_by: Option<(Arc<KeyRing>, PublicKey)>,
-    /// Whether its issuer was asked about it: once its time here is over it is asked again.
+    /// Whether it was introspected: after its time in the cache it is introspected again.
     pub introspected: bool,
-    /// What backends are told of its caller, by base path, until when.
+    /// Backend tokens of its caller, by base path, with their expiry.
     pub for_backends: RefCell<HashMap<Arc<str>, ForBackend>>,
-    /// The APIs its application may call, as far as they were asked.
+    /// Checked subscriptions of its application.
     at_apis: RefCell<Vec<AtApi>>,
 }
 
@@ -148,7 +148,7 @@ const REMEMBERED_APIS_MAX: usize = 16;
 struct AtApi {
     /// Compared by its place, which is not used for another as long as this is held.
     api: Weak<Api>,
-    /// The number of the applications and subscriptions that were asked.
+    /// The generation of the applications and subscriptions.
     accesses: u64,
     caller: Rc<Caller>,
 }

@@ -1,4 +1,4 @@
-//! Tells a client what went wrong, in the way of either original: JSON, XML or a SOAP fault. The fault sequence of
+//! Sends error responses in the style of API Manager or Choreo Connect: JSON, XML or a SOAP fault. The fault sequence of
 //! every managed operation ends with it.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ pub(crate) struct AnswerError {
     pub config: Arc<GatewayConfig>,
 }
 
-/// How a client wants to be told.
+/// The format that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Json,
@@ -74,7 +74,7 @@ fn grpc_message(told: &Told) -> &str {
     if told.description.is_empty() { told.message } else { &told.description }
 }
 
-/// Callers who are known and may not. Choreo Connect tells them too how to prove who they are.
+/// Authenticated callers without permission. Choreo Connect sends them a challenge too.
 const NOT_LET_IN: std::ops::RangeInclusive<u32> = codes::SUBSCRIPTION_BLOCKED..=codes::SCOPE;
 
 /// RFC 9110 §15.5.2: a 401 says how to do better. What refused the credentials may have said it already.
@@ -92,7 +92,7 @@ fn challenge(exchange: &mut Exchange, style: ErrorStyle) {
 }
 
 impl AnswerError {
-    /// API Manager needs not to be told to.
+    /// API Manager does it without configuration.
     fn tells_soap(&self) -> bool {
         self.config.soap_errors || self.config.error_style == ErrorStyle::ApiManager
     }
@@ -197,7 +197,7 @@ fn xml(told: &Told, next_access: Option<&str>) -> String {
     out
 }
 
-/// A fault as API Manager's sequences make it, of SOAP 1.1 whatever the client spoke.
+/// A fault as API Manager's sequences make it, always of SOAP 1.1.
 fn soap_of_api_manager(told: &Told) -> String {
     let (code, reason, detail) = match told.teller {
         Teller::AuthFailure => ("Client", "Authentication Failure", told.message),

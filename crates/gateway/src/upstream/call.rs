@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct UpstreamCall {
     named: RefCell<Option<Arc<str>>>,
-    /// The whole address that was asked last, and where path and query begin in it.
+    /// The last backend URL, and where path and query begin in it.
     url: RefCell<Option<(Arc<str>, usize)>>,
     took: Cell<Option<Duration>>,
     attempts: Cell<u32>,
@@ -27,12 +27,12 @@ impl UpstreamCall {
         self.named.borrow().clone()
     }
 
-    /// Host and port of the backend that was asked last.
+    /// Host and port of the last backend.
     pub fn host(&self) -> Option<String> {
         let url = self.url.borrow();
         let (url, path_at) = url.as_ref()?;
         let (_, authority) = url.get(..*path_at)?.split_once("://")?;
-        // What may stand before the host is nobody's business.
+        // User information before the host is private.
         Some(authority.rsplit('@').next().unwrap_or_default().to_owned())
     }
 
@@ -63,13 +63,13 @@ impl UpstreamCall {
         self.status.get()
     }
 
-    /// The address that was asked last, without what may stand before its host.
+    /// The last URL, without user information.
     pub fn url(&self) -> Option<String> {
         let scheme = if self.is_secure() { "https" } else { "http" };
         Some(format!("{scheme}://{}{}", self.host()?, self.path()?))
     }
 
-    /// Whether the backend was asked over TLS.
+    /// Whether the backend was called over TLS.
     pub fn is_secure(&self) -> bool {
         self.url.borrow().as_ref().is_some_and(|(url, _)| url.starts_with("https:"))
     }

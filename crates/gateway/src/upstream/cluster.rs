@@ -90,7 +90,7 @@ impl Choice {
         };
         match (wanted, other) {
             (Some(cluster), _) => Ok(cluster),
-            // Nobody said which of both it is: whichever there is.
+            // No key type: the one that exists.
             (None, Some(cluster)) if !caller.key_type_known => Ok(cluster),
             // A key of the other type was refused by its own policy.
             (None, _) => Err(GatewayError::new(codes::UPSTREAM_CONNECTION_FAILED)),
@@ -171,8 +171,8 @@ impl Backends {
         self.cluster.kind == ClusterKind::Addressed
     }
 
-    /// The next backend: the first that is up and was not asked for this request yet. When none is up all are
-    /// asked, for a check may be wrong.
+    /// The next backend: the first healthy one that was not tried for this request yet. When none is healthy all are
+    /// tried, because a check may be wrong.
     pub(super) fn pick(&self, asked: &[usize]) -> Option<usize> {
         let count = self.hosts.len();
         if count <= 1 {
@@ -231,7 +231,7 @@ impl Host {
 }
 
 impl RetryRule {
-    /// What an API asks for, within what the gateway allows: a count out of range is the greatest one, statuses out
+    /// The settings of an API, within the gateway's limits: a count out of range is the greatest one, statuses out
     /// of range are passed over, and when none is left the gateway's own count.
     fn clamped(count: u32, statuses: &[u16], config: &GatewayConfig) -> RetryRule {
         let statuses: Vec<u16> = statuses.iter().copied().filter(|status| RETRY_STATUSES.contains(status)).collect();

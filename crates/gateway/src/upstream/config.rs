@@ -8,7 +8,7 @@ use penstock_catalog::AwsIdentity;
 /// How a gateway treats backends when an API says nothing, and the most an API may say.
 #[derive(Debug, Clone)]
 pub struct UpstreamConfig {
-    /// The most repetitions an API may ask for; also what it gets when it asks for more.
+    /// Maximum retries of an API; larger values are cut to it.
     pub retry_count_max: u32,
     /// Statuses that are worth a repetition when an API names none.
     pub retry_statuses: Vec<u16>,

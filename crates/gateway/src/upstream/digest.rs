@@ -1,4 +1,4 @@
-//! Digest access authentication (RFC 7616), as far as gateways are asked for it: MD5 and SHA-256, also of sessions, and
+//! Digest access authentication (RFC 7616), as used by backends: MD5 and SHA-256, also of sessions, and
 //! `qop=auth` or, as old servers write it, none.
 //!
 //! The first request meets the challenge, the others answer it beforehand until the backend gives another one.
@@ -14,7 +14,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::hex::hex;
 
-/// Whose name and password, and what the backend asked last.
+/// Credentials, and the last challenge of the backend.
 pub(super) struct Digest {
     user: BasicCredentials,
     asked: Mutex<Option<Asked>>,
@@ -45,11 +45,11 @@ impl Digest {
         Digest { user, asked: Mutex::default() }
     }
 
-    /// The value of `Authorization` for a request; nothing before the backend asked.
+    /// The value of `Authorization` for a request; nothing before the first challenge.
     pub(super) fn next(&self, method: &str, target: &str) -> Option<String> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = asked.as_mut()?;
-        // Whoever used a challenge so often is asked anew.
+        // After so many uses a challenge is renewed.
         asked.count = asked.count.checked_add(1)?;
         let (challenge, count) = (asked.challenge.clone(), asked.count);
         let client_nonce = client_nonce()?;

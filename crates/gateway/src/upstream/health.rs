@@ -65,7 +65,7 @@ struct Watched {
 }
 
 impl HealthChecks {
-    /// Watches a backend (`host:port`) as long as somebody holds the result.
+    /// Watches a backend (`host:port`) as long as the result is held.
     pub(crate) fn watch(&self, authority: &str, config: &HealthCheckConfig) -> Arc<Health> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.retain(|watched| watched.health.strong_count() > 0);

@@ -23,7 +23,7 @@ pub(super) enum Proof {
     Field(Arc<str>, Box<str>),
     /// A parameter of the query, encoded.
     Parameter(Box<str>),
-    /// A token, which is asked for.
+    /// A token, which is requested.
     Token(TokenSource),
     /// An answer to the backend's challenge.
     Digest(Digest),

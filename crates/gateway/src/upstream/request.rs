@@ -73,7 +73,7 @@ pub(super) async fn body(exchange: &mut Exchange, keep_bytes_max: Option<usize>)
     Ok(keep_bytes_max.and_then(|_| exchange.message.body.share()))
 }
 
-/// Gives the body the form that its media type asks for.
+/// Converts the body to the form of its media type.
 async fn convert(exchange: &mut Exchange) -> Result<(), Fault> {
     let program = exchange.program().clone();
     if exchange.message.must_be_read_for(Shape::Same) {

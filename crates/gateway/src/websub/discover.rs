@@ -11,7 +11,7 @@ use crate::error::{GatewayError, codes};
 use crate::text::percent_decoded;
 use crate::{CallContext, client_request};
 
-/// Answers who asks for a topic by its address.
+/// Responds to requests for a topic's URL.
 pub(super) struct Discover {
     pub websub: Arc<WebSub>,
     /// Whether a proxy says how the client knows the hub.

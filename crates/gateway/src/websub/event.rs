@@ -41,7 +41,7 @@ pub(super) struct Event {
     pub body: Bytes,
     /// Its number among all events of this hub and those before it.
     pub number: u64,
-    /// All bytes that wait, of which this event's are taken when nobody waits for it any more.
+    /// All bytes that wait, decreased by this event's after its last delivery.
     waiting: Arc<AtomicUsize>,
 }
 

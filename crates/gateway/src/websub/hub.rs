@@ -24,7 +24,7 @@ const BYTES_MAX: usize = 64 << 20;
 /// Events that wait for all subscribers, each counted once for each of them. Beyond it publishers are refused.
 const PAIRS_MAX: usize = 2_000_000;
 
-/// Subscribers that wait to be asked whether they meant it.
+/// Pending verifications.
 const QUESTIONS_MAX: usize = 1_000;
 
 /// Those of one application. Addresses that do not answer take their time, and one application is not to fill the line.
@@ -158,7 +158,7 @@ impl Hub {
         if inner.changed {
             inner.waiting.push(sender);
         } else {
-            // Nobody waits for it when nothing is there to be kept.
+            // Without storage there is nothing to wait for.
             let _ = sender.send(true);
         }
         drop(inner);
@@ -166,7 +166,7 @@ impl Hub {
         receiver
     }
 
-    /// Has a subscriber asked; whether there was room for it.
+    /// Queues a verification; whether there was room for it.
     pub(super) fn ask(&self, question: Question) -> bool {
         let mut inner = self.lock();
         let who = &question.subscription.who.application;

@@ -1,7 +1,7 @@
 //! Events as they are kept until they are delivered: a file that grows by what happens, and is written anew when most of
 //! it is over.
 //! What stands in it is in `entry.rs`. What is no whole entry at the end of the file was being written when the process
-//! ended; nobody was promised anything about it.
+//! ended; it was not acknowledged.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct Journal {
     is_stale: bool,
 }
 
-/// An event that somebody waits for.
+/// A pending event.
 struct Live {
     event: Arc<Event>,
     to: Vec<u64>,
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(waiting(&journal), expected);
         let (again, torn) = open(&memory);
         assert_eq!((waiting(&again), torn, again.next_event()), (expected.to_vec(), 0, 10));
-        // Whatever is missing at the end, what stands before it is there.
+        // Entries before a truncated end are read.
         let whole = memory.bytes();
         for end in HEADER.len()..whole.len() {
             let read = Journal::read(Box::new(memory.clone()), &whole[..end], &Arc::default());

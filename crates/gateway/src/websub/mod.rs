@@ -1,7 +1,7 @@
 //! Hubs of WebSub: who subscribes to a topic gets, at an address of theirs, what is published of it.
 //!
-//! A subscriber asks by `POST` (`subscribe.rs`), a publisher posts an event (`publish.rs`); what comes of both is in the
-//! [`Hub`] (`hub.rs`; what it knows: `book.rs`), which outlives reloads. Events are passed on and subscribers are asked
+//! A subscriber sends `POST` (`subscribe.rs`), a publisher posts an event (`publish.rs`); what comes of both is in the
+//! [`Hub`] (`hub.rs`; what it knows: `book.rs`), which outlives reloads. Events are delivered and subscribers are verified
 //! in the background (`run.rs`, `send.rs`), so that no publisher waits for a subscriber. Subscriptions are kept (`keep.rs`), and so
 //! are events until they are delivered (`journal.rs`).
 

@@ -42,7 +42,7 @@ impl Mediator for Publish {
                 return Err(GatewayError::described(codes::INVALID_CREDENTIALS, text).into());
             }
         }
-        // Whoever passes it on here gets nothing more: the event would go round for ever.
+        // It is rejected: the event would loop for ever.
         let mark = self.hub.mark(&self.api, &topic);
         let Some(fields) = event::fields(|name| headers.get(name), &mark) else { return Ok(answer(exchange, 410)) };
         let bytes = body.len() as u64;
@@ -50,7 +50,7 @@ impl Mediator for Publish {
         let Some(kept) = self.hub.publish((&self.api, &topic), fields, body, admits) else {
             return Ok(answer(exchange, 503));
         };
-        // Who is told that it will be sent need not publish it again after a restart.
+        // An acknowledged event survives a restart.
         Ok(Flow::Wait(Box::pin(async move {
             let status = if kept.await.unwrap_or(false) { 202 } else { 500 };
             Resume::new(move |exchange, ()| Ok(answer(exchange, status)))

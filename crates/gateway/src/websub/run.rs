@@ -1,5 +1,5 @@
 //! What happens in the background: events go to subscribers, one after the other to each and to many at once;
-//! subscribers are asked; subscriptions end and are kept.
+//! subscribers are verified; subscriptions end and are stored.
 
 use std::rc::Rc;
 use std::sync::PoisonError;
@@ -18,7 +18,7 @@ use super::subscription::Question;
 /// Subscribers that are sent something at once.
 const AT_ONCE_MAX: usize = 64;
 
-/// How many of them may be ones that are not proven, and how many subscribers are asked at once: the others are not to wait
+/// Maximum of unproven ones, and of concurrent verifications: the others must not wait
 /// for addresses that never answer.
 const UNPROVEN_AT_ONCE_MAX: usize = 16;
 
@@ -114,7 +114,7 @@ impl Hub {
             Finished::Sent { id, done, took, .. } => self.sent(id, &done, took),
             Finished::Answered(question, meant) if meant => {
                 let Question { subscription, subscribes, most, .. } = *question;
-                // Nobody waits for it to be kept: the subscriber was answered long ago.
+                // Storing it is not awaited: the subscriber has its response.
                 match subscribes {
                     true => drop(self.subscribe(subscription, most)),
                     false => drop(self.unsubscribe(&subscription)),
@@ -146,7 +146,7 @@ impl Hub {
         self.journal_wake.notify_one();
     }
 
-    /// Has changed subscriptions kept, and tells those who wait for it.
+    /// Stores changed subscriptions, and notifies the waiters.
     async fn keep(&self) {
         let (all, next, waiting) = {
             let mut inner = self.lock();

@@ -53,7 +53,7 @@ pub(super) async fn send(outbound: Rc<dyn Outbound>, subscription: &Subscription
     }
 }
 
-/// Asks a subscriber whether it meant it: it must send back what nobody else knows. `None` when it could not be asked.
+/// Verifies a subscriber: it must return the challenge. `None` if it could not be reached.
 pub(super) async fn challenge(outbound: Rc<dyn Outbound>, question: &Question) -> Option<bool> {
     let mut random = [0; 16];
     SystemRandom::new().fill(&mut random).ok()?;

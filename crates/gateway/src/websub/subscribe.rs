@@ -35,7 +35,7 @@ pub(super) struct Subscribe {
     pub trusts_forwarded: bool,
 }
 
-/// What was asked for.
+/// The request.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
     subscribes: bool,
@@ -91,7 +91,7 @@ impl Asked {
     }
 }
 
-/// Topic and address of what is asked for.
+/// Topic and callback of the request.
 pub(crate) fn asked(query: &str, form: &str) -> Option<(String, String)> {
     Asked::read(query, form).ok().map(|asked| (topic_name(&asked.topic), asked.callback))
 }
@@ -113,7 +113,7 @@ pub(super) fn hub_address(exchange: &Exchange, site: &Site, trusts_forwarded: bo
     format!("{}{}", client_request::origin(exchange, trusts_forwarded), site.base_path.trim_end_matches('/'))
 }
 
-/// A topic's name, also where somebody wrote the address that the hub says it has.
+/// A topic's name, also from its URL.
 fn at_hub<'t>(topic: &'t str, base_path: &str) -> Cow<'t, str> {
     let path = topic.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
     let below = path.and_then(|path| path.strip_prefix(base_path.trim_end_matches('/')));
@@ -173,7 +173,7 @@ impl Mediator for Subscribe {
                 Err(Full::All) => return Ok(answer(exchange, 503)),
             },
         };
-        // Who is told that it is subscribed is so after a restart, too.
+        // An acknowledged subscription survives a restart.
         Ok(Flow::Wait(Box::pin(async move {
             let status = if kept.await.unwrap_or(false) { 202 } else { 500 };
             Resume::new(move |exchange, ()| Ok(answer(exchange, status)))

@@ -7,7 +7,7 @@ use penstock_catalog::{Secret, SigningAlgorithm};
 use crate::policy::limits::Subscriber;
 use crate::text::percent_encode;
 
-/// Somebody's wish to get the events of a topic.
+/// A subscription to a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subscription {
     /// The hub: host and base path of its API.
@@ -50,7 +50,7 @@ pub(super) fn link(hub: &str, topic: &str) -> String {
     link
 }
 
-/// A subscriber that is asked whether it meant it (WebSub §5.3).
+/// A pending verification (WebSub §5.3).
 pub(super) struct Question {
     pub subscription: Subscription,
     /// The topic as the subscriber wrote it: it is to know it again.

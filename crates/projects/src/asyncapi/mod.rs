@@ -1,5 +1,5 @@
 //! AsyncAPI 2 and 3: the channels of a WebSocket API are topics a client connects to, those of an API of server-sent
-//! events are streams it asks for.
+//! events are streams that it requests.
 //!
 //! A connection goes both ways, so publishing and subscribing on one channel are one operation: `GET` on the topic.
 //! Start reading at [`read`]; [`join`] makes one of both, [`finish`] says what has no effect on frames (`topics.rs`).
@@ -20,7 +20,7 @@ use super::{Import, hint};
 /// Directions of all channels of one API. More is a generator that went wrong.
 const OPERATIONS_MAX: usize = 20_000;
 
-/// What the two directions of a channel are called, the one that comes first where both say something.
+/// What the two directions of a channel are called, the first one has precedence.
 const PUBLISH: &str = "PUBLISH";
 const SUBSCRIBE: &str = "SUBSCRIBE";
 

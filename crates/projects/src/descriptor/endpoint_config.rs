@@ -11,7 +11,7 @@ use crate::document::{Item, parse};
 use crate::{Import, endpoint_security, hint, openapi};
 use penstock_catalog::ErrorStyle;
 
-/// How often Choreo Connect repeats a request at the most; a larger number becomes this.
+/// Choreo Connect's maximum of retries; larger values are cut to it.
 pub(crate) const RETRIES_MAX: u64 = 5;
 
 /// Reads backends into an API.
@@ -36,7 +36,7 @@ pub(crate) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
     if !item.is_map() {
         return import.error(&item.at(), format!("`endpointConfig` must be a mapping, not {}", item.kind()));
     }
-    // Those of subscriptions are the same addresses, asked for WebSocket.
+    // Those of subscriptions are the same addresses, over WebSocket.
     if let Some(http) =
         item.get("http").filter(|_| import.text_of(item, "endpoint_type").is_some_and(|kind| &*kind == "graphql"))
     {
@@ -63,7 +63,7 @@ pub(crate) fn read(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) {
 
 /// How backends are chosen; `None` after it was said that there are none a gateway can ask.
 fn kind(import: &mut Import<'_>, item: &Item<'_>, api: &mut Api) -> Option<ClusterKind> {
-    // Groups that take turns have it too: there it says that another one is asked when one fails, as is always done.
+    // Groups that take turns have it too: there it enables failover, which is always enabled.
     let fails_over = import.flag_of(item, "failOver") == Some(true);
     let kind = import.some_text_of(item, "endpoint_type");
     match kind.as_deref() {
@@ -133,7 +133,7 @@ fn cluster(
     let mut described: Vec<Item<'_>> = if first.is_list() { first.items().collect() } else { vec![first] };
     let others = item.get(&format!("{key}_failovers"));
     let mut others = others.iter().flat_map(|list| list.items()).peekable();
-    // Choreo Connect asks them whatever the type says.
+    // Choreo Connect uses them for any type.
     let are_given = import.config.error_style == ErrorStyle::ChoreoConnect && others.peek().is_some();
     let kind = if are_given { ClusterKind::Failover } else { kind };
     if kind == ClusterKind::Failover {

@@ -215,7 +215,7 @@ pub(super) fn read_without_operations(import: &mut Import<'_>, data: &Item<'_>) 
     })
 }
 
-/// Says which members make no difference although they say something.
+/// Reports members that are ignored.
 fn tell_without_effect(import: &mut Import<'_>, data: &Item<'_>) {
     let is_async =
         matches!(data.get("type").and_then(|kind| kind.text().cloned()).as_deref(), Some("WEBSUB" | "WS" | "SSE"));
@@ -268,7 +268,7 @@ fn unless_all(list: Vec<Arc<str>>) -> Vec<Arc<str>> {
     if list.iter().any(|one| &**one == "all") { Vec::new() } else { list }
 }
 
-/// What the backends for one kind of key take at the most: an amount, and the time it is for.
+/// The maximum rate of backends for a key type: an amount, and its window.
 fn backend_limit(import: &mut Import<'_>, limits: &Item<'_>, kind: &str) -> Option<Limit> {
     let amount = import.number_of(limits, kind)?;
     let key = format!("{kind}TimeUnit");

@@ -44,7 +44,7 @@ fn operation(import: &mut Import<'_>, item: &Item<'_>, api: ApiKind) -> Option<O
         import.error(&item.at(), "an operation needs `verb`");
         return None;
     };
-    // What a GraphQL API can be asked has no path; its name stands in its place.
+    // Operations of a GraphQL API have a name instead of a path.
     let of_query = api == ApiKind::GraphQl;
     let known = OperationKind::ALL.map(OperationKind::word);
     let known: &[&str] = if of_query { &known } else { &METHODS };

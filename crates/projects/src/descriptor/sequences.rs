@@ -52,7 +52,7 @@ impl Import<'_> {
                 continue;
             };
             let begin = At { file: file.file.clone(), line: 1, column: 1 };
-            // It is no template, whatever braces are in it.
+            // It is not a template, even with braces.
             let text = format!("{{% raw %}}{}{{% endraw %}}", String::from_utf8_lossy(&file.bytes));
             let definition = PolicyDefinition { synapse: Some((text.into(), begin)), ..PolicyDefinition::default() };
             let used = PolicyUse {

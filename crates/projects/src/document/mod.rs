@@ -48,7 +48,7 @@ pub(crate) enum Value {
 #[derive(Debug, Clone)]
 pub(crate) struct Scalar {
     pub text: Arc<str>,
-    /// Whether it was quoted, and so is a text whatever it looks like.
+    /// Whether it was quoted, and so is a text.
     pub quoted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which parts of an OpenAPI definition say something about routing.
+//! The parts of an OpenAPI definition that matter for routing.
 
 /// How much of a document is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -110,7 +110,7 @@ impl Import<'_> {
     }
 }
 
-/// The addresses of MCP servers: those that are only hosts are asked at `/mcp`, as API Manager asks all of them.
+/// The addresses of MCP servers: those without a path are called at `/mcp`, as API Manager does.
 fn at_mcp(endpoints: &mut Endpoints) {
     for cluster in [&mut endpoints.production, &mut endpoints.sandbox].into_iter().flatten() {
         let cluster: &mut Cluster = Arc::make_mut(cluster);

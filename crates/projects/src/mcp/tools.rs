@@ -1,4 +1,4 @@
-//! The tools of an MCP server: what each of them calls, what it takes, and how it is told of.
+//! The tools of an MCP server: what each of them calls, its arguments, and its description.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::{Import, hint, is_field_name};
 /// Tools of one server.
 const TOOLS_MAX: usize = 20_000;
 
-/// What is told of a tool besides its name and schema.
+/// Members of a tool's description besides name and schema.
 const TOLD: [&str; 6] = ["title", "description", "outputSchema", "annotations", "icons", "_meta"];
 
 /// The tools of one server while they are read.
@@ -251,7 +251,7 @@ impl Reading<'_, '_> {
     }
 }
 
-/// The rules of a tool, by which it is counted and told.
+/// The rules of a tool, for limits and reports.
 fn with_path(rules: Operation, name: &str) -> Arc<Operation> {
     Arc::new(Operation { method: "POST".into(), path: format!("{MCP_PATH}/{name}").into(), ..rules })
 }

@@ -103,7 +103,7 @@ fn kind(import: &mut Import<'_>, item: &Item<'_>) -> ClusterKind {
 }
 
 /// An address of a backend; one without a scheme is meant for plain HTTP, or for WebSocket. What the service registry
-/// Consul would be asked for is given with a default, which is used.
+/// A Consul address has a default, which is used.
 pub(crate) fn url(import: &mut Import<'_>, text: &str, at: &At) -> Option<Arc<str>> {
     let mut text = text.trim();
     if let Some(inside) = text.strip_prefix("consul(").and_then(|inside| inside.strip_suffix(')')) {
@@ -194,7 +194,7 @@ pub(super) fn servers(import: &mut Import<'_>, item: &Item<'_>) -> (Option<Clust
         let mut url = variables(url.trim(), &server);
         let of_base = import.config.servers_base.clone();
         if let Some(rest) = url.strip_prefix("//") {
-            // RFC 3986 §4.2: the scheme is that of the document, which only the configured base could tell.
+            // RFC 3986 §4.2: the scheme is that of the document, which only the configured base has.
             let scheme = of_base.as_deref().and_then(address).map_or("http", |base| base.scheme);
             url = format!("{scheme}://{rest}");
         } else if names_a_host(&url) {
@@ -252,7 +252,7 @@ fn resolved(base: &str, url: &str) -> Arc<str> {
 }
 
 /// Whether an address without a scheme begins with a host, as Choreo Connect takes all that do not begin with a slash. One
-/// word before the slash may be a folder as well, so a dot or a port must tell.
+/// word before the slash may be a folder as well, so a dot or a port decides.
 fn names_a_host(url: &str) -> bool {
     let host = url.split(['/', '?']).next().unwrap_or_default();
     let begins = host.starts_with(|first: char| first.is_ascii_alphanumeric());

@@ -93,7 +93,7 @@ pub(super) fn check(import: &mut Import<'_>, item: &Item<'_>, level: Level) {
             }
             Some(Use::Idle(reason)) => import.warn(&at, format!("`{key}` is ignored: {reason}")),
             Some(_) => {}
-            // Other vendors' extensions are nobody's business here.
+            // Other vendors' extensions are ignored.
             None if key.starts_with("x-wso2") => {
                 let names = EXTENSIONS.iter().map(|(name, _)| *name);
                 let meant = suggestion(key, names);

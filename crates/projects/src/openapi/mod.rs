@@ -32,7 +32,7 @@ pub(super) struct OpenApi {
     pub fallback_base: Arc<str>,
     /// The backend that `servers` or `host` name.
     pub server: Option<Arc<Cluster>>,
-    /// The one that is for sandbox keys, where a definition can say so.
+    /// The one for sandbox keys, if a definition has it.
     pub sandbox_server: Option<Arc<Cluster>>,
     /// `x-wso2-http2-backend-enabled`.
     pub http2: bool,

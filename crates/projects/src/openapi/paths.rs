@@ -125,7 +125,7 @@ impl<'d> Read<'d> {
     fn operation(&self, import: &mut Import<'_>, item: &Item<'d>, above: &Inherited) -> Operation {
         extensions::check(import, item, Level::Operation);
         let own = inherited(import, item, above);
-        // An empty list says nothing: what the API asks for stays.
+        // An empty list changes nothing: the API's requirements stay.
         let named = security::requirements(import, self.root, item).filter(|named| !named.is_empty());
         let requirements = named.unwrap_or(own.requirements);
         let own_tier = tier(import, item);

@@ -30,7 +30,7 @@ pub(crate) fn read_api(import: &mut Import<'_>, root: &Item<'_>, api: &mut Api) 
 }
 
 /// Whether a level opens (`Some(false)`) or closes what is below it. The publisher writes `x-auth-type` at every operation:
-/// only `None` says something, as in Choreo Connect; otherwise exported APIs would stay secured.
+/// only `None` has a meaning, as in Choreo Connect; otherwise exported APIs would stay secured.
 pub(crate) fn secured(import: &mut Import<'_>, item: &Item<'_>) -> Option<bool> {
     let disabled = import.flag_of(item, "x-wso2-disable-security");
     let kind = import.text_of(item, "x-auth-type");
@@ -40,7 +40,7 @@ pub(crate) fn secured(import: &mut Import<'_>, item: &Item<'_>) -> Option<bool> 
     disabled.map(|disabled| !disabled)
 }
 
-/// The credentials that `security` of an operation or of the root asks for, any one of them.
+/// The credentials that `security` of an operation or of the root requires, any one of them.
 pub(crate) fn requirements(import: &mut Import<'_>, root: Item<'_>, item: &Item<'_>) -> Option<Vec<Requirement>> {
     let list = item.get("security")?;
     if !list.is_list() {

@@ -6,7 +6,7 @@ use super::{known_keys, mapping};
 use crate::Import;
 use crate::document::Item;
 
-/// Hosts of one API. A listener of Kubernetes has 64 hostnames at the most.
+/// Hosts of one API. A Kubernetes listener has at most 64 hostnames.
 const HOSTS_MAX: usize = 100;
 
 /// What an API says, or the configuration in its place.

@@ -20,7 +20,7 @@ const OPERATIONS_MAX: usize = 20_000;
 /// Fields that one operation may ask for. The Gateway API of Kubernetes has 16.
 const HEADER_MATCHES_MAX: usize = 16;
 
-/// What operations take over from their API.
+/// What operations inherit from their API.
 pub(super) struct OfApi<'a> {
     pub chain: Vec<Arc<ChainStep>>,
     pub resilience: Resilience,

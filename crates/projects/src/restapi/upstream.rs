@@ -11,7 +11,7 @@ use crate::duration::go_duration;
 use crate::shared::address;
 use crate::{Import, hint};
 
-/// Addresses of one definition. Weights become repetitions, and there are 100 of them at the most.
+/// Addresses of one definition. Weights become repetitions, at most 100.
 const ADDRESSES_MAX: usize = 1_000;
 
 /// Reads the backends. Every definition can be chosen by its name; so can what stands beside `main` and `sandbox`.

@@ -110,7 +110,7 @@ pub fn project(name: &str, files: &[(&str, &str)]) -> Vec<Input> {
     files.iter().map(input).collect()
 }
 
-/// An API made in code: a base path, the address of its backend, `METHOD /path` for each operation. Nobody has to
+/// An API made in code: a base path, the address of its backend, `METHOD /path` for each operation. No credentials
 /// prove anything to it.
 pub fn api(base_path: &str, backend: &str, operations: &[&str]) -> Api {
     let cluster = Cluster { urls: vec![backend.into()], ..Cluster::default() };

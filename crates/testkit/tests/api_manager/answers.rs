@@ -1,4 +1,4 @@
-//! What clients are told who are refused, and when backends fail.
+//! Error responses to rejected clients and of failed backends.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What callers and backends are told.
+//! Responses to callers, and backend tokens.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is told of a project before anything is served.
+//! Diagnostics of a project.
 
 use super::*;
 

@@ -134,7 +134,7 @@ fn backends_answer_questions_about_the_schema_unless_that_is_off() {
     let question = "query IntrospectionQuery { __schema { queryType { name } types { ...T } } } \
                     fragment T on __Type { kind name fields(includeDeprecated: true) { name } }";
     let mut client = gateway.client();
-    // Whoever asks proves what callers of the API prove.
+    // Introspection requires the credentials of the API.
     assert_eq!(ask(&mut client, question).status, 401);
     let token = gateway.bearer(&json!({}));
     assert_eq!(ask_with(&mut client, &json!({"query": question}), &token).status, 200);

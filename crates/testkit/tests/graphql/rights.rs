@@ -1,4 +1,4 @@
-//! Credentials and scopes: those of everything a query asks for.
+//! Credentials and scopes of all operations of a query.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tools that nobody described: made of the definition of their backend.
+//! Tools generated from the definition of their backend.
 
 use super::*;
 

@@ -60,7 +60,7 @@ fn messages_have_a_size_limit_for_all_clients() {
     let backend = telling();
     let gateway = served(direct(&backend.url(), json!({}), json!([getting()])));
     let large = vec![b' '; 5 << 20];
-    // Of a length nobody said before, too. The connection may end before all of it was sent.
+    // Also without `Content-Length`. The connection may end before all of it was sent.
     let mut chunked: Vec<u8> = Vec::new();
     for chunk in large.chunks(1 << 16) {
         chunked.extend(format!("{:x}\r\n", chunk.len()).into_bytes());

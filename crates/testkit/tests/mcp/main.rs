@@ -64,7 +64,7 @@ fn served(inputs: Vec<Input>) -> TestGateway {
     TestGateway::start(Setup { inputs, ..Setup::of([]) })
 }
 
-/// A backend that tells what it was asked.
+/// A backend that returns its request.
 fn telling() -> Backend {
     Backend::start(|request: &Received| {
         let fields = ["x-trace", "content-type", "accept", "mcp-session-id", "authorization", "x-policy"];
@@ -134,7 +134,7 @@ impl Talk {
     }
 }
 
-/// What a telling backend was asked by a tool.
+/// The request of a tool to such a backend.
 #[track_caller]
 fn told(result: &Value) -> Value {
     assert_eq!(result["isError"], json!(false), "{result}");

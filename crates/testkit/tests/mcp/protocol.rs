@@ -18,7 +18,7 @@ fn a_client_begins_a_session_and_goes_on_in_it() {
     // Another connection goes on in the same session.
     talk.client = gateway.client();
     assert_eq!(told(&talk.call("getPet", json!({ "id": "7" })))["target"], "/pet/7");
-    // A deployment ends nobody's session.
+    // Sessions survive a deployment.
     let mut gateway = gateway;
     assert_eq!(gateway.deploy(&direct(&backend.url(), json!({}), json!([getting()])), &[]), Vec::<String>::new());
     assert_eq!(talk.tools(), ["getPet"]);

@@ -10,7 +10,7 @@ use crate::{open_api, request, response, using};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// A model that answers with what it was asked.
+/// A model that returns its prompt.
 fn parrot(policies: Policies) -> (TestGateway, Backend) {
     parrot_in(ErrorStyle::ChoreoConnect, policies)
 }

@@ -78,7 +78,7 @@ fn gateway(aws: &Backend, function: &str, key: &str, change: impl FnOnce(&mut Ga
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// What a function is told, and what the client gets, in either style.
+/// The event of a function, and the response to the client, in either style.
 #[test]
 fn functions_answer_requests() {
     let aws = aws();
@@ -141,7 +141,7 @@ const DESCRIPTOR: &str =
     amznSecretKey: a/secret+key\n  operations:
     - { target: /a, verb: POST, authType: None, amznResourceName: echo, amznResourceTimeout: 3000 }\n";
 
-/// Projects name functions and access keys; what they leave out is told.
+/// Projects name functions and access keys; missing ones are reported.
 #[test]
 fn projects_name_functions() {
     let aws = aws();

@@ -21,7 +21,7 @@ fn paths_and_methods() {
         ("GET", "/books/v1.0/one/7/8", None),
         ("GET", "/books/v1.0/none", None),
         ("GET", "/books/list", None),
-        // As in the API Platform a method without an operation is not found, and nobody answers `OPTIONS` by themselves.
+        // As in the API Platform a method without an operation is not found, and `OPTIONS` has no default response.
         ("DELETE", "/books/v1.0/list", None),
         ("OPTIONS", "/books/v1.0/list", None),
     ] {

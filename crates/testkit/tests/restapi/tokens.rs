@@ -78,7 +78,7 @@ fn callers_need_a_token_that_holds() {
     assert_eq!(reply.json(), json!({"error": "Unauthorized", "message": "Authentication failed"}));
     assert_eq!(world.with(0, &json!({})), 204);
     assert_eq!(world.with(1, &json!({})), 204);
-    // Of an issuer nobody knows; of a known one with another's key; at its end; before its time.
+    // Of an unknown issuer; of a known one with another's key; at its end; before its time.
     assert_eq!(world.with(2, &json!({})), 401);
     assert_eq!(world.with(2, &json!({"iss": ISSUERS[0].1})), 401);
     assert_eq!(world.with(0, &json!({"exp": 1_600_000_000})), 401);
@@ -241,7 +241,7 @@ fn claims_become_fields_and_the_token_goes_on() {
     let world = World::new("v1", "claimMappings: {sub: X-User, level: X-Level, none: X-None}");
     let token = world.token(0, &json!({"sub": "ann", "level": 7}));
     let bearer = format!("Bearer {token}");
-    // What the token does not say nobody says.
+    // Missing claims remove their headers.
     let made_up = [("X-User", "mallory"), ("X-None", "mallory"), ("X-Forwarded-Authorization", "Bearer mallory")];
     assert_eq!(world.get(&[&[("Authorization", &*bearer)], &made_up[..]].concat()).status, 204);
     let received = world.backend.last();

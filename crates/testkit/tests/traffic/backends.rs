@@ -16,7 +16,7 @@ use penstock_transports::http::{HttpListener, ListenerConfig, PerCore};
 
 use crate::{at_once, open_api, with_cluster};
 
-/// A port nobody listens on.
+/// A closed port.
 fn nowhere() -> String {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     format!("http://127.0.0.1:{port}")
@@ -332,7 +332,7 @@ fn rcgen_identity() -> (rustls::pki_types::CertificateDer<'static>, Identity) {
     (identity.certificate_der().unwrap().to_vec().into(), identity)
 }
 
-/// Says the protocol it was asked in.
+/// Returns the protocol of the request.
 struct Protocol;
 
 impl Service for Protocol {

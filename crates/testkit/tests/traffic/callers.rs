@@ -114,7 +114,7 @@ fn a_subscription_has_its_limit_for_each_api() {
     let bob = token(&gateway, "app", "bob", "Unlimited", "One");
     assert_eq!([get("/a/x", &ann), get("/a/x", &bob), get("/b/x", &ann)], [ok.clone(), refused.clone(), ok.clone()]);
     assert_eq!(get("/b/x", &bob), refused);
-    // Whoever may exceed the quota does.
+    // A soft quota may be exceeded.
     let soft = token(&gateway, "soft", "ann", "Unlimited", "Soft");
     assert_eq!([get("/a/x", &soft), get("/a/x", &soft), get("/a/x", &soft)], [ok.clone(), ok.clone(), ok]);
 }
@@ -140,7 +140,7 @@ fn claims_choose_a_conditional_limit_and_users_are_denied() {
     assert_eq!(get(json!({ "sub": "bob", "team": "green" })), ok);
     assert_eq!(get(json!({ "sub": "mallory" })), (403, "900805".into()));
     assert_eq!(get(json!({ "sub": "ann", "application": { "name": "banned" } })), (403, "900805".into()));
-    // Whoever is not let in uses nothing of a limit.
+    // Rejected requests do not count.
     assert_eq!(client_without_token(&gateway), 401);
     assert_eq!(gateway.state().limits_used("api:/a:1.0.0:requests").iter().map(|one| one.used).sum::<u64>(), 1);
 }

@@ -164,7 +164,7 @@ fn answers_that_the_definition_does_not_allow_are_replaced() {
         let told = format!("Schema validation failed in the Response: {told}");
         assert!(description(&reply).starts_with(&told), "{}", description(&reply));
     }
-    // In which order keywords are asked is nobody's promise.
+    // The order of keywords is unspecified.
     let both = description(&post("bad"));
     assert!(both.contains("Object has missing required properties ([\"name\"])"), "{both}");
     assert!(both.contains("[Path '/id'] Instance type (string) does not match any allowed primitive type"), "{both}");

@@ -1,4 +1,4 @@
-//! What is told of requests: counters, traces.
+//! Metrics and traces of requests.
 
 use std::time::{Duration, Instant};
 

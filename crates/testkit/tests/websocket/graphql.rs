@@ -204,7 +204,7 @@ fn what_could_be_read_in_two_ways_ends_the_connection() {
         // A backend may take bytes for a text.
         socket.send(Message::binary(r#"{"type":"ping"}"#)).await.unwrap();
         assert_eq!(close_code(&mut socket).await, 1003);
-        // Nobody hears of a message that is no text.
+        // Binary messages are not forwarded.
         let mut socket = raw(&gateway, "/lifts").await;
         socket.write_all(&masked(0x81, b"\xff")).await.unwrap();
         assert_eq!(rest(&mut socket).await, b"\x88\x02\x03\xef");

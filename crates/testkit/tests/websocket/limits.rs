@@ -48,7 +48,7 @@ fn events_are_counted_both_ways_over_all_connections() {
         let mut first = connect(&gateway, "/ws/x", &[]).await.unwrap();
         assert_eq!(echoed_of_ten(&mut first, 5).await, 6);
         assert_eq!(echoed_of_ten(&mut first, 5).await, 0);
-        // As in API Manager, whoever connects again may, and is not heard.
+        // As in API Manager, a client may connect again, and its messages are dropped.
         let mut second = connect(&gateway, "/ws/y", &[]).await.unwrap();
         assert_eq!(echoed_of_ten(&mut second, 5).await, 0);
         assert_eq!(gateway.state().limits_used("api")[0].used, 12);

@@ -204,7 +204,7 @@ async fn flood<S: AsyncRead + AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// What a client was told in the place of 101.
+/// The response instead of 101.
 #[derive(Debug)]
 pub struct Refused {
     pub status: u16,

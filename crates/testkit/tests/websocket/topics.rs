@@ -132,7 +132,7 @@ fn requests_without_a_handshake_get_426() {
     }
     let reply = gateway.client().request("POST", "/ws/x", &[], b"body");
     assert_eq!(reply.status, 405);
-    // Whoever stands between would take 101 for the end of HTTP, and what follows would still be read as requests.
+    // A proxy in between would switch protocols at 101 while the data is still read as requests.
     let asks = [
         ("Connection", "Upgrade"),
         ("Upgrade", "websocket"),

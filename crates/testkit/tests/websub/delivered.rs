@@ -64,7 +64,7 @@ fn a_topic_says_where_its_hub_is_and_its_events_say_it_too() {
     assert_eq!((found.status, found.header("link")), (200, Some(&*link)));
     assert_eq!(gateway.client().get(&format!("{HUB}/stars"), &[("Authorization", &talk.bearer)]).status, 404);
     assert_eq!(at("").status, 401);
-    // Whoever found it by its address asks for it by its address.
+    // A discovered topic is requested by its URL.
     talk.subscribe(&format!("{}%2Fissues", own.replace(':', "%3A").replace('/', "%2F")), &other.url(), "");
     assert_eq!(publish(&mut gateway.client(), "issues", "1"), 202);
     until("it arrives", || bodies(&other) == ["1"]);

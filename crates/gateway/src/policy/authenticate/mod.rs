@@ -61,7 +61,7 @@ struct Authenticate {
 
 struct Step(Arc<Authenticate>);
 
-/// Whether an operation asks for credentials at all.
+/// Whether an operation requires credentials.
 pub(super) fn is_secured(site: &Site) -> bool {
     let open = matches!(site.operation.requirements.as_slice(), [Requirement::Nothing]);
     site.operation.secured && !open && site.api.lifecycle != Lifecycle::Prototyped
@@ -164,7 +164,7 @@ fn challenge(challenges: &[&str]) -> Arc<str> {
 struct Words {
     /// Which fields a caller should send.
     missing: Arc<str>,
-    /// That nobody knows what was sent: Choreo Connect asks its key managers about it, who do not know either.
+    /// An unknown credential: Choreo Connect has its key managers introspect it, which do not know it either.
     unknown: Arc<str>,
 }
 
@@ -247,7 +247,7 @@ fn look(
 ) -> Result<Flow, Fault> {
     let context = CallContext::of(exchange)?;
     let mut refusal = None;
-    // A token without the scopes that are asked for. Another credential may do; otherwise `scopes` refuses it.
+    // A token without the required scopes. Another credential may be valid; otherwise `scopes` rejects it.
     let mut insufficient = None;
     for kind in KINDS {
         match kind(rules, exchange, &context, may_fetch) {
@@ -322,7 +322,7 @@ fn admit(
 }
 
 impl Authenticate {
-    /// Whether an access token has none of the scopes that are asked for.
+    /// Whether an access token has none of the required scopes.
     fn lacks_scope(&self, accepted: &Accepted<'_>) -> bool {
         let token = accepted.token.as_ref().filter(|token| token.kind == Kind::Jwt);
         token.is_some_and(|token| !self.scopes.is_empty() && !token.has_one_of(&self.scopes))

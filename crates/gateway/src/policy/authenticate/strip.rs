@@ -52,7 +52,7 @@ impl Strip {
     }
 }
 
-/// The only step of an operation that asks for nothing.
+/// The only step of an unsecured operation.
 impl Mediator for Strip {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;

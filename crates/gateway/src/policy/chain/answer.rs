@@ -14,7 +14,7 @@ pub(super) fn immediately(exchange: &mut Exchange, status: u16, headers: Headers
     Flow::Respond
 }
 
-/// Ends the request with `{"error":…,"message":…}`, as most policies tell a refusal.
+/// Ends the request with `{"error":…,"message":…}`, as most policies reject.
 pub(super) fn refusal(exchange: &mut Exchange, status: u16, error: &str, message: &str) -> Flow {
     if grpc::is_grpc(&exchange.message.headers) && !exchange.is_response() {
         exchange.message = grpc::refusal(status, message);

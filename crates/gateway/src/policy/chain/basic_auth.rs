@@ -16,7 +16,7 @@ pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "basic-auth", make };
 struct BasicAuth {
     username: Arc<str>,
     password: Arc<str>,
-    /// Whether others are let in too, as nobody.
+    /// Whether others are accepted too, as anonymous.
     lets_others_in: bool,
     challenge: String,
 }

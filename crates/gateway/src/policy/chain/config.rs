@@ -1,4 +1,4 @@
-//! What the API Platform's policies have as system parameters. Whoever wires the program fills it from files.
+//! System parameters of the API Platform's policies, filled from configuration files.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct JwtAuthConfig {
     pub scheme: Arc<str>,
     /// The status of a refusal.
     pub status: u16,
-    /// How it is told.
+    /// Its format.
     pub format: RefusalFormat,
     /// What it says.
     pub message: Arc<str>,
@@ -32,7 +32,7 @@ pub struct JwtAuthConfig {
     pub validates_issuer: bool,
 }
 
-/// How a refusal is told.
+/// The format of a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RefusalFormat {
     /// `{"error":"Unauthorized","message":…}`
@@ -63,7 +63,7 @@ impl Default for JwtAuthConfig {
     }
 }
 
-/// How limits count, and what they tell.
+/// How limits count, and their headers.
 #[derive(Debug, Clone)]
 pub struct RateLimitConfig {
     /// How they count.

@@ -1,5 +1,5 @@
-//! `interceptor-service`: a service that changes requests and answers, or answers itself. What it is told is flatter than
-//! what Choreo Connect tells (`policy/interceptor/`); what it decides is read by the same code.
+//! `interceptor-service`: a service that changes requests and answers, or answers itself. Its request is flatter than
+//! that of Choreo Connect (`policy/interceptor/`); what it decides is read by the same code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const TIMEOUT_MS: u64 = 5_000;
 /// Room for headers and context beside a body.
 const HEAD_BYTES: usize = 2048;
 
-/// What a service is told in one flow.
+/// What is sent to a service in one flow.
 struct Told {
     request_headers: bool,
     request_body: bool,
@@ -149,7 +149,7 @@ impl Mediator for OnAnswer {
 /// What becomes of an answer.
 type Then = fn(&mut Exchange, &Rules, Result<Answer, String>) -> Result<Flow, Fault>;
 
-/// Asks a service what is in the object so far and what both flows share.
+/// Calls a service with the object so far and what both flows share.
 fn ask(
     exchange: &Exchange,
     context: &CallContext,
@@ -169,7 +169,7 @@ fn ask(
     }))
 }
 
-/// What a service is told of the request: members of an object.
+/// Members of the object about the request.
 fn describe(exchange: &mut Exchange, context: &CallContext, told: &Told, id: &str) -> Result<Box<[u8]>, Fault> {
     let body = if told.request_body { body_bytes(exchange)? } else { Bytes::new() };
     let site = &context.site;
@@ -276,7 +276,7 @@ fn direct(exchange: &mut Exchange, decision: Decision) -> Flow {
     answer::immediately(exchange, decision.response_code.unwrap_or(200), headers, body)
 }
 
-/// What becomes of a message whose service failed. The client is not told where the service is.
+/// The outcome for a message whose service failed. The client does not get the service's address.
 fn failed(exchange: &mut Exchange, asked: &Asked, why: &str) -> Flow {
     let outcome = if asked.passes_on { "the message is forwarded unchanged" } else { "the message is refused" };
     let text = format!("the interceptor service `{}` failed: {why}; {outcome}", asked.service.url);

@@ -18,7 +18,7 @@ const LOGGER: &str = "LogMessage";
 /// As much of a body as one line of a log takes.
 const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Fields whose values prove who somebody is.
+/// Headers with credentials.
 const SECRET: [&str; 9] = [
     "authorization",
     "proxy-authorization",

@@ -1,7 +1,7 @@
 //! The policies of WSO2's API Platform: a row of them for each operation, those of the API before those of the operation.
 //!
 //! Requests pass the row in its order, answers in the opposite one. As in the API Platform, what looks at heads alone runs
-//! before what looks at bodies, whatever the order in the row. A policy that answers by itself ends everything: neither
+//! before what looks at bodies, in any order of the list. A policy that responds ends processing: neither
 //! the backend nor the policies of the answer see the request.
 //!
 //! Start reading at [`kind::ChainPolicy`] and [`CHAIN`], the list; one file each. `params.rs` is what they read their
@@ -57,7 +57,7 @@ pub const KIND: PolicyKind = PolicyKind {
     response: Some(compile_response),
 };
 
-/// All that are served. Whatever is not among them is refused by its name.
+/// All supported ones. Any other is rejected by its name.
 const CHAIN: &[ChainPolicy] = &[
     headers::ADD,
     ratelimit::ADVANCED,
@@ -164,7 +164,7 @@ impl Mediator for Conditional {
         match holds {
             Ok(true) => self.mediator.run(exchange),
             Ok(false) => Ok(Flow::Next),
-            // A policy may guard the API, so nothing passes while nobody knows whether it applies.
+            // A policy may protect the API, so a failing condition rejects the request.
             Err(why) => Err(Fault::new(format!("`executionCondition` cannot be computed: {why}"))),
         }
     }

@@ -1,4 +1,4 @@
-//! What policies read their parameters with. A parameter nobody asked for is a mistake, as in the API Platform: where one
+//! The reader of policy parameters. An unread parameter is a mistake, as in the API Platform: where one
 //! guards an API, a misspelt name must not pass for its absence.
 
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ impl Notes {
     }
 }
 
-/// A mapping of parameters, which remembers what was asked for.
+/// A mapping of parameters, which records what was read.
 pub(crate) struct Params<'s> {
     entries: &'s [(Arc<str>, At, Setting)],
     at: &'s At,

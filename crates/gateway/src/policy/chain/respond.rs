@@ -33,7 +33,7 @@ fn make(_making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
         }
         headers.set(&name, &*value);
     }
-    // An answer of the hundreds is none, whatever the API Platform lets be written.
+    // A 1xx status is no response, although the API Platform accepts it.
     let status = params.whole("statusCode", 200, 599).map_or(200, |status| status as u16);
     Some(Made::request(ChainPhase::Head, Respond { status, headers, body: params.text("body").unwrap_or_default() }))
 }

@@ -10,7 +10,7 @@ use penstock_message::Headers;
 pub(crate) struct ChainState {
     /// By the place of the policy in its row.
     kept: Vec<(usize, Box<dyn Any>)>,
-    /// `interceptorContext` of the service that was asked last.
+    /// `interceptorContext` of the service that was called last.
     pub(super) interceptor_context: Option<Bytes>,
     /// The fields as the client sent them, when a policy of the row reads them.
     pub(super) sent: Option<Headers>,

@@ -16,7 +16,7 @@ const ORIGIN: &str = "Access-Control-Allow-Origin";
 const CREDENTIALS: &str = "Access-Control-Allow-Credentials";
 const EXPOSE: &str = "Access-Control-Expose-Headers";
 
-/// What a resource tells browsers.
+/// The CORS headers of a resource.
 pub(super) struct OfResource {
     /// Whether scripts of every site may see answers.
     every: bool,
@@ -30,7 +30,7 @@ pub(super) struct OfResource {
 struct Preflight {
     methods: String,
     headers: String,
-    /// Whether whatever the browser asks for is allowed.
+    /// Whether all requested headers are allowed.
     every_header: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn compile(rules: Option<&Rules>, site: &Site, authorization: &str) -
     let allowed = trimmed(&rules.methods);
     let mut headers = trimmed(&rules.headers);
     let every_header = headers == ["*"];
-    // An API that reads tokens elsewhere needs not to say so twice.
+    // The API's own header for tokens is always allowed.
     if !headers.is_empty() && !every_header && !headers.iter().any(|name| name.eq_ignore_ascii_case(authorization)) {
         headers.push(authorization.to_owned());
     }

@@ -93,7 +93,7 @@ impl Mediator for OfMessages {
     }
 }
 
-/// The origins of a WebSocket API. A browser asks for no permission before it connects and reads whatever comes, so a
+/// The origins of a WebSocket API. A browser sends no preflight before it connects, so a
 /// page that may not is refused here.
 struct Origins(Cors);
 

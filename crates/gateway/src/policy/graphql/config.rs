@@ -1,13 +1,13 @@
 //! Configuration of GraphQL APIs.
 
-/// What GraphQL APIs may be asked when neither they nor the plans of their callers say less.
+/// Limits of GraphQL queries without stricter ones of the API or plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphQlConfig {
     /// Fields inside fields.
     pub depth_max: Option<u64>,
     /// What fields count together.
     pub complexity_max: Option<u64>,
-    /// Whether backends may be asked about their schema.
+    /// Whether introspection is allowed.
     pub introspection: bool,
 }
 

@@ -33,7 +33,7 @@ impl Definition {
             }
         };
         for (kind, field, cost) in &described.costs {
-            // What is not there has no cost; whoever wrote it was told.
+            // An unknown field has no cost; the import has reported it.
             let _ = schema.set_cost(kind, field, (*cost).into());
         }
         let mut operations: [HashMap<Arc<str>, usize>; 3] = Default::default();
@@ -47,7 +47,7 @@ impl Definition {
         Some(Arc::new(Definition { schema, operations, secured }))
     }
 
-    /// The operations that a query asks for, or the first name that is none.
+    /// The operations of a query, or the first unknown name.
     pub(super) fn operations_of<'q>(&self, checked: &Checked<'q>) -> Result<Vec<usize>, &'q str> {
         let known = &self.operations[checked.kind as usize];
         checked.fields.iter().map(|field| known.get(*field).copied().ok_or(*field)).collect()

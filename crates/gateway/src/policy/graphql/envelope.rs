@@ -11,7 +11,7 @@ use super::request::Members;
 /// The protocol that both sides agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// `graphql-ws`, and whatever does not say.
+    /// `graphql-ws`, the default.
     Older,
     /// `graphql-transport-ws`.
     Newer,
@@ -20,11 +20,11 @@ pub(super) enum Protocol {
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Asks for something: `subscribe`, `start`.
+    /// A subscription: `subscribe`, `start`.
     Start,
     /// Wants no more of it: `complete` of either side, `stop`; and an `error`, which ends it.
     End,
-    /// Something of what was asked for: `next`, `data`.
+    /// Data of a subscription: `next`, `data`.
     Data,
     /// Is about the connection.
     Connection,
@@ -44,7 +44,7 @@ impl Purpose {
     }
 }
 
-/// A message, as far as it matters who it is from and what it asks for.
+/// A message: its sender and its request.
 #[derive(Debug)]
 pub(super) struct Envelope {
     pub purpose: Purpose,
@@ -69,7 +69,7 @@ pub(crate) fn asked(text: &str) -> Option<(Option<String>, Option<String>)> {
     Some((id, payload.and_then(|payload| Some(payload.sent().ok()?.query.into_owned()))))
 }
 
-/// The message that tells a client why it does not get what it asked for.
+/// The message with the reason of a rejection.
 pub(super) fn error(protocol: Protocol, id: &str, code: u16, message: &str) -> String {
     let payload = match protocol {
         Protocol::Older => json!({ "message": message, "code": code }),

@@ -1,11 +1,11 @@
-//! GraphQL APIs: what a query asks for decides what is asked of its caller.
+//! GraphQL APIs: the operations of a query decide the required credentials.
 //!
 //! Such an API has one address. Its operations are what a query can ask for, and a query may ask for several at once:
 //! credentials are needed when one of them needs any, the token must have a scope of each, and the plan of each counts.
 //! So a query is read before it is known who calls, as in API Manager: held against the schema (`QUERY`), and once the
 //! caller's rights are known, against scopes and plans (`RIGHTS`). What is sent on are the bytes as they came.
 //!
-//! Whoever wants to be told of what happens opens a connection: its handshake passes the same policies, and what is asked
+//! Subscriptions use a connection: its handshake passes the same policies, and what is requested
 //! on it the same questions (`socket.rs`).
 //!
 //! Start reading at [`Definition`] and [`QuerySummary`], then `request.rs` (where a request carries its query), `rights.rs` and
@@ -48,10 +48,10 @@ pub const QUERY: PolicyKind = PolicyKind {
     response: None,
 };
 
-/// What those who want to be told of what happens are told.
+/// The response to a subscription over HTTP.
 const SUBSCRIPTIONS: &str = "Subscriptions are available over WebSocket";
 
-/// What requests of such an API come to: its one address, asked with either method.
+/// The route of such an API: one address, with either method.
 pub(crate) fn addresses(api: &Api) -> Vec<Arc<Operation>> {
     let secured = api.operations.iter().any(|operation| operation.secured);
     let address = |method: &str| {
@@ -138,7 +138,7 @@ impl Mediator for ReadQuery {
 }
 
 impl ReadQuery {
-    /// What the handshake of a connection asks for: nothing yet, but it may ask for whatever there are subscriptions of.
+    /// What the handshake of a connection asks for: nothing yet; any subscription may follow.
     fn handshake(&self, exchange: &Exchange) -> Result<QuerySummary, GatewayError> {
         // A backend that does not speak WebSocket would answer it.
         if request::names_query(exchange) {
@@ -160,7 +160,7 @@ impl ReadQuery {
             return Err(invalid("Questions about the schema are not answered".to_owned()));
         }
         let operations = self.definition.operations_of(checked).map_err(|field| self.not_served(field))?;
-        // Who asks about the schema alone proves what whoever asks for anything proves.
+        // Introspection alone requires the credentials of secured operations.
         let secured = match operations.is_empty() {
             true => self.definition.secured.contains(&true),
             false => operations.iter().any(|index| self.definition.asks_for_credentials(*index)),

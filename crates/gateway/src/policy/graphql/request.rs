@@ -1,6 +1,6 @@
 //! Where a request carries its query: in a body of JSON, in a body that is the query, or in the address.
 //!
-//! A gateway and a backend that read a request differently would let through what nobody allowed. So what may be
+//! A gateway and a backend that read a request differently would let unauthorized requests through. So what may be
 //! understood in two ways is refused: a query said twice, also in letters of another case, one in the body and another
 //! in the address, and bodies that have to be unpacked first.
 

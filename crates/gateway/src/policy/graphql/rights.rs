@@ -1,4 +1,4 @@
-//! Whether the caller may ask what its query asks: a scope of each operation, and no deeper and no more than its plans
+//! The rights of a query: a scope of each operation, depth and complexity within its plans
 //! allow.
 
 use std::sync::Arc;

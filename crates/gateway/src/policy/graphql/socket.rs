@@ -1,4 +1,4 @@
-//! What is said on a connection to a GraphQL API: each subscription a client asks for is asked what a query is, and each
+//! Messages on a connection to a GraphQL API: each subscription is validated like a query, and each
 //! message of it counts. Codes and words are those of API Manager.
 
 use std::cell::RefCell;
@@ -44,7 +44,7 @@ struct Subscriptions {
     limits: QueryLimits,
     frames: Option<FrameLimits>,
     protocol: Protocol,
-    /// What is asked for by each name.
+    /// Operations by name.
     running: RefCell<HashMap<String, Rc<[usize]>>>,
 }
 
@@ -124,7 +124,7 @@ impl Subscriptions {
         }
     }
 
-    /// What a query asks for, or why it may not.
+    /// The operations of a query, or the reason of its rejection.
     fn check(&self, query: &Query<'_>) -> Result<Vec<usize>, (u16, String)> {
         if query.text.trim().is_empty() {
             return Err((BAD_REQUEST, "Operation definition cannot be empty".to_owned()));
@@ -181,7 +181,7 @@ impl Subscriptions {
         let id = envelope.id.as_deref().unwrap_or_default();
         let operations = self.running.borrow().get(id).cloned();
         match operations {
-            // It was on its way when the client wanted no more, or nobody asked for it.
+            // The client has ended the subscription, or never began it.
             None => Verdict::Refuse(None),
             Some(operations) if self.admits(&operations, bytes) => Verdict::Pass,
             Some(_) => self.refuse(id, THROTTLED, "Websocket frame throttled out"),

@@ -1,4 +1,4 @@
-//! What an interceptor service is told: the bodies of handle-request and handle-response.
+//! Requests to interceptor services: the bodies of handle-request and handle-response.
 
 use bytes::Bytes;
 use penstock_catalog::InterceptorPart;
@@ -9,7 +9,7 @@ use crate::caller::Caller;
 use crate::json_writer::JsonObject;
 use crate::{CallContext, Site, client_request};
 
-/// What a service asked to be told.
+/// The parts that a service includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Includes {
     pub request_headers: bool,
@@ -48,7 +48,7 @@ impl Includes {
 /// Room for headers and context beside a body.
 const HEAD_BYTES: usize = 2048;
 
-/// Fields of one hop, which Choreo Connect's proxy has taken out before it asks.
+/// Fields of one hop, which Choreo Connect's proxy removes before the call.
 const OF_ONE_HOP: [&str; 5] = ["host", "connection", "keep-alive", "proxy-connection", "transfer-encoding"];
 
 /// Notes what identifies the request and adds it for the backend: `x-request-id`, `x-forwarded-proto`.
@@ -147,7 +147,7 @@ fn request_headers(object: &mut JsonObject, exchange: &Exchange, context: &CallC
     fields(object, &message.headers, compat);
 }
 
-/// What followed the body, which is all there when anybody is told.
+/// The trailers, which are complete when they are sent to a service.
 fn trailers(object: &mut JsonObject, message: &Message, compat: bool) {
     if let Some(trailers) = message.body.trailers() {
         fields(object, trailers, compat);

@@ -1,6 +1,6 @@
-//! Interceptor services: what they are told of a request or an answer, and what they make of it.
+//! Interceptor services: calls with a request or response, and their replies.
 //!
-//! `describe.rs` writes what a service is told, `reply.rs` reads what it decides, `outcome.rs` and `apply.rs` do it. Where Choreo Connect
+//! `describe.rs` writes the call, `reply.rs` reads the reply, `outcome.rs` and `apply.rs` do it. Where Choreo Connect
 //!  has an oddity, `compat` has it too; docs/gateway/interceptors.md names each.
 
 mod apply;
@@ -53,23 +53,23 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whether Choreo Connect has sent head and body of an answer before it asks, because it waited for what follows them:
+    /// Whether Choreo Connect has sent head and body of an answer before the call, because it waited for the trailers:
     /// only that can still be changed then.
     fn comes_too_late(&self, config: &GatewayConfig) -> bool {
         config.compat && self.includes.response_trailers && !self.includes.response_body
     }
 }
 
-/// Asks the service of the request flow, and notes what that of the response flow will be told.
+/// Calls the service of the request flow, and stores the data for that of the response flow.
 struct InterceptRequest {
     asked: Option<Arc<Asked>>,
-    /// What the service of the response flow is told of the request.
+    /// Data of the request for the service of the response flow.
     remembered: Option<Includes>,
     constants: Constants,
     config: Arc<GatewayConfig>,
 }
 
-/// Asks the service of the response flow.
+/// Calls the service of the response flow.
 struct InterceptResponse {
     asked: Arc<Asked>,
     config: Arc<GatewayConfig>,

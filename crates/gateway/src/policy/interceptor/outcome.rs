@@ -81,7 +81,7 @@ pub(super) fn after_request(
     Ok(Flow::Next)
 }
 
-/// Whether a body that was given may be taken. A service that was not told the body cannot replace it.
+/// Whether a body that was given may be taken. A service without the body cannot replace it.
 fn may_change_body(exchange: &mut Exchange, decision: &Decision, included: bool, part: &str) -> bool {
     let may = decision.body.is_none() || included;
     if !may {

@@ -1,4 +1,4 @@
-//! What clients are told about limits.
+//! Headers and errors of limits.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ impl Told {
     pub(super) fn refuse(&self, exchange: &mut Exchange) {
         self.put(exchange, &STANDARD);
         self.put(exchange, &COMMON);
-        // The next full second: whoever comes at that time is not refused again.
+        // The next full second: a request at that time is not rejected again.
         let again = SystemTime::now() + Duration::from_millis(self.reset_ms + 999);
         exchange.reply_headers.append("Retry-After", http_date(again));
     }

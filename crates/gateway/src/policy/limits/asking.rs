@@ -1,4 +1,4 @@
-//! One request's way through its limits: each is asked in turn, and the first that refuses makes those before it forget.
+//! One request's way through its limits: each is checked in order, and a rejection undoes those before it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub(super) struct Asking<'a> {
     counters: &'a Counters,
     now: Instant,
     now_ms: u64,
-    /// Bytes of the request's body, when something asks for them.
+    /// Bytes of the request's body, if a limit counts them.
     bytes: u64,
     /// What was taken, to be given back when a later limit refuses.
     taken: Taking<'a>,
@@ -73,7 +73,7 @@ pub(super) struct Asking<'a> {
 }
 
 impl<'a> Asking<'a> {
-    /// Nothing is asked yet. Of a WebSocket connection the frames are counted, once it stands.
+    /// Nothing is counted yet. Frames of a WebSocket connection are counted once it is open.
     pub(super) fn new(counters: &'a Counters, now: Instant, bytes: u64, of_frames: bool) -> Asking<'a> {
         Asking {
             counters,
@@ -115,7 +115,7 @@ impl<'a> Asking<'a> {
         self.taken.of_caller = Some(of_caller);
     }
 
-    /// Asks one counter; whether it was taken from.
+    /// Counts in one counter; whether it was within the limit.
     pub(super) fn count(
         &mut self,
         counter: &Arc<Counter>,

@@ -45,7 +45,7 @@ impl CallerCounters {
 }
 
 impl Limits {
-    /// Asks the limits of the caller.
+    /// Checks the limits of the caller.
     pub(super) fn ask_for_caller(
         &self,
         exchange: &Exchange,
@@ -100,7 +100,7 @@ impl Limits {
             }
         }
         let known = Rc::new(Known { api: Arc::downgrade(&self.site.api), plans: self.plans.number, levels });
-        // A caller that nobody else holds is forgotten with its request.
+        // A caller is dropped with its last request.
         if !by_request && Rc::strong_count(caller) > 1 {
             *caller.counters.0.borrow_mut() = Some(known.clone());
         }

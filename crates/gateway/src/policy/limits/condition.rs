@@ -27,7 +27,7 @@ impl Conditions {
         Conditions(conditions.iter().map(|condition| (Test::new(&condition.subject), condition.inverted)).collect())
     }
 
-    /// Whether all of them hold. No condition holds for nothing: a group without one is not a rule for everybody.
+    /// Whether all of them hold. No condition holds for nothing: a group without one matches no request.
     pub(crate) fn hold(&self, exchange: &Exchange, context: &CallContext) -> bool {
         !self.0.is_empty() && self.0.iter().all(|(test, inverted)| test.fits(exchange, context) != *inverted)
     }

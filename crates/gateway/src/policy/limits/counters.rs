@@ -1,8 +1,8 @@
 //! All counters by key, with a cache on every core so that a request finds its own without a lock.
 //!
-//! Some keys are made of what a client says of itself, so there is a most of them. When that is reached, counters that
+//! Some keys are chosen by clients, so counters are capped. At the cap counters that
 //! no core has at hand make room: first those whose window is over, then those of whose limit the least was used. A
-//! counter that has little left stays, so nobody starts anew by pretending to be many others, short of being many.
+//! counter with little left stays, so a client cannot reset it by inventing many others.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ pub struct LimitUse {
 #[derive(Debug)]
 pub(crate) struct Counters {
     started: Instant,
-    /// Tells the counters of one gateway from those of another in a core's cache.
+    /// Distinguishes the counters of several gateways in a core's cache.
     id: u64,
     hasher: RandomState,
     parts: [Mutex<Part>; PARTS],
@@ -134,7 +134,7 @@ impl Counters {
         })
     }
 
-    /// Forgets counters whose window is over and that nobody holds.
+    /// Removes unheld counters whose window has ended.
     pub(crate) fn sweep(&self) {
         let now = self.millis(Instant::now());
         self.parts().for_each(|mut part| forget_unused(&mut part, now));
@@ -180,7 +180,7 @@ fn bounded(key: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{beginning}{SEPARATOR}{}", URL_SAFE_NO_PAD.encode(digest)))
 }
 
-/// Drops counters whose window is over and that no core holds: whoever wants one that is only held here must wait for
+/// Drops unheld counters whose window has ended: a request for one that is only held here must wait for
 /// the lock of its part.
 fn forget_unused(part: &mut Part, now_ms: u64) {
     part.retain(|_, counter| Arc::strong_count(counter) > 1 || counter.used(now_ms).0 > 0);

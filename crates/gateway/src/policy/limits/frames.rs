@@ -19,7 +19,7 @@ pub(super) struct FrameLimit {
     pub(super) limit: Limit,
     /// Whether it refuses, or only counts.
     pub(super) stops: bool,
-    /// What whoever comes when nothing is left is told.
+    /// The error for a connection while the limit is exhausted.
     pub(super) code: u32,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct FrameLimit {
 #[derive(Debug)]
 pub(crate) struct FrameLimits {
     counters: Arc<Counters>,
-    /// Those that refuse come first, so that whatever lies before one that does was granted.
+    /// Those that refuse come first, so that everything before a rejection was granted.
     limits: Vec<FrameLimit>,
-    /// Those of what a GraphQL API can be asked, by their places.
+    /// Those of the operations of a GraphQL API, by index.
     of_operations: Vec<(usize, Vec<FrameLimit>)>,
-    /// What a client is told of each message that is left out.
+    /// The report to the client for each dropped message.
     refusal: Option<&'static str>,
 }
 
@@ -55,7 +55,7 @@ impl FrameLimits {
         self.count(&limits, &Frame { from_client: true, begins: true, bytes })
     }
 
-    /// The limit that refuses whatever comes now.
+    /// The limit that is exhausted.
     pub(super) fn used_up(&self) -> Option<Refusal> {
         let now_ms = self.counters.millis(Instant::now());
         self.limits.iter().filter(|limit| limit.stops).find_map(|limit| {
@@ -65,7 +65,7 @@ impl FrameLimits {
         })
     }
 
-    /// Adds bytes that went on without being asked for.
+    /// Adds bytes that were forwarded without a check.
     pub(super) fn add_bytes(&self, bytes: u64) {
         let now_ms = self.counters.millis(Instant::now());
         for limit in self.limits.iter().filter(|limit| limit.limit.unit == LimitUnit::Bytes) {

@@ -67,7 +67,7 @@ pub const KIND: PolicyKind = PolicyKind {
     response: Some(compile_answer),
 };
 
-/// What API Manager tells a client of a message that is too much.
+/// API Manager's report of a dropped message.
 const FRAME_REFUSED: &str = "Error code: 4003 reason: Websocket frame throttled out";
 
 /// The limits of one operation.
@@ -76,7 +76,7 @@ struct Limits {
     plans: Arc<Plans>,
     /// The API's own plan, or the operation's.
     own: Option<Own>,
-    /// The plans of what a GraphQL API can be asked, by their places.
+    /// The plans of a GraphQL API's operations, by index.
     queried: Vec<Option<Own>>,
     /// Whether the caller's plans count.
     by_caller: bool,
@@ -87,7 +87,7 @@ struct Limits {
     /// `context:version`, the last part of a subscription's key.
     api_key: Box<str>,
     tells: bool,
-    /// What clients of connections are told of each message that is too much.
+    /// The report to clients of connections for each dropped message.
     refusal: Option<&'static str>,
     /// Whether answers are streams of events, which are counted in the place of requests.
     of_events: bool,
@@ -128,7 +128,7 @@ impl Own {
             (Some(name), _) => (name, format!("api{SEPARATOR}{}:{}", api.base_path, api.version), codes::API_LIMIT),
             (None, name) => {
                 let (context, version) = (&api.base_path, &api.version);
-                // What a GraphQL API can be asked has a name without a slash.
+                // Operations of a GraphQL API have names without a slash.
                 let path = operation.path.trim_start_matches('/');
                 let key = format!("resource{SEPARATOR}{context}/{version}/{path}:{}", operation.method);
                 (name.as_ref()?, key, codes::RESOURCE_LIMIT)
@@ -213,7 +213,7 @@ impl Limits {
             || self.backend.iter().any(Option::is_some)
     }
 
-    /// Asks every limit that applies, in the order of Choreo Connect. The first that refuses makes those before it forget.
+    /// Checks all limits in the order of Choreo Connect. A rejection undoes those before it.
     fn ask<'a>(&'a self, exchange: &Exchange, context: &CallContext, asking: &mut Asking<'a>) -> Result<(), Refusal> {
         if let Some(own) = &self.own {
             own.ask(exchange, context, asking)?;
@@ -252,7 +252,7 @@ impl Limits {
         Ok(())
     }
 
-    /// The limits of each thing that clients of a GraphQL API can be told of.
+    /// The limits of each subscription of a GraphQL API.
     fn of_subscriptions<'a>(
         &'a self,
         exchange: &Exchange,

@@ -99,7 +99,7 @@ impl Plans {
         (plan.limit.is_some() || plan.burst.is_some() || !plan.groups.is_empty()).then_some(plan)
     }
 
-    /// What the plan of a name lets GraphQL queries ask; nothing keeps those of a plan that nobody knows.
+    /// The GraphQL limits of a plan; none for an unknown plan.
     pub(crate) fn query_limits(&self, level: PlanLevel, name: &str) -> QueryLimits {
         self.by_level[level as usize].get(name).map(|plan| plan.query).unwrap_or_default()
     }

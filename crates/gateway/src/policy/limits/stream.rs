@@ -1,6 +1,6 @@
 //! Limits of server-sent events: each event of an answer counts, and the answer ends before the one that is too much.
 //!
-//! Nothing is held back: an event is asked for when its first byte comes.
+//! Nothing is held back: an event is counted at its first byte.
 
 use std::any::Any;
 use std::task::{Context, Poll};
@@ -21,7 +21,7 @@ impl Mediator for CountEvents {
         let Some(limits) = CallContext::of(exchange)?.limits.frames.take() else { return Ok(Flow::Next) };
         let message = &mut exchange.message;
         if !message.is_event_stream() {
-            // Whoever gets something else has asked all the same.
+            // Any other response counts as one.
             limits.admits(&Frame { from_client: false, begins: true, bytes: super::bytes::of_request(message) });
             return Ok(Flow::Next);
         }

@@ -1,7 +1,7 @@
 //! A counter of what was used in the current window, exact across cores.
 //!
-//! Window number and amount lie in one word, so that whoever adds learns at once which window it was added to and how
-//! much was there before. Whoever got a place below the limit got it alone.
+//! Window number and amount lie in one word, so that adding returns its window and how
+//! much was there before. So each place below the limit is given once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,7 +22,7 @@ pub(crate) struct Counter {
     /// When the first window began, in milliseconds of the state's clock.
     began_ms: u64,
     window_ms: u64,
-    /// What it was asked for last, for those who want to know how much is left.
+    /// The time of its last use, for reports of the remainder.
     limit: AtomicU64,
 }
 
@@ -106,7 +106,7 @@ impl Counter {
         (self.used(now_ms).0 << 10) / self.limit().max(1)
     }
 
-    /// What it was asked for last.
+    /// The time of its last use.
     pub(super) fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }

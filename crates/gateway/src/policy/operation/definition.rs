@@ -83,7 +83,7 @@ fn resolve_builtin(one: &PolicyUse) -> Result<Resolved, String> {
     })
 }
 
-/// The parameters of a use, completed by defaults and checked against what the definition asks of them. Parameters that
+/// The parameters of a use, completed by defaults and checked against the definition. Parameters that
 /// no attribute declares are kept: templates may name them.
 fn values(attributes: &[PolicyAttribute], one: &PolicyUse) -> Result<Values, String> {
     let mut values = one.parameters.clone();

@@ -28,7 +28,7 @@ impl Mediator for BeginFault {
         if let Some(context) = exchange.extension::<CallContext>() {
             *context.set_aside.borrow_mut() = Some(headers);
         }
-        // What the client would be told, and not what the log says: that may name backends.
+        // The error response, not the log text, which may name backends.
         let told = current(exchange, self.style);
         let properties = &mut exchange.message.properties;
         properties.set("ERROR_CODE", Value::Integer(i64::from(told.code)));

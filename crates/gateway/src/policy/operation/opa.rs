@@ -1,4 +1,4 @@
-//! The action `OPA`: asks a policy agent whether a request may go on.
+//! The action `OPA`: a policy agent authorizes a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ const REPLY_BYTES_MAX: usize = 1024 * 1024;
 
 const LOGGER: &str = "OPA";
 
-/// Asks a policy agent.
+/// Calls a policy agent.
 struct AskAgent {
     service: Arc<Service>,
     sends_token: bool,
-    /// Properties of the message that the agent is told.
+    /// Properties of the message that are sent to the agent.
     properties: Vec<String>,
     /// The field whose value is a secret.
     authorization_header: Arc<str>,
@@ -107,7 +107,7 @@ fn result(body: &[u8]) -> Option<bool> {
 }
 
 impl AskAgent {
-    /// What the agent is told.
+    /// The input of the agent.
     fn input(&self, exchange: &mut Exchange) -> Result<Bytes, Fault> {
         let context = CallContext::of(exchange)?;
         let mut object = JsonObject::new(1024);

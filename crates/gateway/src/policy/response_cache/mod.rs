@@ -115,7 +115,7 @@ impl Mediator for Keep {
         };
         let keeper = Keeper { responses: self.responses.clone(), key, kept: Kept::new(message, &method, terms) };
         match message.body.form() {
-            // Nobody reads what does not come; all there is of it is its length.
+            // A body that is not sent has only a length.
             _ if method == Method::Head && message.headers.contains("content-length") => {
                 keeper.keep(Vec::new());
             }
@@ -176,7 +176,7 @@ impl Copied {
             return;
         }
         self.copy.extend_from_slice(bytes);
-        // Whoever knows the length does not ask for an end.
+        // With a known length the end is not polled.
         if self.rest.size_hint() == SizeHint::Exact(0) {
             self.ended();
         }

@@ -67,7 +67,7 @@ impl BodyCheck {
         }
         let media_type = essence(message.content_type().unwrap_or_default());
         let media = match &*media_type {
-            // Nobody said, so it is what may be checked.
+            // Without a type, JSON is assumed.
             "" => self.media.iter().find(|media| media.may_be_json()).or(self.media.first()),
             known => {
                 let fitting = self.media.iter().filter_map(|media| Some((media.fits(known)?, media)));

@@ -60,7 +60,7 @@ impl LastDefinition {
 }
 
 impl Definition {
-    /// Reads a definition; `None` when it is none, which the import has told.
+    /// Reads a definition; `None` if it is invalid, which the import has reported.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Definition> {
         let root = penstock_projects::read_as_json(bytes)?;
         let dialect = match root.get("openapi").map(text_of) {

@@ -1,4 +1,4 @@
-//! Requests and answers are checked against the API's definition, when the API asks for it.
+//! Requests and answers are checked against the API's definition, when the API enables it.
 //!
 //! `definition.rs` finds what the definition says of an operation, `convert.rs` makes JSON Schema of OpenAPI's own
 //! dialect, `body.rs` and `parameters.rs` look at messages. Everything is compiled with the API; a request costs the
@@ -44,7 +44,7 @@ pub const ANSWERS: PolicyKind = PolicyKind {
     response: Some(compile_response),
 };
 
-/// What a client is told at the most: a body can break a schema in a hundred places, and messages repeat values.
+/// Maximum length of the description: a body can violate a schema in many places, and messages repeat values.
 const DESCRIPTION_BYTES_MAX: usize = 2048;
 
 /// Refuses requests that the definition does not allow.
@@ -114,7 +114,7 @@ impl Mediator for CheckRequest {
         let mut wrong = Vec::new();
         if !self.parameters.is_empty() {
             let context = CallContext::of(exchange)?;
-            // What a tool calls is not what its client asked for.
+            // The request of a tool differs from that of its client.
             let target = match context.mcp.get() {
                 None => exchange.client.line.target(),
                 Some(_) => client_request::below_now(exchange, &context.site),
@@ -137,7 +137,7 @@ impl Mediator for CheckAnswer {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let status = exchange.message.status;
         let Some(check) = self.check_of(status) else { return Ok(Flow::Next) };
-        // RFC 9110 §15.3.5, §15.4.5: these have no body, whatever the definition says.
+        // RFC 9110 §15.3.5, §15.4.5: these have no body, even if the definition has one.
         if matches!(status, 204 | 304) {
             return Ok(Flow::Next);
         }

@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use super::REVOKED_MAX;
 
-/// A list that is asked for: a million ids.
+/// Maximum of a fetched list: a million ids.
 const LIST_BYTES_MAX: usize = 128 << 20;
 
 /// For such a list.
 pub(super) const ASK_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Where a list of revoked tokens is asked for, in the form of API Manager (`/internal/data/v1/revokedjwt`).
+/// The URL of a list of revoked tokens, in the form of API Manager (`/internal/data/v1/revokedjwt`).
 #[derive(Debug, Clone)]
 pub struct RevokedSource {
     /// The address.
@@ -29,7 +29,7 @@ pub struct RevokedSource {
     pub every: Duration,
 }
 
-/// Asks for the list.
+/// Fetches the list.
 pub(super) async fn get(outbound: &dyn Outbound, source: &RevokedSource) -> Result<HashSet<String>, String> {
     let mut headers = Headers::new();
     headers.set("Accept", "application/json");

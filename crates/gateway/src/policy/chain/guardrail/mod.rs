@@ -24,7 +24,7 @@ pub(super) use schema::POLICY as JSON_SCHEMA;
 /// The status of what is not let through.
 const STATUS: u16 = 422;
 
-/// What a guardrail is called in what clients are told.
+/// The name of a guardrail in responses.
 struct Kind {
     name: &'static str,
     type_name: &'static str,
@@ -46,7 +46,7 @@ trait Look: Send + Sync {
         false
     }
 
-    /// What was expected, for those who asked to be told.
+    /// The expectation, with `showAssessment`.
     fn expected(&self, invert: bool) -> Value;
 }
 

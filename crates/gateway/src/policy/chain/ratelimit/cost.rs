@@ -58,12 +58,12 @@ impl Cost {
         enabled.then_some(cost)
     }
 
-    /// Whether it is known before the backend is asked.
+    /// Whether it is known before the backend is called.
     pub(super) fn is_known_before(&self) -> bool {
         !self.request.is_empty()
     }
 
-    /// Whether the answer says something of it.
+    /// Whether it depends on the response.
     pub(super) fn is_known_after(&self) -> bool {
         !self.answer.is_empty()
     }
@@ -142,7 +142,7 @@ impl Documents {
         Documents(data.filter_map(|data| serde_json::from_str(data.trim()).ok()).collect())
     }
 
-    /// The number at a path; of events the last that has one, as usage is told at the end.
+    /// The number at a path; of events the last that has one, because usage is at the end.
     fn number(&self, path: &JsonPath) -> Option<f64> {
         self.0.iter().rev().find_map(|value| text_at(value, path)?.trim().parse().ok())
     }

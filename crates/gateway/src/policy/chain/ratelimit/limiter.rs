@@ -1,7 +1,7 @@
 //! Counts, exactly over all cores: fixed windows, or the generic cell rate algorithm.
 //!
 //! Every counter is two numbers under the lock of its part of the table. Keys are made of what clients say of
-//! themselves, so there is a most of them; when it is reached, those that would soon be forgotten anyway make room.
+//! themselves, so counters are capped; at the cap those that expire soon are removed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -74,7 +74,7 @@ impl Limit {
         u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX).max(1)
     }
 
-    /// What tells it from another.
+    /// Its identity.
     pub(super) fn signature(&self) -> String {
         format!("{}/{}/{};", self.amount, self.nanos(), self.burst)
     }
@@ -238,7 +238,7 @@ fn take_of_rate(bucket: &mut Bucket, limit: &Limit, amount: u64, now: u64) -> Ve
     };
     let left = left_of_rate(due, limit, now);
     if amount > left || left == 0 && amount > 0 {
-        // One more is there when one interval of the burst is over. Nobody knows when a whole lot is.
+        // One more is available after one interval of the burst.
         let ahead = (due - now).saturating_add(interval).saturating_sub(interval.saturating_mul(limit.burst));
         return verdict(false, left, due, (amount == 1).then_some(ahead.max(1)));
     }

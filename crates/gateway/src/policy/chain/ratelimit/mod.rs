@@ -1,6 +1,6 @@
 //! `basic-ratelimit` and `advanced-ratelimit`: quotas with keys and costs of their own, counted in this process.
 //!
-//! `limiter.rs` counts, `key.rs` says for whom, `cost.rs` how much, `tell.rs` what clients are told.
+//! `limiter.rs` counts, `key.rs` says for whom, `cost.rs` how much, `tell.rs` the headers of responses.
 
 mod cost;
 mod key;
@@ -36,7 +36,7 @@ const AMOUNT_MAX: u64 = 1_000_000_000;
 
 const BODY: &str = r#"{"error": "Too Many Requests", "message": "Rate limit exceeded. Please try again later."}"#;
 
-/// What backends tell of their own limits is not told on, as in the API Platform.
+/// Limit headers of backends are removed, as in the API Platform.
 const OF_BACKENDS: [&str; 6] = [
     "x-ratelimit-limit-requests",
     "x-ratelimit-limit-tokens",
@@ -67,7 +67,7 @@ struct Rules {
     tell: Tell,
 }
 
-/// What a quota said of a request; nothing until its answer tells what it cost.
+/// The verdict of a quota on a request; none until the response decides the cost.
 struct Asked {
     key: String,
     verdict: Option<Verdict>,
@@ -76,7 +76,7 @@ struct Asked {
 /// Counts requests.
 struct CountRequest(Arc<Rules>);
 
-/// Counts what answers cost, and tells what is left.
+/// Counts the cost of responses, and reports the remaining quota.
 struct CountAnswer(Arc<Rules>);
 
 fn make_basic(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
@@ -227,7 +227,7 @@ impl Quota {
         buckets.left(self.algorithm, &self.limits, &format!("{}{key}", self.scope), now)
     }
 
-    /// What is told of a quota that was only looked at: its first limit.
+    /// The report of an unused quota: its first limit.
     fn seen(&self, left: u64, now: u64) -> Verdict {
         let first = self.limits.first().copied().unwrap_or_default();
         let reset = now.saturating_add(first.nanos());

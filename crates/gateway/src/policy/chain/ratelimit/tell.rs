@@ -1,4 +1,4 @@
-//! What clients are told of quotas.
+//! Headers about quotas.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::policy::chain::config::RateLimitConfig;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Which fields are told.
+/// Which headers are sent.
 pub(super) struct Tell {
     common: bool,
     standard: bool,
@@ -56,7 +56,7 @@ impl Tell {
         if let Some(refused) = refused {
             let retry = quotas.clone().find(|(name, _)| *name == refused).and_then(|(_, verdict)| verdict.retry);
             if let Some(retry) = retry.filter(|_| self.retry) {
-                // Rounded up: whoever comes at that time is not refused again.
+                // Rounded up: a request at that time is not rejected again.
                 number(&mut headers, "retry-after", retry.div_ceil(SECOND).max(1));
             }
             headers.append("x-ratelimit-quota", refused);

@@ -16,7 +16,7 @@ use super::step::{ActionCall, PolicyStep, Problem, Rank, Stage};
 use crate::{Gateway, Site};
 use penstock_projects::interceptor_part;
 
-/// Compiles an action. `None` when it is no step of its own: interceptor services are asked at their own place.
+/// Compiles an action. `None` when it is no step of its own: interceptor services are called in their own step.
 pub(super) fn compile(
     gateway: &Gateway,
     site: &Arc<Site>,

@@ -23,7 +23,7 @@ struct Guardrail {
     part: Part,
     /// Intervenes when the check holds, not when it fails.
     inverted: bool,
-    /// Tells the client what was found.
+    /// Includes the findings in the response.
     shows: bool,
     check: Check,
 }
@@ -176,7 +176,7 @@ impl Check {
     }
 }
 
-/// Whether a text is, or has in it, an object that a schema allows: models put words around what they are asked for.
+/// Whether a text is, or has in it, an object that a schema allows: models add text around the requested JSON.
 /// `None` when so many objects begin and do not end that looking for the right one would take too long.
 fn holds_object(schema: &JsonSchema, text: &str) -> Option<bool> {
     let mut work_left = text.len().saturating_mul(WORK_FACTOR) + WORK_LEAST;

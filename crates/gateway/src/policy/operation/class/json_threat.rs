@@ -136,7 +136,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let mut name = object.next_key::<String>()?;
         if name.as_deref() == Some(NUMBER) {
             let text = object.next_value::<String>()?;
-            // Whoever writes that name gets no further with it than with a string.
+            // That name has no more effect than a string.
             let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
             return if is_number { Ok(()) } else { self.visit_str(&text) };
         }

@@ -1,6 +1,6 @@
 //! Classes of Java that policies of API Manager name, written again: one file for each kind, and the list.
 //!
-//! `<class name="…">` in a policy's template is compiled by the `class` mediator, which asks here for what only a managed
+//! `<class name="…">` in a policy's template is compiled by the `class` mediator, which gets here what only a managed
 //! API has: its operation, the caller's token, the gateway's words for errors.
 
 mod binding;

@@ -28,7 +28,7 @@ impl Mediator for OneTime {
             return Ok(Flow::Next);
         };
         let refuse = |why| Err(GatewayError::new(codes::INVALID_CREDENTIALS).because(why).into());
-        // Of requests that came together one is let through: whoever puts the token on the list first.
+        // Of concurrent requests one is accepted: the first that revokes the token.
         match self.security.revoke_soon(token) {
             true => Ok(Flow::Next),
             false => refuse("the token was used before"),

@@ -87,7 +87,7 @@ impl Settings {
     }
 }
 
-/// What a client is told whose message is not let through.
+/// The response to a rejected message.
 pub(super) fn threat(description: impl Into<Arc<str>>) -> Fault {
     GatewayError::described(codes::SCHEMA_REQUEST, description).into()
 }

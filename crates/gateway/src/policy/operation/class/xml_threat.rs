@@ -36,7 +36,7 @@ impl Mediator for XmlThreat {
         }
         let schema = exchange.message.property_text("xsdURL").filter(|url| !url.trim().is_empty());
         if is_on(exchange, "schemaValidation", false) && schema.is_some() {
-            // Nothing is fetched because a message asks for it, and what was not checked is not let through.
+            // Nothing is fetched for a message, and an unvalidated one is rejected.
             let why = "schemas are not fetched by address; use `<validate>` with a local entry";
             return Err(GatewayError::new(codes::MEDIATION).because(why).into());
         }
