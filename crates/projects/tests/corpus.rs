@@ -1,5 +1,7 @@
 //! Every definition and descriptor of the corpus is imported, or rejected for a known reason. `--nocapture` prints the table.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
