@@ -1,7 +1,7 @@
 //! The senders of a core: HTTP, files, and the transports whose connections all cores share.
 
 use std::rc::Rc;
-#[cfg(any(feature = "jms", feature = "rabbitmq"))]
+#[cfg(any(feature = "jms", feature = "mqtt", feature = "rabbitmq"))]
 use std::sync::Arc;
 
 use penstock_engine::ports::{ConnectionFactory, Outbound, Senders};
@@ -9,6 +9,8 @@ use penstock_engine::ports::{ConnectionFactory, Outbound, Senders};
 use crate::file::FileSender;
 #[cfg(feature = "jms")]
 use crate::jms::{self, Jms, JmsSender};
+#[cfg(feature = "mqtt")]
+use crate::mqtt::{self, Mqtt, MqttSender};
 #[cfg(feature = "rabbitmq")]
 use crate::rabbitmq::{self, RabbitMq, RabbitMqSender};
 
@@ -16,6 +18,8 @@ use crate::rabbitmq::{self, RabbitMq, RabbitMqSender};
 pub struct SharedClients {
     #[cfg(feature = "jms")]
     jms: Arc<Jms>,
+    #[cfg(feature = "mqtt")]
+    mqtt: Arc<Mqtt>,
     #[cfg(feature = "rabbitmq")]
     rabbitmq: Arc<RabbitMq>,
 }
@@ -28,6 +32,8 @@ impl SharedClients {
         SharedClients {
             #[cfg(feature = "jms")]
             jms: Arc::new(Jms::new(factories.to_vec())),
+            #[cfg(feature = "mqtt")]
+            mqtt: Arc::new(Mqtt::new(factories.to_vec())),
             #[cfg(feature = "rabbitmq")]
             rabbitmq: Arc::new(RabbitMq::new(factories.to_vec())),
         }
@@ -38,6 +44,8 @@ impl SharedClients {
         let senders = Senders::new(http).with("vfs", Rc::new(FileSender));
         #[cfg(feature = "jms")]
         let senders = senders.with(jms::SCHEME, JmsSender::new(self.jms.clone()));
+        #[cfg(feature = "mqtt")]
+        let senders = senders.with(mqtt::SCHEME, MqttSender::new(self.mqtt.clone()));
         #[cfg(feature = "rabbitmq")]
         let senders = senders.with(rabbitmq::SCHEME, RabbitMqSender::new(self.rabbitmq.clone()));
         Rc::new(senders)

@@ -5,6 +5,8 @@ use penstock_compile::{InboundKind, ListenerKind};
 
 #[cfg(feature = "jms")]
 use crate::jms;
+#[cfg(feature = "mqtt")]
+use crate::mqtt;
 #[cfg(feature = "rabbitmq")]
 use crate::rabbitmq;
 use crate::{file, http};
@@ -16,6 +18,8 @@ pub const PROTOCOLS: &[InboundKind] = &[
     http::inbound::HTTPS,
     #[cfg(feature = "jms")]
     jms::inbound::KIND,
+    #[cfg(feature = "mqtt")]
+    mqtt::inbound::KIND,
     #[cfg(feature = "rabbitmq")]
     rabbitmq::inbound::KIND,
 ];
@@ -25,6 +29,8 @@ pub const LISTENERS: &[ListenerKind] = &[
     file::inbound::LISTENER,
     #[cfg(feature = "jms")]
     jms::inbound::LISTENER,
+    #[cfg(feature = "mqtt")]
+    mqtt::inbound::LISTENER,
     #[cfg(feature = "rabbitmq")]
     rabbitmq::inbound::LISTENER,
 ];

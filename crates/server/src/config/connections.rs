@@ -19,12 +19,13 @@ pub(super) fn set(settings: &mut Settings, path: &str, value: &Value) -> Result<
 }
 
 /// The transports whose connections have names.
-const TRANSPORTS: [&str; 2] = ["jms", "rabbitmq"];
+const TRANSPORTS: [&str; 3] = ["jms", "mqtt", "rabbitmq"];
 
 /// The tables of a `deployment.toml` that define connections, and their transports.
 pub(super) fn transport_of_table(path: &str) -> Option<&'static str> {
     match path {
         "transport.jms.listener" | "transport.jms.sender" => Some("jms"),
+        "transport.mqtt.listener" | "transport.mqtt.sender" => Some("mqtt"),
         "transport.rabbitmq.listener" | "transport.rabbitmq.sender" => Some("rabbitmq"),
         _ => None,
     }
@@ -39,7 +40,7 @@ pub(super) fn set_of_table(settings: &mut Settings, transport: &str, name: &str,
     factory.parameters.push((parameter.to_owned(), value.text().to_owned()));
 }
 
-const SHORT_NAMES: [(&str, &str, &str); 21] = [
+const SHORT_NAMES: [(&str, &str, &str); 27] = [
     ("jms", "initial_naming_factory", "java.naming.factory.initial"),
     ("jms", "provider_url", "java.naming.provider.url"),
     ("jms", "connection_factory_name", "transport.jms.ConnectionFactoryJNDIName"),
@@ -47,6 +48,12 @@ const SHORT_NAMES: [(&str, &str, &str); 21] = [
     ("jms", "destination", "transport.jms.Destination"),
     ("jms", "username", "transport.jms.UserName"),
     ("jms", "password", "transport.jms.Password"),
+    ("mqtt", "hostname", "mqtt.server.host.name"),
+    ("mqtt", "server_port", "mqtt.server.port"),
+    ("mqtt", "client_id", "mqtt.client.id"),
+    ("mqtt", "topic_name", "mqtt.topic.name"),
+    ("mqtt", "subscription_username", "mqtt.subscription.username"),
+    ("mqtt", "subscription_password", "mqtt.subscription.password"),
     ("rabbitmq", "hostname", "rabbitmq.server.host.name"),
     ("rabbitmq", "port", "rabbitmq.server.port"),
     ("rabbitmq", "username", "rabbitmq.server.user.name"),

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use rustls::pki_types::CertificateDer;
 
 use crate::http::tls::{Identity, read_certificates};
+#[cfg(any(feature = "jms", feature = "mqtt"))]
+pub(crate) use client::client_config;
 #[cfg(feature = "jms")]
 pub(crate) use client::connect;
 
@@ -50,14 +52,14 @@ impl Keystore {
 }
 
 /// For clients whose library leaves TLS to its user.
-#[cfg(feature = "jms")]
+#[cfg(any(feature = "jms", feature = "mqtt"))]
 mod client {
     use std::sync::Arc;
 
     use rustls::ClientConfig;
-    use rustls::pki_types::ServerName;
+    #[cfg(feature = "jms")]
     use tokio::net::TcpStream;
-    use tokio_rustls::TlsConnector;
+    #[cfg(feature = "jms")]
     use tokio_rustls::client::TlsStream;
 
     use super::{Keystore, Tls};
@@ -79,11 +81,12 @@ mod client {
     }
 
     /// Starts TLS on a connection. The broker's certificate must have the name of the host.
+    #[cfg(feature = "jms")]
     pub(crate) async fn connect(tls: &Tls, host: &str, socket: TcpStream) -> Result<TlsStream<TcpStream>, String> {
         let tls = tls.clone();
         let config = tokio::task::spawn_blocking(move || client_config(&tls)).await;
         let config = config.map_err(|error| error.to_string())??;
-        let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
-        TlsConnector::from(config).connect(name, socket).await.map_err(|error| error.to_string())
+        let name = rustls::pki_types::ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
+        tokio_rustls::TlsConnector::from(config).connect(name, socket).await.map_err(|error| error.to_string())
     }
 }
