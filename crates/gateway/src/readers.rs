@@ -60,5 +60,5 @@ pub fn policy_payload(bytes: &[u8], limit: usize) -> (bool, Option<Message>) {
 
 /// The file of revoked tokens, written again; `None` when it is none.
 pub fn revoked_file(bytes: &[u8]) -> Option<Vec<u8>> {
-    crate::security::rewritten(bytes)
+    penstock_identity::rewritten(bytes)
 }

@@ -139,7 +139,8 @@ impl<H: Hasher> Hasher for TailHasher<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::security::config::Issuer;
+    use penstock_identity::Issuer;
+
     use crate::security::token::Kind;
 
     fn verified(token: &str, jti: &str) -> Rc<Verified> {

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use penstock_engine::ports::Outbound;
+use penstock_identity::{
+    IntrospectedToken, Introspector, Issuer, Jws, KeyRing, KeySource, Malformed, PublicKey, Signed, document_of,
+    is_opaque, numeric_date, unix_now,
+};
 use serde_json::{Map, Value};
 
+use super::SecurityState;
 use super::cache::{self, Epoch};
-use super::config::{Issuer, SecurityConfig};
-use super::discovery::{KeySource, document_of};
-use super::introspection::{Introspector, Known as Answered, is_opaque};
-use super::jose::{Jws, Malformed};
-use super::jwks::{KeyRing, Signed};
+use super::config::SecurityConfig;
 use super::token::{self, Kind, Refusal, Verified};
-use super::{PublicKey, SecurityState, unix_now};
 use crate::error::codes;
 
 /// Issuers of this name sign API keys.
@@ -199,7 +199,7 @@ impl Verifier {
         if token::is_malformed_time(&jws.claims, "nbf") {
             return Err(Refusal::invalid("the claim `nbf` of the token is not a number"));
         }
-        if token::seconds(&jws.claims, "nbf").is_some_and(|from| from > now + self.skew) {
+        if numeric_date(&jws.claims, "nbf").is_some_and(|from| from > now + self.skew) {
             return Err(Refusal::invalid("the token is not good yet"));
         }
         let mut verified = Verified::read(kind, text.into(), jws.claims, &known.issuer)?;
@@ -242,8 +242,8 @@ impl Verifier {
             return Some(Ok(Outcome::Needs(Need::Introspection { kind, token: text.into(), issuers })));
         }
         let failure = asked.iter().find_map(|(_, introspector)| match introspector.known(text)? {
-            Answered::Failed(why) => Some(why),
-            Answered::Inactive => None,
+            IntrospectedToken::Failed(why) => Some(why),
+            IntrospectedToken::Inactive => None,
         });
         Some(Err(match failure {
             None => Refusal::invalid("the token is not active"),
@@ -281,9 +281,9 @@ impl Verifier {
     ) -> Option<Verified> {
         let now = unix_now();
         let until = now.saturating_add(remembered_for.as_secs().max(1));
-        let ends = token::seconds(&claims, "exp");
+        let ends = numeric_date(&claims, "exp");
         let is_over = ends.is_some_and(|ends| now > ends.saturating_add(self.skew));
-        let is_early = token::seconds(&claims, "nbf").is_some_and(|from| from > now + self.skew);
+        let is_early = numeric_date(&claims, "nbf").is_some_and(|from| from > now + self.skew);
         let names_another = claims.get("iss").is_some_and(|iss| iss.as_str() != Some(&*known.issuer.issuer));
         let jti = claims.get("jti").and_then(Value::as_str);
         if is_over || is_early || names_another || self.state.is_revoked(jti, text) {

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use penstock_engine::ports::Outbound;
+use penstock_identity::{AccessList, KeyRing, KeySource, Revocations, Signer, identify, unix_now};
 
-use super::discovery::KeySource;
-use super::revoked::identify;
-use super::{AccessList, KeyRing, Revocations, Signer, Verified, Verifier, unix_now};
+use super::{Verified, Verifier};
 use crate::GatewayConfig;
 
 /// How often ages of keys are looked at.

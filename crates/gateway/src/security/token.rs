@@ -7,11 +7,10 @@ use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
 use penstock_catalog::{Api, IpRange};
+use penstock_identity::{Issuer, KeyRing, PublicKey, numeric_date};
 use serde_json::{Map, Value};
 
-use super::config::Issuer;
 use super::state::ForBackend;
-use super::{KeyRing, PublicKey};
 use crate::caller::{Caller, nothing};
 use crate::error::{GatewayError, codes};
 
@@ -165,7 +164,7 @@ impl Verified {
         if !kind.accepts(text("token_type")) {
             return Err(Refusal::invalid("the token is of another type than the place it was sent in"));
         }
-        let expires = match seconds(&claims, "exp") {
+        let expires = match numeric_date(&claims, "exp") {
             Some(expires) => expires,
             // Keys may be made without an end; they end by being revoked.
             None if kind != Kind::Jwt && !claims.contains_key("exp") => u64::MAX,
@@ -271,13 +270,6 @@ impl Verified {
     pub(super) fn is_orphaned(&self) -> bool {
         self.signed_by.as_ref().is_some_and(|(ring, key)| !ring.has(key))
     }
-}
-
-/// A time in a claim, in whole seconds since 1970.
-pub(crate) fn seconds(claims: &Map<String, Value>, name: &str) -> Option<u64> {
-    let number = claims.get(name)?;
-    let seconds = number.as_f64().filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
-    Some(seconds as u64)
 }
 
 /// Whether a claim about time is there and no number (RFC 7519 §2, NumericDate): nothing can be said about it.

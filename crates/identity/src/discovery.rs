@@ -9,18 +9,23 @@ use super::fetch;
 
 /// Where the keys of an issuer are published.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum KeySource {
+pub enum KeySource {
     /// A set of keys.
     Jwks(Arc<str>),
     /// A document that names it, of an issuer.
-    Discovery { document: Arc<str>, issuer: Arc<str> },
+    Discovery {
+        /// The address of the document.
+        document: Arc<str>,
+        /// The issuer that the document must name.
+        issuer: Arc<str>,
+    },
 }
 
 /// What follows an issuer in the address of its document (OpenID Connect Discovery 1.0 §4.1).
 const WELL_KNOWN: &str = "/.well-known/openid-configuration";
 
 /// The address of the document of an issuer that is an address itself.
-pub(super) fn document_of(issuer: &str) -> Option<Arc<str>> {
+pub fn document_of(issuer: &str) -> Option<Arc<str>> {
     let is_url = issuer.starts_with("https://") || issuer.starts_with("http://");
     is_url.then(|| format!("{}{WELL_KNOWN}", issuer.trim_end_matches('/')).into())
 }

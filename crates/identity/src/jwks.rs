@@ -27,7 +27,7 @@ struct PublishedKey {
 }
 
 /// The keys of one issuer, shared by all cores.
-pub(crate) struct KeyRing {
+pub struct KeyRing {
     source: KeySource,
     /// Keys older than this are fetched again, so that one that was withdrawn does not live for ever.
     age_max: Duration,
@@ -49,7 +49,7 @@ struct KeySet {
 
 /// Whether published keys made a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Signed {
+pub enum Signed {
     /// This one did.
     Yes(PublicKey),
     /// The one the token names did not.
@@ -60,13 +60,13 @@ pub(crate) enum Signed {
 
 impl KeyRing {
     /// Keys that are not fetched yet.
-    pub(crate) fn new(source: KeySource, age_max: Duration, removals: Arc<AtomicU64>) -> KeyRing {
+    pub fn new(source: KeySource, age_max: Duration, removals: Arc<AtomicU64>) -> KeyRing {
         let (keys, attempt, turn) = (RwLock::default(), Mutex::default(), tokio::sync::Mutex::default());
         KeyRing { source, age_max, removals, keys, attempt, turn }
     }
 
     /// Whether a key is among them.
-    pub(crate) fn has(&self, key: &PublicKey) -> bool {
+    pub fn has(&self, key: &PublicKey) -> bool {
         self.set().keys.iter().any(|known| known.key == *key)
     }
 
@@ -80,7 +80,7 @@ impl KeyRing {
     }
 
     /// Whether one of the keys made the signature of a token.
-    pub(crate) fn signed(&self, jws: &Jws<'_>) -> Signed {
+    pub fn signed(&self, jws: &Jws<'_>) -> Signed {
         let set = self.set();
         let fits = |key: &&PublishedKey| {
             (jws.kid.is_none() || key.kid.is_none() || key.kid == jws.kid)
@@ -97,25 +97,25 @@ impl KeyRing {
     }
 
     /// Why there are no keys at all, when there are none.
-    pub(crate) fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<String> {
         let set = self.set();
         if set.fetched.is_some() { None } else { Some(set.failure.clone().unwrap_or_default()) }
     }
 
     /// Whether fetching now is neither too soon after the last time nor under way since.
-    pub(crate) fn may_fetch(&self) -> bool {
+    pub fn may_fetch(&self) -> bool {
         let attempt = *self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         // Concurrent requests share one fetch.
         attempt.is_none_or(|at| at.elapsed() >= self.pause()) || self.turn.try_lock().is_err()
     }
 
     /// Whether the keys are due for a refresh.
-    pub(crate) fn is_stale(&self) -> bool {
+    pub fn is_stale(&self) -> bool {
         self.set().fetched.is_some_and(|at| at.elapsed() >= self.age_max) && self.may_fetch()
     }
 
     /// Fetches, unless just done. A failure keeps the known keys.
-    pub(crate) async fn fetch(self: Arc<Self>, outbound: Rc<dyn Outbound>) {
+    pub async fn fetch(self: Arc<Self>, outbound: Rc<dyn Outbound>) {
         let _turn = self.turn.lock().await;
         {
             let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);

@@ -58,14 +58,14 @@ impl RevokedToken {
         let claims: Map<String, Value> = serde_json::from_slice(&bytes).ok()?;
         let id = identify(claims.get("jti").and_then(Value::as_str), token);
         let is_one = !signature.is_empty() && !id.is_empty() && id.len() <= ID_BYTES_MAX;
-        let expires = super::token::seconds(&claims, "exp");
+        let expires = super::numeric_date(&claims, "exp");
         is_one.then(|| RevokedToken { id: id.into_owned(), expires })
     }
 }
 
 /// What a token that is revoked here is known by: its `jti`, and without one what was signed. That cannot be changed, while
 /// a signature can be written in several ways.
-pub(super) fn identify<'t>(jti: Option<&'t str>, token: &str) -> Cow<'t, str> {
+pub fn identify<'t>(jti: Option<&'t str>, token: &str) -> Cow<'t, str> {
     if let Some(jti) = jti.filter(|jti| !jti.is_empty()) {
         return Cow::Borrowed(jti);
     }
@@ -103,7 +103,7 @@ struct Lists {
 
 impl Revocations {
     /// Whether a token is revoked.
-    pub(super) fn revokes(&self, jti: Option<&str>, token: &str) -> bool {
+    pub fn revokes(&self, jti: Option<&str>, token: &str) -> bool {
         // API Manager lists tokens without `jti` by their signature.
         let by_signature = || jti.is_none_or(str::is_empty) && self.has(token.rsplit('.').next().unwrap_or_default());
         self.has(&identify(jti, token)) || by_signature()
@@ -116,7 +116,7 @@ impl Revocations {
     }
 
     /// Another one after every change.
-    pub(super) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number.load(Ordering::Acquire)
     }
 
@@ -150,7 +150,7 @@ impl Revocations {
     }
 
     /// The same for a request on its way: it is kept within a second.
-    pub(crate) fn revoke_soon(&self, id: &str, expires: u64) -> bool {
+    pub fn revoke_soon(&self, id: &str, expires: u64) -> bool {
         let expires = Some(expires).filter(|expires| *expires < u64::MAX);
         let first = self.insert(bare(id).to_owned(), expires);
         self.changed.store(true, Ordering::Release);
@@ -222,7 +222,7 @@ impl Revocations {
     }
 
     /// Stores changes, removes expired ones, fetches the list.
-    pub(crate) async fn run(&self, outbound: Rc<dyn Outbound>) {
+    pub async fn run(&self, outbound: Rc<dyn Outbound>) {
         let mut due = Instant::now();
         for tick in 0_u32.. {
             if let Some((source, report)) = self.source.get()
@@ -280,7 +280,7 @@ fn read(bytes: &[u8]) -> Result<HashMap<String, Option<u64>>, String> {
 }
 
 /// Reads what was written, and writes it again.
-pub(crate) fn rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
+pub fn rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut all: Vec<_> = read(bytes).ok()?.into_iter().map(|(id, expires)| RevokedToken { id, expires }).collect();
     all.sort_by(|left, right| left.id.cmp(&right.id));
     Some(write(&all))

@@ -32,7 +32,7 @@ const REQUESTS_MAX: usize = 64;
 
 /// What is known of a token that does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Known {
+pub enum IntrospectedToken {
     /// Its issuer says that it is not active.
     Inactive,
     /// Its issuer did not say.
@@ -40,18 +40,19 @@ pub(super) enum Known {
 }
 
 /// An issuer with introspection.
-pub(crate) struct Introspector {
+pub struct Introspector {
     url: Arc<str>,
     /// The value of `Authorization`; never shown.
     authorization: String,
     /// How long an active token is remembered at most.
-    pub(super) remembered_for: Duration,
-    refused: Mutex<HashMap<[u8; 32], (Instant, Known)>>,
+    pub remembered_for: Duration,
+    refused: Mutex<HashMap<[u8; 32], (Instant, IntrospectedToken)>>,
     requests: Semaphore,
 }
 
 impl Introspector {
-    pub(super) fn new(config: &Introspection) -> Introspector {
+    /// An introspector that has asked about no token.
+    pub fn new(config: &Introspection) -> Introspector {
         let part = |text: &str| {
             let mut form = String::new();
             push_field(&mut form, "", text);
@@ -69,14 +70,14 @@ impl Introspector {
     }
 
     /// Why a token does not count, when that is remembered.
-    pub(super) fn known(&self, token: &str) -> Option<Known> {
+    pub fn known(&self, token: &str) -> Option<IntrospectedToken> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let (until, known) = refused.get(&fingerprint(token))?;
         (Instant::now() < *until).then(|| known.clone())
     }
 
     /// The claims of an active token; `None` when it is not active or the issuer did not say, which is remembered.
-    pub(super) async fn ask(&self, outbound: &dyn Outbound, token: &str) -> Option<Map<String, Value>> {
+    pub async fn ask(&self, outbound: &dyn Outbound, token: &str) -> Option<Map<String, Value>> {
         // Closed never, so there is always a permit to wait for.
         let _permit = self.requests.acquire().await.ok()?;
         if self.known(token).is_some() {
@@ -88,21 +89,21 @@ impl Introspector {
         let (time, known) = match fetch::post_form(outbound, self.url.clone(), &self.authorization, form).await {
             Ok(Value::Object(claims)) if claims.get("active") == Some(&Value::Bool(true)) => return Some(claims),
             Ok(Value::Object(claims)) if claims.get("active") == Some(&Value::Bool(false)) => {
-                (REFUSED_FOR, Known::Inactive)
+                (REFUSED_FOR, IntrospectedToken::Inactive)
             }
-            Ok(_) => (FAILED_FOR, Known::Failed("the response has no `active`".into())),
-            Err(why) => (FAILED_FOR, Known::Failed(why.into())),
+            Ok(_) => (FAILED_FOR, IntrospectedToken::Failed("the response has no `active`".into())),
+            Err(why) => (FAILED_FOR, IntrospectedToken::Failed(why.into())),
         };
         self.remember(token, time, known);
         None
     }
 
     /// Remembers that an active token does not count here.
-    pub(super) fn refuse(&self, token: &str) {
-        self.remember(token, REFUSED_FOR, Known::Inactive);
+    pub fn refuse(&self, token: &str) {
+        self.remember(token, REFUSED_FOR, IntrospectedToken::Inactive);
     }
 
-    fn remember(&self, token: &str, time: Duration, known: Known) {
+    fn remember(&self, token: &str, time: Duration, known: IntrospectedToken) {
         let now = Instant::now();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() >= REFUSED_MAX {
@@ -122,7 +123,7 @@ fn fingerprint(token: &str) -> [u8; 32] {
 }
 
 /// Whether a text may be such a token (RFC 6750 §2.1, `b64token`).
-pub(super) fn is_opaque(text: &str) -> bool {
+pub fn is_opaque(text: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     !text.is_empty() && text.len() <= super::TOKEN_BYTES_MAX && text.bytes().all(is_good)
 }

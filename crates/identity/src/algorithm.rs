@@ -225,9 +225,9 @@ mod tests {
     /// A key and a token that OpenSSL made.
     #[test]
     fn a_signature_on_p521_is_checked() {
-        let key = PublicKey::parse(include_bytes!("../../../testkit/tests/keys/p521.pub.pem")).expect("a key");
+        let key = PublicKey::parse(include_bytes!("../../testkit/tests/keys/p521.pub.pem")).expect("a key");
         assert_eq!(PublicKey::from_jwk(&key.to_jwk()).as_ref(), Some(&key));
-        let token = include_str!("../../../testkit/tests/keys/p521.jwt").trim();
+        let token = include_str!("../../testkit/tests/keys/p521.jwt").trim();
         let (signed, signature) = token.rsplit_once('.').expect("three parts");
         let signature = URL_SAFE_NO_PAD.decode(signature).expect("base64");
         let checks = |algorithm, signed: &str, signature: &[u8]| key.verifies(algorithm, signed.as_bytes(), signature);

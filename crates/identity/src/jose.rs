@@ -107,6 +107,13 @@ fn object(part: &str) -> Option<Map<String, Value>> {
     }
 }
 
+/// A time in a claim, in whole seconds since 1970.
+pub fn numeric_date(claims: &Map<String, Value>, name: &str) -> Option<u64> {
+    let number = claims.get(name)?;
+    let seconds = number.as_f64().filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+    Some(seconds as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};

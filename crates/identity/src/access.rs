@@ -34,13 +34,13 @@ impl AccessList {
     }
 
     /// The application of a consumer key, and whether the key is for production.
-    pub(crate) fn application(&self, consumer_key: &str) -> Option<(&Application, bool)> {
+    pub fn application(&self, consumer_key: &str) -> Option<(&Application, bool)> {
         let (index, production) = self.by_key.get(consumer_key)?;
         Some((&self.applications.get(*index)?.application, *production))
     }
 
     /// The subscription of a consumer key's application to an API.
-    pub(crate) fn subscription(&self, consumer_key: &str, api: &str, version: &str) -> Option<&Subscription> {
+    pub fn subscription(&self, consumer_key: &str, api: &str, version: &str) -> Option<&Subscription> {
         let (index, _) = self.by_key.get(consumer_key)?;
         let subscriptions = &self.applications.get(*index)?.subscriptions;
         subscriptions.iter().find(|subscription| *subscription.api == *api && *subscription.version == *version)
