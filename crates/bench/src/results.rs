@@ -5,9 +5,11 @@ pub mod judgement;
 use crate::csv;
 use crate::error::Error;
 use crate::figures::{Figures, Metric, median};
+use crate::load::tally::FailedExchange;
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// One combination of the matrix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -169,6 +171,7 @@ pub const KEY_COLUMNS: [&str; 6] =
     ["Gateway", "Scenario Name", "Concurrent Users", "Message Size (Bytes)", "Back-end Service Delay (ms)", "Round"];
 const RUNS: &str = "runs.csv";
 const ABOUT: &str = "about.csv";
+const FAILURES: &str = "failures.csv";
 
 /// A directory of results.
 #[derive(Debug, Clone)]
@@ -199,6 +202,34 @@ impl ResultsDirectory {
         let lines: Vec<String> =
             about.iter().map(|(name, value)| format!("{},{}\n", csv::field(name), csv::field(value))).collect();
         self.write(ABOUT, &lines.concat())
+    }
+
+    /// Writes the first failing exchange of each gateway and scenario.
+    pub fn write_failures(&self, failures: &[(String, FailedExchange)]) -> Result<(), Error> {
+        let line = |(place, failure): &(String, FailedExchange)| {
+            let FailedExchange { after, reason, request, response } = failure;
+            let after = after.as_millis().to_string();
+            format!(
+                "{}\n",
+                [place, &after, reason, request, response].map(|field: &String| csv::field(field)).join(",")
+            )
+        };
+        self.write(FAILURES, &failures.iter().map(line).collect::<String>())
+    }
+
+    /// Reads them.
+    pub fn load_failures(&self) -> Result<Vec<(String, FailedExchange)>, Error> {
+        let mut failures = Vec::new();
+        self.each_record(FAILURES, |fields, line| {
+            let [place, after, reason, request, response] = fields else {
+                return Err(format!("{FAILURES}:{line}: this is not a failure"));
+            };
+            let after = Duration::from_millis(after.parse().unwrap_or_default());
+            let [reason, request, response] = [reason, request, response].map(String::clone);
+            failures.push((place.clone(), FailedExchange { after, reason, request, response }));
+            Ok(())
+        })?;
+        Ok(failures)
     }
 
     /// Appends one run.
@@ -303,7 +334,16 @@ pub(crate) mod tests {
         }
         let about = vec![("title".to_owned(), "one, \"two\"".to_owned())];
         directory.write_about(&about).unwrap();
+        let failure = FailedExchange {
+            after: Duration::from_millis(1500),
+            reason: "status 500, \"not\" 200".into(),
+            request: "GET / HTTP/1.1\r\nhost: a\r\n\r\n".into(),
+            response: String::new(),
+        };
+        let failures = vec![("a · Direct, Proxy".to_owned(), failure)];
+        directory.write_failures(&failures).unwrap();
         let loaded = directory.load().unwrap();
+        assert_eq!(directory.load_failures().unwrap(), failures);
         std::fs::remove_dir_all(&path).unwrap();
         assert_eq!(loaded, Results { about, runs });
         assert_eq!(loaded.about("title"), Some("one, \"two\""));

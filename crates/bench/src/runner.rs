@@ -72,18 +72,17 @@ impl Drop for Kit {
 }
 
 impl Session<'_> {
-    /// Starts everything, measures, and ends everything.
-    pub fn run(&self) -> Result<Report, Error> {
-        let mut report = Report::default();
+    /// Starts everything, measures, and ends everything. The report is filled as far as it came.
+    pub fn run(&self, report: &mut Report) -> Result<(), Error> {
         let kit = Kit(std::env::temp_dir().join(format!("penstock-bench-{}", std::process::id())));
         let backend = self.start_backend()?;
         let backend_port = backend.as_ref().map_or(8688, EchoServer::port);
         self.write_kit(&kit.0, backend_port)?;
-        let mut running = self.start_targets(&kit.0, backend_port, &mut report)?;
-        let broken = self.probe(&mut running, backend.as_ref(), &mut report)?;
-        self.measure_all(&mut running, backend.as_ref(), &broken, &mut report)?;
+        let mut running = self.start_targets(&kit.0, backend_port, report)?;
+        let broken = self.probe(&mut running, backend.as_ref(), report)?;
+        self.measure_all(&mut running, backend.as_ref(), &broken, report)?;
         report.stopped = self.stopped();
-        Ok(report)
+        Ok(())
     }
 
     fn stopped(&self) -> bool {

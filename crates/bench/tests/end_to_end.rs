@@ -12,7 +12,7 @@ use penstock_bench::load::{self, LoadOutcome, LoadSpec, Protocol};
 use penstock_bench::payload::Shape;
 use penstock_bench::plan::Plan;
 use penstock_bench::results::ResultsDirectory;
-use penstock_bench::runner::Session;
+use penstock_bench::runner::{Report, Session};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -224,7 +224,8 @@ fn a_plan_is_measured_reported_and_resumed() {
         penstock: "penstock".into(),
         stop: Arc::default(),
     };
-    let report = session(Vec::new()).run().unwrap();
+    let mut report = Report::default();
+    session(Vec::new()).run(&mut report).unwrap();
     let results = directory.load().unwrap();
     // Two gateways, two numbers of users, two sizes, two rounds; the broken scenario is found out and left out.
     assert_eq!(results.runs.len(), 16);
@@ -240,7 +241,7 @@ fn a_plan_is_measured_reported_and_resumed() {
     let mut kept = results.runs.clone();
     kept.truncate(13);
     std::fs::remove_file(directory.file("runs.csv")).unwrap();
-    session(kept).run().unwrap();
+    session(kept).run(&mut Report::default()).unwrap();
     assert_eq!(directory.load().unwrap().runs.len(), 3, "only what was missing is measured");
 }
 
@@ -265,7 +266,8 @@ fn an_echo_server_in_the_place_of_the_gateway_proves_nothing() {
             penstock: "penstock".into(),
             stop: Arc::default(),
         };
-        let report = session.run().unwrap();
+        let mut report = Report::default();
+        session.run(&mut report).unwrap();
         assert_eq!(report.left_out.len(), plan.scenarios.len(), "{name}: {:?}", report.left_out);
         assert!(directory.load().unwrap().runs.is_empty());
     }

@@ -107,20 +107,26 @@ fn run_in(matches: &ArgMatches, path: &Path, resumed: bool) -> Result<Outcome, E
         stop,
     };
     let begun = Instant::now();
-    let outcome = session.run();
-    let report = match &outcome {
-        Ok(report) => report,
-        // What was measured before something broke is reported all the same.
-        Err(_) => &Report::default(),
-    };
+    let mut report = Report::default();
+    let outcome = session.run(&mut report);
+    let is_whole = outcome.is_ok() && !report.stopped;
     let mut results = directory.load()?;
-    results.about = about(&plan, report, threads, published);
+    let described = if resumed { earlier.about } else { Vec::new() };
+    results.about = continued(described, about(&plan, &report, threads, published), is_whole);
     directory.write_about(&results.about)?;
+    let mut failures = report.failures.clone();
+    let before = if resumed { directory.load_failures()? } else { Vec::new() };
+    for (place, failure) in before {
+        if !failures.iter().any(|(other, _)| *other == place) {
+            failures.push((place, failure));
+        }
+    }
+    directory.write_failures(&failures)?;
     if !results.runs.is_empty() {
-        report::write(&directory, &results, &report.failures)?;
+        report::write(&directory, &results, &failures)?;
         print(&text_report(&results, published.and_then(Published::find).as_ref()));
     }
-    say(&failures_text(report));
+    say(&failures_text(&report));
     if !results.runs.is_empty() {
         let took = clock(begun.elapsed());
         say(&format!("{} tests in {took}; reports are in {}\n", results.runs.len(), path.display()));
@@ -128,7 +134,7 @@ fn run_in(matches: &ArgMatches, path: &Path, resumed: bool) -> Result<Outcome, E
     if report.stopped {
         say(&format!("stopped; go on with `penstock bench run --resume {}`\n", path.display()));
     }
-    outcome.map(|report| {
+    outcome.map(|()| {
         let failed = !report.failures.is_empty() || results.runs.is_empty();
         if failed { Outcome::Failures } else { Outcome::Done }
     })
@@ -180,6 +186,9 @@ fn penstock_program() -> String {
     }
 }
 
+/// Between the dates of the first and the last sitting.
+const RESUMED: &str = ", resumed ";
+
 fn default_directory(plan: &str) -> PathBuf {
     let name = Path::new(plan).file_stem().map_or("plan".into(), std::ffi::OsStr::to_string_lossy);
     // A name such as `mi-4.5.0` ends in what looks like an extension.
@@ -215,6 +224,24 @@ fn about(plan: &Plan, report: &Report, threads: usize, published: Option<&str>) 
     about.extend(scenarios.map(|scenario| (format!("scenario: {}", scenario.name), scenario.description.clone())));
     about.extend(report.gateways.iter().map(|(name, how)| (format!("gateway: {name}"), how.clone())));
     about.extend(report.left_out.iter().map(|why| ("left out".to_owned(), why.clone())));
+    about
+}
+
+/// The description of results that were measured in several sittings: gateways of earlier ones stay, and what they left
+/// out, unless this one tried everything again.
+fn continued(earlier: Vec<(String, String)>, now: Vec<(String, String)>, is_whole: bool) -> Vec<(String, String)> {
+    let mut about = now;
+    let first = earlier.iter().find(|(name, _)| name == "date").and_then(|(_, date)| date.split(RESUMED).next());
+    if let (Some(first), Some((_, date))) = (first, about.iter_mut().find(|(name, _)| name == "date")) {
+        *date = format!("{first}{RESUMED}{date}");
+    }
+    for entry in &earlier {
+        let stays = if entry.0 == "left out" { !is_whole } else { entry.0.starts_with("gateway: ") };
+        let is_there = |(name, value): &(String, String)| *name == entry.0 && (name != "left out" || *value == entry.1);
+        if stays && !about.iter().any(is_there) {
+            about.push(entry.clone());
+        }
+    }
     about
 }
 
@@ -261,6 +288,23 @@ mod tests {
         ]);
         let expected = "quick\n--quick\n--scenario=Direct Proxy\n--scenario=Direct API\n--users=1,2\n";
         assert_eq!(arguments_of(&matches.unwrap()), expected);
+    }
+
+    #[test]
+    fn a_resumed_run_keeps_the_description_of_what_was_measured_before() {
+        let about = |entries: &[(&str, &str)]| -> Vec<(String, String)> {
+            entries.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let earlier =
+            about(&[("date", "1"), ("gateway: a", "old"), ("gateway: b", "gone"), ("left out", "b · x: it fails")]);
+        let now = about(&[("date", "2"), ("gateway: a", "new"), ("left out", "c · x: it fails")]);
+        let interrupted = continued(earlier.clone(), now.clone(), false);
+        let common =
+            [("date", "1, resumed 2"), ("gateway: a", "new"), ("left out", "c · x: it fails"), ("gateway: b", "gone")];
+        assert_eq!(interrupted, about(&[common.as_slice(), &[("left out", "b · x: it fails")]].concat()));
+        assert_eq!(continued(interrupted, now, true), about(&common));
+        let fresh = about(&[("date", "1")]);
+        assert_eq!(continued(Vec::new(), fresh.clone(), true), fresh);
     }
 
     fn check(arguments: &[&str], expected: &str) {

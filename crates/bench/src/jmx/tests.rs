@@ -145,7 +145,7 @@ fn what_is_ignored_or_has_no_value_is_noted() {
     );
     let notes = parse(&plan(&elements)).unwrap().notes;
     assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].contains("nothing gives `who` a value") && notes[0].contains("`${who}` is sent as it is written"));
+    assert!(notes[0].contains("`who` has no value; as in JMeter, `${who}` is sent as it is written"), "{notes:?}");
     assert!(notes[1].ends_with("`Look`: `DebugSampler` is ignored: it sends nothing"), "{notes:?}");
 }
 
