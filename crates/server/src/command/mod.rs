@@ -1,6 +1,7 @@
 //! What can be typed. One file per command.
 
 mod check;
+mod compare;
 mod completions;
 mod example;
 mod failure;
@@ -59,6 +60,7 @@ fn dispatch(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
         Some(("check", matches)) => check::run(matches),
+        Some(("compare", matches)) => compare::run(matches),
         Some(("list", matches)) => list::run(matches),
         Some(("completions", matches)) => completions::run(matches),
         Some(("test", matches)) => test::run(matches),
@@ -92,6 +94,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(run::command())
         .subcommand(check::command())
+        .subcommand(compare::command())
         .subcommand(list::command())
         .subcommand(test::command())
         .subcommand(example::command())

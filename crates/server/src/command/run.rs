@@ -178,9 +178,9 @@ pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Res
     without_errors(parse_file(file, surroundings)?)
 }
 
-/// The configuration of a file: the one that is given, `penstock.toml` in the working directory, or the `deployment.toml` of
+/// The configuration of a file, whatever mistakes it has: the one that is given, `penstock.toml` in the working directory, or the `deployment.toml` of
 /// the first path that is the home of a Micro Integrator.
-fn configuration(
+pub(super) fn configuration(
     given: Option<PathBuf>,
     paths: &[PathBuf],
     surroundings: &config::Surroundings,

@@ -48,6 +48,10 @@ pub struct Configuration {
     pub settings: Settings,
     /// Mistakes (errors) and what does not apply (warnings).
     pub diagnostics: Vec<Diagnostic>,
+    /// Keys of Micro Integrator that apply.
+    pub used_keys: Vec<String>,
+    /// Keys of Micro Integrator that have no meaning here.
+    pub ignored_keys: Vec<String>,
 }
 
 impl Configuration {
@@ -211,9 +215,11 @@ impl Reader<'_> {
             Dialect::Penstock | Dialect::MicroIntegrator => {}
         }
         if path == "secrets" || dialect == Dialect::MicroIntegrator && home::is_read_elsewhere(path) {
+            self.configuration.used_keys.push(path.to_owned());
             return;
         }
         if let Some(key) = keys::find(path, dialect) {
+            self.configuration.used_keys.push(path.to_owned());
             let found = if key.kind == keys::LIST { self.list(value) } else { self.value(value) };
             match found {
                 Some(text) => {
@@ -236,9 +242,11 @@ impl Reader<'_> {
         }
         match (value.get_ref(), dialect) {
             (DeValue::Array(tables), Dialect::MicroIntegrator) if path == "datasource" => {
+                self.configuration.used_keys.push(path.to_owned());
                 tables.iter().for_each(|table| self.data_source(table));
             }
             (DeValue::Array(tables), Dialect::MicroIntegrator) if connections::transport_of_table(path).is_some() => {
+                self.configuration.used_keys.push(path.to_owned());
                 tables.iter().for_each(|table| self.connection(path, table));
             }
             (DeValue::Table(table), _) => self.table(path, table, dialect),
@@ -326,7 +334,7 @@ impl Reader<'_> {
             return self.error(value.span().start, format!("`{path}` must be a text, a number or true or false"));
         };
         match map.set(&mut self.configuration.settings, &text) {
-            Ok(true) => {}
+            Ok(true) => self.configuration.used_keys.push(path.to_owned()),
             Ok(false) if map.table == tables::MapTable::OriginalFlags => {
                 self.ignored.push((value.span().start, path.to_owned()))
             }
@@ -436,6 +444,7 @@ impl Reader<'_> {
         let Some((first, _)) = ignored.first() else { return };
         let mut names: Vec<&str> = ignored.iter().map(|(_, name)| name.as_str()).collect();
         names.dedup();
+        self.configuration.ignored_keys = names.iter().map(|name| (*name).to_owned()).collect();
         let message = format!("keys that have no meaning here are ignored: {}", names.join(", "));
         self.note(Severity::Warning, *first, message);
     }
