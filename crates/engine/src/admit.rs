@@ -6,7 +6,7 @@ use penstock_message::{Message, Method, RequestLine, Value};
 
 use crate::core::{Core, Loaded};
 use crate::ports::{Client, Request};
-use crate::route::{Asked, Dispatch, Entry, ResourceMatch, Unserved};
+use crate::route::{Dispatch, Entry, ResourceMatch, ResourceQuery, Unserved};
 use crate::{Exchange, Fault, SequenceId, fallback, incoming, run};
 
 /// Sequences of these names answer what no resource takes.
@@ -105,14 +105,14 @@ pub(crate) fn admit_to(
                 return Admission::Answer(Box::new(answer));
             }
             let sub_path = api.sub_path(target);
-            let asked = Asked {
+            let resource_query = ResourceQuery {
                 method: &line.method,
                 secure: line.secure,
                 content_type: message.headers.get("Content-Type"),
                 has_body: !message.body.is_empty(),
                 user_agent: message.headers.get("User-Agent"),
             };
-            let found = api.resource(sub_path, &asked);
+            let found = api.resource(sub_path, &resource_query);
             message.url_postfix = Some(sub_path.into());
             let handlers = api.handlers.clone().into_iter();
             let (status, name) = match found {

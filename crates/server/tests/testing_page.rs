@@ -65,7 +65,7 @@ fn check_page(name: &str) -> Folder {
 fn the_testing_page_is_current() {
     let folder = check_page("testing.md");
     let report = std::fs::read_to_string(folder.0.join("report.xml")).unwrap();
-    assert!(report.contains("<failure message=\"everybody should pass\">$ctx:grade"), "{report}");
+    assert!(report.contains("<failure message=\"all should pass\">$ctx:grade"), "{report}");
 }
 
 #[test]

@@ -31,13 +31,13 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 const IN_VAIN: Duration = Duration::from_secs(10);
 
 /// Where an endpoint's tokens come from. Shared by all cores.
-pub struct TokenSource(Asked);
+pub struct TokenSource(TokenCache);
 
-enum Asked {
+enum TokenCache {
     /// Every message has the same token.
-    Alike(Arc<TokenRequest>, Slot),
+    Shared(Arc<TokenRequest>, Slot),
     /// The token request is computed for each message; equal requests share a token.
-    ByMessage(Computed<TokenRequest>, Mutex<HashMap<String, Arc<Slot>>>),
+    PerRequest(Computed<TokenRequest>, Mutex<HashMap<String, Arc<Slot>>>),
 }
 
 /// A request for a token. It holds secrets, so it has no `Debug`.
@@ -81,19 +81,19 @@ struct Token {
 impl TokenSource {
     /// A source whose request is computed for each message.
     pub fn new(request: Computed<TokenRequest>) -> TokenSource {
-        TokenSource(Asked::ByMessage(request, Mutex::default()))
+        TokenSource(TokenCache::PerRequest(request, Mutex::default()))
     }
 
     /// A source of one token for all messages.
     pub fn alike(request: TokenRequest) -> TokenSource {
-        TokenSource(Asked::Alike(Arc::new(request), Slot::default()))
+        TokenSource(TokenCache::Shared(Arc::new(request), Slot::default()))
     }
 
     /// The token for a message.
     pub async fn token(&self, exchange: &mut Exchange) -> Result<Arc<str>, Fault> {
         match &self.0 {
-            Asked::Alike(request, slot) => slot.token(exchange, request, None).await,
-            Asked::ByMessage(..) => {
+            TokenCache::Shared(request, slot) => slot.token(exchange, request, None).await,
+            TokenCache::PerRequest(..) => {
                 let (request, slot) = self.of_message(exchange)?;
                 slot.token(exchange, &request, None).await
             }
@@ -103,8 +103,8 @@ impl TokenSource {
     /// Another token in place of one that a backend did not take; nothing when another one was of no use lately.
     pub async fn renewed(&self, exchange: &mut Exchange, refused: &str) -> Result<Option<Arc<str>>, Fault> {
         match &self.0 {
-            Asked::Alike(request, slot) => slot.renewed(exchange, request, refused).await,
-            Asked::ByMessage(..) => {
+            TokenCache::Shared(request, slot) => slot.renewed(exchange, request, refused).await,
+            TokenCache::PerRequest(..) => {
                 let (request, slot) = self.of_message(exchange)?;
                 slot.renewed(exchange, &request, refused).await
             }
@@ -113,7 +113,7 @@ impl TokenSource {
 
     /// Forgets a token that a backend did not take from a request that cannot be sent again.
     pub fn refused(&self, refused: &str) {
-        if let Asked::Alike(_, slot) = &self.0 {
+        if let TokenCache::Shared(_, slot) = &self.0 {
             let mut known = lock(&slot.known);
             if known.in_vain.is_none_or(|until| until <= Instant::now()) {
                 known.token.take_if(|token| *token.value == *refused);
@@ -125,8 +125,8 @@ impl TokenSource {
     pub fn refused_again(&self, exchange: &mut Exchange) {
         let until = Some(Instant::now() + IN_VAIN);
         match &self.0 {
-            Asked::Alike(_, slot) => lock(&slot.known).in_vain = until,
-            Asked::ByMessage(..) => {
+            TokenCache::Shared(_, slot) => lock(&slot.known).in_vain = until,
+            TokenCache::PerRequest(..) => {
                 if let Ok((_, slot)) = self.of_message(exchange) {
                     lock(&slot.known).in_vain = until;
                 }
@@ -135,7 +135,9 @@ impl TokenSource {
     }
 
     fn of_message(&self, exchange: &mut Exchange) -> Result<(TokenRequest, Arc<Slot>), Fault> {
-        let Asked::ByMessage(compute, slots) = &self.0 else { return Err(Fault::new("every message has one token")) };
+        let TokenCache::PerRequest(compute, slots) = &self.0 else {
+            return Err(Fault::new("every message has one token"));
+        };
         let request = compute(exchange)?;
         let fields = request.headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect::<String>();
         let key = format!("{}\n{}\n{fields}", request.url, request.form);

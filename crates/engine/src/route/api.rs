@@ -72,8 +72,8 @@ pub struct Resource {
 /// Whether a text fits.
 pub type TextTest = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What a request says that resources ask about.
-pub struct Asked<'a> {
+/// The properties of a request that select a resource.
+pub struct ResourceQuery<'a> {
     /// Its method.
     pub method: &'a Method,
     /// Whether it came over TLS.
@@ -149,11 +149,11 @@ impl Api {
     /// Finds the resource: url-mappings exact, by longest prefix, by extension; then templates in
     /// order; then the resource without a pattern. Only those that take such a request are looked at;
     /// why there was none is said of all, and only when the API has none for such a request at all.
-    pub fn resource(&self, sub_path: &str, asked: &Asked<'_>) -> ResourceMatch {
+    pub fn resource(&self, sub_path: &str, query: &ResourceQuery<'_>) -> ResourceMatch {
         let sub_path = if sub_path.is_empty() { "/" } else { sub_path };
         let mut any = false;
         let takes = |resource: &Resource| {
-            let takes = resource.takes(asked);
+            let takes = resource.takes(query);
             any |= takes;
             takes
         };
@@ -166,7 +166,7 @@ impl Api {
         }
         match self.find(sub_path, &self.indexes(|_| true)) {
             None => ResourceMatch::NotFound,
-            Some((index, _)) if self.resources[index].has_method(asked.method) => ResourceMatch::BadRequest,
+            Some((index, _)) if self.resources[index].has_method(query.method) => ResourceMatch::BadRequest,
             Some(_) => ResourceMatch::MethodNotAllowed,
         }
     }
@@ -199,17 +199,17 @@ impl Api {
 
 impl Resource {
     /// Whether the resource takes requests like that. OPTIONS is always welcome.
-    fn takes(&self, asked: &Asked<'_>) -> bool {
+    fn takes(&self, query: &ResourceQuery<'_>) -> bool {
         let of_the_type = || match &self.content_type {
-            Some(wanted) if asked.has_body => asked.content_type == Some(wanted),
+            Some(wanted) if query.has_body => query.content_type == Some(wanted),
             _ => true,
         };
         let from_the_agent = || match &self.user_agent {
-            Some(fits) => asked.user_agent.is_some_and(fits),
+            Some(fits) => query.user_agent.is_some_and(fits),
             None => true,
         };
-        self.secure.is_none_or(|wanted| wanted == asked.secure)
-            && (*asked.method == Method::Options || self.has_method(asked.method) && of_the_type() && from_the_agent())
+        self.secure.is_none_or(|wanted| wanted == query.secure)
+            && (*query.method == Method::Options || self.has_method(query.method) && of_the_type() && from_the_agent())
     }
 
     fn has_method(&self, method: &Method) -> bool {
@@ -260,14 +260,14 @@ mod tests {
     }
 
     fn which(api: &Api, path: &str, method: Method) -> String {
-        let asked = Asked {
+        let query = ResourceQuery {
             method: &method,
             secure: false,
             content_type: Some("text/plain"),
             has_body: method == Method::Post,
             user_agent: None,
         };
-        match api.resource(path, &asked) {
+        match api.resource(path, &query) {
             ResourceMatch::Found(index, _) => index.to_string(),
             ResourceMatch::MethodNotAllowed => "405".into(),
             ResourceMatch::BadRequest => "400".into(),

@@ -13,7 +13,7 @@ use crate::inject::Source;
 use crate::mediator::{Destination, Mediator, SequenceId};
 use crate::{Place, Program};
 
-pub use api::{Api, Asked, Pattern, Resource, ResourceMatch, TextTest, Version};
+pub use api::{Api, Pattern, Resource, ResourceMatch, ResourceQuery, TextTest, Version};
 pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceListing, ServiceSummary};
 pub use switch::Switch;
 pub(crate) use template::decode;

@@ -86,7 +86,7 @@ fn headers(el: &Element<'_>) -> Vec<(String, String)> {
 }
 
 /// A request as a mock service sees it.
-pub struct Asked<'a> {
+pub struct MockRequest<'a> {
     /// Its method.
     pub method: &'a str,
     /// Path and query.
@@ -98,12 +98,12 @@ pub struct Asked<'a> {
 }
 
 /// The answer of the first mock service that has one.
-pub fn answer(mocks: &[Mock], port: u16, asked: &Asked<'_>) -> Option<Message> {
+pub fn answer(mocks: &[Mock], port: u16, request: &MockRequest<'_>) -> Option<Message> {
     let here = || mocks.iter().filter(|mock| mock.port == port);
     let found = here().flat_map(|mock| mock.resources.iter().map(move |resource| (mock, resource)));
     // Resources with more requirements have precedence.
     let mut fitting: Vec<&Resource> =
-        found.filter(|(mock, resource)| resource.fits(&mock.context, asked)).map(|(_, resource)| resource).collect();
+        found.filter(|(mock, resource)| resource.fits(&mock.context, request)).map(|(_, resource)| resource).collect();
     fitting.sort_by_key(|resource| std::cmp::Reverse(resource.request.as_ref().map_or(0, Expected::weight)));
     let resource = fitting.first()?;
     let mut headers = Headers::new();
@@ -119,20 +119,20 @@ impl Expected {
         usize::from(self.payload.is_some()) * 1000 + self.headers.len()
     }
 
-    fn fits(&self, asked: &Asked<'_>) -> bool {
+    fn fits(&self, request: &MockRequest<'_>) -> bool {
         let header =
-            |(name, value): &(String, String)| asked.headers.get(name).is_some_and(|got| got.trim() == value.trim());
+            |(name, value): &(String, String)| request.headers.get(name).is_some_and(|got| got.trim() == value.trim());
         self.headers.iter().all(header)
-            && self.payload.as_ref().is_none_or(|payload| compare::same(payload, asked.body))
+            && self.payload.as_ref().is_none_or(|payload| compare::same(payload, request.body))
     }
 }
 
 impl Resource {
-    fn fits(&self, context: &str, asked: &Asked<'_>) -> bool {
-        if !self.method.is_empty() && self.method != asked.method {
+    fn fits(&self, context: &str, request: &MockRequest<'_>) -> bool {
+        if !self.method.is_empty() && self.method != request.method {
             return false;
         }
-        let (path, query) = asked.target.split_once('?').unwrap_or((asked.target, ""));
+        let (path, query) = request.target.split_once('?').unwrap_or((request.target, ""));
         let (wanted, wanted_query) = self.path.split_once('?').unwrap_or((&self.path, ""));
         let wanted = format!("{context}/{}", wanted.trim_start_matches('/'));
         let same_path = wanted.trim_end_matches('/') == path.trim_end_matches('/');
@@ -142,7 +142,7 @@ impl Resource {
         right.sort_unstable();
         same_path
             && (left.is_empty() || left == right)
-            && self.request.as_ref().is_none_or(|request| request.fits(asked))
+            && self.request.as_ref().is_none_or(|expected| expected.fits(request))
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
             ("POST", "/shop/orders", &none, "{\"id\":1}", Some((400, ""))),
             ("PUT", "/shop/orders", &none, "", None),
         ] {
-            let got = answer(&mocks, 9090, &Asked { method, target, headers, body }).map(text);
+            let got = answer(&mocks, 9090, &MockRequest { method, target, headers, body }).map(text);
             let expected = expected.map(|(status, body)| (status, body.to_owned()));
             assert_eq!(got, expected, "{method} {target}");
         }

@@ -9,7 +9,7 @@ use penstock_engine::{Fault, Side, codes};
 use penstock_message::{Form, Message, RequestLine};
 use penstock_transports::http::{HttpSender, PerCore, SenderConfig};
 
-use super::mock::{self, Asked, Mock};
+use super::mock::{self, Mock, MockRequest};
 
 /// Ports that artifacts of Micro Integrator call themselves on.
 const OWN_PORTS: [u16; 4] = [8280, 8243, 8290, 8253];
@@ -73,8 +73,8 @@ impl SuiteOutbound {
             _ => String::new(),
         };
         let method = outgoing.method.as_str();
-        let asked = Asked { method, target, headers: &outgoing.message.headers, body: &body };
-        mock::answer(&self.mocks, port, &asked).ok_or_else(|| {
+        let request = MockRequest { method, target, headers: &outgoing.message.headers, body: &body };
+        mock::answer(&self.mocks, port, &request).ok_or_else(|| {
             let text = format!(
                 "no mock service on port {port} answers `{method} {target}` with this payload and these headers"
             );

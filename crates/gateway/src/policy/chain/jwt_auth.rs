@@ -233,12 +233,12 @@ impl Rules {
             return Some("the token is for other audiences");
         }
         if !self.scopes.holds(|scope| token.scopes.contains(scope)) {
-            return Some("the token has not the scopes that are asked for");
+            return Some("the token lacks the required scopes");
         }
         let nothing = Map::new();
         let claims = token.caller.claims.as_deref().unwrap_or(&nothing);
         if !self.claims.holds(|matcher| matcher.fits(claims)) {
-            return Some("the token has not the claims that are asked for");
+            return Some("the token lacks the required claims");
         }
         None
     }

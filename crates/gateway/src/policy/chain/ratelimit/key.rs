@@ -50,7 +50,7 @@ impl Key {
     pub(super) fn read(params: &Params<'_>, name: &'static str) -> Option<Key> {
         let list = params.list(name);
         if list.len() > PARTS_MAX {
-            params.error(format!("`{name}` has {PARTS_MAX} parts at the most"));
+            params.error(format!("`{name}` has at most {PARTS_MAX} parts"));
         }
         let parts: Vec<Part> = list.into_iter().filter_map(part).collect();
         (!parts.is_empty()).then(|| Key(parts.into()))
