@@ -16,6 +16,7 @@ pub mod json_mapping;
 pub mod json_schema;
 pub mod jsonpath;
 pub mod mcp;
+pub mod multipart;
 pub mod policy_payload;
 pub mod policy_template;
 pub mod proxy_protocol;
@@ -57,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_schema", check: json_schema::schema, dictionary: json_schema::DICTIONARY },
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
     Target { name: "mcp", check: mcp::message, dictionary: mcp::DICTIONARY },
+    Target { name: "multipart", check: multipart::form, dictionary: multipart::DICTIONARY },
     Target { name: "policy_payload", check: policy_payload::payload, dictionary: policy_payload::DICTIONARY },
     Target { name: "policy_template", check: policy_template::template, dictionary: policy_template::DICTIONARY },
     Target { name: "proxy_protocol", check: proxy_protocol::header, dictionary: proxy_protocol::DICTIONARY },

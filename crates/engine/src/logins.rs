@@ -50,6 +50,8 @@ pub enum Realm {
     Admin,
     /// Users of the management API of Micro Integrator.
     Management,
+    /// Users of API management.
+    Control,
 }
 
 /// What became of an attempt.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,8 +26,31 @@ pub struct BuildOptions {
     pub configurables: HashMap<String, String>,
     /// What files are, which later builds need not look up again.
     pub known_files: KnownFiles,
+    /// APIs of the control plane.
+    pub managed: Managed,
     /// Artifacts as they were compiled, which later builds take where nothing changed.
     pub compiled: Option<Arc<CompiledArtifacts>>,
+}
+
+/// The files of the APIs that the control plane deployed. All copies share them.
+#[derive(Debug, Clone, Default)]
+pub struct Managed(Arc<Mutex<Arc<Vec<Input>>>>);
+
+impl Managed {
+    /// Replaces them.
+    pub fn replace(&self, inputs: Vec<Input>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(inputs);
+    }
+
+    /// Replaces them by those of another one.
+    pub fn take(&self, other: &Managed) {
+        let inputs = other.get();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = inputs;
+    }
+
+    fn get(&self) -> Arc<Vec<Input>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// A compiled configuration.
@@ -85,7 +108,9 @@ pub fn build_with(
     settings: &Settings,
 ) -> Result<Built, LoadError> {
     let started = Instant::now();
-    Ok(compile(load::load_with(paths, kept, &options.known_files)?, options, settings, started))
+    let mut loaded = load::load_with(paths, kept, &options.known_files)?;
+    loaded.inputs.extend(options.managed.get().iter().cloned());
+    Ok(compile(loaded, options, settings, started))
 }
 
 /// Compiles what was loaded.

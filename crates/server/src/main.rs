@@ -12,6 +12,7 @@ mod build;
 mod command;
 mod compare;
 mod config;
+mod control;
 mod load;
 mod log;
 mod management;

@@ -21,6 +21,7 @@ use tokio::runtime::LocalOptions;
 
 use crate::command::Failure;
 pub use deploy::Deployer;
+pub(crate) use routes::error;
 pub use routes::is_user;
 
 /// Serves as long as it is held.

@@ -265,6 +265,6 @@ fn broken(diagnostics: &[Diagnostic]) -> Message {
     )
 }
 
-pub(super) fn error(status: u16, message: &str, description: &str) -> Message {
+pub(crate) fn error(status: u16, message: &str, description: &str) -> Message {
     reply(status, &json!({"code": status, "message": message, "description": description, "moreInfo": "", "error": []}))
 }

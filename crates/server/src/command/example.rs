@@ -65,6 +65,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         signals,
         reread: None,
         epilogue: Some(Box::new(epilogue)),
+        control: None,
     })?;
     drop(backend);
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@ mod completions;
 mod example;
 mod failure;
 mod list;
+mod manage;
 mod run;
 mod test;
 mod token;
@@ -59,6 +60,7 @@ pub fn main() -> ExitCode {
 fn dispatch(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
+        Some(("manage", matches)) => manage::run(matches),
         Some(("check", matches)) => check::run(matches),
         Some(("compare", matches)) => compare::run(matches),
         Some(("list", matches)) => list::run(matches),
@@ -93,6 +95,7 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(run::command())
+        .subcommand(manage::command())
         .subcommand(check::command())
         .subcommand(compare::command())
         .subcommand(list::command())

@@ -102,6 +102,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         signals,
         reread,
         epilogue: None,
+        control: None,
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -126,7 +127,7 @@ pub(super) fn settings(
 }
 
 /// The same for a server that runs, which has a log for the diagnostics.
-fn reread_settings(
+pub(super) fn reread_settings(
     matches: &ArgMatches,
     paths: &[PathBuf],
     surroundings: &config::Surroundings,

@@ -424,6 +424,22 @@ pub fn read_signing_key(key: &Keystore) -> Result<Signer, String> {
     Signer::from_der(identity.map_err(|error| refused(&error))?.key_der()).map_err(|error| refused(&error))
 }
 
+/// Reads the key that the key manager signs with: PEM or a keystore, with the certificate that its id is derived from.
+pub fn read_rsa_key(key: &Keystore) -> Result<penstock_control::SigningKey, String> {
+    let shown = key.file.display();
+    let bytes = crate::load::standard_input::read_file(&key.file).map_err(|error| format!("`{shown}`: {error}"))?;
+    if bytes.windows(10).any(|window| window == b"-----BEGIN") {
+        let blocks = penstock_gateway::security::pem_blocks(&bytes);
+        let block =
+            |wanted: &str| blocks.iter().find(|(label, _)| label.ends_with(wanted)).map(|(_, der)| der.to_vec());
+        let pkcs8 = block("PRIVATE KEY").ok_or_else(|| format!("`{shown}` has no private key"))?;
+        return Ok(penstock_control::SigningKey { pkcs8, certificate: block("CERTIFICATE") });
+    }
+    let identity = Identity::from_keystore(&bytes, &key.password, key.key_password.as_deref(), key.alias.as_deref());
+    let identity = identity.map_err(|error| format!("`{shown}`: {error}"))?;
+    Ok(penstock_control::SigningKey { pkcs8: identity.key_der().to_vec(), certificate: None })
+}
+
 #[cfg(test)]
 mod tests {
     use penstock_catalog::SubscriptionState;

@@ -1,6 +1,6 @@
 //! The settings, with their defaults.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -129,6 +129,8 @@ pub struct Settings {
     pub gateway_opening: Opening,
     /// How APIs are deployed over HTTPS.
     pub adapter: Adapter,
+    /// The address of the control plane, when it is served.
+    pub control: Option<SocketAddr>,
     /// Keys, revoked tokens and applications of managed APIs.
     pub security: SecuritySettings,
     /// What managed APIs keep across reloads.
@@ -219,6 +221,7 @@ impl Default for Settings {
             gateway: Arc::default(),
             gateway_opening: Opening::default(),
             adapter: Adapter::default(),
+            control: None,
             security: SecuritySettings::default(),
             gateway_state: Arc::default(),
         }

@@ -112,6 +112,17 @@ pub fn archive(name: &str, bytes: Bytes) -> Loaded {
     loader.finish()
 }
 
+/// The files of a zip archive, within the limits of all archives: path and content of each.
+pub fn unzip(name: &str, bytes: Bytes) -> Result<Vec<(String, Bytes)>, String> {
+    let mut archive = archive::Archive::open(name.to_owned(), bytes)?;
+    let names = archive.names();
+    let read = |entry: String| {
+        let (_, content) = archive.read(&entry).map_err(|(_, message)| message)?;
+        Ok((entry.replace('\\', "/"), content))
+    };
+    names.into_iter().map(read).collect()
+}
+
 /// Reads everything under the paths, and deployed APIs. Files of API projects are read when they are compiled.
 pub fn load_with(paths: &[PathBuf], kept: &[Kept], known: &KnownFiles) -> Result<Loaded, LoadError> {
     let mut loader = Loader { known: known.clone(), ..Loader::default() };

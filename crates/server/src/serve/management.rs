@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use penstock_control::Control;
 use penstock_engine::background::{BackgroundService, Supervisor};
 use penstock_engine::entrance::Entrances;
 use penstock_engine::ports::Level;
-use penstock_transports::http::{PerCore, shutdown};
+use penstock_transports::http::{HttpListener, PerCore, Shutdown, shutdown};
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 
@@ -20,6 +21,7 @@ use super::facilities::Facilities;
 use super::service_states::RegistryStates;
 use super::state::State;
 use crate::command::Failure;
+use crate::control::listen;
 use crate::management::Operators;
 
 /// The management runtime. It stops when [`Management::stop`] is called.
@@ -59,28 +61,40 @@ pub(super) fn start(
     facilities: Facilities,
     entrances: Arc<dyn Entrances>,
     operators: Option<Operators>,
+    control: Option<ControlPort>,
 ) -> Result<Management, Failure> {
     let cannot = |cause: std::io::Error| Failure::environment(format!("a thread cannot be started: {cause}"));
     let (stop, stopping) = watch::channel(false);
     let log = facilities.log.clone();
     let run =
         move || match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime.block_on(work(facilities, entrances, operators, stopping)),
+            Ok(runtime) => runtime.block_on(work(facilities, entrances, operators, control, stopping)),
             Err(cause) => log.say(Level::Fatal, "Server", &format!("no management runtime: {cause}")),
         };
     let thread = std::thread::Builder::new().name("management".to_owned()).spawn(run).map_err(cannot)?;
     Ok(Management { stop, thread })
 }
 
+/// The port of the control plane.
+pub(super) struct ControlPort {
+    pub(super) listener: HttpListener,
+    pub(super) control: Arc<Control>,
+    pub(super) stop: Shutdown,
+}
+
 async fn work(
     facilities: Facilities,
     entrances: Arc<dyn Entrances>,
     operators: Option<Operators>,
+    control: Option<ControlPort>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let per_core = PerCore::start();
     let (core, sender) = facilities.core(&per_core);
     core.set_entrances(entrances);
+    if let Some(ControlPort { listener, control, stop }) = control {
+        tokio::task::spawn_local(listen(listener, control, facilities.log.clone(), stop));
+    }
     let Facilities { settings, environment, current, state, .. } = facilities;
     let gateway = state.gateway_state().clone();
     tokio::task::spawn_local(async move { gateway.run_background(sender).await });

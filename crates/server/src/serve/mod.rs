@@ -48,6 +48,7 @@ use crate::adapter::{self, Deployer};
 use crate::build::{BuildOptions, Built};
 use crate::command::Failure;
 use crate::config::{Settings, Surroundings};
+use crate::control::{ControlPlane, Running};
 use crate::log::Logs;
 use crate::management::{Operators, Switches};
 pub use banner::write as say;
@@ -78,6 +79,8 @@ pub struct Plan {
     pub signals: Signals,
     /// Reads the configuration again; without it a reload opens log files again and nothing else.
     pub reread: Option<Reread>,
+    /// The control plane, when it is served.
+    pub control: Option<ControlPlane>,
     /// Printed under the banner once everything is served.
     pub epilogue: Option<Epilogue>,
 }
@@ -100,7 +103,7 @@ pub struct Served {
 
 /// Serves until a signal ends it.
 pub fn serve(plan: Plan) -> Result<(), Failure> {
-    let Plan { paths, settings, surroundings, build, started, built, signals, reread, epilogue } = plan;
+    let Plan { paths, settings, surroundings, build, started, built, signals, reread, control, epilogue } = plan;
     penstock_budget::set_process_limit(settings.total_memory.unwrap_or_else(memory::default_limit));
     let cannot_log = |(path, cause): (PathBuf, std::io::Error)| {
         Failure::environment(format!("the log `{}` cannot be written: {cause}", path.display()))
@@ -113,6 +116,9 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         return Err(Failure::input("not started: the artifacts have errors, and `--strict` allows none"));
     }
     let revoked = security::prepare(&settings, &logs.log)?;
+    if let Some(plane) = &control {
+        plane.control.publish_access().map_err(Failure::environment)?;
+    }
     subscriptions::prepare(&settings, &logs.log)?;
     let ports = Ports::bind(&settings, descriptors::prepare(&settings, &logs.log))?;
     let served = ports.served();
@@ -151,7 +157,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         banner.add_adapter(listener.local_addr().port(), &settings);
     }
     banner.add_management(&ports, &settings);
-    let Ports { workers, admin, adapter, management: operators_port, live, .. } = ports;
+    let Ports { workers, admin, adapter, management: operators_port, control: control_listener, live, .. } = ports;
     let databases = Arc::new(Sql::new(settings.databases.clone(), live.tls.client.clone()));
     let stores = Arc::new(MessageStores::new(databases.clone(), &settings.connection_factories));
     let facilities = Facilities {
@@ -179,7 +185,16 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         let deployer = Deployer { paths, options, state: state.clone(), turn: turn.clone() };
         Operators { listener, deployer, registry: environment.registry.clone(), events: signals.events() }
     });
-    let management = management::start(facilities, entrances, operators)?;
+    if let Some(plane) = &control {
+        let (state, turn) = (state.clone(), turn.clone());
+        plane.host.attach(Running { state, paths: paths.clone(), options: build.clone(), turn });
+    }
+    let control_port = control_listener.zip(control.as_ref()).map(|(listener, plane)| management::ControlPort {
+        listener,
+        control: plane.control.clone(),
+        stop: stop.clone(),
+    });
+    let management = management::start(facilities, entrances, operators, control_port)?;
     management::wait_for_ports(&state);
     // Probes outlive the workers: while the server drains they report it.
     let admin = admin::start(admin, state.clone())?;
@@ -199,7 +214,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         }
         None => None,
     };
-    let mut renewal = Renewal { reread, paths, build, state: state.clone(), environment, live, turn };
+    let mut renewal = Renewal { reread, paths, build, state: state.clone(), environment, live, turn, control };
     let signal = loop {
         match signals.next() {
             Event::End(signal) => break signal,

@@ -31,6 +31,8 @@ pub(super) struct Ports {
     pub(super) adapter: Option<HttpListener>,
     /// The management API, when it is served.
     pub(super) management: Option<HttpListener>,
+    /// The REST APIs of the control plane, when it is served.
+    pub(super) control: Option<HttpListener>,
     /// What all of them take from the settings while they run.
     pub(super) live: Live,
     /// Whether the certificate was made on the spot.
@@ -193,6 +195,10 @@ impl Ports {
             }
             false => None,
         };
+        let control = match settings.control {
+            Some(address) => Some(spread(Role::Adapter, address.ip(), address.port(), "--offset")?.next()?),
+            None => None,
+        };
         let mut workers = Vec::with_capacity(count);
         for _ in 0..count {
             let mut listeners = vec![http.next()?];
@@ -209,6 +215,7 @@ impl Ports {
             admin,
             adapter,
             management,
+            control,
             live,
             self_signed: settings.https && settings.keystore.is_none(),
             http: http_port,

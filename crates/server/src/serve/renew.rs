@@ -18,6 +18,7 @@ use super::swap;
 use crate::build::{self, BuildOptions};
 use crate::command::Failure;
 use crate::config::{self, Settings, read_signing_key};
+use crate::control::ControlPlane;
 use crate::log::Logs;
 
 /// Reads the configuration again, as the command line names it.
@@ -34,6 +35,8 @@ pub(super) struct Renewal {
     pub(super) live: Live,
     /// Held while what is served changes.
     pub(super) turn: Arc<Mutex<()>>,
+    /// The control plane, when it is served.
+    pub(super) control: Option<ControlPlane>,
 }
 
 impl Renewal {
@@ -114,7 +117,12 @@ impl Renewal {
         if let Some(signer) = signer {
             security.set_signer(signer);
         }
-        security.set_access(AccessList::new(&settings.security.applications, &settings.security.subscriptions));
+        match &self.control {
+            Some(plane) => plane.control.publish_access().map_err(Failure::environment)?,
+            None => {
+                security.set_access(AccessList::new(&settings.security.applications, &settings.security.subscriptions));
+            }
+        }
         self.state.replace_settings(settings.clone());
         swap::swap(&self.state, &settings, built, "Reload", "SIGHUP");
         Ok(())

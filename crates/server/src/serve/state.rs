@@ -121,7 +121,7 @@ impl State {
     }
 
     /// Replaces the settings.
-    pub(super) fn replace_settings(&self, settings: Arc<Settings>) {
+    pub fn replace_settings(&self, settings: Arc<Settings>) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 

@@ -1,0 +1,20 @@
+//! The admin REST API: throttling and deny policies, environments, categories, key managers, applications of all users.
+
+pub(crate) mod applications;
+pub(crate) mod categories;
+pub(crate) mod deny;
+pub(crate) mod environments;
+pub(crate) mod key_managers;
+pub(crate) mod throttling;
+
+use crate::route::Registration;
+
+/// Handlers, by file.
+pub(crate) const HANDLERS: &[&[Registration]] = &[
+    applications::HANDLERS,
+    categories::HANDLERS,
+    deny::HANDLERS,
+    environments::HANDLERS,
+    key_managers::HANDLERS,
+    throttling::HANDLERS,
+];

@@ -1,0 +1,222 @@
+//! API management: the key manager and the publisher, developer portal and admin REST APIs, with their store.
+//!
+//! [`Control::respond`] makes a response of a request; sockets are the caller's. It blocks (database, hashing of passwords,
+//! compilation of APIs), so the caller runs it on a thread that may. The crate knows nothing of mediators and of how the
+//! gateway enforces anything: a change of the store makes a [`Snapshot`], which the [`Host`] compiles before the change is
+//! committed and serves afterwards, before the response is sent.
+//!
+//! Start reading at [`Control`], then `route.rs` (from a request to an operation), `operations.txt` (the table of operations),
+//! `store/` and one folder for each REST API.
+
+mod admin;
+mod clock;
+mod devportal;
+mod host;
+mod http;
+mod identity;
+pub mod multipart;
+mod oauth;
+mod page;
+mod problem;
+mod publisher;
+mod random;
+mod route;
+mod schema;
+mod snapshot;
+mod soap;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use host::{Access, DeployedApi, Host, Login, PlanText, Prepared, Snapshot};
+pub use http::{Request, Response};
+use identity::keys::Keys;
+pub use identity::keys::SigningKey;
+pub use identity::passwords::PasswordCost;
+use identity::scopes::SystemScopes;
+use identity::{ADMIN_ROLE, SUPER_ORGANIZATION, passwords, users};
+use problem::Problem;
+use route::Routes;
+use store::{Filter, Kind, Store, Transaction};
+
+/// The largest body of a request: archives with documents and definitions.
+pub const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// How a control plane is started.
+#[derive(Clone)]
+pub struct ControlConfig {
+    /// The folder of the database and the keys.
+    pub folder: PathBuf,
+    /// The name clients know the server by.
+    pub hostname: String,
+    /// The port of the REST APIs.
+    pub port: u16,
+    /// The ports of the gateway for HTTP and HTTPS.
+    pub gateway_ports: (u16, u16),
+    /// The password of `admin`, when it is given. It replaces the one that is kept.
+    pub admin_password: Option<String>,
+    /// A key that signs tokens in place of the generated one.
+    pub signing_key: Option<SigningKey>,
+    /// How much work a guess of a password costs.
+    pub password_cost: PasswordCost,
+}
+
+/// The control plane.
+pub struct Control {
+    config: ControlConfig,
+    store: Store,
+    keys: Keys,
+    host: Arc<dyn Host>,
+    routes: Routes,
+    scopes: SystemScopes,
+    issuer: String,
+    /// A hash that no password has: logins of unknown users are checked against it.
+    no_password: String,
+    /// Held while what is served changes.
+    turn: Mutex<()>,
+}
+
+/// A control plane that was started.
+pub struct Started {
+    /// The control plane.
+    pub control: Arc<Control>,
+    /// The password of `admin`, when it was generated now. It is shown once.
+    pub generated_password: Option<String>,
+}
+
+impl Control {
+    /// Opens the store and the keys of a folder, and makes what is missing.
+    pub fn open(config: ControlConfig, host: Arc<dyn Host>) -> Result<Started, String> {
+        std::fs::create_dir_all(&config.folder).map_err(|error| format!("`{}`: {error}", config.folder.display()))?;
+        let store = Store::open(&config.folder)?;
+        let keys = Keys::open(&config.folder, config.signing_key.as_ref())?;
+        let routes = Routes::new();
+        let scopes = SystemScopes::standard(routes.scopes());
+        let no_password = passwords::hash(&random::secret(), config.password_cost).unwrap_or_default();
+        let control = Control {
+            issuer: format!("https://{}:{}/oauth2/token", config.hostname, config.port),
+            config,
+            store,
+            keys,
+            host,
+            routes,
+            scopes,
+            no_password,
+            turn: Mutex::default(),
+        };
+        let generated_password =
+            control.prepare_store().map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))?;
+        Ok(Started { control: Arc::new(control), generated_password })
+    }
+
+    /// Makes the administrator and what every organization has; the password of the administrator when it was generated.
+    fn prepare_store(&self) -> Result<Option<String>, Problem> {
+        let cost = self.config.password_cost;
+        self.store.change(|tx| {
+            tx.sweep_tokens(clock::now())?;
+            admin::throttling::add_standard(tx, SUPER_ORGANIZATION)?;
+            let known = tx.find(Kind::User, SUPER_ORGANIZATION, ADMIN_ROLE)?;
+            match (known, &self.config.admin_password) {
+                (Some(user), Some(password)) => {
+                    if !passwords::is(password, user.text("password")) {
+                        users::set_password(tx, SUPER_ORGANIZATION, ADMIN_ROLE, password, cost)?;
+                    }
+                    Ok(None)
+                }
+                (Some(_), None) => Ok(None),
+                (None, given) => {
+                    let generated = given.is_none().then(random::secret);
+                    let password = given.as_deref().or(generated.as_deref()).unwrap_or_default();
+                    let roles = [ADMIN_ROLE.to_owned()];
+                    users::add(tx, SUPER_ORGANIZATION, ADMIN_ROLE, password, &roles, cost)?;
+                    Ok(generated)
+                }
+            }
+        })
+    }
+
+    /// Responds to a request. It blocks.
+    pub fn respond(&self, request: &Request) -> Response {
+        let mut problem = match self.routes.respond(self, request) {
+            Ok(response) => return response,
+            Err(problem) => problem,
+        };
+        if let Some(cause) = problem.take_cause() {
+            self.host.report_error(&format!("{} {}: {cause}", request.method, request.path));
+        }
+        problem.response()
+    }
+
+    /// The public key of access tokens, as a JWK.
+    pub fn public_jwk(&self) -> serde_json::Value {
+        self.keys.jwk()
+    }
+
+    /// `iss` of access tokens.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// The address of the REST APIs.
+    pub(crate) fn base_url(&self) -> String {
+        format!("https://{}:{}", self.config.hostname, self.config.port)
+    }
+
+    fn scopes(&self) -> &SystemScopes {
+        &self.scopes
+    }
+
+    /// What the gateway is to serve, after a start.
+    pub fn snapshot(&self) -> Result<Snapshot, String> {
+        self.store.read(snapshot::of).map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))
+    }
+
+    /// Gives the gateway applications, subscriptions and revoked tokens, after a start.
+    pub fn publish_access(&self) -> Result<(), String> {
+        let found = self.store.read(|tx| Ok((snapshot::access(tx)?, tx.revoked(clock::now())?)));
+        let (access, revoked) = found.map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))?;
+        self.host.set_access(access);
+        revoked.iter().for_each(|(id, ends)| self.host.revoke(id, *ends));
+        Ok(())
+    }
+
+    /// Changes something that the gateway serves: the change is made, what it leads to is compiled, then it is committed and
+    /// served. A change that does not compile is not made.
+    fn change_served<T>(&self, run: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let (result, prepared, access) = self.store.change(|tx| {
+            let result = run(tx)?;
+            let snapshot = snapshot::of(tx)?;
+            let prepared = self.host.prepare(&snapshot).map_err(|errors| {
+                let mut problem = Problem::bad_request(errors.first().cloned().unwrap_or_default());
+                problem.errors.extend(errors.into_iter().map(|error| ("400".to_owned(), error)));
+                problem
+            })?;
+            Ok((result, prepared, snapshot::access(tx)?))
+        })?;
+        prepared();
+        self.host.set_access(access);
+        Ok(result)
+    }
+
+    /// Changes applications, keys or subscriptions.
+    fn change_access<T>(&self, run: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let (result, access) = self.store.change(|tx| Ok((run(tx)?, snapshot::access(tx)?)))?;
+        self.host.set_access(access);
+        Ok(result)
+    }
+
+    /// Writes a copy of the database, as it is at one moment, to a file that is not there yet.
+    pub fn backup(&self, target: &Path) -> Result<(), String> {
+        self.store.backup(target).map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))
+    }
+
+    /// How many APIs are kept.
+    pub fn api_count(&self) -> usize {
+        self.store.read(|tx| tx.count(&Filter::new(Kind::Api, SUPER_ORGANIZATION))).unwrap_or_default()
+    }
+}

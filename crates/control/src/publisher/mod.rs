@@ -1,0 +1,34 @@
+//! The publisher REST API: APIs, their revisions and deployments, lifecycle, documents, policies, subscriptions.
+//!
+//! Start reading at [`api`] (what an API is, and its checks), then the file of the operation.
+
+pub(crate) mod api;
+pub(crate) mod archive;
+pub(crate) mod definition;
+pub(crate) mod documents;
+pub(crate) mod lifecycle;
+pub(crate) mod members;
+pub(crate) mod policies;
+pub(crate) mod products;
+pub(crate) mod revisions;
+pub(crate) mod scopes;
+pub(crate) mod settings;
+pub(crate) mod subscriptions;
+pub(crate) mod yaml;
+
+use crate::route::Registration;
+
+/// Handlers, by file.
+pub(crate) const HANDLERS: &[&[Registration]] = &[
+    api::HANDLERS,
+    archive::HANDLERS,
+    definition::HANDLERS,
+    documents::HANDLERS,
+    lifecycle::HANDLERS,
+    policies::HANDLERS,
+    products::HANDLERS,
+    revisions::HANDLERS,
+    scopes::HANDLERS,
+    settings::HANDLERS,
+    subscriptions::HANDLERS,
+];

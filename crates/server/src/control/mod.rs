@@ -1,0 +1,245 @@
+//! The control plane in this process: what `penstock-control` needs of the server, and its HTTPS port.
+//!
+//! Start reading at [`ControlHost`], then `listen.rs` (from the port to an operation).
+
+mod listen;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use penstock_catalog::{Application, Denial, Plan, Subscription};
+use penstock_compile::{Diagnostic, Input, InputKind};
+use penstock_control::{Access, Control, Host, Login, Prepared, Snapshot};
+use penstock_engine::ports::Level;
+use penstock_engine::{Login as Attempt, Realm};
+use penstock_gateway::security::{AccessList, Issuer, PublicKey, RevokedToken, TrustedKey};
+use penstock_gateway::{parse_denial, parse_plan};
+
+use crate::build::{self, BuildOptions, Managed};
+use crate::config::{self, Settings};
+use crate::load;
+use crate::serve::{State, swap};
+pub use listen::listen;
+
+/// Issuers of these names sign API keys and the keys of test consoles.
+const KEY_ISSUER: &str = "APIM Publisher";
+
+/// The name of the key manager in `keyManagers` of APIs.
+const RESIDENT_ISSUER: &str = "Resident Key Manager";
+
+/// Errors of one change that a response has.
+const ERRORS_MAX: usize = 100;
+
+/// The control plane of a server, with what it runs on.
+#[derive(Clone)]
+pub struct ControlPlane {
+    /// The control plane.
+    pub control: Arc<Control>,
+    /// The server as the control plane sees it.
+    pub host: Arc<ControlHost>,
+}
+
+/// What the control plane needs of the server.
+#[derive(Default)]
+pub struct ControlHost {
+    /// Deployed APIs, which every build has besides the files.
+    managed: Managed,
+    running: OnceLock<Running>,
+    base: Mutex<Base>,
+    served: Arc<Mutex<Snapshot>>,
+}
+
+/// A server that runs.
+pub struct Running {
+    /// Its state.
+    pub state: Arc<State>,
+    /// Paths as given.
+    pub paths: Vec<PathBuf>,
+    /// How to compile.
+    pub options: BuildOptions,
+    /// Held while what is served changes.
+    pub turn: Arc<Mutex<()>>,
+}
+
+/// What the configuration says by itself.
+#[derive(Default)]
+struct Base {
+    plans: Vec<Plan>,
+    denials: Vec<Denial>,
+    applications: Vec<Application>,
+    subscriptions: Vec<Subscription>,
+    issuers: Vec<Issuer>,
+    gateway: Arc<penstock_gateway::GatewayState>,
+}
+
+impl ControlHost {
+    /// Deployed APIs, for the options of builds.
+    pub fn managed(&self) -> Managed {
+        self.managed.clone()
+    }
+
+    /// Takes what the control plane has at the start.
+    pub fn load(&self, control: &Control, gateway: &Arc<penstock_gateway::GatewayState>) -> Result<(), String> {
+        let snapshot = control.snapshot()?;
+        let key =
+            PublicKey::from_jwk(&control.public_jwk()).ok_or("the signing key cannot be used for verification")?;
+        let issuer = |name: &str| Issuer {
+            name: name.into(),
+            issuer: control.issuer().into(),
+            keys: vec![TrustedKey { kid: None, key: key.clone() }],
+            validate_subscription: true,
+            ..Issuer::default()
+        };
+        let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        base.issuers = vec![issuer(RESIDENT_ISSUER), issuer(KEY_ISSUER)];
+        base.gateway = gateway.clone();
+        self.managed.replace(inputs(&snapshot));
+        *self.served.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        Ok(())
+    }
+
+    /// Adds what the control plane has to settings that were read from files.
+    pub fn configure(&self, mut settings: Settings) -> Settings {
+        let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        let gateway = Arc::make_mut(&mut settings.gateway);
+        gateway.security.issuers.extend(base.issuers.iter().cloned());
+        base.plans.clone_from(&gateway.limits.plans);
+        base.denials.clone_from(&gateway.limits.denials);
+        base.applications.clone_from(&settings.security.applications);
+        base.subscriptions.clone_from(&settings.security.subscriptions);
+        let served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is in the store was checked when it was added.
+        let _ = base.limit(&served, &mut settings);
+        settings
+    }
+
+    /// Says what runs, once it does.
+    pub fn attach(&self, running: Running) {
+        let _ = self.running.set(running);
+    }
+}
+
+impl Base {
+    /// Plans and deny conditions of the configuration with those of a snapshot, which win.
+    fn limit(&self, snapshot: &Snapshot, settings: &mut Settings) -> Result<(), Vec<String>> {
+        let mut errors = Vec::new();
+        let mut plans = Vec::new();
+        for plan in &snapshot.plans {
+            match parse_plan(plan.level, &plan.name, &plan.text) {
+                Ok(plan) => plans.push(plan),
+                Err(why) => errors.push(format!("the throttling policy `{}`: {why}", plan.name)),
+            }
+        }
+        let mut denials = self.denials.clone();
+        for text in &snapshot.denials {
+            match parse_denial(text) {
+                Ok(denial) => denials.push(denial),
+                Err(why) => errors.push(format!("the deny policy `{text}`: {why}")),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let is_other = |known: &&Plan| plans.iter().all(|plan| (plan.level, &plan.name) != (known.level, &known.name));
+        let others: Vec<Plan> = self.plans.iter().filter(is_other).cloned().collect();
+        plans.extend(others);
+        let limits = &mut Arc::make_mut(&mut settings.gateway).limits;
+        (limits.plans, limits.denials) = (plans, denials);
+        Ok(())
+    }
+}
+
+/// The files of deployed APIs as inputs of a build.
+fn inputs(snapshot: &Snapshot) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    for api in &snapshot.apis {
+        let project: Arc<str> = format!("control:{}", api.name).into();
+        for (path, bytes) in &api.files {
+            let kind = InputKind::Api { project: project.clone(), path: path.clone() };
+            inputs.push(Input { file: format!("{project}/{path}").into(), bytes: bytes.clone(), kind });
+        }
+    }
+    inputs
+}
+
+impl Host for ControlHost {
+    fn login(&self, account: &str, client: IpAddr, verify: &mut dyn FnMut() -> bool) -> Login {
+        let Some(running) = self.running.get() else { return Login::BackOff(1) };
+        let attempt = running.state.logins.attempt(Realm::Control, account, client, verify);
+        match attempt {
+            Attempt::Accepted => Login::Accepted,
+            Attempt::Refused => Login::Refused,
+            Attempt::BackOff(_) => Login::BackOff(attempt.retry_after_seconds().unwrap_or(1)),
+        }
+    }
+
+    fn parse_yaml(&self, text: &[u8]) -> Result<serde_json::Value, String> {
+        let document = penstock_projects::parse_document(&Arc::default(), text);
+        document.map(|document| document.item().json()).map_err(|(at, why)| format!("{}:{}: {why}", at.line, at.column))
+    }
+
+    fn unzip(&self, archive: Bytes) -> Result<Vec<(String, Bytes)>, String> {
+        load::unzip("the archive", archive)
+    }
+
+    fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared, Vec<String>> {
+        let Some(running) = self.running.get() else { return Err(vec!["the server is starting".to_owned()]) };
+        let turn = running.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = self.served.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if served == *snapshot {
+            return Ok(Box::new(|| ()));
+        }
+        let mut settings = running.state.settings();
+        // APIs are compiled anew when the configuration of the gateway is another one.
+        if (&served.plans, &served.denials) != (&snapshot.plans, &snapshot.denials) {
+            let base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+            base.limit(snapshot, Arc::make_mut(&mut settings))?;
+        }
+        let mut options = running.options.clone();
+        options.configurables = config::surroundings(&running.paths).configurables();
+        options.managed = Managed::default();
+        options.managed.replace(inputs(snapshot));
+        let built = build::build(&running.paths, &options, &settings).map_err(|error| vec![error.to_string()])?;
+        let before = running.state.artifacts();
+        let is_new = |diagnostic: &&Diagnostic| swap::is_new(diagnostic, &before.errors);
+        let errors: Vec<String> =
+            built.diagnostics.iter().filter(is_new).take(ERRORS_MAX).map(ToString::to_string).collect();
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        drop(turn);
+        let (state, turn, managed) = (running.state.clone(), running.turn.clone(), self.managed.clone());
+        let inputs = options.managed;
+        let (served, snapshot) = (self.served.clone(), snapshot.clone());
+        Ok(Box::new(move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            managed.take(&inputs);
+            *served.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+            state.replace_settings(settings.clone());
+            swap::swap(&state, &settings, built, "Control", "deployed APIs changed");
+        }))
+    }
+
+    fn set_access(&self, access: Access) {
+        let base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        let applications: Vec<Application> = base.applications.iter().cloned().chain(access.applications).collect();
+        let subscriptions: Vec<Subscription> = base.subscriptions.iter().cloned().chain(access.subscriptions).collect();
+        base.gateway.security.set_access(AccessList::new(&applications, &subscriptions));
+    }
+
+    fn revoke(&self, id: &str, ends: u64) {
+        let gateway = self.base.lock().unwrap_or_else(PoisonError::into_inner).gateway.clone();
+        let token = RevokedToken { id: id.to_owned(), expires: Some(ends) };
+        if let Err(why) = gateway.security.revocations.revoke(token) {
+            self.report_error(&format!("a token is revoked until the server ends: {why}"));
+        }
+    }
+
+    fn report_error(&self, text: &str) {
+        if let Some(running) = self.running.get() {
+            running.state.log.say(Level::Error, "Control", text);
+        }
+    }
+}
