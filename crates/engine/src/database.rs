@@ -2,12 +2,16 @@
 //!
 //! A flow names a [`DataSource`]; which database that is, a transport knows. Answers are futures: nothing here waits.
 
+mod rows;
+
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ports::LocalFuture;
+
+pub use rows::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, CallPlace, RowQuery, Rows, Yields};
 
 /// A database as the configuration names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,12 +229,34 @@ pub trait Databases: Send + Sync {
 
     /// Begins a transaction. Databases join it with their first statement.
     fn begin(&self) -> Rc<dyn Transaction>;
+
+    /// Begins a session without a transaction: what each query changes is committed by itself.
+    fn session(&self) -> Rc<dyn Transaction>;
+
+    /// Which SQL a database understands.
+    fn dialect(&self, source: &DataSource) -> Result<Dialect, DatabaseError>;
+}
+
+/// The kinds of SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
 }
 
 /// A transaction over the databases that take part in it. Dropped before its end it is rolled back.
 pub trait Transaction {
     /// Runs a query within it.
     fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>>;
+
+    /// Runs a query within it whose rows are read in batches.
+    fn rows(
+        &self,
+        source: &Arc<DataSource>,
+        query: RowQuery,
+    ) -> LocalFuture<'static, Result<Box<dyn Rows>, DatabaseError>>;
 
     /// Whether that database takes part already.
     fn includes(&self, source: &DataSource) -> bool;

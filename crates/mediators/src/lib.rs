@@ -25,7 +25,6 @@ mod header;
 mod in_out;
 mod iterate;
 mod jsontransform;
-mod later;
 mod log;
 mod loopback;
 mod makefault;
@@ -84,7 +83,6 @@ pub const MEDIATORS: &[MediatorKind] = &[
     in_out::IN,
     in_out::OUT,
     iterate::KIND,
-    later::DATA_SERVICE_CALL,
     jsontransform::KIND,
     log::KIND,
     loopback::KIND,

@@ -11,8 +11,13 @@ pub mod pages;
 
 /// The mediators and artifact kinds of all crates, as the binary has them.
 pub const REGISTRY: penstock_compile::Registry = penstock_compile::Registry {
-    mediators: &[penstock_mediators::MEDIATORS, penstock_scripting::MEDIATORS, penstock_messaging::MEDIATORS],
-    artifacts: &[penstock_messaging::ARTIFACTS],
+    mediators: &[
+        penstock_mediators::MEDIATORS,
+        penstock_scripting::MEDIATORS,
+        penstock_messaging::MEDIATORS,
+        penstock_dataservices::MEDIATORS,
+    ],
+    artifacts: &[penstock_messaging::ARTIFACTS, penstock_dataservices::ARTIFACTS],
     inbound: penstock_transports::inbound::PROTOCOLS,
     listeners: penstock_transports::inbound::LISTENERS,
     ..penstock_mediators::REGISTRY

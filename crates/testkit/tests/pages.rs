@@ -1,4 +1,4 @@
-//! The pages of mediators, endpoints, connectors, messaging, APIs, proxy services and security run as tests; every mediator and
+//! The pages of mediators, endpoints, connectors, data services, messaging, APIs, proxy services and security run as tests; every mediator and
 //! native connector has one. `UPDATE=1` writes the results into the pages and the compatibility table; `PAGE=name` runs one page.
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ fn update() -> bool {
 fn pages_show_what_happens() {
     let mut wrong = Vec::new();
     let inside = |folder: &str| fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = ["mediators", "endpoints", "connectors", "messaging"]
+    let mut files: Vec<PathBuf> = ["mediators", "endpoints", "connectors", "messaging", "dataservices"]
         .iter()
         .flat_map(|folder| inside(&format!("docs/{folder}")))
         .collect();

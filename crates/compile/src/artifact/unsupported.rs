@@ -13,8 +13,7 @@ const fn unsupported(element: &'static str, noun: &'static str, consequence: &'s
     Unsupported { element, noun, consequence }
 }
 
-const TABLE: [Unsupported; 4] = [
-    unsupported("data", "data service", "queries can be made with <dblookup> and <dbreport>"),
+const TABLE: [Unsupported; 3] = [
     unsupported("eventSource", "event source", "Micro Integrator has no eventing either"),
     unsupported("priorityExecutor", "priority executor", "messages are served in the order of their arrival"),
     unsupported("library", "library", "connectors are taken from their archives"),

@@ -22,6 +22,9 @@ pub use template::{UriTemplate, UriTemplateError, Variables};
 /// What `binds-to` calls the HTTP and HTTPS listeners.
 const DEFAULT_BINDING: &str = "default";
 
+/// What the endpoints of a service are called when their names do not begin with its own.
+const ENDPOINTS: [&str; 3] = ["SOAP11Endpoint", "SOAP12Endpoint", "HTTPEndpoint"];
+
 /// All services of a program.
 #[derive(Default)]
 pub struct Routes {
@@ -173,7 +176,8 @@ impl Routes {
             }
         }
         let (service, endpoint) = name.split_once('.')?;
-        endpoint.starts_with(service).then(|| self.proxies.get(service)).flatten()
+        let is_endpoint = endpoint.starts_with(service) || ENDPOINTS.contains(&endpoint);
+        is_endpoint.then(|| self.proxies.get(service)).flatten()
     }
 }
 

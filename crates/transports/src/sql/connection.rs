@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Query};
+use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Query, RowQuery, Rows};
 
 use super::mapping::Resolved;
 use super::postgres::{self, PostgresConnection};
@@ -35,6 +35,13 @@ impl Connection {
             Connection::Sqlite(connection) => connection.run(query).await,
             Connection::Postgres(connection) => connection.run(query).await,
         }
+    }
+
+    pub(super) async fn rows(&mut self, query: RowQuery) -> Result<Box<dyn Rows>, DatabaseError> {
+        Ok(match self {
+            Connection::Sqlite(connection) => Box::new(connection.rows(query).await?),
+            Connection::Postgres(connection) => connection.rows(query).await?,
+        })
     }
 
     pub(super) async fn begin(&mut self, to: &Resolved) -> Result<(), DatabaseError> {

@@ -10,6 +10,7 @@ mod connection;
 mod mapping;
 mod pool;
 mod postgres;
+mod procedure;
 mod sqlite;
 mod statement;
 mod transaction;
@@ -22,7 +23,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use penstock_engine::database::{Answer, DataSource, DatabaseError, Databases, Query, Transaction};
+use penstock_engine::database::{Answer, DataSource, DatabaseError, Databases, Dialect, Query, Transaction};
 use penstock_engine::ports::LocalFuture;
 use tokio::sync::Semaphore;
 
@@ -32,7 +33,7 @@ use crate::http::tls::TlsClient;
 use mapping::{Resolved, Target};
 use pool::{Pool, Purpose, Turn};
 use sqlite::Folder;
-use transaction::SqlTransaction;
+use transaction::{Manner, SqlTransaction};
 
 /// All databases of the process.
 pub struct Sql {
@@ -95,26 +96,6 @@ impl Shared {
     }
 }
 
-/// The kinds of SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-}
-
-impl Sql {
-    /// What a database speaks.
-    pub fn dialect(&self, source: &DataSource) -> Result<Dialect, DatabaseError> {
-        let resolved = self.shared.mapping.resolve(source).resolved?;
-        Ok(match resolved.target {
-            Target::Postgres => Dialect::Postgres,
-            Target::Sqlite(_) | Target::StandIn(_) => Dialect::Sqlite,
-        })
-    }
-}
-
 /// Bytes as hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
@@ -137,6 +118,18 @@ impl Databases for Sql {
     }
 
     fn begin(&self) -> Rc<dyn Transaction> {
-        Rc::new(SqlTransaction::new(self.shared.clone()))
+        Rc::new(SqlTransaction::new(self.shared.clone(), Manner::Transaction))
+    }
+
+    fn session(&self) -> Rc<dyn Transaction> {
+        Rc::new(SqlTransaction::new(self.shared.clone(), Manner::EachByItself))
+    }
+
+    fn dialect(&self, source: &DataSource) -> Result<Dialect, DatabaseError> {
+        let resolved = self.shared.mapping.resolve(source).resolved?;
+        Ok(match resolved.target {
+            Target::Postgres => Dialect::Postgres,
+            Target::Sqlite(_) | Target::StandIn(_) => Dialect::Sqlite,
+        })
     }
 }

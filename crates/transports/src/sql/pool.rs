@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Query};
+use penstock_engine::database::{Answer, Batch, DatabaseError, DatabaseErrorKind, Query, RowQuery, Rows};
+use penstock_engine::ports::LocalFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::{Connection, Connector, bounded};
@@ -131,6 +132,15 @@ impl Lease {
         outcome
     }
 
+    /// Runs a query whose rows are read in batches, each within the time of a query.
+    pub(super) async fn rows(&mut self, query: RowQuery) -> Result<Box<dyn Rows>, DatabaseError> {
+        let limit = query.timeout.unwrap_or(self.pool.to.query_timeout);
+        let mut connection = self.take()?;
+        let outcome = bounded(limit, connection.rows(query)).await;
+        self.put(connection, &outcome);
+        Ok(Box::new(BoundedRows { rows: outcome?, limit }))
+    }
+
     pub(super) async fn begin(&mut self) -> Result<(), DatabaseError> {
         let mut connection = self.take()?;
         let outcome = bounded(self.pool.to.query_timeout, connection.begin(&self.pool.to)).await;
@@ -143,6 +153,15 @@ impl Lease {
         let outcome = bounded(self.pool.to.query_timeout, connection.end(keep)).await;
         self.put(connection, &outcome);
         outcome
+    }
+
+    /// Ends what a database needed around queries that are not in a transaction.
+    pub(super) async fn end_reading(&mut self, keep: bool) -> Result<(), DatabaseError> {
+        match &self.connection {
+            Some(Connection::Postgres(_)) => self.end(keep).await,
+            Some(Connection::Sqlite(_)) => Ok(()),
+            None => self.take().map(drop),
+        }
     }
 
     fn take(&mut self) -> Result<Connection, DatabaseError> {
@@ -165,5 +184,17 @@ impl Lease {
         if idle.len() < self.pool.to.idle_max {
             idle.push((Instant::now(), connection));
         }
+    }
+}
+
+/// Rows of which each batch has to come within a time.
+struct BoundedRows {
+    rows: Box<dyn Rows>,
+    limit: Duration,
+}
+
+impl Rows for BoundedRows {
+    fn next(&mut self) -> LocalFuture<'_, Result<Option<Batch>, DatabaseError>> {
+        Box::pin(bounded(self.limit, self.rows.next()))
     }
 }

@@ -1,13 +1,16 @@
 //! SQLite: a thread for each connection, because it blocks.
 
+mod rows;
+
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Query, Row, SqlValue};
+use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Query, Row, RowQuery, SqlValue};
 use penstock_message::double_to_text;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, InterruptHandle, Statement};
@@ -15,6 +18,7 @@ use tokio::sync::oneshot;
 
 use super::hex;
 use super::statement::{Part, Places, divide};
+use rows::{Fetched, SqliteRows};
 
 /// How long a statement waits for a lock: that of another process, or of readers who stand in the way of a commit. Writers
 /// of this process wait for their turn before they take a connection.
@@ -78,22 +82,33 @@ impl Drop for Folder {
     }
 }
 
-type Job = Box<dyn FnOnce(&mut State) + Send>;
+/// Something to run on the thread, which may take further work from its queue.
+pub(super) type Job = Box<dyn FnOnce(&State, &Receiver<Work>) + Send>;
+
+/// What a thread is asked for.
+pub(super) enum Work {
+    /// Something to run.
+    Job(Job),
+    /// More rows of the query with this number.
+    Fetch(u64, oneshot::Sender<Result<Fetched, DatabaseError>>),
+    /// The rest of the rows is not needed.
+    Close(u64),
+}
 
 /// A connection, as those who await it hold it.
 pub(super) struct SqliteConnection {
-    jobs: Sender<Job>,
+    jobs: Sender<Work>,
     interrupt: Arc<InterruptHandle>,
 }
 
 /// What the thread holds.
-struct State {
+pub(super) struct State {
     connection: Connection,
-    texts: HashMap<Arc<str>, Arc<[Part]>>,
+    texts: RefCell<HashMap<Arc<str>, Arc<[Part]>>>,
 }
 
 /// Interrupts the connection, when its future is dropped.
-struct Guard<'c>(Option<&'c InterruptHandle>);
+pub(super) struct Guard<'c>(Option<&'c InterruptHandle>);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -105,7 +120,7 @@ impl Drop for Guard<'_> {
 
 impl SqliteConnection {
     pub(super) async fn open(place: Place) -> Result<SqliteConnection, DatabaseError> {
-        let (jobs, queue) = channel::<Job>();
+        let (jobs, queue) = channel::<Work>();
         let (opened, outcome) = oneshot::channel();
         let run = move || {
             let connection = match open(&place) {
@@ -115,9 +130,13 @@ impl SqliteConnection {
             if opened.send(Ok(Arc::new(connection.get_interrupt_handle()))).is_err() {
                 return;
             }
-            let mut state = State { connection, texts: HashMap::new() };
-            while let Ok(job) = queue.recv() {
-                job(&mut state);
+            let state = State { connection, texts: RefCell::default() };
+            while let Ok(work) = queue.recv() {
+                match work {
+                    Work::Job(job) => job(&state, &queue),
+                    Work::Fetch(_, reply) => drop(reply.send(Ok(Fetched::default()))),
+                    Work::Close(_) => {}
+                }
             }
         };
         std::thread::Builder::new().name("sqlite".to_owned()).spawn(run).map_err(|error| {
@@ -130,11 +149,11 @@ impl SqliteConnection {
     /// Runs something on the thread.
     async fn on_thread<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut State) -> Result<T, DatabaseError> + Send + 'static,
+        work: impl FnOnce(&State) -> Result<T, DatabaseError> + Send + 'static,
     ) -> Result<T, DatabaseError> {
         let (done, outcome) = oneshot::channel();
-        let job: Job = Box::new(move |state| drop(done.send(work(state))));
-        self.jobs.send(job).map_err(|_| gone())?;
+        let job: Job = Box::new(move |state, _| drop(done.send(work(state))));
+        self.jobs.send(Work::Job(job)).map_err(|_| gone())?;
         let mut guard = Guard(Some(&self.interrupt));
         let outcome = outcome.await;
         guard.0 = None;
@@ -144,6 +163,10 @@ impl SqliteConnection {
     pub(super) async fn run(&self, query: &Query) -> Result<Answer, DatabaseError> {
         let query = query.clone();
         self.on_thread(move |state| run(state, &query)).await
+    }
+
+    pub(super) async fn rows(&self, query: RowQuery) -> Result<SqliteRows, DatabaseError> {
+        SqliteRows::open(self.jobs.clone(), self.interrupt.clone(), query).await
     }
 
     pub(super) async fn begin(&self) -> Result<(), DatabaseError> {
@@ -188,26 +211,39 @@ fn open(place: &Place) -> Result<Connection, DatabaseError> {
     })
 }
 
-fn run(state: &mut State, query: &Query) -> Result<Answer, DatabaseError> {
-    let parts = match state.texts.get(&query.sql) {
-        Some(parts) => parts.clone(),
-        None => {
-            let parts: Arc<[Part]> = divide(&query.sql, Places::QuestionMarks).into();
-            if state.texts.len() >= TEXTS_MAX {
-                state.texts.clear();
-            }
-            state.texts.insert(query.sql.clone(), parts.clone());
-            parts
-        }
-    };
+/// The statements of a text, divided once.
+fn parts_of(state: &State, sql: &Arc<str>) -> Arc<[Part]> {
+    let mut texts = state.texts.borrow_mut();
+    if let Some(parts) = texts.get(sql) {
+        return parts.clone();
+    }
+    let parts: Arc<[Part]> = divide(sql, Places::QuestionMarks).into();
+    if texts.len() >= TEXTS_MAX {
+        texts.clear();
+    }
+    texts.insert(sql.clone(), parts.clone());
+    parts
+}
+
+fn bind<'v>(
+    statement: &mut Statement<'_>,
+    places: usize,
+    values: &mut impl Iterator<Item = &'v SqlValue>,
+) -> Result<(), DatabaseError> {
+    for index in 1..=places {
+        let value = values.next().ok_or_else(too_few)?;
+        statement.raw_bind_parameter(index, bound(value)).map_err(refused)?;
+    }
+    Ok(())
+}
+
+fn run(state: &State, query: &Query) -> Result<Answer, DatabaseError> {
+    let parts = parts_of(state, &query.sql);
     let mut values = query.values.iter();
     let mut answer = Answer::default();
     for part in parts.iter() {
         let mut statement = state.connection.prepare_cached(&part.text).map_err(refused)?;
-        for index in 1..=part.places {
-            let value = values.next().ok_or_else(too_few)?;
-            statement.raw_bind_parameter(index, bound(value)).map_err(refused)?;
-        }
+        bind(&mut statement, part.places, &mut values)?;
         let (row, changed) = execute(&mut statement).map_err(refused)?;
         answer.changed += changed;
         answer.row = answer.row.or(row);

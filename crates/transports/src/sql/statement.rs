@@ -56,6 +56,22 @@ fn finish(parts: &mut Vec<Part>, current: &mut Part) {
     }
 }
 
+/// An INSERT that returns the keys it generates: the named columns, or what the database has for them. Names of columns
+/// are those of the artifact.
+pub(super) fn with_returning(insert: &str, columns: &[std::sync::Arc<str>], otherwise: &str) -> String {
+    let has_returning = insert.to_ascii_lowercase().split_whitespace().any(|word| word == "returning");
+    match columns {
+        _ if has_returning || only_reads(insert) => insert.to_owned(),
+        [] => format!("{insert} RETURNING {otherwise}"),
+        columns => format!("{insert} RETURNING {}", columns.join(", ")),
+    }
+}
+
+/// Whether a statement selects rows and changes nothing.
+pub(super) fn is_selection(statement: &str) -> bool {
+    only_reads(statement) && !statement.trim_start().to_ascii_lowercase().starts_with("explain")
+}
+
 /// Whether a text may change something. One that only seems to is answered no worse.
 pub(super) fn may_write(sql: &str) -> bool {
     divide(sql, Places::QuestionMarks).iter().any(|part| !only_reads(&part.text))

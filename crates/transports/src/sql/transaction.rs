@@ -4,19 +4,31 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use penstock_engine::database::{Answer, DataSource, DatabaseError, DatabaseErrorKind, Query, Transaction};
+use penstock_engine::database::{
+    Answer, DataSource, DatabaseError, DatabaseErrorKind, Query, RowQuery, Rows, Transaction,
+};
 use penstock_engine::ports::LocalFuture;
 
 use super::Shared;
 use super::mapping::{Resolved, Target};
-use super::pool::{Lease, Purpose};
+use super::pool::{Lease, Pool, Purpose};
 use super::statement::may_write;
 
 /// A transaction. The databases commit one after another: when a later one fails, the earlier ones stay committed, and the
 /// error says so. Dropped leases close their connections, and the databases roll back.
 pub(super) struct SqlTransaction {
     shared: Arc<Shared>,
+    manner: Manner,
     state: Rc<RefCell<State>>,
+}
+
+/// What a failure undoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// All queries.
+    Transaction,
+    /// The query that failed.
+    EachByItself,
 }
 
 #[derive(Default)]
@@ -26,32 +38,60 @@ struct State {
 }
 
 impl SqlTransaction {
-    pub(super) fn new(shared: Arc<Shared>) -> SqlTransaction {
-        SqlTransaction { shared, state: Rc::default() }
+    pub(super) fn new(shared: Arc<Shared>, manner: Manner) -> SqlTransaction {
+        SqlTransaction { shared, manner, state: Rc::default() }
     }
+}
+
+/// The connection of a member, which is begun when the database is first used.
+async fn member(
+    state: &RefCell<State>,
+    pool: &Arc<Pool>,
+    manner: Manner,
+    query: &Query,
+) -> Result<(usize, Lease), DatabaseError> {
+    let known = state.borrow().members.iter().position(|(to, _)| to.is_same_database(pool.to()));
+    if let Some(index) = known {
+        let lease = state.borrow_mut().members[index].1.take();
+        return Ok((index, lease.ok_or_else(lost)?));
+    }
+    let lease = match manner {
+        Manner::Transaction => {
+            let mut lease = pool.lease(Purpose::Transaction).await?;
+            lease.begin().await?;
+            lease
+        }
+        Manner::EachByItself => pool.lease(Purpose::Query(query)).await?,
+    };
+    let mut state = state.borrow_mut();
+    state.members.push((pool.to().clone(), None));
+    Ok((state.members.len() - 1, lease))
 }
 
 impl Transaction for SqlTransaction {
     fn run(&self, source: &Arc<DataSource>, query: Query) -> LocalFuture<'static, Result<Answer, DatabaseError>> {
         let pool = self.shared.pool(source);
         let state = self.state.clone();
+        let manner = self.manner;
         Box::pin(async move {
-            let pool = pool?;
-            let known = state.borrow().members.iter().position(|(to, _)| to.is_same_database(pool.to()));
-            let (index, mut lease) = match known {
-                Some(index) => {
-                    let lease = state.borrow_mut().members[index].1.take();
-                    (index, lease.ok_or_else(lost)?)
-                }
-                None => {
-                    let mut lease = pool.lease(Purpose::Transaction).await?;
-                    lease.begin().await?;
-                    let mut state = state.borrow_mut();
-                    state.members.push((pool.to().clone(), None));
-                    (state.members.len() - 1, lease)
-                }
-            };
+            let (index, mut lease) = member(&state, &pool?, manner, &query).await?;
             let outcome = lease.run(&query).await;
+            state.borrow_mut().members[index].1 = Some(lease);
+            outcome
+        })
+    }
+
+    fn rows(
+        &self,
+        source: &Arc<DataSource>,
+        query: RowQuery,
+    ) -> LocalFuture<'static, Result<Box<dyn Rows>, DatabaseError>> {
+        let pool = self.shared.pool(source);
+        let state = self.state.clone();
+        let manner = self.manner;
+        Box::pin(async move {
+            let (index, mut lease) = member(&state, &pool?, manner, &query.query).await?;
+            let outcome = lease.rows(query).await;
             state.borrow_mut().members[index].1 = Some(lease);
             outcome
         })
@@ -94,6 +134,7 @@ impl SqlTransaction {
 
     fn end(&self, keep: bool) -> LocalFuture<'static, Result<(), DatabaseError>> {
         let state = self.state.clone();
+        let manner = self.manner;
         Box::pin(async move {
             let members = std::mem::take(&mut state.borrow_mut().members);
             let mut committed = 0;
@@ -102,7 +143,11 @@ impl SqlTransaction {
                 let outcome = match lease {
                     // After a failure the rest is rolled back.
                     Some(mut lease) => {
-                        let outcome = lease.end(keep && failure.is_none()).await;
+                        let keep = keep && failure.is_none();
+                        let outcome = match manner {
+                            Manner::Transaction => lease.end(keep).await,
+                            Manner::EachByItself => lease.end_reading(keep).await,
+                        };
                         if outcome.is_ok() {
                             lease.give_back();
                         }

@@ -5,12 +5,14 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use penstock_engine::database::{Answer, DataSource, DatabaseError, DatabaseErrorKind, Databases, Query, SqlValue};
+use penstock_engine::database::{
+    Answer, DataSource, DatabaseError, DatabaseErrorKind, Databases, Dialect, Query, SqlValue,
+};
 use penstock_engine::ports::LocalFuture;
 use penstock_engine::store::{MessageStore, Record, Reservation, StoreError};
 use tokio::sync::OnceCell;
 
-use crate::sql::{Dialect, Sql};
+use crate::sql::Sql;
 
 /// The messages of one store.
 pub(super) struct Table {

@@ -1,5 +1,6 @@
 //! PostgreSQL over sockets. Connections live on a runtime of their own, so that any core may use them.
 
+mod rows;
 mod tls;
 mod value;
 
@@ -76,12 +77,13 @@ impl Connector {
         });
         match connecting.await {
             Ok(Ok(client)) => Ok(PostgresConnection {
-                client,
+                client: Arc::new(client),
                 tls,
                 handle,
                 texts: HashMap::new(),
                 statements: HashMap::new(),
                 state: State::Idle,
+                cursors: 0,
             }),
             Ok(Err(error)) => Err(DatabaseError::new(
                 DatabaseErrorKind::Unreachable,
@@ -105,12 +107,14 @@ enum State {
 
 /// A connection.
 pub(in crate::sql) struct PostgresConnection {
-    client: Client,
+    client: Arc<Client>,
     tls: MakeTls,
     handle: Handle,
     texts: HashMap<Arc<str>, Arc<[Part]>>,
     statements: HashMap<String, Statement>,
     state: State,
+    /// Cursors that were declared, which gives each a name of its own.
+    cursors: u64,
 }
 
 /// Cancels the query, when its future is dropped.
@@ -129,13 +133,17 @@ impl Drop for Guard {
 
 impl PostgresConnection {
     pub(in crate::sql) async fn run(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
-        let mut guard = Guard { cancel: Some((self.client.cancel_token(), self.tls.clone(), self.handle.clone())) };
+        let mut guard = self.guard();
         let outcome = self.run_parts(query).await;
         guard.cancel = None;
         if outcome.is_err() && self.state == State::Open {
             self.state = State::Failed;
         }
         outcome
+    }
+
+    fn guard(&self) -> Guard {
+        Guard { cancel: Some((self.client.cancel_token(), self.tls.clone(), self.handle.clone())) }
     }
 
     async fn run_parts(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
@@ -186,17 +194,7 @@ impl PostgresConnection {
 
     /// Runs a statement to its first row, or to its end.
     async fn execute(&mut self, part: &Part, values: &[AsText]) -> Result<(Option<Row>, u64), tokio_postgres::Error> {
-        let statement = match self.statements.get(&part.text) {
-            Some(statement) => statement.clone(),
-            None => {
-                let statement = self.client.prepare(&part.text).await?;
-                if self.statements.len() >= STATEMENTS_MAX {
-                    self.statements.clear();
-                }
-                self.statements.insert(part.text.clone(), statement.clone());
-                statement
-            }
-        };
+        let statement = self.prepared(&part.text).await?;
         let rows = self.client.query_raw(&statement, values).await?;
         let mut rows = std::pin::pin!(rows);
         match rows.try_next().await? {
@@ -220,6 +218,9 @@ impl PostgresConnection {
 
     pub(in crate::sql) async fn end(&mut self, keep: bool) -> Result<(), DatabaseError> {
         // PostgreSQL answers COMMIT after a failure with a rollback and no error.
+        if self.state == State::Idle {
+            return Ok(());
+        }
         let failed = self.state == State::Failed;
         let command = if keep && !failed { "COMMIT" } else { "ROLLBACK" };
         self.client.batch_execute(command).await.map_err(|error| refused(&error))?;

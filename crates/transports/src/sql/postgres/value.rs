@@ -63,6 +63,31 @@ pub(super) fn row(row: &tokio_postgres::Row) -> Row {
     Row { columns: columns.collect() }
 }
 
+/// The values of a row by their types. Numbers with decimals keep all their digits.
+pub(super) fn values(row: &tokio_postgres::Row) -> Vec<SqlValue> {
+    let columns = row.columns().iter().enumerate();
+    let columns = columns.map(|(index, column)| match row.try_get::<_, Option<Raw<'_>>>(index) {
+        Ok(Some(raw)) => value(column.type_(), raw.0),
+        _ => SqlValue::Null,
+    });
+    columns.collect()
+}
+
+fn value(kind: &Type, raw: &[u8]) -> SqlValue {
+    let text = || Arc::<str>::from(written(kind, raw));
+    match *kind {
+        Type::BOOL => SqlValue::Boolean(raw.first().is_some_and(|byte| *byte != 0)),
+        Type::INT2 | Type::INT4 | Type::INT8 | Type::OID => {
+            text().parse().map_or_else(|_| SqlValue::Text(text()), SqlValue::Integer)
+        }
+        Type::FLOAT8 => raw.try_into().map_or(SqlValue::Null, |bytes| SqlValue::Double(f64::from_be_bytes(bytes))),
+        Type::FLOAT4 | Type::NUMERIC => SqlValue::Decimal(text()),
+        Type::DATE | Type::TIME | Type::TIMESTAMP | Type::TIMESTAMPTZ => SqlValue::Temporal(text()),
+        Type::BYTEA => SqlValue::Bytes(bytes::Bytes::copy_from_slice(raw)),
+        _ => SqlValue::Text(text()),
+    }
+}
+
 /// The bytes of a value.
 struct Raw<'r>(&'r [u8]);
 
