@@ -204,13 +204,13 @@ impl Compiler<'_> {
     }
 
     /// Adds a proxy service.
-    pub(crate) fn add_proxy(&mut self, proxy: Arc<Proxy>) {
+    pub fn add_proxy(&mut self, proxy: Arc<Proxy>) {
         self.add(|additions| additions.proxy = Some(proxy.clone()));
         self.program.routes.add_proxy(proxy);
     }
 
     /// Adds an API.
-    pub(crate) fn add_api(&mut self, api: Arc<Api>) {
+    pub fn add_api(&mut self, api: Arc<Api>) {
         self.add(|additions| additions.api = Some(api.clone()));
         self.program.routes.add_api(api);
     }

@@ -111,9 +111,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         // A second service of the name is not served; what refers to the name means the first.
         let _ = slot.set(service);
     }
-    if cx.program.routes.proxy(name).is_none() {
-        cx.program.routes.add_proxy(Arc::new(proxy));
-    }
+    cx.add_proxy(Arc::new(proxy));
 }
 
 fn proxy(cx: &mut Compiler<'_>, el: &Element<'_>, name: &str) -> Proxy {
