@@ -196,8 +196,11 @@ fn boxed(service: &DataService, payload: &Payload) -> Result<Work, DataServiceFa
     Ok(Work::Boxed(items))
 }
 
+/// The values of the variables of a path by their names.
+type Variables = Vec<(Arc<str>, String)>;
+
 /// The values of variables when a path fits, and whether its end asks for a batch.
-fn matched(pattern: &[Segment], segments: &[&str], may_be_batch: bool) -> Option<(Vec<(Arc<str>, String)>, bool)> {
+fn matched(pattern: &[Segment], segments: &[&str], may_be_batch: bool) -> Option<(Variables, bool)> {
     if pattern.len() != segments.len() {
         return None;
     }
