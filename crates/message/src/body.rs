@@ -102,21 +102,29 @@ impl fmt::Debug for Form {
 #[derive(Debug)]
 pub struct Body {
     form: Form,
+    /// Boxed, because messages are moved often and a body that is passed through has none of it.
+    rare: Option<Box<Rare>>,
+}
+
+/// What a body has that was read, was sent as another type, or has trailers.
+#[derive(Debug, Clone, Default)]
+struct Rare {
     xml: Option<Arc<Envelope>>,
     json: Option<Arc<serde_json::Value>>,
     /// The media type of the bytes, once the message's Content-Type differs.
     source_type: Option<Arc<str>>,
-    /// Rarely set fields are boxed, because messages are moved often.
-    rare: Option<Box<Rare>>,
-}
-
-/// What few bodies have.
-#[derive(Debug, Clone, Default)]
-struct Rare {
     /// The result of the lenient JSON reader; only lenient readers may use it as the body.
     forgiven: Option<Arc<serde_json::Value>>,
     /// The fields that follow the body: one or more. Those of a stream that has not ended are its own.
     trailers: Option<Headers>,
+}
+
+impl Rare {
+    fn drop_views(&mut self) {
+        self.xml = None;
+        self.json = None;
+        self.forgiven = None;
+    }
 }
 
 impl Default for Body {
@@ -145,7 +153,7 @@ impl Body {
     /// A body of the given form.
     #[inline]
     pub fn from_form(form: Form) -> Body {
-        Body { form, xml: None, json: None, source_type: None, rare: None }
+        Body { form, rare: None }
     }
 
     #[inline]
@@ -195,10 +203,8 @@ impl Body {
     /// Takes the form out and leaves the body empty; what follows it stays.
     #[inline]
     pub fn take(&mut self) -> Form {
-        self.xml = None;
-        self.json = None;
         if let Some(rare) = &mut self.rare {
-            rare.forgiven = None;
+            rare.drop_views();
         }
         std::mem::replace(&mut self.form, Form::Empty)
     }
@@ -254,43 +260,37 @@ impl Body {
             Form::Json(value) => Form::Json(value.clone()),
             Form::Text(text) => Form::Text(text.clone()),
         };
-        Some(Body {
-            form,
-            xml: self.xml.clone(),
-            json: self.json.clone(),
-            source_type: self.source_type.clone(),
-            rare: self.rare.clone(),
-        })
+        Some(Body { form, rare: self.rare.clone() })
     }
 
     pub(crate) fn view_xml(&self) -> Option<&Arc<Envelope>> {
         match &self.form {
             Form::Xml(envelope) => Some(envelope),
-            _ => self.xml.as_ref(),
+            _ => self.rare.as_ref()?.xml.as_ref(),
         }
     }
 
     pub(crate) fn view_json(&self) -> Option<&Arc<serde_json::Value>> {
         match &self.form {
             Form::Json(value) => Some(value),
-            _ => self.json.as_ref(),
+            _ => self.rare.as_ref()?.json.as_ref(),
         }
     }
 
     pub(crate) fn source_type(&self) -> Option<&str> {
-        self.source_type.as_deref()
+        self.rare.as_ref()?.source_type.as_deref()
     }
 
     pub(crate) fn set_source_type(&mut self, content_type: Arc<str>) {
-        self.source_type = Some(content_type);
+        self.rare_mut().source_type = Some(content_type);
     }
 
     pub(crate) fn cache_xml(&mut self, envelope: Arc<Envelope>) {
-        self.xml = Some(envelope);
+        self.rare_mut().xml = Some(envelope);
     }
 
     pub(crate) fn cache_json(&mut self, value: Arc<serde_json::Value>) {
-        self.json = Some(value);
+        self.rare_mut().json = Some(value);
     }
 
     pub(crate) fn forgiven(&self) -> Option<&Arc<serde_json::Value>> {

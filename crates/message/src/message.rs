@@ -249,3 +249,6 @@ impl Message {
         self.properties.get(name).map(|value: &Value| value.to_text().into_owned())
     }
 }
+
+// Messages are moved several times for each request. A field that few messages have belongs into a box.
+const _: () = assert!(size_of::<Message>() <= 272);

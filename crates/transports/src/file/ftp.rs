@@ -247,7 +247,8 @@ impl Ftp {
         if let Err(error) = written.and(finished) {
             drop(connection);
             if mode == WriteMode::Replace {
-                self.remove(&target).await?;
+                // The error of the write counts, also when what was written cannot be removed.
+                let _ = self.remove(&target).await;
             }
             return Err(error);
         }

@@ -158,13 +158,14 @@ impl Sftp {
         match (mode, written) {
             (WriteMode::Replace, Ok(())) => self.replace(&target, path).await,
             (WriteMode::Append, Ok(())) => Ok(()),
+            // The error of the write counts, also when what was written cannot be taken back.
             (WriteMode::Replace, Err(error)) => {
-                self.inner.session.remove_file(self.path(&target)).await.map_err(failed)?;
+                let _ = self.inner.session.remove_file(self.path(&target)).await;
                 Err(error)
             }
             (WriteMode::Append, Err(error)) => {
                 let attributes = FileAttributes { size: Some(before), ..FileAttributes::empty() };
-                self.inner.session.set_metadata(self.path(path), attributes).await.map_err(failed)?;
+                let _ = self.inner.session.set_metadata(self.path(path), attributes).await;
                 Err(error)
             }
         }
