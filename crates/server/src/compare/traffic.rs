@@ -119,7 +119,7 @@ mod tests {
             headers: vec![("X-A".to_owned(), "1".to_owned())],
             body: "x".into(),
         };
-        assert_eq!(read(har).unwrap(), [expected.clone()]);
+        assert_eq!(read(har).unwrap(), std::slice::from_ref(&expected));
         let line =
             r#"{"method": "POST", "path": "/a/b?c=1", "headers": {"X-A": "1", "Content-Length": "1"}, "body": "x"}"#;
         assert_eq!(read(&format!("\n{line}\n{line}\n")).unwrap(), [expected.clone(), expected]);
