@@ -5,6 +5,8 @@ use penstock_compile::{InboundKind, ListenerKind};
 
 #[cfg(feature = "jms")]
 use crate::jms;
+#[cfg(feature = "kafka")]
+use crate::kafka;
 #[cfg(feature = "mqtt")]
 use crate::mqtt;
 #[cfg(feature = "rabbitmq")]
@@ -18,6 +20,8 @@ pub const PROTOCOLS: &[InboundKind] = &[
     http::inbound::HTTPS,
     #[cfg(feature = "jms")]
     jms::inbound::KIND,
+    #[cfg(feature = "kafka")]
+    kafka::inbound::KIND,
     #[cfg(feature = "mqtt")]
     mqtt::inbound::KIND,
     #[cfg(feature = "rabbitmq")]

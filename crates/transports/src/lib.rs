@@ -9,7 +9,7 @@
 //!
 //! Start reading at [`http`].
 
-#[cfg(any(feature = "jms", feature = "mqtt", feature = "rabbitmq"))]
+#[cfg(any(feature = "jms", feature = "kafka", feature = "mqtt", feature = "rabbitmq"))]
 mod broker;
 mod clients;
 pub mod file;
@@ -17,6 +17,8 @@ pub mod http;
 pub mod inbound;
 #[cfg(feature = "jms")]
 pub mod jms;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 #[cfg(feature = "mqtt")]
 pub mod mqtt;
 #[cfg(feature = "rabbitmq")]

@@ -1,0 +1,9 @@
+//! Kafka: inbound endpoints of the class `org.wso2.carbon.inbound.kafka.KafkaMessageConsumer`. Parameters have the names of
+//! Micro Integrator and of Kafka's Java client.
+//!
+//! An offset is committed when the flow of its record has ended.
+//!
+//! Start reading at `inbound.rs`.
+
+mod client;
+pub mod inbound;
