@@ -258,7 +258,7 @@ mod tests {
     fn assignments_of_absent_parameters_are_left_out() {
         let update = "update t set a=:a, b = :b where c=:c";
         let names = ["a", "b", "c"];
-        check(update, &names, &[PlaceValue::Absent, number(2), number(3)], "update t set   b = ? where c=?", 2);
+        check(update, &names, &[PlaceValue::Absent, number(2), number(3)], "update t set  b = ? where c=?", 2);
         check(update, &names, &[number(1), PlaceValue::Absent, number(3)], "update t set a=?  where c=?", 2);
     }
 
