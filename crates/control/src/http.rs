@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// A request, whole.
@@ -107,21 +108,8 @@ impl Parameters {
 
 /// Text with `%xx` decoded; `+` is a space in queries and forms.
 pub(crate) fn decode(text: &str, plus_is_space: bool) -> String {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                out.push(if *first == b'+' && plus_is_space { b' ' } else { *first });
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    let text = if plus_is_space { text.replace('+', " ") } else { text.to_owned() };
+    percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }
 
 /// Text for a place in a query.

@@ -2,7 +2,7 @@
 
 pub(crate) mod clients;
 pub(crate) mod keys;
-pub(crate) mod passwords;
+pub mod passwords;
 pub(crate) mod scopes;
 pub(crate) mod tokens;
 pub(crate) mod users;

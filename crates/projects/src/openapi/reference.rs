@@ -1,5 +1,7 @@
 //! `$ref` inside a document.
 
+use percent_encoding::percent_decode_str;
+
 use crate::Import;
 use crate::document::{Item, Value};
 
@@ -50,19 +52,5 @@ pub(crate) fn follow<'d>(root: Item<'d>, pointer: &str) -> Option<Item<'d>> {
 }
 
 fn decoded(token: &str) -> String {
-    let (mut out, mut rest) = (Vec::new(), token.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                out.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    percent_decode_str(token).decode_utf8_lossy().into_owned()
 }

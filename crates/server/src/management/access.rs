@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
+use penstock_control::{PasswordCost, passwords};
 use penstock_engine::{Login, Realm, basic_credentials, is_secret};
 use penstock_message::{Headers, Method};
 
+use super::Api;
 use super::call::{Refusal, refusal};
 use super::users::User;
-use super::{Api, passwords};
 
 /// Passwords that are hashed at once: each takes a core and 19 MiB for a moment.
 pub(super) const HASHES_AT_ONCE: usize = 2;
@@ -85,16 +86,16 @@ pub(super) async fn verify(api: &Api, kept: Option<String>, password: String) ->
     if !passwords::is_hash(&kept) {
         let is_right = is_secret(kept.as_bytes(), password.as_bytes()) & exists;
         if !is_right {
-            hashing(api, move || passwords::hash(&password)).await;
+            hashing(api, move || passwords::hash(&password, PasswordCost::default())).await;
         }
         return is_right;
     }
-    hashing(api, move || passwords::verify(&password, &kept)).await.unwrap_or_default()
+    hashing(api, move || passwords::is(&password, &kept)).await.unwrap_or_default()
 }
 
 /// The hash of a new password.
 pub(super) async fn hash(api: &Api, password: String) -> Option<String> {
-    hashing(api, move || passwords::hash(&password)).await.flatten()
+    hashing(api, move || passwords::hash(&password, PasswordCost::default())).await.flatten()
 }
 
 /// Hashes beside the management runtime, whose services must go on.

@@ -12,7 +12,6 @@ mod audit;
 mod call;
 mod inventory;
 mod openapi;
-mod passwords;
 mod resources;
 mod routes;
 mod switches;

@@ -4,6 +4,7 @@ pub mod multipart;
 
 use bytes::Bytes;
 use penstock_message::{Body, Form, Headers, Message};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// The whole body; `None` when it is larger, or does not arrive.
@@ -51,19 +52,5 @@ impl Query {
 
 /// A text with its percent escapes replaced, and `+` by a space.
 pub fn decoded(text: &str) -> String {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                out.push(if *first == b'+' { b' ' } else { *first });
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

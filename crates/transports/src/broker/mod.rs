@@ -2,6 +2,7 @@
 //! again, and their TLS.
 
 pub(crate) mod body;
+pub(crate) mod kept;
 pub(crate) mod link;
 pub(crate) mod lookup;
 mod thread;

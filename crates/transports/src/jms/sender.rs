@@ -1,8 +1,7 @@
 //! Endpoints `jms:/…`: send and wait until the broker has accepted the message, or send a request and wait for the reply.
 
-use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use penstock_engine::ports::{ConnectionFactory, LocalFuture, Outbound, Outgoing};
@@ -15,10 +14,8 @@ use super::content::Rule;
 use super::message::{Format, Hyphens, outgoing, received};
 use super::outlet::{Outlet, ReplyQueue};
 use crate::broker::body::directive;
+use crate::broker::kept::{Connections, Parsed};
 use crate::broker::{body, lookup::Lookup};
-
-/// Endpoints that are kept. An address may be computed for each message.
-const ENDPOINTS_MAX: usize = 1000;
 
 /// How long a reply is waited for.
 const WAIT_MS: u64 = 30_000;
@@ -26,8 +23,8 @@ const WAIT_MS: u64 = 30_000;
 /// The connections of all endpoints. One for the whole process.
 pub struct Jms {
     factories: Vec<ConnectionFactory>,
-    outlets: Mutex<Vec<Arc<Outlet>>>,
-    endpoints: Mutex<HashMap<Arc<str>, Arc<Endpoint>>>,
+    outlets: Connections<Outlet>,
+    endpoints: Parsed<Endpoint>,
 }
 
 /// What a URL means.
@@ -41,20 +38,7 @@ struct Endpoint {
 impl Jms {
     /// No connections yet. `factories`: the connection factories of the configuration.
     pub fn new(factories: Vec<ConnectionFactory>) -> Jms {
-        Jms { factories, outlets: Mutex::default(), endpoints: Mutex::default() }
-    }
-
-    fn endpoint(&self, url: &Arc<str>) -> Result<Arc<Endpoint>, String> {
-        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = endpoints.get(url) {
-            return Ok(found.clone());
-        }
-        if endpoints.len() >= ENDPOINTS_MAX {
-            endpoints.clear();
-        }
-        let endpoint = Arc::new(self.parse(url)?);
-        endpoints.insert(url.clone(), endpoint.clone());
-        Ok(endpoint)
+        Jms { factories, outlets: Connections::default(), endpoints: Parsed::default() }
     }
 
     fn parse(&self, url: &str) -> Result<Endpoint, String> {
@@ -79,14 +63,7 @@ impl Jms {
     }
 
     fn outlet(&self, address: Address) -> Arc<Outlet> {
-        let mut outlets = self.outlets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = outlets.iter().find(|outlet| *outlet.address() == address) {
-            return found.clone();
-        }
-        outlets.retain(|outlet| Arc::strong_count(outlet) > 1);
-        let outlet = Arc::new(Outlet::new(address));
-        outlets.push(outlet.clone());
-        outlet
+        self.outlets.get_or_make(|outlet| *outlet.address() == address, || Outlet::new(address.clone()))
     }
 }
 
@@ -110,7 +87,10 @@ impl Outbound for JmsSender {
 
 async fn send(shared: Arc<Jms>, from: Outgoing) -> Result<Message, Fault> {
     let Outgoing { url, message: mut sent, options, .. } = from;
-    let endpoint = shared.endpoint(&url).map_err(|reason| Fault::new(format!("JMS endpoint: {reason}")))?;
+    let endpoint = shared
+        .endpoints
+        .get_or_parse(&url, |url| shared.parse(url))
+        .map_err(|reason| Fault::new(format!("JMS endpoint: {reason}")))?;
     if let Some(command) = directive(&sent, "transport.jms.TransactionCommand") {
         // Sending it outside of the transaction would be worse.
         let text = format!("transactions over several JMS messages are not supported: `{command}`");

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,11 +14,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::address::{Address, TOPIC, quality, resolved};
+use crate::broker::kept::{Connections, Parsed};
 use crate::broker::link::Attempts;
 use crate::broker::{body, handle, lookup::Lookup};
-
-/// Endpoints that are kept. An address may be computed for each message.
-const ENDPOINTS_MAX: usize = 1000;
 
 /// How long the broker may take to confirm a message.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,8 +24,8 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 /// The connections of all endpoints. One for the whole process.
 pub struct Mqtt {
     factories: Vec<ConnectionFactory>,
-    links: Mutex<Vec<Arc<Link>>>,
-    endpoints: Mutex<HashMap<Arc<str>, Arc<Endpoint>>>,
+    links: Connections<Link>,
+    endpoints: Parsed<Endpoint>,
 }
 
 /// What a URL means.
@@ -59,20 +57,7 @@ struct Open {
 impl Mqtt {
     /// No connections yet. `factories`: the connection factories of the configuration.
     pub fn new(factories: Vec<ConnectionFactory>) -> Mqtt {
-        Mqtt { factories, links: Mutex::default(), endpoints: Mutex::default() }
-    }
-
-    fn endpoint(&self, url: &Arc<str>) -> Result<Arc<Endpoint>, String> {
-        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = endpoints.get(url) {
-            return Ok(found.clone());
-        }
-        if endpoints.len() >= ENDPOINTS_MAX {
-            endpoints.clear();
-        }
-        let endpoint = Arc::new(self.parse(url)?);
-        endpoints.insert(url.clone(), endpoint.clone());
-        Ok(endpoint)
+        Mqtt { factories, links: Connections::default(), endpoints: Parsed::default() }
     }
 
     fn parse(&self, url: &str) -> Result<Endpoint, String> {
@@ -91,14 +76,10 @@ impl Mqtt {
     }
 
     fn link(&self, address: Address) -> Arc<Link> {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = links.iter().find(|link| link.address == address) {
-            return found.clone();
-        }
-        links.retain(|link| Arc::strong_count(link) > 1);
-        let link = Arc::new(Link { address, state: tokio::sync::Mutex::default() });
-        links.push(link.clone());
-        link
+        self.links.get_or_make(
+            |link| link.address == address,
+            || Link { address: address.clone(), state: tokio::sync::Mutex::default() },
+        )
     }
 }
 
@@ -211,7 +192,10 @@ impl Outbound for MqttSender {
 
 async fn send(shared: Arc<Mqtt>, outgoing: Outgoing) -> Result<Message, Fault> {
     let Outgoing { url, message: mut sent, options, .. } = outgoing;
-    let endpoint = shared.endpoint(&url).map_err(|reason| Fault::new(format!("MQTT endpoint: {reason}")))?;
+    let endpoint = shared
+        .endpoints
+        .get_or_parse(&url, |url| shared.parse(url))
+        .map_err(|reason| Fault::new(format!("MQTT endpoint: {reason}")))?;
     let payload = body::whole(std::mem::take(&mut sent.body)).await?;
     let sender = endpoint.clone();
     // A task of its own: a caller that gives up must not change the order of confirmations.

@@ -20,10 +20,8 @@ use super::connection::{Link, RabbitMqError, within};
 use super::message::{message, properties};
 use super::store::publish;
 use super::topology::{Topology, name};
+use crate::broker::kept::{Connections, Parsed};
 use crate::broker::{body, body::directive, handle, lookup::Lookup};
-
-/// Endpoints with their channels that are kept. An address may be computed for each message.
-const DESTINATIONS_MAX: usize = 1000;
 
 /// How long a reply or a confirmation is waited for.
 const WAIT_MS: u64 = 30_000;
@@ -31,8 +29,8 @@ const WAIT_MS: u64 = 30_000;
 /// The connections of all endpoints. One for the whole process.
 pub struct RabbitMq {
     factories: Vec<ConnectionFactory>,
-    links: Mutex<Vec<Arc<Link>>>,
-    destinations: Mutex<HashMap<Arc<str>, Arc<Destination>>>,
+    links: Connections<Link>,
+    destinations: Parsed<Destination>,
 }
 
 /// What a URL means.
@@ -60,20 +58,7 @@ struct Replies {
 impl RabbitMq {
     /// No connections yet. `factories`: the connection factories of the configuration.
     pub fn new(factories: Vec<ConnectionFactory>) -> RabbitMq {
-        RabbitMq { factories, links: Mutex::default(), destinations: Mutex::default() }
-    }
-
-    fn destination(&self, url: &Arc<str>) -> Result<Arc<Destination>, String> {
-        let mut destinations = self.destinations.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = destinations.get(url) {
-            return Ok(found.clone());
-        }
-        if destinations.len() >= DESTINATIONS_MAX {
-            destinations.clear();
-        }
-        let destination = Arc::new(self.parse(url)?);
-        destinations.insert(url.clone(), destination.clone());
-        Ok(destination)
+        RabbitMq { factories, links: Connections::default(), destinations: Parsed::default() }
     }
 
     fn parse(&self, url: &str) -> Result<Destination, String> {
@@ -104,14 +89,7 @@ impl RabbitMq {
     }
 
     fn link(&self, address: Address) -> Arc<Link> {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = links.iter().find(|link| *link.address() == address) {
-            return found.clone();
-        }
-        links.retain(|link| Arc::strong_count(link) > 1);
-        let link = Arc::new(Link::new(address, "Penstock endpoints"));
-        links.push(link.clone());
-        link
+        self.links.get_or_make(|link| *link.address() == address, || Link::new(address.clone(), "Penstock endpoints"))
     }
 }
 
@@ -191,7 +169,10 @@ impl Outbound for RabbitMqSender {
 
 async fn send(shared: Arc<RabbitMq>, outgoing: Outgoing) -> Result<Message, Fault> {
     let Outgoing { url, message: mut sent, options, .. } = outgoing;
-    let destination = shared.destination(&url).map_err(|reason| Fault::new(format!("RabbitMQ endpoint: {reason}")))?;
+    let destination = shared
+        .destinations
+        .get_or_parse(&url, |url| shared.parse(url))
+        .map_err(|reason| Fault::new(format!("RabbitMQ endpoint: {reason}")))?;
     let payload = body::whole(std::mem::take(&mut sent.body)).await?;
     if !options.one_way && !destination.has_confirms {
         return request(&destination, sent, &payload, options.time_left).await;

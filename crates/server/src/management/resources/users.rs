@@ -5,8 +5,8 @@ use serde_json::json;
 use super::super::access;
 use super::super::audit::{self, Action};
 use super::super::call::{self, Call, Outcome, Refusal, ok, refusal, refuse, text};
-use super::super::passwords::PASSWORD_BYTES_MAX;
 use super::super::users::{Refused, User};
+use penstock_control::passwords::PASSWORD_BYTES_MAX;
 
 /// The user store of users without a domain.
 const PRIMARY: &str = "PRIMARY";
