@@ -13,6 +13,7 @@ mod fault;
 mod mediator;
 mod model;
 mod node;
+mod odata;
 mod parameter;
 mod read;
 mod request;

@@ -317,7 +317,7 @@ fn add_query(given: &mut GivenParameters, query: &str) {
 }
 
 /// Percent-decoding; what is not a valid escape stays as it is.
-fn percent_decoded(text: &str, is_query: bool) -> String {
+pub fn percent_decoded(text: &str, is_query: bool) -> String {
     let bytes = text.as_bytes();
     let hex = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     let mut out = Vec::with_capacity(bytes.len());

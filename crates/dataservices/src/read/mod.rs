@@ -48,7 +48,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let mut sources = Vec::new();
     for config in el.elements("config") {
         let id = config.attribute("id").unwrap_or(source::DEFAULT_ID);
-        let source = source::read(cx, &config);
+        let source = source::read(cx, &config, name, id);
         names.sources.insert(id.to_owned(), source.is_some().then_some(sources.len()));
         sources.extend(source);
     }

@@ -31,11 +31,8 @@ const UNSUPPORTED: [(&str, &str); 12] = [
 /// The name of a source that has none, and the source of a query that names none.
 pub(super) const DEFAULT_ID: &str = "default";
 
-pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Source> {
-    if el.flag("enableOData", false) {
-        let message = "`enableOData` is not supported: the tables are not offered over OData";
-        cx.warn(el.attribute_place("enableOData"), message);
-    }
+pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, service: &str, id: &str) -> Option<Source> {
+    let has_odata = el.flag("enableOData", false);
     let mut properties = HashMap::new();
     for property in el.elements("property") {
         let Some(name) = property.required(cx, "name") else { continue };
@@ -90,6 +87,9 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Source> {
         cx.error(el.place(), format!("Cannot create config with properties: {}", known.join(", ")));
         return None;
     };
+    if has_odata && let SourceKind::Database(source) = &kind {
+        crate::odata::offer(cx, service, id, source.clone(), el.place());
+    }
     Some(Source { kind })
 }
 
