@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use penstock_compile::{CompileOptions, Input, InputKind, Severity, compile_with};
-use penstock_gateway::{Gateway, GatewayConfig, Import, Project, ProjectFile};
+use penstock_gateway::Gateway;
+use penstock_projects::{Import, ImportConfig, Project, ProjectFile};
 
 /// Pieces of such files.
 pub const DICTIONARY: &[&str] = &[
@@ -81,7 +82,7 @@ fn check(bytes: Vec<u8>) {
 
 fn import(bytes: &[u8]) -> (Option<String>, Vec<String>) {
     let file = ProjectFile { file: "a.yaml".into(), path: String::new(), bytes: bytes.to_vec().into() };
-    let config = GatewayConfig::default();
+    let config = ImportConfig::default();
     let variables = HashMap::from([("HOST".to_owned(), "h".to_owned())]);
     let mut import = Import::new(&config, &variables);
     let imported = import.project(&Project { name: "a.yaml".into(), files: vec![file], more: None });
