@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fs::{File, OpenOptions};
 use std::future::Future;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,6 +13,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use penstock_engine::ports::LocalFuture;
 use penstock_message::{Body, BodyError, BodyStream, Form, SizeHint};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use tokio::task::JoinHandle;
 
 use super::system::{CHUNK_BYTES, ENTRIES_MAX, Entry, FileSystem, NextChunk, WriteMode, folder_of, partial_path};
@@ -73,10 +75,16 @@ impl FileSystem for Local {
 
     fn create<'a>(&'a self, path: &'a str, bytes: Bytes) -> LocalFuture<'a, io::Result<bool>> {
         let path = path.to_owned();
-        blocking(move || match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => file.write_all(&bytes).map(|()| true),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(error),
+        blocking(move || {
+            match create_whole(&path, &bytes).or_else(|error| match error.kind() {
+                ErrorKind::AlreadyExists => Err(error),
+                // The file system has no unnamed files.
+                _ => OpenOptions::new().write(true).create_new(true).open(&path)?.write_all(&bytes),
+            }) {
+                Ok(()) => Ok(true),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+                Err(error) => Err(error),
+            }
         })
     }
 
@@ -112,6 +120,16 @@ impl FileSystem for Local {
         let path = path.to_owned();
         blocking(move || OpenOptions::new().write(true).open(&path)?.set_modified(time))
     }
+}
+
+/// Creates a file that has its content from the moment it exists. A process that is killed between creating and writing a
+/// lock would leave an empty one, whose process is unknown: no later process could break it.
+fn create_whole(path: &str, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(folder_of(path), flags, Mode::from_raw_mode(0o666))?);
+    file.write_all(bytes)?;
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Runs a call that may block. It is not interrupted: a caller that goes away leaves no half-done step.
@@ -232,4 +250,24 @@ async fn write(path: &str, mut body: Body, mode: WriteMode) -> io::Result<()> {
         (WriteMode::Append, Err(_)) => OpenOptions::new().write(true).open(&path)?.set_len(before).and(written),
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_is_created_once_with_its_content() {
+        let path = std::env::temp_dir().join(format!("penstock-created-{}.lock", std::process::id()));
+        let path = path.to_str().unwrap();
+        let _ = std::fs::remove_file(path);
+        create_whole(path, b"first").unwrap();
+        assert!(!Local.create(path, Bytes::from_static(b"second")).await.unwrap());
+        assert_eq!(std::fs::read(path).unwrap(), b"first");
+        std::fs::remove_file(path).unwrap();
+        assert!(Local.create(path, Bytes::from_static(b"third")).await.unwrap());
+        assert_eq!(std::fs::read(path).unwrap(), b"third");
+        std::fs::remove_file(path).unwrap();
+        assert!(Local.create("/nowhere/a.lock", Bytes::new()).await.is_err());
+    }
 }
