@@ -13,7 +13,7 @@ use crate::model::DataService;
 use crate::parameter::GivenParameters;
 use crate::request::{self, Payload};
 use crate::response::{ResponseFormat, Writer};
-use crate::run::{Run, Work, run};
+use crate::run::{BoxFrame, Run, Work, run};
 use crate::stream::{Beginning, Buffer, Generation};
 
 /// The kind.
@@ -182,14 +182,14 @@ impl DataServiceCall {
             items.push((found, given));
         }
         Ok(Ok(match manner {
-            Manner::Boxed => Work::Boxed(items),
+            Manner::Boxed => Work::Boxed(items, BoxFrame::Response),
             Manner::Batch => {
                 let operation = items.first().map_or(0, |(operation, _)| *operation);
                 Work::Batch(operation, items.into_iter().map(|(_, given)| given).collect())
             }
             Manner::Single => match items.into_iter().next() {
                 Some((operation, given)) => Work::Single(operation, given),
-                None => Work::Boxed(Vec::new()),
+                None => Work::Boxed(Vec::new(), BoxFrame::Response),
             },
         }))
     }

@@ -7,8 +7,10 @@
 //! Start reading at `model.rs` (what a service is), then `mediator.rs` (from a request to a response), `request.rs` (which
 //! operation a request is for) and `run.rs` (queries and their results).
 
+mod boxcar;
 mod call;
 mod delimited;
+mod describe;
 mod fault;
 mod mediator;
 mod model;
@@ -19,6 +21,7 @@ mod read;
 mod request;
 mod response;
 mod run;
+mod sheet;
 mod statement;
 mod stream;
 mod temporal;

@@ -6,19 +6,20 @@ use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume, basic_credentials};
 use penstock_message::{Body, Headers};
 
+use crate::boxcar::{self, Step};
 use crate::fault::DataServiceFault;
 use crate::model::DataService;
 use crate::parameter::Caller;
 use crate::request;
 use crate::response::{ResponseFormat, Writer};
-use crate::run::{Run, Work, run};
+use crate::run::{BoxFrame, Run, Work, run};
 use crate::stream::{Beginning, Buffer, Generation};
 
 /// What log lines name.
 pub const LOGGER: &str = "DataService";
 
-/// The roles of every caller with valid credentials, as Micro Integrator calls them.
-const EVERYONE: [&str; 1] = ["Internal/everyone"];
+/// The role of every caller with valid credentials, as Micro Integrator calls it.
+const EVERYONE: &str = "Internal/everyone";
 
 /// Serves the requests of a data service.
 pub struct Serve {
@@ -31,12 +32,19 @@ impl Mediator for Serve {
         let service = self.service.clone();
         let request = request::read(&service, exchange)?;
         let format = request.format;
-        let work = match request.work {
-            Ok(work) => work,
+        let work = match request.action.and_then(|action| boxcar::step(&service, exchange, action)) {
+            Ok(Step::Run(work)) => work,
+            Ok(Step::Accepted(cookie)) => {
+                let flow = respond(exchange, 202, None, Body::empty());
+                if let Some(cookie) = cookie {
+                    exchange.message.headers.set("Set-Cookie", &cookie);
+                }
+                return Ok(flow);
+            }
             Err(fault) => return Ok(refuse(exchange, &service, &fault, format)),
         };
         let operation = work.last_operation().map(|operation| &service.operations[operation]);
-        let is_boxed = matches!(work, Work::Boxed(_));
+        let is_boxed = matches!(work, Work::Boxed(_, BoxFrame::Response));
         let returns = operation
             .is_some_and(|operation| operation.returns_status || service.result_of(operation).is_some())
             || is_boxed;
@@ -100,7 +108,9 @@ pub fn caller(exchange: &Exchange) -> Caller {
     let users = &exchange.core().environment.users;
     match credentials {
         Some((name, password)) if users.login(&name, &password, exchange.client.address).is_accepted() => {
-            Caller { name: Some(name.into()), roles: EVERYONE.iter().map(|role| Arc::from(*role)).collect() }
+            let mut roles: Vec<Arc<str>> = users.roles(&name).into_iter().map(Arc::from).collect();
+            roles.push(EVERYONE.into());
+            Caller { name: Some(name.into()), roles }
         }
         _ => Caller::default(),
     }

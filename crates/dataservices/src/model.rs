@@ -9,7 +9,9 @@ use std::time::Duration;
 use penstock_engine::database::DataSource;
 use penstock_message::Method;
 
+use crate::boxcar::Boxcars;
 use crate::parameter::Parameter;
+use crate::sheet::SheetFile;
 use crate::statement::Statement;
 
 /// What a service has when it names no namespace.
@@ -32,11 +34,13 @@ pub struct DataService {
     /// Operations, then what resources run.
     pub operations: Vec<Operation>,
     /// The resources, the most specific first.
-    pub resources: Vec<Resource>,
+    pub resources: Vec<RestResource>,
     /// Whether operations take several requests at once.
     pub has_batches: bool,
     /// Whether requests may be put into a box.
     pub has_boxes: bool,
+    /// The boxcars of sessions, `None` when there are none.
+    pub boxcars: Option<Boxcars>,
 }
 
 /// Where data is.
@@ -51,6 +55,8 @@ pub enum SourceKind {
     Database(Arc<DataSource>),
     /// A file with a row on each line.
     Delimited(DelimitedFile),
+    /// A workbook of Excel.
+    Workbook(SheetFile),
 }
 
 /// A file with a row on each line.
@@ -136,6 +142,8 @@ pub struct Output {
     pub is_attribute: bool,
     /// Its type.
     pub kind: ValueKind,
+    /// The local name of its type in XML Schema.
+    pub schema_type: Arc<str>,
     /// The roles that may see it; empty for all.
     pub roles: Vec<Arc<str>>,
     /// The name under which later requests of a box see it, and whether all its values are kept.
@@ -219,9 +227,11 @@ pub struct Operation {
 }
 
 /// A REST resource.
-pub struct Resource {
+pub struct RestResource {
     /// Its method.
     pub method: Method,
+    /// The path as it was written.
+    pub written: Arc<str>,
     /// The segments of its path.
     pub path: Vec<Segment>,
     /// The index of what it runs.

@@ -171,6 +171,20 @@ impl GivenParameters {
         }
     }
 
+    /// The size of names and values.
+    pub fn bytes(&self) -> usize {
+        let size =
+            |value: &Option<Arc<str>>| value.as_ref().map_or(0, |text| text.len()) + size_of::<Option<Arc<str>>>();
+        let values = self.values.iter().map(|(name, given)| {
+            name.len()
+                + match given {
+                    Given::Scalar(value) => size(value),
+                    Given::List(list) => list.iter().map(size).sum(),
+                }
+        });
+        values.sum()
+    }
+
     /// `{a=1, b=2}`, sorted by name.
     pub fn describe(&self) -> String {
         let mut all: Vec<(&str, String)> = Vec::with_capacity(self.values.len());

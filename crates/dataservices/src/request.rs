@@ -7,11 +7,12 @@ use penstock_message::{MediaType, Method, SoapVersion};
 use penstock_xml::{Document, NodeId};
 use serde_json::Value as Json;
 
+use crate::boxcar::BoxcarStep;
 use crate::fault::{DataServiceFault, FaultCode};
 use crate::model::{DataService, Segment};
 use crate::parameter::GivenParameters;
 use crate::response::ResponseFormat;
-use crate::run::Work;
+use crate::run::{BoxFrame, Work};
 
 /// What a batch operation is called after.
 const BATCH: &str = "_batch_req";
@@ -26,10 +27,18 @@ const ITEMS_MAX: usize = 100_000;
 
 /// A request as it was read.
 pub struct Request {
-    /// What it asks for, or why it asks for nothing.
-    pub work: Result<Work, DataServiceFault>,
+    /// What it requests, or why it is refused.
+    pub action: Result<Action, DataServiceFault>,
     /// In which format the response is written.
     pub format: ResponseFormat,
+}
+
+/// What a request does.
+pub enum Action {
+    /// It runs operations.
+    Run(Work),
+    /// It begins or ends a boxcar.
+    Boxcar(BoxcarStep),
 }
 
 /// A body: the element or member that wraps the parameters.
@@ -59,8 +68,8 @@ pub fn read(service: &DataService, exchange: &mut Exchange) -> Result<Request, F
     };
     let action = exchange.message.action().map(str::to_owned);
     let method = exchange.client.line.method.clone();
-    let work = find(service, &method, path, query, action.as_deref(), &payload);
-    Ok(Request { work, format })
+    let action = find(service, &method, path, query, action.as_deref(), &payload);
+    Ok(Request { action, format })
 }
 
 fn payload(exchange: &mut Exchange, media: Option<MediaType>) -> Result<(Payload, bool), Fault> {
@@ -103,13 +112,13 @@ fn find(
     query: &str,
     action: Option<&str>,
     payload: &Payload,
-) -> Result<Work, DataServiceFault> {
+) -> Result<Action, DataServiceFault> {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     if segments.is_empty() {
         let by_action = action.map(|action| action.strip_prefix("urn:").unwrap_or(action)).map(last_segment);
         let by_action = by_action.filter(|name| is_operation(service, name)).map(str::to_owned);
         let name = by_action.or_else(|| payload.name()).unwrap_or_default();
-        return work(service, &name, payload, query);
+        return by_name(service, &name, payload, query);
     }
     let mut other_methods = false;
     for resource in &service.resources {
@@ -122,7 +131,7 @@ fn find(
             continue;
         }
         if is_batch {
-            return batch_of(service, resource.operation, payload);
+            return batch_of(service, resource.operation, payload).map(Action::Run);
         }
         let mut given = GivenParameters::default();
         add_query(&mut given, query);
@@ -130,10 +139,10 @@ fn find(
             given.add(&name, Some(value.into()));
         }
         payload.add_parameters(&mut given);
-        return Ok(Work::Single(resource.operation, given));
+        return Ok(Action::Run(Work::Single(resource.operation, given)));
     }
     if is_operation(service, segments[0]) && segments.len() == 1 {
-        return work(service, segments[0], payload, query);
+        return by_name(service, segments[0], payload, query);
     }
     let mut fault =
         DataServiceFault::not_found(&format!("no operation or resource `{path}` takes {}", method.as_str()));
@@ -149,8 +158,16 @@ fn last_segment(action: &str) -> &str {
 
 fn is_operation(service: &DataService, name: &str) -> bool {
     service.operation(name).is_some()
+        || (service.boxcars.is_some() && BoxcarStep::parse(name).is_some())
         || (service.has_boxes && name == BOX)
         || (service.has_batches && name.strip_suffix(BATCH).is_some_and(|name| service.operation(name).is_some()))
+}
+
+fn by_name(service: &DataService, name: &str, payload: &Payload, query: &str) -> Result<Action, DataServiceFault> {
+    match BoxcarStep::parse(name).filter(|_| service.boxcars.is_some()) {
+        Some(step) => Ok(Action::Boxcar(step)),
+        None => work(service, name, payload, query).map(Action::Run),
+    }
 }
 
 /// The work of an operation by its name.
@@ -193,7 +210,7 @@ fn boxed(service: &DataService, payload: &Payload) -> Result<Work, DataServiceFa
         };
         items.push((operation, given));
     }
-    Ok(Work::Boxed(items))
+    Ok(Work::Boxed(items, BoxFrame::Response))
 }
 
 /// The values of the variables of a path by their names.

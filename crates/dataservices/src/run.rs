@@ -29,7 +29,16 @@ pub enum Work {
     /// One operation with several sets of parameters, all or none of them.
     Batch(usize, Vec<GivenParameters>),
     /// Several operations, all or none of them; the result is that of the last.
-    Boxed(Vec<(usize, GivenParameters)>),
+    Boxed(Vec<(usize, GivenParameters)>, BoxFrame),
+}
+
+/// What is around the result of a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoxFrame {
+    /// The element of a request box.
+    Response,
+    /// Nothing: the result is that of `end_boxcar`.
+    None,
 }
 
 /// A request that runs.
@@ -50,14 +59,14 @@ impl Work {
     pub fn last_operation(&self) -> Option<usize> {
         match self {
             Work::Single(operation, _) | Work::Batch(operation, _) => Some(*operation),
-            Work::Boxed(items) => items.last().map(|(operation, _)| *operation),
+            Work::Boxed(items, _) => items.last().map(|(operation, _)| *operation),
         }
     }
 
     fn calls<'s>(&'s self, service: &'s DataService) -> impl Iterator<Item = &'s Arc<QueryCall>> + 's {
         let operations: Vec<usize> = match self {
             Work::Single(operation, _) | Work::Batch(operation, _) => vec![*operation],
-            Work::Boxed(items) => items.iter().map(|(operation, _)| *operation).collect(),
+            Work::Boxed(items, _) => items.iter().map(|(operation, _)| *operation).collect(),
         };
         operations.into_iter().flat_map(|operation| service.operations[operation].calls.iter())
     }
@@ -137,8 +146,9 @@ impl Running {
                 self.batch(operation, all, writer).await?;
                 writer.end(false);
             }
-            Work::Boxed(items) => {
-                writer.begin(true);
+            Work::Boxed(items, frame) => {
+                let is_framed = frame == BoxFrame::Response;
+                writer.begin(is_framed);
                 let count = items.len();
                 for (index, (operation, mut given)) in items.into_iter().enumerate() {
                     given.complete_with(&self.exports.borrow());
@@ -151,7 +161,7 @@ impl Running {
                         self.operation(operation, given, is_last.then_some(&mut *writer)).await?;
                     }
                 }
-                writer.end(true);
+                writer.end(is_framed);
             }
         }
         Ok(())
@@ -335,8 +345,13 @@ impl Running {
                     return Ok(Cursor { source: CursorSource::Nothing, batch, columns: ["1".into()].into(), left });
                 }
             }
-            (SourceKind::Database(_), Statement::Rows) => {
-                let message = format!("the query `{}` has no SQL", query.id);
+            (SourceKind::Workbook(file), Statement::Sheet(sheet)) => {
+                let rows = file.rows(sheet).await.map_err(|error| unreadable(&query.id, &error))?;
+                let (columns, batch) = (rows.columns, rows.rows.into_iter());
+                return Ok(Cursor { source: CursorSource::Nothing, batch, columns, left });
+            }
+            (SourceKind::Database(_) | SourceKind::Workbook(_), _) => {
+                let message = format!("the query `{}` has no statement", query.id);
                 return Err(DataServiceFault::new(FaultCode::Unknown, message));
             }
         };

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use penstock_engine::database::SqlValue;
 
+use crate::sheet::SheetQuery;
+
 /// What a query runs.
 #[derive(Debug)]
 pub enum Statement {
@@ -11,6 +13,8 @@ pub enum Statement {
     Sql(SqlText),
     /// All rows of a file.
     Rows,
+    /// Rows of a sheet of a workbook.
+    Sheet(SheetQuery),
 }
 
 /// SQL, divided where parameters stand.
@@ -60,7 +64,7 @@ impl Statement {
     pub fn may_write(&self) -> bool {
         match self {
             Statement::Sql(sql) => sql.kind != SqlKind::Select,
-            Statement::Rows => false,
+            Statement::Rows | Statement::Sheet(_) => false,
         }
     }
 
@@ -68,7 +72,7 @@ impl Statement {
     pub fn kind(&self) -> SqlKind {
         match self {
             Statement::Sql(sql) => sql.kind,
-            Statement::Rows => SqlKind::Select,
+            Statement::Rows | Statement::Sheet(_) => SqlKind::Select,
         }
     }
 }

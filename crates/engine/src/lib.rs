@@ -61,7 +61,7 @@ pub use exchange::{Direction, Exchange, Held, ReplyCell};
 pub use family::Family;
 pub use fault::{Fault, FaultCode, Place, Side, codes};
 pub use forwarded::{ForwardedField, TrustedProxies};
-pub use logins::{Login, Logins, Realm, Users};
+pub use logins::{Login, Logins, Realm, Roles, Users};
 pub use mediator::{
     Branch, BranchEnd, Destination, EndpointId, Flow, Fork, FunctionScope, Joins, Kinship, Late, Mediator, Needs,
     Resume, Sequence, SequenceId, Step,

@@ -237,10 +237,15 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
+/// The names of users by role (`[roles]`).
+pub type Roles = HashMap<String, Vec<String>>;
+
 /// The users of the server (`[users]`), which a reload may replace.
 #[derive(Debug, Default)]
 pub struct Users {
     known: RwLock<Arc<HashMap<String, String>>>,
+    /// The names of users by role.
+    roles: RwLock<Arc<Roles>>,
     /// Attempts of all logins of the process.
     pub logins: Arc<Logins>,
 }
@@ -248,7 +253,27 @@ pub struct Users {
 impl Users {
     /// Users by name, with their passwords.
     pub fn new(known: HashMap<String, String>, logins: Arc<Logins>) -> Users {
-        Users { known: RwLock::new(Arc::new(known)), logins }
+        Users { known: RwLock::new(Arc::new(known)), roles: RwLock::default(), logins }
+    }
+
+    /// The same users with roles.
+    pub fn with_roles(self, roles: Roles) -> Users {
+        self.replace_roles(roles);
+        self
+    }
+
+    /// Replaces the roles; the next request sees them.
+    pub fn replace_roles(&self, roles: Roles) {
+        *self.roles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roles);
+    }
+
+    /// The roles of a user, sorted.
+    pub fn roles(&self, name: &str) -> Vec<String> {
+        let all = self.roles.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let of_user = all.iter().filter(|(_, users)| users.iter().any(|user| user == name));
+        let mut roles: Vec<String> = of_user.map(|(role, _)| role.clone()).collect();
+        roles.sort();
+        roles
     }
 
     /// Replaces the users; the next attempt sees them.

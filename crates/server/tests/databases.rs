@@ -166,3 +166,53 @@ fn corpus_transactions() {
         post("cleanup");
     }
 }
+
+#[test]
+fn requests_of_a_session_wait_in_its_boxcar() {
+    let folder = Folder::new("boxcars");
+    folder.write(
+        "Shop.dbs",
+        r#"<data name="Shop" enableBoxcarring="true">
+          <config id="shop"><property name="carbon_datasource_name">jdbc/Shop</property></config>
+          <query id="make" useConfig="shop"><sql>CREATE TABLE article (id INTEGER PRIMARY KEY)</sql></query>
+          <query id="add" useConfig="shop"><sql>INSERT INTO article VALUES (:id)</sql><param name="id" sqlType="INTEGER"/></query>
+          <query id="count" useConfig="shop"><sql>SELECT count(*) AS n FROM article</sql>
+            <result element="Articles"><element name="n" column="n" xsdType="integer"/></result></query>
+          <operation name="make"><call-query href="make"/></operation>
+          <operation name="add"><call-query href="add"><with-param name="id" query-param="id"/></call-query></operation>
+          <operation name="count"><call-query href="count"/></operation>
+        </data>"#,
+    );
+    let toml = "[databases.\"jdbc/Shop\"]\nurl = \"sqlite:shop.db\"";
+    let server = Server::start(&folder, &["run", "Shop.dbs"], toml);
+    let mut connection = support::Connection::open(server.http);
+    let mut send = |operation: &str, cookie: &str| {
+        let reply = connection.request("GET", &format!("/services/Shop/{operation}"), &[("Cookie", cookie)], b"");
+        let set = reply
+            .head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().starts_with("set-cookie: ").then(|| &line[12..]));
+        let cookie = set.map_or("", |value| value.split(';').next().unwrap_or_default()).to_owned();
+        (reply.status, reply.body, cookie)
+    };
+    let none = |text: &str| text.contains("<n>0</n>");
+    assert_eq!(send("make", "").0, 202);
+    let (status, _, cookie) = send("begin_boxcar", "");
+    assert!(status == 202 && cookie.starts_with("JSESSIONID="), "{status} {cookie}");
+    assert_eq!(send("add?id=1", &cookie).0, 202);
+    assert!(none(&send("count", "").1), "a request of another session sees what is committed");
+    assert_eq!(send("add?id=2", &cookie).0, 202);
+    assert_eq!(send("count", &cookie).0, 202);
+    let (status, body, _) = send("end_boxcar", &cookie);
+    assert!(status == 200 && body.contains("<n>2</n>"), "{status} {body}");
+    let (_, _, cookie) = send("begin_boxcar", "");
+    for id in [3, 1] {
+        assert_eq!(send(&format!("add?id={id}"), &cookie).0, 202);
+    }
+    assert_eq!(send("end_boxcar", &cookie).0, 500, "the second request violates the key");
+    let (_, _, cookie) = send("begin_boxcar", "");
+    assert_eq!(send("add?id=4", &cookie).0, 202);
+    assert_eq!(send("abort_boxcar", &cookie).0, 202);
+    let body = send("count", &cookie).1;
+    assert!(body.contains("<n>2</n>"), "neither boxcar changed anything: {body}");
+}

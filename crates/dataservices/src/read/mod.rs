@@ -9,13 +9,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use penstock_compile::{ArtifactKind, ArtifactName, Compiler, Element, NameKind, withdraw_nothing};
-use penstock_engine::Step;
-use penstock_engine::route::{Proxy, Switch};
+use penstock_engine::route::{Definition, Proxy, Switch};
+use penstock_engine::{Resource, Step};
 use penstock_message::Method;
 
+use crate::boxcar::Boxcars;
 use crate::call::{DATA_SERVICE, Slot, slot, slot_key};
+use crate::describe;
 use crate::mediator::Serve;
-use crate::model::{Argument, DEFAULT_NAMESPACE, DataService, Operation, QueryCall, Resource, Segment};
+use crate::model::{Argument, DEFAULT_NAMESPACE, DataService, Operation, QueryCall, RestResource, Segment};
 
 /// The kind.
 pub const KIND: ArtifactKind =
@@ -40,7 +42,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     let attribute = |name: &str| el.attribute(name).filter(|text| !text.is_empty());
     let namespace = attribute("serviceNamespace").or_else(|| attribute("baseURI")).unwrap_or(DEFAULT_NAMESPACE);
     el.attribute("baseURI");
-    for unused in ["serviceGroup", "disableLegacyBoxcarringMode", "publishSwagger", "txManagerJNDIName"] {
+    for unused in ["serviceGroup", "txManagerJNDIName"] {
         el.attribute(unused);
     }
     let is_buffered = el.flag("disableStreaming", false);
@@ -76,14 +78,21 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         };
         let name = request_name(method, path);
         let operation = read_operation(cx, &resource, name.into(), &names, is_buffered);
-        resources.push(Resource { method: Method::parse(method), path: segments(path), operation: operations.len() });
+        resources.push(RestResource {
+            method: Method::parse(method),
+            written: path.into(),
+            path: segments(path),
+            operation: operations.len(),
+        });
         operations.push(operation);
     }
     // A text fits before a variable does.
-    resources.sort_by_key(|resource: &Resource| {
+    resources.sort_by_key(|resource: &RestResource| {
         resource.path.iter().filter(|segment| matches!(segment, Segment::Variable(_))).count()
     });
     unsupported(cx, el);
+    let has_boxes = el.flag("enableBoxcarring", false);
+    let has_sessions = has_boxes && !el.flag("disableLegacyBoxcarringMode", false);
     let service = DataService {
         name: name.into(),
         namespace: namespace.into(),
@@ -94,9 +103,11 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         operations,
         resources,
         has_batches: el.flag("enableBatchRequests", false),
-        has_boxes: el.flag("enableBoxcarring", false),
+        has_boxes,
+        boxcars: has_sessions.then(Boxcars::default),
     };
     let mut proxy = proxy(cx, el, name);
+    proxy.definition = Some(definition(cx, el, &service));
     let is_inactive = el.attribute("serviceStatus").is_some_and(|status| status.eq_ignore_ascii_case("inactive"));
     proxy.is_stopped = Switch::new(is_inactive);
     el.finish_knowing(cx, &["config", "query", "operation", "resource", "description"]);
@@ -104,6 +115,13 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         return;
     }
     let service = Arc::new(service);
+    proxy.wsdl = Some(Arc::new(Resource {
+        bytes: describe::wsdl(&service, proxy.http, proxy.https).into(),
+        media_type: None,
+        is_xml: true,
+        at: el.place(),
+        properties: Vec::new(),
+    }));
     proxy.operations = service.operations.iter().map(|operation| operation.name.clone()).collect();
     let mediator = Box::new(Serve { service: service.clone() });
     proxy.in_sequence = Some(cx.add_sequence(vec![Step { mediator, kind: "data", at: el.place() }]));
@@ -112,6 +130,27 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         let _ = slot.set(service);
     }
     cx.add_proxy(Arc::new(proxy));
+}
+
+/// The OpenAPI definition: the resource that `publishSwagger` names, otherwise one made from the resources.
+fn definition(cx: &mut Compiler<'_>, el: &Element<'_>, service: &DataService) -> Definition {
+    let generated = || Definition::Generated(Arc::new(describe::openapi(service)));
+    let Some(key) = el.attribute("publishSwagger").map(str::trim).filter(|key| !key.is_empty()) else {
+        return generated();
+    };
+    // The names of registries in paths: `gov:` is `governance/`.
+    let path = |prefix: &str, short: &str| {
+        key.trim_start_matches('/').strip_prefix(prefix).map(|rest| format!("{short}:{rest}"))
+    };
+    let short = path("governance/", "gov").or_else(|| path("config/", "conf"));
+    match cx.resource(key).or_else(|| cx.resource(&short?)) {
+        Some(resource) => Definition::Published(resource),
+        None => {
+            let message = format!("the registry has no `{key}`: the definition is generated from the resources");
+            cx.warn(el.attribute_place("publishSwagger"), message);
+            generated()
+        }
+    }
 }
 
 fn proxy(cx: &mut Compiler<'_>, el: &Element<'_>, name: &str) -> Proxy {

@@ -10,6 +10,7 @@ use super::source::DEFAULT_ID;
 use super::{Names, result};
 use crate::model::{Query, Returns, Source, SourceKind};
 use crate::parameter::{DefaultValue, Direction, Parameter, SqlType, Validator};
+use crate::sheet::SheetQuery;
 use crate::statement::{SqlText, Statement};
 
 /// Steps of a pattern that goes back for one value. Patterns of addresses need hundreds.
@@ -36,7 +37,7 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, sourc
     }
     let database = match &sources[source].kind {
         SourceKind::Database(database) => Some(&**database),
-        SourceKind::Delimited(_) => None,
+        SourceKind::Delimited(_) | SourceKind::Workbook(_) => None,
     };
     let mut parameters = Vec::new();
     for parameter in el.elements("param") {
@@ -62,9 +63,16 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, sourc
     };
     let statement = match database {
         Some(database) => sql(cx, el, &parameters, &properties, dialect(database)),
-        None => Some(Statement::Rows),
+        None => match (&sources[source].kind, el.child("excel")) {
+            (SourceKind::Workbook(_), Some(excel)) => sheet(cx, &excel).map(Statement::Sheet),
+            (SourceKind::Workbook(_), None) => {
+                cx.error(el.place(), "a query of a workbook needs <excel> with <workbookname>");
+                None
+            }
+            _ => Some(Statement::Rows),
+        },
     };
-    el.finish_knowing(cx, &["sql", "param", "result", "properties"]);
+    el.finish_knowing(cx, &["sql", "excel", "param", "result", "properties"]);
     Some(Query {
         id: id.into(),
         source,
@@ -75,6 +83,25 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, sourc
         rows_max: properties.rows_max,
         timeout: properties.timeout,
     })
+}
+
+/// Reads `<excel>`. Rows count from 1; `-1` is no limit.
+fn sheet(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<SheetQuery> {
+    let text = |name: &str| el.child_text(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let number = |name: &str| text(name).and_then(|text| text.parse::<i64>().ok());
+    let has_header = text("hasheader").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let query = SheetQuery {
+        sheet: text("workbookname").map(Arc::from),
+        first_row: number("startingrow").filter(|row| *row > 0).unwrap_or(1) as usize,
+        rows_max: number("maxrowcount").filter(|count| *count >= 0).map(|count| count as usize),
+        header_row: has_header.then(|| number("headerrow").filter(|row| *row > 0).unwrap_or(1) as usize),
+    };
+    el.finish_knowing(cx, &["workbookname", "hasheader", "startingrow", "headerrow", "maxrowcount"]);
+    if query.sheet.is_none() {
+        cx.error(el.place(), "<excel> needs <workbookname>, the name of the sheet");
+        return None;
+    }
+    Some(query)
 }
 
 #[derive(Default)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use penstock_compile::{Compiler, Element};
 
 use super::{Names, read_call, template};
+use crate::describe;
 use crate::model::{Mapping, Output, OutputValue, ValueKind};
 
 /// Elements inside elements: deeper is a mistake.
@@ -78,6 +79,7 @@ pub(super) fn of_call(call: crate::model::QueryCall) -> Output {
         namespace: None,
         is_attribute: false,
         kind: ValueKind::Text,
+        schema_type: "string".into(),
         roles: Vec::new(),
         export: None,
         is_optional: false,
@@ -120,6 +122,7 @@ fn part(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, depth: usize) ->
         namespace: el.attribute("namespace").filter(|text| !text.is_empty()).map(Arc::from),
         is_attribute,
         kind: el.attribute("xsdType").map_or(ValueKind::Text, ValueKind::of),
+        schema_type: describe::schema_type(el.attribute("xsdType").unwrap_or_default()).into(),
         roles: roles(el),
         export,
         is_optional: el.flag("optional", false),

@@ -8,13 +8,13 @@ use penstock_compile::{Compiler, Element};
 use penstock_engine::database::{DataSource, Location, PoolSettings, Secret};
 
 use crate::model::{DelimitedFile, Source, SourceKind};
+use crate::sheet::SheetFile;
 
 /// The older names of properties begin so.
 const OLD_PREFIX: &str = "org.wso2.ws.dataservice.";
 
 /// Properties that choose a source which Penstock does not read.
-const UNSUPPORTED: [(&str, &str); 12] = [
-    ("excel_datasource", "Excel files are"),
+const UNSUPPORTED: [(&str, &str); 11] = [
     ("gspread_datasource", "Google spreadsheets are"),
     ("rdf_datasource", "RDF files are"),
     ("sparql_datasource", "SPARQL endpoints are"),
@@ -60,6 +60,8 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, service: &str, id: &
         )
     } else if let Some(path) = get(&["csv_datasource"]) {
         delimited(cx, el, path, &get)?
+    } else if let Some(path) = get(&["excel_datasource"]) {
+        SourceKind::Workbook(SheetFile { path: local_path(cx, el, "workbook", path)? })
     } else if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| properties.contains_key(*name)) {
         cx.error(el.place(), format!("{what} not supported as a source of data services"));
         return None;
@@ -105,10 +107,7 @@ fn delimited<'p>(
     path: &str,
     get: &dyn Fn(&[&str]) -> Option<&'p str>,
 ) -> Option<SourceKind> {
-    if path.contains("://") && !path.starts_with("file://") {
-        cx.error(el.place(), format!("the CSV file `{path}` is not fetched: only files of this machine are read"));
-        return None;
-    }
+    let path = local_path(cx, el, "CSV file", path)?;
     let number = |name: &str| get(&[name]).and_then(|text| text.trim().parse::<i64>().ok());
     let has_header = get(&["csv_hasheader"]).is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let header_row = has_header.then(|| number("csv_headerrow").filter(|row| *row > 0).unwrap_or(1) as usize);
@@ -117,10 +116,18 @@ fn delimited<'p>(
         text => text.chars().next(),
     });
     Some(SourceKind::Delimited(DelimitedFile {
-        path: PathBuf::from(path.strip_prefix("file://").unwrap_or(path)),
+        path,
         separator: separator.unwrap_or(','),
         first_row: number("csv_startingrow").filter(|row| *row > 0).unwrap_or(1) as usize,
         rows_max: number("csv_maxrowcount").filter(|count| *count >= 0).map(|count| count as usize),
         header_row,
     }))
+}
+
+fn local_path(cx: &mut Compiler<'_>, el: &Element<'_>, what: &str, path: &str) -> Option<PathBuf> {
+    if path.contains("://") && !path.starts_with("file://") {
+        cx.error(el.place(), format!("the {what} `{path}` is not fetched: only files of this machine are read"));
+        return None;
+    }
+    Some(PathBuf::from(path.strip_prefix("file://").unwrap_or(path)))
 }

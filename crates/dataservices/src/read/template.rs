@@ -66,6 +66,7 @@ fn members(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, template: &Ma
             namespace: None,
             is_attribute: false,
             kind,
+            schema_type: "string".into(),
             roles: Vec::new(),
             export: None,
             is_optional: false,
@@ -101,7 +102,10 @@ fn column_of(text: &str, output: Output) -> Output {
     let mut output = Output { value: OutputValue::Column(column.trim().to_lowercase().into()), ..output };
     for option in options.split(';') {
         match option.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
-            Some(("type", kind)) => output.kind = ValueKind::of(kind),
+            Some(("type", kind)) => {
+                output.kind = ValueKind::of(kind);
+                output.schema_type = crate::describe::schema_type(kind).into();
+            }
             Some(("requiredRoles", roles)) => output.roles = result::split_roles(roles),
             Some(("optional", flag)) => output.is_optional = flag == "true",
             _ => {}

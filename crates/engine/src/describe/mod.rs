@@ -1,5 +1,5 @@
-//! What services say of themselves: the list of proxies, `?wsdl` and its like of one, `?swagger.json` and `?swagger.yaml`
-//! of an API.
+//! Descriptions of services: the list of proxies, `?wsdl` and its like of one, `?swagger.json` and `?swagger.yaml` of an API
+//! and of a data service.
 
 mod openapi;
 mod proxy;
@@ -23,18 +23,30 @@ pub(crate) fn api(core: &Rc<Core>, api: &Api, line: &RequestLine) -> Option<Mess
         return None;
     }
     let as_json = query == "swagger.json";
-    let definition = match api.swagger.as_deref().map(|text| (text, serde_json::from_str(text))) {
-        Some((text, Ok(_))) if as_json => return Some(answer("application/json", text.to_owned())),
-        // A definition that is not JSON is YAML; it is published as it is written.
-        Some((text, Err(_))) if !as_json => return Some(answer("text/yaml", text.to_owned())),
-        Some((_, Ok(definition))) => definition,
-        Some((_, Err(_))) | None => openapi::of(api, &core.environment),
-    };
-    Some(if as_json {
-        answer("application/json", serde_json::to_string_pretty(&definition).unwrap_or_default())
-    } else {
-        answer("text/yaml", yaml::write(&definition))
+    Some(match api.swagger.as_deref() {
+        Some(text) => {
+            published(text, as_json).unwrap_or_else(|| generated(&openapi::of(api, &core.environment), as_json))
+        }
+        None => generated(&openapi::of(api, &core.environment), as_json),
     })
+}
+
+/// A published definition, which is JSON or YAML, as JSON or YAML.
+fn published(text: &str, as_json: bool) -> Option<Message> {
+    match serde_json::from_str(text) {
+        Ok(serde_json::Value::Object(_)) if as_json => Some(answer("application/json", text.to_owned())),
+        Ok(definition) => Some(generated(&definition, as_json)),
+        // A definition that is not JSON is YAML; it is published as it is written.
+        Err(_) if !as_json => Some(answer("text/yaml", text.to_owned())),
+        Err(_) => None,
+    }
+}
+
+fn generated(definition: &serde_json::Value, as_json: bool) -> Message {
+    match as_json {
+        true => answer("application/json", serde_json::to_string_pretty(definition).unwrap_or_default()),
+        false => answer("text/yaml", yaml::write(definition)),
+    }
 }
 
 fn answer(content_type: &str, text: String) -> Message {

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use penstock_message::Message;
 use penstock_xml::{Document, NodeId, ParseOptions, WriteOptions};
 
-use super::{answer, wsdl};
+use super::{answer, generated, published, wsdl};
 use crate::core::Core;
 use crate::incoming;
-use crate::route::{Proxy, Routes, decode};
+use crate::route::{Definition, Proxy, Routes, decode};
 
 const XML: &str = "text/xml; charset=UTF-8";
 const HTML: &str = "text/html; charset=UTF-8";
@@ -55,8 +55,22 @@ pub(crate) fn proxy(core: &Rc<Core>, proxy: &Proxy, query: Option<&str>) -> Opti
         "wsdl" | "wsdl2" | "singlewsdl" => document(description(core, proxy, &name)),
         "xsd" => document(schema(core, proxy, &name)),
         "info" => answer(HTML, info(core, proxy)),
+        "swagger.json" => definition(core, proxy, true)?,
+        "swagger.yaml" => definition(core, proxy, false)?,
         _ => return None,
     })
+}
+
+/// The OpenAPI definition. Its server is the one over HTTPS when the service is offered there, as in Micro Integrator.
+fn definition(core: &Core, proxy: &Proxy, as_json: bool) -> Option<Message> {
+    match proxy.definition.as_ref()? {
+        Definition::Published(resource) => published(&resource.text(), as_json),
+        Definition::Generated(definition) => {
+            let mut definition = (**definition).clone();
+            definition["servers"] = serde_json::json!([{ "url": address(core, proxy, proxy.https) }]);
+            Some(generated(&definition, as_json))
+        }
+    }
 }
 
 fn document(text: Option<String>) -> Message {

@@ -63,6 +63,8 @@ pub struct Proxy {
     pub wsdl: Option<Arc<crate::Resource>>,
     /// What the WSDL imports, by the location it writes.
     pub wsdl_imports: Vec<(Arc<str>, Arc<crate::Resource>)>,
+    /// The OpenAPI definition of its resources.
+    pub definition: Option<Definition>,
     /// The operations the WSDL names.
     pub operations: Vec<Arc<str>>,
     /// What must hold before a request is let in (`enableSec`).
@@ -73,6 +75,14 @@ pub struct Proxy {
     pub parameters: Vec<(Arc<str>, Arc<str>)>,
     /// Where it was written.
     pub at: Place,
+}
+
+/// The OpenAPI definition of a service.
+pub enum Definition {
+    /// As an artifact publishes it, in JSON or YAML.
+    Published(Arc<crate::Resource>),
+    /// Made from the resources; the address of the server is added when it is sent.
+    Generated(Arc<serde_json::Value>),
 }
 
 /// The service an exchange came in by.

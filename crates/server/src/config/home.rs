@@ -19,6 +19,9 @@ const KEYSTORES: &str = "repository/resources/security";
 /// Where users are listed, the newer table first. Both write `user.name` and `user.password`.
 const USER_LISTS: [&str; 2] = ["internal_apis.file_user_store.users", "internal_apis.users"];
 
+/// The role of administrators.
+const ADMIN: &str = "admin";
+
 /// The keys of users, which are read together.
 const USER_KEYS: [&str; 3] = ["super_admin.username", "super_admin.password", "internal_apis.file_user_store.enable"];
 
@@ -103,6 +106,9 @@ impl Reader<'_> {
         let operators = &mut self.configuration.settings.management.users;
         if !operators.iter().any(|known| known.name == name.0) {
             operators.push(ManagementUser { name: name.0.clone(), password: password.0.clone(), is_admin });
+        }
+        if is_admin {
+            self.configuration.settings.roles.entry(ADMIN.to_owned()).or_default().push(name.0.clone());
         }
         let users = &mut self.configuration.settings.users;
         if !users.iter().any(|(known, _)| *known == name.0) {

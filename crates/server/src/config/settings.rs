@@ -111,6 +111,8 @@ pub struct Settings {
     pub access_log: Option<AccessTarget>,
     /// Names and passwords for UsernameToken and basic authentication.
     pub users: Vec<(String, String)>,
+    /// Names of users by role.
+    pub roles: penstock_engine::Roles,
     /// WebAssembly modules that stand for classes: the name of the class, and the file.
     pub classes: Vec<(String, PathBuf)>,
     /// Which database a data source is.
@@ -212,6 +214,7 @@ impl Default for Settings {
             log_file: None,
             access_log: None,
             users: Vec::new(),
+            roles: Default::default(),
             classes: Vec::new(),
             databases: Mapping::default(),
             connection_factories: Vec::new(),

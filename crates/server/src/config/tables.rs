@@ -11,6 +11,8 @@ use super::value::Value;
 pub(super) enum MapTable {
     /// Names and passwords.
     Users,
+    /// `[roles]`: the names of users by role.
+    Roles,
     /// Names and passwords of those who may deploy APIs.
     AdapterUsers,
     /// Names and passwords for the admin port.
@@ -58,6 +60,7 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
     let tables: &[(&str, MapTable)] = match dialect {
         Dialect::Penstock => &[
             ("users.", MapTable::Users),
+            ("roles.", MapTable::Roles),
             ("mediation.", MapTable::Flags),
             ("databases.", MapTable::Databases),
             ("connections.", MapTable::Connections),
@@ -74,9 +77,11 @@ pub(super) fn map_entry(path: &str, dialect: Dialect) -> Option<Map> {
             ("gateway.plans.", MapTable::Plans),
             ("gateway.custom_limits.", MapTable::CustomLimits),
         ],
-        Dialect::MicroIntegrator => {
-            &[("mediation.", MapTable::OriginalFlags), ("synapse_properties.", MapTable::OriginalFlags)]
-        }
+        Dialect::MicroIntegrator => &[
+            ("mediation.", MapTable::OriginalFlags),
+            ("synapse_properties.", MapTable::OriginalFlags),
+            ("roles.", MapTable::Roles),
+        ],
         Dialect::ChoreoConnect | Dialect::ApiPlatform => &[],
     };
     tables.iter().find_map(|(prefix, table)| {
@@ -93,6 +98,11 @@ impl Map {
         match self.table {
             MapTable::Users => {
                 settings.users.push((self.name.clone(), value.0.clone()));
+                Ok(true)
+            }
+            MapTable::Roles => {
+                let users = value.list().iter().map(|name| name.to_string()).collect();
+                settings.roles.insert(self.name.clone(), users);
                 Ok(true)
             }
             MapTable::AdapterUsers => {

@@ -128,7 +128,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
         variables: surroundings.variables.clone(),
         file: surroundings.file.clone(),
         system: std::sync::RwLock::default(),
-        users: Users::new(settings.users.iter().cloned().collect(), logins.clone()),
+        users: Users::new(settings.users.iter().cloned().collect(), logins.clone()).with_roles(settings.roles.clone()),
         secrets: settings.secrets.clone(),
         registry: Arc::new(registry::open(settings.registry_folder.as_deref(), watched)?),
         connection_factories: settings.connection_factories.clone(),

@@ -113,6 +113,7 @@ impl Renewal {
         certificates.apply(&self.live.tls)?;
         self.live.apply(&settings);
         self.environment.users.replace(settings.users.iter().cloned().collect());
+        self.environment.users.replace_roles(settings.roles.clone());
         let security = &settings.gateway_state.security;
         if let Some(signer) = signer {
             security.set_signer(signer);

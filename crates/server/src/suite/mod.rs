@@ -144,7 +144,8 @@ impl Runner<'_> {
         Environment {
             variables: self.options.surroundings.variables.clone(),
             file: self.options.surroundings.file.clone(),
-            users: Users::new(self.options.settings.users.iter().cloned().collect(), Arc::default()),
+            users: Users::new(self.options.settings.users.iter().cloned().collect(), Arc::default())
+                .with_roles(self.options.settings.roles.clone()),
             secrets: self.options.settings.secrets.clone(),
             host: "localhost".into(),
             http_port: 8290,

@@ -11,7 +11,7 @@ use penstock_compile::{Compilation, CompileOptions, Input, InputKind, compile};
 use penstock_engine::ports::{
     Client, Environment, Level, LocalFuture, LogSink, Outbound, Outgoing, Record, Request, Service,
 };
-use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Program, Registry, Side, codes};
+use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Program, Registry, Side, Users, codes};
 use penstock_message::{Body, Form, Headers, Message, Method, RequestLine};
 use penstock_transports::http::tls::{ClientTrust, TlsClient};
 use penstock_transports::sql::{Mapping, Sql};
@@ -143,7 +143,8 @@ impl Flow {
         let backend = Rc::new(Backend { replies: RefCell::new(replies?), received: RefCell::default() });
         let log = Arc::new(Lines::default());
         let environment = Environment {
-            users: [("anna".to_owned(), "secret".to_owned())].into(),
+            users: Users::from([("anna".to_owned(), "secret".to_owned())])
+                .with_roles([("managers".to_owned(), vec!["anna".to_owned()])].into()),
             registry: self.registry.clone(),
             host: "localhost".into(),
             http_port: 8290,
