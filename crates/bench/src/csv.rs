@@ -36,7 +36,7 @@ impl<R: BufRead> Reader<R> {
             }
             let record = self.text.trim_end_matches(['\r', '\n']);
             if !record.is_empty() {
-                split(record, fields);
+                split(record, ",", fields);
                 return Ok(true);
             }
         }
@@ -66,8 +66,8 @@ pub fn first_column(path: &Path) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Splits one record. Reuses the strings already in `fields`.
-fn split(record: &str, fields: &mut Vec<String>) {
+/// Splits one record at a delimiter; fields in quotes may contain it. Reuses the strings already in `fields`.
+pub fn split(record: &str, delimiter: &str, fields: &mut Vec<String>) {
     let mut used = 0;
     let mut rest = Some(record);
     while let Some(text) = rest {
@@ -77,9 +77,10 @@ fn split(record: &str, fields: &mut Vec<String>) {
         let field = &mut fields[used];
         field.clear();
         rest = match text.strip_prefix('"') {
-            Some(quoted) => take_quoted(quoted, field),
+            Some(quoted) => take_quoted(quoted, delimiter, field),
             None => {
-                let (plain, rest) = text.split_once(',').map_or((text, None), |(plain, rest)| (plain, Some(rest)));
+                let (plain, rest) =
+                    text.split_once(delimiter).map_or((text, None), |(plain, rest)| (plain, Some(rest)));
                 field.push_str(plain);
                 rest
             }
@@ -89,7 +90,7 @@ fn split(record: &str, fields: &mut Vec<String>) {
     fields.truncate(used);
 }
 
-fn take_quoted<'a>(mut text: &'a str, field: &mut String) -> Option<&'a str> {
+fn take_quoted<'a>(mut text: &'a str, delimiter: &str, field: &mut String) -> Option<&'a str> {
     while let Some((part, after)) = text.split_once('"') {
         field.push_str(part);
         match after.strip_prefix('"') {
@@ -99,7 +100,7 @@ fn take_quoted<'a>(mut text: &'a str, field: &mut String) -> Option<&'a str> {
             }
             None => {
                 // Text between a closing quote and the separator is malformed; it is kept as it stands.
-                let (tail, rest) = after.split_once(',').map_or((after, None), |(tail, rest)| (tail, Some(rest)));
+                let (tail, rest) = after.split_once(delimiter).map_or((after, None), |(tail, rest)| (tail, Some(rest)));
                 field.push_str(tail);
                 return rest;
             }

@@ -10,7 +10,7 @@ const PARTS_MAX: usize = 64;
 
 /// A field of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct FormPart {
     /// Its name.
     pub name: String,
     /// The name of the file, when it is one.
@@ -22,7 +22,7 @@ pub struct Part {
 }
 
 /// The parts of a body.
-pub fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, &'static str> {
+pub fn parse(content_type: &str, body: &Bytes) -> Result<Vec<FormPart>, &'static str> {
     let (kind, parameters) = content_type.split_once(';').ok_or("the body must be multipart/form-data")?;
     if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
         return Err("the body must be multipart/form-data");
@@ -48,7 +48,7 @@ pub fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, &'static str
         let head = String::from_utf8_lossy(&body[head_start..head_end]);
         let disposition = field(&head, "content-disposition");
         let of_disposition = |name| disposition.and_then(|value| parameter(value.split_once(';')?.1, name));
-        parts.push(Part {
+        parts.push(FormPart {
             name: of_disposition("name").unwrap_or_default(),
             file_name: of_disposition("filename"),
             media_type: field(&head, "content-type").map(str::to_owned),
@@ -111,7 +111,7 @@ mod tests {
         let got = parse(content_type, &Bytes::copy_from_slice(body.as_bytes()));
         let expected = expected.map(|parts| parts.to_vec());
         let got = got.as_ref().map_err(|why| *why).map(|parts| {
-            let text = |part: &Part| String::from_utf8_lossy(&part.content).into_owned();
+            let text = |part: &FormPart| String::from_utf8_lossy(&part.content).into_owned();
             parts.iter().map(|part| (part.name.clone(), part.file_name.clone(), text(part))).collect::<Vec<_>>()
         });
         let expected = expected.map(|parts| {

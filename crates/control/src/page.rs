@@ -29,11 +29,13 @@ impl Page {
         Page { offset: query.number("offset").unwrap_or_default(), limit }
     }
 
-    /// The body of a list. `path` is relative to the API, `extra` the other parameters that the links repeat.
+    /// The body of a list. `path` is relative to the API, `extra` the other parameters that the links repeat where they have a
+    /// value.
     pub(crate) fn body(self, path: &str, extra: &[(&str, &str)], list: Vec<Value>, total: usize) -> Value {
         let Page { offset, limit } = self;
         let link = |offset: usize| {
-            let more: String = extra.iter().map(|(name, value)| format!("&{name}={}", encode(value))).collect();
+            let with_value = extra.iter().filter(|(_, value)| !value.is_empty());
+            let more: String = with_value.map(|(name, value)| format!("&{name}={}", encode(value))).collect();
             format!("{path}?limit={limit}&offset={offset}{more}")
         };
         let next = if limit > 0 && offset.saturating_add(limit) < total { link(offset + limit) } else { String::new() };

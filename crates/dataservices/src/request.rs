@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use penstock_engine::{Exchange, Fault};
-use penstock_message::{MediaType, Method, SoapVersion};
+use penstock_message::{MediaType, Method, SoapVersion, percent_decoded};
 use penstock_xml::{Document, NodeId};
 use serde_json::Value as Json;
 
@@ -233,7 +233,7 @@ fn matched(pattern: &[Segment], segments: &[&str], may_be_batch: bool) -> Option
                 is_batch = true;
             }
             Segment::Text(_) => return None,
-            Segment::Variable(name) => variables.push((name.clone(), segment)),
+            Segment::Variable(name) => variables.push((name.clone(), segment.into_owned())),
         }
     }
     Some((variables, is_batch))
@@ -331,26 +331,6 @@ fn add_query(given: &mut GivenParameters, query: &str) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         given.add(&percent_decoded(name, true), Some(percent_decoded(value, true).into()));
     }
-}
-
-/// Percent-decoding; what is not a valid escape stays as it is.
-pub fn percent_decoded(text: &str, is_query: bool) -> String {
-    let bytes = text.as_bytes();
-    let hex = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match (byte, hex(at + 1), hex(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 2;
-            }
-            (b'+', ..) if is_query => out.push(b' '),
-            (byte, ..) => out.push(*byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

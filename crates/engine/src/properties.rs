@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use penstock_message::{Form, MediaType, Scope, SoapVersion, Value};
+use penstock_message::{Form, MediaType, Scope, SoapVersion, Value, percent_decoded};
 use penstock_xml::NodeId;
 
 use crate::ports::Level;
@@ -241,7 +241,7 @@ impl Exchange {
                 Some((key, text)) => {
                     is_open = key == name;
                     if is_open {
-                        value = Some(crate::route::decode(&text.replace('+', " ")));
+                        value = Some(percent_decoded(text, true).into_owned());
                     }
                 }
                 None if is_open => {
@@ -261,7 +261,7 @@ impl Exchange {
         let query = self.client.line.query()?;
         query.split('&').find_map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            crate::route::decode(key).eq_ignore_ascii_case(name).then(|| crate::route::decode(value))
+            percent_decoded(key, false).eq_ignore_ascii_case(name).then(|| percent_decoded(value, false).into_owned())
         })
     }
 

@@ -14,8 +14,8 @@ const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// Why a template cannot be rendered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TemplateError {
-    line: usize,
-    message: String,
+    pub(crate) line: usize,
+    pub(crate) message: String,
 }
 
 impl fmt::Display for TemplateError {

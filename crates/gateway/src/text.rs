@@ -1,38 +1,13 @@
 //! Text of addresses and header fields: escapes, parameters, syntax.
 
-use std::borrow::Cow;
-
+use penstock_message::RESERVED;
+pub(crate) use penstock_message::percent_decoded;
 pub(crate) use penstock_projects::is_field_name;
+use percent_encoding::utf8_percent_encode;
 
-/// Text of a path or query, or a value of a form, without its escapes (RFC 3986 §2.1); in a form `+` is a blank. What is
-/// no escape stays as it is.
-pub(crate) fn percent_decoded(text: &str, plus_is_blank: bool) -> Cow<'_, str> {
-    if !text.contains(['%', '+']) {
-        return Cow::Borrowed(text);
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        let digit = |byte: &u8| char::from(*byte).to_digit(16);
-        let escaped = match (byte, after) {
-            (b'%', [high, low, ..]) => digit(high).zip(digit(low)).map(|(high, low)| (high * 16 + low) as u8),
-            _ => None,
-        };
-        bytes.push(escaped.unwrap_or(if *byte == b'+' && plus_is_blank { b' ' } else { *byte }));
-        rest = if escaped.is_some() { &after[2..] } else { after };
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Escapes everything that means something in a path or query (RFC 3986 §2.3).
+/// Adds a text with everything escaped that means something in a path or query (RFC 3986 §2.3).
 pub(crate) fn percent_encode(out: &mut String, text: &str) {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            _ => out.extend(['%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
-        }
-    }
+    out.extend(utf8_percent_encode(text, RESERVED));
 }
 
 /// Puts a part of the client's path, escaped as it was sent, into another target. There is no `/`, `?` or `#` in it; what
@@ -72,22 +47,6 @@ pub(crate) fn is_field_value(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_escapes_are_decoded() {
-        for (text, expected) in [
-            ("", ""),
-            ("a b", "a b"),
-            ("a%20b%2f%2F", "a b//"),
-            ("a+b", "a b"),
-            ("%c3%bc%ff", "ü\u{fffd}"),
-            ("%zz%2%", "%zz%2%"),
-            ("%+5%-1% 1", "% 5%-1% 1"),
-        ] {
-            assert_eq!(percent_decoded(text, true), expected, "{text}");
-        }
-        assert_eq!(percent_decoded("a+b%2B", false), "a+b+");
-    }
 
     #[test]
     fn parameters_leave_a_query() {

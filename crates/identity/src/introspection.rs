@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use penstock_engine::endpoint::push_field;
 use penstock_engine::ports::Outbound;
+use penstock_message::push_field;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;

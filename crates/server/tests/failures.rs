@@ -110,19 +110,23 @@ fn works(server: &Server) {
     assert!(!server.log().contains("is suspended"), "{}", server.log());
 }
 
+/// Pauses within a body for several times the timeout of the endpoint; the clock of the server counts in 50 ms.
+fn upload_slowly(server: &Server, backend: &Backend) {
+    let mut client = begin(server, "/f", 6);
+    client.write_all(b"abc").unwrap();
+    backend.heads.recv_timeout(PATIENCE).unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    client.write_all(b"def").unwrap();
+    assert_eq!(status(&mut client), 200, "{}", server.log());
+    works(server);
+}
+
 #[test]
 fn the_timeout_of_an_endpoint_begins_when_the_request_is_sent() {
     let backend = Backend::start();
     let policy = "<timeout><duration>100</duration><responseAction>fault</responseAction></timeout>";
     let (_folder, server) = start("upload", &forwarding(backend.port, policy), "");
-    let mut client = begin(&server, "/f", 6);
-    client.write_all(b"abc").unwrap();
-    backend.heads.recv_timeout(PATIENCE).unwrap();
-    // Several times what the endpoint has; the clock of the server counts in 50 ms.
-    std::thread::sleep(Duration::from_millis(600));
-    client.write_all(b"def").unwrap();
-    assert_eq!(status(&mut client), 200, "{}", server.log());
-    works(&server);
+    upload_slowly(&server, &backend);
     // The timeout still counts for the backend.
     assert_eq!(server.post("/f/silent", "text/plain", "abc").status, 504, "{}", server.log());
 }
@@ -145,14 +149,7 @@ fn the_time_of_a_local_service_does_not_run_while_it_waits_for_the_client() {
         backend.port
     );
     let (_folder, server) = start("local", &artifacts, "");
-    let mut client = begin(&server, "/f", 6);
-    client.write_all(b"abc").unwrap();
-    backend.heads.recv_timeout(PATIENCE).unwrap();
-    // Several times what the endpoint has; the clock of the server counts in 50 ms.
-    std::thread::sleep(Duration::from_millis(600));
-    client.write_all(b"def").unwrap();
-    assert_eq!(status(&mut client), 200, "{}", server.log());
-    works(&server);
+    upload_slowly(&server, &backend);
     assert_eq!(server.post("/silent", "text/plain", "abc").status, 504, "{}", server.log());
 }
 

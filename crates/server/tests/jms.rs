@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use fe2o3_amqp::connection::ConnectionHandle;
@@ -18,21 +17,14 @@ use fe2o3_amqp::types::messaging::{
 use fe2o3_amqp::types::primitives::{SimpleValue, Symbol, Value};
 use fe2o3_amqp::{Connection, Receiver, Sender, Session};
 use rustix::process::Signal;
-use support::broker::{Gate, backend};
+use support::broker::{self, Gate, PATIENCE, order, variable};
 use support::{Folder, Server};
 use tokio::runtime::Runtime;
 
-/// Nothing that is waited for here takes longer on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 type Sent = Message<Body<Value>>;
 
-fn variable(name: &str) -> String {
-    std::env::var(name).expect("run under tools/with-activemq")
-}
-
 fn port() -> u16 {
-    variable("PENSTOCK_TEST_JMS").parse().unwrap()
+    broker::port("PENSTOCK_TEST_JMS")
 }
 
 /// A client of the broker, which is not Penstock's.
@@ -138,124 +130,34 @@ fn provider(port: u16) -> String {
     )
 }
 
-fn store_and_forward(queue: &str, broker: u16, backend: u16) -> String {
+fn store(queue: &str, broker: u16) -> String {
     format!(
-        r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
-  <messageStore name="Orders" class="org.apache.synapse.message.store.impl.jms.JmsStore">
+        r#"class="org.apache.synapse.message.store.impl.jms.JmsStore">
     <parameter name="java.naming.factory.initial">org.apache.activemq.jndi.ActiveMQInitialContextFactory</parameter>
     <parameter name="java.naming.provider.url">tcp://127.0.0.1:{broker}</parameter>
     <parameter name="store.jms.destination">{queue}</parameter>
     <parameter name="store.jms.username">penstock</parameter>
-    <parameter name="store.jms.password">penstock</parameter>
-  </messageStore>
-  <endpoint name="Backend"><http uri-template="http://127.0.0.1:{backend}/orders" method="POST"/></endpoint>
-  <messageProcessor name="Forward" messageStore="Orders" targetEndpoint="Backend"
-      class="org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor">
-    <parameter name="interval">1</parameter>
-    <parameter name="client.retry.interval">50</parameter>
-    <parameter name="max.delivery.attempts">0</parameter>
-  </messageProcessor>
-  <api name="orders" context="/orders">
-    <resource methods="POST">
-      <inSequence>
-        <property name="OUT_ONLY" value="true"/>
-        <property name="DISABLE_CHUNKING" value="true" scope="axis2"/>
-        <store messageStore="Orders"/>
-      </inSequence>
-    </resource>
-  </api>
-</definitions>"#
+    <parameter name="store.jms.password">penstock</parameter>"#
     )
 }
 
 #[test]
 #[ignore = "needs ActiveMQ"]
 fn stored_messages_are_forwarded_in_their_order() {
-    let folder = Folder::new("jms-store");
-    let (backend, received) = backend();
-    folder.write("artifacts/a.xml", store_and_forward("store-order", port(), backend));
-    let server = Server::start(&folder, &["run", "artifacts"], "");
-    for id in 0..20 {
-        let body = format!("{{\"id\":{id}}}");
-        assert_eq!(server.post("/orders", "application/json", &body).status, 202, "{}", server.log());
-    }
-    for id in 0..20 {
-        assert_eq!(received.recv_timeout(PATIENCE).unwrap(), format!("{{\"id\":{id}}}"), "{}", server.log());
-    }
-    Client::open().wait_until_empty("store-order");
+    let wait_until_empty = || Client::open().wait_until_empty("store-order");
+    broker::test_order("jms-store", &store("store-order", port()), wait_until_empty);
 }
 
 #[test]
 #[ignore = "needs ActiveMQ"]
 fn no_stored_message_is_lost_when_the_process_is_killed() {
-    const MESSAGES: usize = 400;
-    const KILLS: usize = 6;
-    let folder = Folder::new("jms-kill");
-    let (backend, received) = backend();
-    folder.write("artifacts/a.xml", store_and_forward("store-kill", port(), backend));
-    let mut server = Server::start(&folder, &["run", "artifacts"], "");
-    let mut accepted = 0;
-    for kill in 0..=KILLS {
-        while accepted < MESSAGES * (kill + 1) / (KILLS + 1) {
-            let body = format!("{{\"id\":{accepted}}}");
-            assert_eq!(server.post("/orders", "application/json", &body).status, 202, "{}", server.log());
-            accepted += 1;
-        }
-        if kill < KILLS {
-            // Some wait in the queue, one is under way: when exactly the process dies is up to the machine.
-            server.signal(Signal::KILL);
-            server.wait();
-            server = Server::start(&folder, &["run", "artifacts"], "");
-        }
-    }
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    while seen.len() < accepted {
-        let body = received
-            .recv_timeout(PATIENCE)
-            .unwrap_or_else(|_| panic!("lost {}\n{}", accepted - seen.len(), server.log()));
-        *seen.entry(body).or_default() += 1;
-    }
-    Client::open().wait_until_empty("store-kill");
-    for body in received.try_iter() {
-        *seen.entry(body).or_default() += 1;
-    }
-    let duplicates: usize = seen.values().map(|times| times - 1).sum();
-    // At most the one message that was under way at each kill.
-    assert!(duplicates <= KILLS, "{duplicates} duplicates");
-    println!("{accepted} messages, {KILLS} kills, 0 lost, {duplicates} duplicates");
+    broker::test_kills("jms-kill", &store("store-kill", port()), || Client::open().wait_until_empty("store-kill"));
 }
 
 #[test]
 #[ignore = "needs ActiveMQ"]
 fn a_store_whose_broker_is_away_faults_and_works_again_when_it_is_back() {
-    let folder = Folder::new("jms-away");
-    let (backend, received) = backend();
-    let broker = Gate::open(port());
-    folder.write("artifacts/a.xml", store_and_forward("store-away", broker.port, backend));
-    let mut server = Server::start(&folder, &["run", "artifacts"], "");
-    assert_eq!(server.post("/orders", "application/json", "1").status, 202, "{}", server.log());
-    assert_eq!(received.recv_timeout(PATIENCE).unwrap(), "1");
-    broker.shut();
-    assert_eq!(server.post("/orders", "application/json", "2").status, 500);
-    server.wait_for_log("no connection to the JMS broker");
-    let end = Instant::now() + PATIENCE;
-    while !server.admin("/healthz").body.contains("\"faulty\":[\"Forward\"]") {
-        assert!(Instant::now() < end, "{}\n{}", server.admin("/healthz").body, server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    broker.reopen();
-    let end = Instant::now() + PATIENCE;
-    while server.post("/orders", "application/json", "3").status != 202 {
-        assert!(Instant::now() < end, "{}", server.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    // The acknowledgement of the first may have been lost with the connection.
-    let next = || received.recv_timeout(PATIENCE).unwrap();
-    let mut body = next();
-    while body == "1" {
-        body = next();
-    }
-    assert_eq!(body, "3");
+    broker::test_recovery("jms-away", port(), |port| store("store-away", port), "no connection to the JMS broker");
 }
 
 fn inbound(name: &str, destination: &str, broker: u16, parameters: &str) -> String {
@@ -287,10 +189,6 @@ const TAKE: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="ta
 </sequence>"#;
 
 const TRANSACTED: &str = r#"<parameter name="transport.jms.SessionTransacted">true</parameter>"#;
-
-fn order(action: &str) -> String {
-    format!("{{\"do\":\"{action}\"}}")
-}
 
 #[test]
 #[ignore = "needs ActiveMQ"]

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use support::broker::store_and_forward;
 use support::{Folder, Server};
 
 /// Nothing that is waited for here takes longer on any machine.
@@ -49,31 +50,7 @@ fn backend(statuses: &'static [u16]) -> (u16, Receiver<String>) {
     (port, receiver)
 }
 
-/// An API that stores, a store, and a processor that forwards to a port.
-fn store_and_forward(store: &str, port: u16, parameters: &str) -> String {
-    format!(
-        r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
-  <messageStore name="Orders" {store}</messageStore>
-  <endpoint name="Backend"><http uri-template="http://127.0.0.1:{port}/orders" method="POST"/></endpoint>
-  <messageProcessor name="Forward" messageStore="Orders" targetEndpoint="Backend"
-      class="org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor">
-    <parameter name="interval">50</parameter>
-    <parameter name="client.retry.interval">50</parameter>
-    {parameters}
-  </messageProcessor>
-  <sequence name="deactivated"><log><property name="why" value="PROCESSOR DEACTIVATED"/></log></sequence>
-  <api name="orders" context="/orders">
-    <resource methods="POST">
-      <inSequence>
-        <property name="OUT_ONLY" value="true"/>
-        <property name="DISABLE_CHUNKING" value="true" scope="axis2"/>
-        <store messageStore="Orders"/>
-      </inSequence>
-    </resource>
-  </api>
-</definitions>"#
-    )
-}
+const EVERY_50_MS: &str = r#"<parameter name="interval">50</parameter>"#;
 
 const JDBC: &str = r#"class="org.apache.synapse.message.store.impl.jdbc.JDBCMessageStore">
     <parameter name="store.jdbc.dsName">jdbc/Orders</parameter>"#;
@@ -102,7 +79,7 @@ fn a_stored_message_is_forwarded_once_its_backend_takes_it() {
     for (name, store) in [("memory", ">"), ("table", JDBC)] {
         let folder = Folder::new(&format!("forward-{name}"));
         let (port, received) = backend(&[500, 503, 200]);
-        folder.write("artifacts/a.xml", store_and_forward(store, port, ""));
+        folder.write("artifacts/a.xml", store_and_forward(store, port, EVERY_50_MS));
         let server = Server::start(&folder, &["run", "artifacts"], DATABASE);
         for id in 1..=3 {
             assert_eq!(server.post("/orders", "application/json", &order(id)).status, 202);
@@ -118,7 +95,8 @@ fn a_stored_message_is_forwarded_once_its_backend_takes_it() {
 fn an_undeliverable_message_deactivates_the_processor_and_outlives_the_process() {
     let folder = Folder::new("undeliverable");
     let (port, received) = backend(&[500, 500, 200]);
-    let parameters = r#"<parameter name="max.delivery.attempts">2</parameter>
+    let parameters = r#"<parameter name="interval">50</parameter>
+    <parameter name="max.delivery.attempts">2</parameter>
     <parameter name="message.processor.deactivate.sequence">deactivated</parameter>"#;
     folder.write("artifacts/a.xml", store_and_forward(JDBC, port, parameters));
     let registry = "registry.folder = \"registry\"\n";

@@ -6,22 +6,14 @@
 mod support;
 
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use rumqttc::{Client, Event, MqttOptions, Packet, Publish, QoS};
 use rustix::process::Signal;
-use support::broker::{Gate, backend};
+use support::broker::{self, Gate, PATIENCE, backend, order, variable};
 use support::{Folder, Server};
 
-/// Nothing that is waited for here takes longer on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn variable(name: &str) -> String {
-    std::env::var(name).expect("run under tools/with-mosquitto")
-}
-
 fn port() -> u16 {
-    variable("PENSTOCK_TEST_MQTT").parse().unwrap()
+    broker::port("PENSTOCK_TEST_MQTT")
 }
 
 /// A client of the broker, which is not Penstock's. Its messages are confirmed one by one.
@@ -78,10 +70,6 @@ const TAKE: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="ta
   <log><property name="took" expression="json-eval($.do)"/><property name="from" expression="get-property('mqtt.topic.name')"/></log>
   <filter source="json-eval($.do)" regex="fail"><then><throwError type="MINE" errorMessage="it broke"/></then></filter>
 </sequence>"#;
-
-fn order(action: &str) -> String {
-    format!("{{\"do\":\"{action}\"}}")
-}
 
 const KEPT: &str =
     r#"<parameter name="mqtt.session.clean">false</parameter><parameter name="mqtt.subscription.qos">1</parameter>"#;

@@ -1,5 +1,6 @@
 //! CSV data sets: files whose records become variables.
 use super::context::Context;
+use crate::csv;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,40 +71,7 @@ pub fn split_line(line: &str, delimiter: &str, quoted: bool) -> Vec<String> {
     if !quoted || !line.contains('"') {
         return line.split(delimiter).map(str::to_owned).collect();
     }
-    let (mut fields, mut rest) = (Vec::new(), line);
-    loop {
-        let mut field = String::new();
-        if let Some(mut text) = rest.strip_prefix('"') {
-            loop {
-                let Some((part, after)) = text.split_once('"') else {
-                    field.push_str(text);
-                    rest = "";
-                    break;
-                };
-                field.push_str(part);
-                match after.strip_prefix('"') {
-                    Some(more) => {
-                        field.push('"');
-                        text = more;
-                    }
-                    None => {
-                        rest = after;
-                        break;
-                    }
-                }
-            }
-        }
-        match rest.split_once(delimiter) {
-            Some((part, after)) => {
-                field.push_str(part);
-                fields.push(field);
-                rest = after;
-            }
-            None => {
-                field.push_str(rest);
-                fields.push(field);
-                return fields;
-            }
-        }
-    }
+    let mut fields = Vec::new();
+    csv::split(line, delimiter, &mut fields);
+    fields
 }

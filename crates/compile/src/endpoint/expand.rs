@@ -2,7 +2,7 @@
 //!  added (`{$ctx:x}`, `${…}`, `legacy-encoding:`).
 
 use penstock_engine::{Exchange, Fault, Place};
-use penstock_message::Scope;
+use penstock_message::{Scope, percent_decoded};
 
 use crate::{Compiler, Element, Expression};
 
@@ -230,8 +230,8 @@ fn expand(url: &mut String, operator: Operator, values: &[(&str, Option<String>)
         }
         let decoded;
         let value = if legacy {
-            decoded = decode(value);
-            &decoded
+            decoded = percent_decoded(value, true);
+            &*decoded
         } else {
             value
         };
@@ -266,30 +266,6 @@ fn push(url: &mut String, byte: u8, keep: bool) {
     } else {
         url.push_str(&format!("%{byte:02X}"));
     }
-}
-
-fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
-        match (bytes[at], hex.and_then(|pair| u8::from_str_radix(pair, 16).ok())) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 3;
-            }
-            (b'+', _) => {
-                out.push(b' ');
-                at += 1;
-            }
-            (byte, _) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use penstock_engine::endpoint::{TokenRequest, TokenSource, push_field};
+use penstock_engine::endpoint::{TokenRequest, TokenSource};
 use penstock_engine::{Exchange, Fault};
+use penstock_message::push_field;
 
 use crate::expression::Text;
 use crate::{Compiler, Element};

@@ -3,8 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use penstock_engine::{Exchange, clock};
-use penstock_message::{Scope, Value};
+use penstock_message::{RESERVED, Scope, Value};
 use penstock_xpath::XPathError;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 
 /// Calls a function by its local name. Arguments are strings: no function of Micro Integrator takes more.
 pub(super) fn call(
@@ -72,21 +73,29 @@ fn get_property(exchange: &mut Exchange, scope: &str, name: &str, format: Option
     exchange.property(Scope::parse(scope)?, name)
 }
 
-/// Percent-encoding of an address' path and query, as Micro Integrator does it: what has a meaning there stays.
+/// What is escaped in the path of an address: what has a meaning there stays.
+const PATH: &AsciiSet = &RESERVED
+    .remove(b'!')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'&')
+    .remove(b'=')
+    .remove(b'$')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'/');
+
+/// The same in a query.
+const QUERY: &AsciiSet = &PATH.remove(b'+').remove(b'?');
+
+/// Percent-encoding of an address' path and query, as Micro Integrator does it.
 fn url_encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut kept: &[u8] = b"-_.!~*'():@&=$,;/";
-    for byte in text.bytes() {
-        if byte == b'?' {
-            kept = b"-_.!~*'():@&=$,;/+?";
-        }
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
+    let (path, query) = text.split_at(text.find('?').unwrap_or(text.len()));
+    format!("{}{}", utf8_percent_encode(path, PATH), utf8_percent_encode(query, QUERY))
 }
 
 #[cfg(test)]

@@ -82,29 +82,22 @@ pub(super) fn info(api: &Object) -> Value {
     })
 }
 
-fn page_of(call: &Call<'_>, path: &str) -> Result<Response, Problem> {
+fn listed(call: &Call<'_>, path: &str) -> Result<Response, Problem> {
     let query = call.query.get("query").unwrap_or_default();
-    let page = Page::of(&call.query);
     let order = match api::order(call) {
         Order::Created { descending: true } if call.query.get("sortBy").is_none() => Order::Name { descending: false },
         order => order,
     };
     let filter = shown_to(call).query(&Term::parse(query)).latest(&LISTED).sorted(order);
-    let (apis, total) = call.control.store.read(|tx| {
-        let total = tx.count(&filter)?;
-        Ok((tx.list(&filter.page(page.offset, page.limit))?, total))
-    })?;
-    let extra = [("query", query)];
-    let extra: &[(&str, &str)] = if query.is_empty() { &[] } else { &extra };
-    Ok(Response::json(200, &page.body(path, extra, apis.iter().map(info).collect(), total)))
+    api::page_of(call, path, filter, info)
 }
 
 fn list(call: &Call<'_>) -> Result<Response, Problem> {
-    page_of(call, "/apis")
+    listed(call, "/apis")
 }
 
 fn search(call: &Call<'_>) -> Result<Response, Problem> {
-    page_of(call, "/search")
+    listed(call, "/search")
 }
 
 fn get(call: &Call<'_>) -> Result<Response, Problem> {

@@ -175,19 +175,28 @@ fn with_type(filter: Filter, types: &[&str], wanted: bool) -> Filter {
 
 /// A page of APIs.
 pub(super) fn listed(call: &Call<'_>, path: &str, filter: Filter) -> Result<Response, Problem> {
+    page_of(call, path, editable(call, filter), info)
+}
+
+/// What the caller may change of the objects of a filter: everything when it is an administrator.
+fn editable(call: &Call<'_>, filter: Filter) -> Filter {
+    if call.caller.is_admin() { filter } else { filter.editable_by(&call.caller.name, &call.caller.roles) }
+}
+
+/// The page of a list that the request wants; the links repeat its search terms.
+pub(crate) fn page_of(
+    call: &Call<'_>,
+    path: &str,
+    filter: Filter,
+    info: impl Fn(&Object) -> Value,
+) -> Result<Response, Problem> {
     let page = Page::of(&call.query);
     let query = call.query.get("query").unwrap_or_default();
-    let filter = match call.caller.is_admin() {
-        true => filter,
-        false => filter.editable_by(&call.caller.name, &call.caller.roles),
-    };
-    let (apis, total) = call.control.store.read(|tx| {
+    let (found, total) = call.control.store.read(|tx| {
         let total = tx.count(&filter)?;
         Ok((tx.list(&filter.page(page.offset, page.limit))?, total))
     })?;
-    let extra = [("query", query)];
-    let extra: &[(&str, &str)] = if query.is_empty() { &[] } else { &extra };
-    Ok(Response::json(200, &page.body(path, extra, apis.iter().map(info).collect(), total)))
+    Ok(Response::json(200, &page.body(path, &[("query", query)], found.iter().map(info).collect(), total)))
 }
 
 fn get(call: &Call<'_>) -> Result<Response, Problem> {
@@ -202,15 +211,7 @@ fn get(call: &Call<'_>) -> Result<Response, Problem> {
 /// Mixed results: APIs, products and MCP servers by their terms.
 fn search(call: &Call<'_>) -> Result<Response, Problem> {
     let query = call.query.get("query").unwrap_or_default();
-    let page = Page::of(&call.query);
-    let mut filter = Filter::new(Kind::Api, call.organization()).query(&Term::parse(query)).sorted(order(call));
-    if !call.caller.is_admin() {
-        filter = filter.editable_by(&call.caller.name, &call.caller.roles);
-    }
-    let (apis, total) = call.control.store.read(|tx| {
-        let total = tx.count(&filter)?;
-        Ok((tx.list(&filter.page(page.offset, page.limit))?, total))
-    })?;
+    let filter = Filter::new(Kind::Api, call.organization()).query(&Term::parse(query)).sorted(order(call));
     let entry = |api: &Object| {
         let mut entry = info(api);
         let kind = api.text("type");
@@ -220,8 +221,7 @@ fn search(call: &Call<'_>) -> Result<Response, Problem> {
         entry["thumbnailUri"] = Value::Null;
         entry
     };
-    let list = apis.iter().map(entry).collect();
-    Ok(Response::json(200, &page.body("/search", &[("query", query)], list, total)))
+    page_of(call, "/search", editable(call, filter), entry)
 }
 
 fn create(call: &Call<'_>) -> Result<Response, Problem> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::api::{self, body};
 use super::{definition, lifecycle, members, policies, products, revisions, yaml};
 use crate::http::Response;
-use crate::multipart::{self, Part};
+use crate::multipart::{self, FormPart};
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
 use crate::schema;
@@ -26,13 +26,13 @@ pub(crate) enum Purpose {
 }
 
 /// The parts of a multipart body.
-pub(crate) fn parts(call: &Call<'_>) -> Result<Vec<Part>, Problem> {
+pub(crate) fn parts(call: &Call<'_>) -> Result<Vec<FormPart>, Problem> {
     let content_type = call.request.header("content-type").unwrap_or_default();
     multipart::parse(content_type, &call.request.body).map_err(Problem::bad_request)
 }
 
 /// A part that must be there and not be empty.
-pub(crate) fn uploaded(call: &Call<'_>, name: &str) -> Result<Part, Problem> {
+pub(crate) fn uploaded(call: &Call<'_>, name: &str) -> Result<FormPart, Problem> {
     let found = parts(call)?.into_iter().find(|part| part.name == name && !part.content.is_empty());
     found.ok_or_else(|| Problem::bad_request(format!("The part `{name}` is missing")))
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::api::{self, created, of_call};
 use super::{archive, members};
 use crate::http::Response;
+use crate::multipart::FormPart;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
 use crate::schema;
@@ -200,17 +201,25 @@ fn put(call: &Call<'_>) -> Result<Response, Problem> {
     Ok(Response::of_type(200, "application/json", content.map(|file| file.content).unwrap_or_default()))
 }
 
+fn part<'p>(parts: &'p [FormPart], name: &str) -> Option<&'p FormPart> {
+    parts.iter().find(|part| part.name == name && !part.content.is_empty())
+}
+
+/// The part of a form with the definition.
+fn definition_part(parts: &[FormPart]) -> Result<&FormPart, Problem> {
+    if part(parts, "url").is_some() {
+        return Err(Problem::bad_request("Definitions are not fetched from addresses; send the part `file`"));
+    }
+    let given = part(parts, "file").or_else(|| part(parts, "inlineAPIDefinition"));
+    given.ok_or_else(|| Problem::bad_request("The part `file` or `inlineAPIDefinition` is missing"))
+}
+
 /// Creates an API from a definition and the members in `additionalProperties`.
 fn import(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = archive::parts(call)?;
-    let part = |name: &str| parts.iter().find(|part| part.name == name && !part.content.is_empty());
-    if part("url").is_some() {
-        return Err(Problem::bad_request("Definitions are not fetched from addresses; send the part `file`"));
-    }
-    let given = part("file").or_else(|| part("inlineAPIDefinition"));
-    let given = given.ok_or_else(|| Problem::bad_request("The part `file` or `inlineAPIDefinition` is missing"))?;
+    let given = definition_part(&parts)?;
     let described = read(call, &given.content)?;
-    let mut body = match part("additionalProperties") {
+    let mut body = match part(&parts, "additionalProperties") {
         None => Map::new(),
         Some(part) => match serde_json::from_slice(&part.content) {
             Ok(Value::Object(body)) => body,
@@ -245,12 +254,7 @@ fn import(call: &Call<'_>) -> Result<Response, Problem> {
 
 fn validate(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = archive::parts(call)?;
-    let part = |name: &str| parts.iter().find(|part| part.name == name && !part.content.is_empty());
-    if part("url").is_some() {
-        return Err(Problem::bad_request("Definitions are not fetched from addresses; send the part `file`"));
-    }
-    let given = part("file").or_else(|| part("inlineAPIDefinition"));
-    let given = given.ok_or_else(|| Problem::bad_request("The part `file` or `inlineAPIDefinition` is missing"))?;
+    let given = definition_part(&parts)?;
     let body = match read(call, &given.content) {
         Ok(described) => {
             let endpoints: Vec<&String> = described.server.iter().collect();

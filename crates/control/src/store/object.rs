@@ -1,6 +1,6 @@
 //! Objects: rows with a JSON document.
 
-use rusqlite::{OptionalExtension, Row, ToSql, params_from_iter};
+use rusqlite::{OptionalExtension, Params, Row, ToSql, params_from_iter};
 use serde_json::{Map, Value};
 
 use super::{Filter, Transaction};
@@ -205,23 +205,24 @@ fn read(kind: Kind, row: &Row<'_>) -> Result<Object, rusqlite::Error> {
 impl Transaction<'_> {
     /// An object by its id, when it is of the organization.
     pub(crate) fn get(&self, kind: Kind, organization: &str, id: &str) -> Result<Option<Object>, Problem> {
-        let sql = format!("SELECT {COLUMNS} FROM object WHERE kind = ?1 AND id = ?2 AND organization = ?3");
-        let mut statement = self.inner.prepare_cached(&sql)?;
-        Ok(statement.query_row((kind.name(), id, organization), |row| read(kind, row)).optional()?)
+        self.one(kind, "id = ?2 AND organization = ?3", (kind.name(), id, organization))
     }
 
     /// An object by its id, whatever its organization.
     pub(crate) fn get_of_any_organization(&self, kind: Kind, id: &str) -> Result<Option<Object>, Problem> {
-        let sql = format!("SELECT {COLUMNS} FROM object WHERE kind = ?1 AND id = ?2");
-        let mut statement = self.inner.prepare_cached(&sql)?;
-        Ok(statement.query_row((kind.name(), id), |row| read(kind, row)).optional()?)
+        self.one(kind, "id = ?2", (kind.name(), id))
     }
 
     /// An object by its unique key.
     pub(crate) fn find(&self, kind: Kind, organization: &str, key: &str) -> Result<Option<Object>, Problem> {
-        let sql = format!("SELECT {COLUMNS} FROM object WHERE kind = ?1 AND organization = ?2 AND unique_key = ?3");
+        self.one(kind, "organization = ?2 AND unique_key = ?3", (kind.name(), organization, key))
+    }
+
+    /// The object of a kind, which is the first parameter, that fulfils a condition.
+    fn one(&self, kind: Kind, condition: &str, parameters: impl Params) -> Result<Option<Object>, Problem> {
+        let sql = format!("SELECT {COLUMNS} FROM object WHERE kind = ?1 AND {condition}");
         let mut statement = self.inner.prepare_cached(&sql)?;
-        Ok(statement.query_row((kind.name(), organization, key), |row| read(kind, row)).optional()?)
+        Ok(statement.query_row(parameters, |row| read(kind, row)).optional()?)
     }
 
     /// The objects that a filter lets through.

@@ -9,7 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use penstock_engine::database::{DataSource, Databases, Dialect, SqlValue, Transaction};
 use penstock_engine::{Exchange, Fault};
-use penstock_message::{Method, double_to_text};
+use penstock_message::{Method, RESERVED, double_to_text, percent_decoded};
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use serde_json::{Map, Value as Json};
 
 use super::catalog::{Column, Table, rows, tables};
@@ -17,7 +18,6 @@ use super::filter::{Fragment, filter, order};
 use super::path::{KeyPart, Target};
 use super::{Refusal, Response, metadata, quoted};
 use crate::parameter::SqlType;
-use crate::request::percent_decoded;
 use crate::temporal;
 
 /// Entities of a page when a request says nothing about it.
@@ -48,7 +48,8 @@ impl Request {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        let options = pairs.map(|(name, value)| (percent_decoded(name, true), percent_decoded(value, true))).collect();
+        let decoded = |text: &str| percent_decoded(text, true).into_owned();
+        let options = pairs.map(|(name, value)| (decoded(name), decoded(value))).collect();
         let header = |name: &str| exchange.message.headers.get(name).map(str::to_owned);
         let page = header("Prefer").and_then(|preferences| {
             let mut all = preferences.split([',', ';']).map(str::trim);
@@ -238,7 +239,7 @@ impl Running<'_> {
         let mut others: Vec<String> = Vec::new();
         for (option, value) in &self.request.options {
             if option != "$skiptoken" {
-                others.push(format!("{option}={}", percent_encoded(value)));
+                others.push(format!("{option}={}", utf8_percent_encode(value, OPTION)));
             }
         }
         others.sort();
@@ -360,10 +361,8 @@ impl Running<'_> {
     }
 }
 
-fn percent_encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~(),'".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
-}
+/// What is escaped in the value of a query option.
+const OPTION: &AsciiSet = &RESERVED.remove(b'(').remove(b')').remove(b',').remove(b'\'');
 
 fn entity(table: &Table, row: &[SqlValue], selected: &Option<Vec<String>>) -> Map<String, Json> {
     let mut out = Map::new();

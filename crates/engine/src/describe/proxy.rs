@@ -3,13 +3,17 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use penstock_message::Message;
+use penstock_message::{Message, RESERVED, percent_decoded};
 use penstock_xml::{Document, NodeId, ParseOptions, WriteOptions};
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 
 use super::{answer, generated, published, wsdl};
 use crate::core::Core;
 use crate::incoming;
-use crate::route::{Definition, Proxy, Routes, decode};
+use crate::route::{Definition, Proxy, Routes};
+
+/// What is escaped in a location that is the value of a query.
+const LOCATION: &AsciiSet = &RESERVED.remove(b'/').remove(b':');
 
 const XML: &str = "text/xml; charset=UTF-8";
 const HTML: &str = "text/html; charset=UTF-8";
@@ -47,8 +51,8 @@ fn is_hidden(proxy: &Proxy) -> bool {
 pub(crate) fn proxy(core: &Rc<Core>, proxy: &Proxy, query: Option<&str>) -> Option<Message> {
     let first = query?.split('&').next()?;
     let (item, name) = match first.split_once('=') {
-        Some((item, name)) => (item, decode(name)),
-        None => (first, String::new()),
+        Some((item, name)) => (item, percent_decoded(name, false)),
+        None => (first, Cow::Borrowed("")),
     };
     Some(match item.to_ascii_lowercase().as_str() {
         // Descriptions in the second version of the language are not made.
@@ -103,7 +107,7 @@ fn located(core: &Core, proxy: &Proxy, text: &str) -> String {
     let text = wsdl::rewrite_addresses(text, |secure| address(core, proxy, secure));
     wsdl::rewrite_imports(&text, |kind, location| {
         let known = proxy.wsdl_imports.iter().any(|(known, _)| **known == *location);
-        known.then(|| format!("{}?{kind}={}", address(core, proxy, false), encoded(location)))
+        known.then(|| format!("{}?{kind}={}", address(core, proxy, false), utf8_percent_encode(location, LOCATION)))
     })
 }
 
@@ -146,10 +150,4 @@ fn operations(proxy: &Proxy) -> String {
 /// A text in HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// A text as a value of a query that stands in an attribute.
-fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

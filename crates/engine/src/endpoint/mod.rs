@@ -19,7 +19,7 @@ use crate::{EndpointId, Exchange, Fault, Place};
 pub(crate) use deliver::{deliver, recipients};
 pub use session::{SessionKind, Sessions};
 pub use state::{EndpointState, Permit, Suspension, TimeoutAction};
-pub use token::{TokenRequest, TokenSource, push_field};
+pub use token::{TokenRequest, TokenSource};
 
 /// An endpoint of a program.
 pub struct Endpoint {

@@ -215,25 +215,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds a field to a form, encoded as WHATWG URL §5.2 says.
-pub fn push_field(form: &mut String, name: &str, value: &str) {
-    if !form.is_empty() {
-        form.push('&');
-    }
-    for (index, text) in [name, value].into_iter().enumerate() {
-        if index == 1 {
-            form.push('=');
-        }
-        for byte in text.bytes() {
-            match byte {
-                b' ' => form.push('+'),
-                _ if byte.is_ascii_alphanumeric() || b"-._*".contains(&byte) => form.push(char::from(byte)),
-                _ => form.push_str(&format!("%{byte:02X}")),
-            }
-        }
-    }
-}
-
 async fn fetch(exchange: &Exchange, request: &TokenRequest) -> Result<Token, Fault> {
     // The address without its query, which may contain secrets.
     let server = request.url.split('?').next().unwrap_or_default().to_owned();
@@ -267,15 +248,4 @@ async fn fetch(exchange: &Exchange, request: &TokenRequest) -> Result<Token, Fau
     let since = Instant::now();
     let until = since + lifetime.saturating_sub(MARGIN.min(lifetime / 2));
     Ok(Token { value: value.into(), since, until })
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn forms_are_encoded() {
-        let mut form = String::new();
-        super::push_field(&mut form, "scope", "a b/c");
-        super::push_field(&mut form, "p", "ä&=");
-        assert_eq!(form, "scope=a+b%2Fc&p=%C3%A4%26%3D");
-    }
 }

@@ -16,7 +16,6 @@ use crate::{Place, Program};
 pub use api::{Api, Pattern, Resource, ResourceMatch, ResourceQuery, TextTest, Version};
 pub use managed::{Finished, Observer, Operation, Routed, Router, ServiceListing, ServiceSummary};
 pub use switch::Switch;
-pub(crate) use template::decode;
 pub use template::{UriTemplate, UriTemplateError, Variables};
 
 /// What `binds-to` calls the HTTP and HTTPS listeners.

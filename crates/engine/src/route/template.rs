@@ -7,6 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use penstock_message::percent_decoded;
+
 /// A compiled `uri-template`.
 #[derive(Debug, Clone)]
 pub struct UriTemplate {
@@ -224,7 +226,7 @@ impl Kind {
             return false;
         }
         names.iter().enumerate().all(|(index, Variable { name, length })| {
-            let value = values.get(index).map_or_else(String::new, |value| decode(value));
+            let value = values.get(index).map_or_else(String::new, |value| percent_decoded(value, false).into_owned());
             let known = variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
             if known.is_some_and(|known| *known != value)
                 || length.is_some_and(|length| value.chars().count() != length)
@@ -237,30 +239,6 @@ impl Kind {
             true
         })
     }
-}
-
-/// Percent-decoding; what is not a valid escape stays as it is, and so does `+`.
-pub(crate) fn decode(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let hex = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], hex(at + 1), hex(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, _, _) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

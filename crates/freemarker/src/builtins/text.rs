@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::Regex;
 use serde_json::Value as Json;
 
@@ -10,6 +11,21 @@ use super::super::OUTPUT_BYTES_MAX;
 use super::super::render::{Outcome, fail};
 use super::super::value::Data;
 use super::Call;
+
+/// What `?url` escapes.
+const URL: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'_')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*');
+
+/// What `?url_path` escapes.
+const URL_PATH: &AsciiSet = &URL.remove(b'/');
 
 /// JSON inside of JSON; the values of a longer text would take hundreds of megabytes.
 const JSON_BYTES_MAX: usize = 4 << 20;
@@ -196,14 +212,7 @@ fn simple(name: &str, text: &str) -> Option<String> {
         "xhtml" => escaped(text, "&#39;"),
         "xml" => escaped(text, "&apos;"),
         "esc" | "no_esc" | "markup_string" => text.to_owned(),
-        "url" | "url_path" => {
-            let keep = |byte: u8| {
-                byte.is_ascii_alphanumeric() || b"_-.!~'()*".contains(&byte) || name == "url_path" && byte == b'/'
-            };
-            text.bytes()
-                .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-                .collect()
-        }
+        "url" | "url_path" => utf8_percent_encode(text, if name == "url" { URL } else { URL_PATH }).to_string(),
         "json_string" | "js_string" | "j_string" => {
             let mut out = String::with_capacity(text.len() + 8);
             for letter in text.chars() {

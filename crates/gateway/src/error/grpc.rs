@@ -1,8 +1,7 @@
 //! Refusals for clients of gRPC: a response without body whose status is in header fields ("Trailers-Only").
 
-use std::fmt::Write;
-
 use penstock_message::{Headers, Message};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 /// Whether the field says that a message is one of gRPC over HTTP/2. That of gRPC-Web has its status in the body.
 pub(crate) fn is_grpc(headers: &Headers) -> bool {
@@ -17,7 +16,7 @@ pub(crate) fn refusal(status: u16, message: &str) -> Message {
     let mut headers = Headers::new();
     headers.set("content-type", "application/grpc");
     headers.set("grpc-status", code(status));
-    headers.set("grpc-message", encoded(message));
+    headers.set("grpc-message", utf8_percent_encode(message, STATUS_MESSAGE).to_string());
     // As from a backend: of a reply made here an empty body would lose its type.
     Message { headers, status: 200, is_reply: true, ..Message::default() }
 }
@@ -35,17 +34,7 @@ fn code(status: u16) -> &'static str {
 }
 
 /// Everything but printable ASCII, and `%`, is escaped (gRPC over HTTP/2, `Percent-Encoded`).
-fn encoded(message: &str) -> String {
-    let mut out = String::with_capacity(message.len());
-    for byte in message.bytes() {
-        match byte {
-            b' '..=b'~' if byte != b'%' => out.push(char::from(byte)),
-            // Writing to a `String` cannot fail.
-            _ => drop(write!(out, "%{byte:02X}")),
-        }
-    }
-    out
-}
+const STATUS_MESSAGE: &AsciiSet = &CONTROLS.add(b'%');
 
 #[cfg(test)]
 mod tests {

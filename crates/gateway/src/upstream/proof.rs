@@ -7,10 +7,11 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use penstock_catalog::{EndpointSecurity, OAuthCredentials};
-use penstock_engine::endpoint::{TokenRequest, TokenSource, push_field};
+use penstock_engine::endpoint::{TokenRequest, TokenSource};
 use penstock_engine::ports::TlsProfile;
 use penstock_engine::{Exchange, Fault};
 use penstock_message::Message;
+use penstock_message::push_field;
 
 use super::digest::Digest;
 

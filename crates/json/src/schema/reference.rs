@@ -1,5 +1,7 @@
 //! Identifiers and references of schemas (RFC 3986 as far as schemas use it).
 
+use percent_encoding::percent_decode_str;
+
 /// A reference seen from a base. Fragments are kept.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
@@ -63,23 +65,7 @@ pub(super) fn fragment(uri: &str) -> &str {
 
 /// A part of a JSON pointer as a name.
 pub(super) fn unescape(part: &str) -> String {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let decoded = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let decoded = decoded.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (first, decoded) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).replace("~1", "/").replace("~0", "~")
+    percent_decode_str(part).decode_utf8_lossy().replace("~1", "/").replace("~0", "~")
 }
 
 /// A name as a part of a JSON pointer.

@@ -1,9 +1,9 @@
 //! `application/x-www-form-urlencoded`: fields as child elements of `mediate`, and back.
 
-use std::borrow::Cow;
-
 use penstock_json::mapping::{element_name, member_name};
 use penstock_xml::{Document, NodeId, TreeBuilder};
+
+use crate::percent::push_field;
 
 /// The element around the fields.
 pub(super) const ROOT: &str = "mediate";
@@ -14,13 +14,12 @@ const FIELDS_MAX: usize = 10_000;
 /// Adds the fields in `text` to the tree. Fields beyond the limit are an error.
 pub(super) fn build(builder: &mut TreeBuilder, text: &str) -> Result<(), String> {
     builder.start_element("", ROOT, "");
-    for (index, field) in text.trim().split('&').filter(|field| !field.is_empty()).enumerate() {
+    for (index, (name, value)) in form_urlencoded::parse(text.trim().as_bytes()).enumerate() {
         if index == FIELDS_MAX {
             return Err(format!("the form has more than {FIELDS_MAX} fields"));
         }
-        let (name, value) = field.split_once('=').unwrap_or((field, ""));
-        builder.start_element("", &element_name(&decode(name)), "");
-        builder.text(&decode(value));
+        builder.start_element("", &element_name(&name), "");
+        builder.text(&value);
         builder.end_element();
     }
     builder.end_element();
@@ -34,51 +33,6 @@ pub(super) fn format(document: &Document, payload: NodeId) -> String {
         push_field(&mut out, &member_name(document.local_name(field)), &document.string_value(field));
     }
     out
-}
-
-pub(super) fn push_field(out: &mut String, name: &str, value: &str) {
-    if !out.is_empty() {
-        out.push('&');
-    }
-    encode(out, name);
-    out.push('=');
-    encode(out, value);
-}
-
-/// The URL Standard's serializer for forms: a blank is `+`.
-fn encode(out: &mut String, text: &str) {
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => out.push(char::from(byte)),
-            b' ' => out.push('+'),
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-}
-
-/// A name or value; what is not an escape stays as it is, what is not UTF-8 becomes a replacement character.
-fn decode(text: &str) -> Cow<'_, str> {
-    if !text.contains(['%', '+']) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.as_bytes();
-    while let [first, rest @ ..] = bytes {
-        bytes = rest;
-        let escaped = || {
-            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-            digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u8::from_str_radix(digits, 16).ok())?
-        };
-        match (first, escaped()) {
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                bytes = &rest[2..];
-            }
-            (b'+', _) => out.push(b' '),
-            (other, _) => out.push(*other),
-        }
-    }
-    Cow::Owned(String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 #[cfg(test)]

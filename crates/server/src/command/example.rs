@@ -10,7 +10,7 @@ use penstock_bench::echo::{EchoServer, EchoSpec};
 use penstock_compile::{Input, InputKind};
 
 use super::Failure;
-use crate::build::{self, BuildOptions};
+use crate::build;
 use crate::config::{self, Surroundings, properties};
 use crate::load::Loaded;
 use crate::serve::{self, Plan, Served, Signals};
@@ -47,11 +47,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let backend = EchoServer::start(&spec)
         .map_err(|error| Failure::environment(format!("the backend of the example: {error}")))?;
     surroundings.file.insert("warehouse.url".to_owned(), format!("http://localhost:{}/warehouse", backend.port()));
-    let options = BuildOptions {
-        strict: matches.get_flag("strict"),
-        configurables: surroundings.configurables(),
-        ..BuildOptions::default()
-    };
+    let options = super::run::build_options(matches, &surroundings);
     let built = build::compile(embedded(), &options, &settings, started);
     let backend_port = backend.port();
     let epilogue = move |served: &Served| requests(served, backend_port);

@@ -73,12 +73,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     .map_err(|why| Failure::environment(format!("the control plane cannot start: {why}")))?;
     host.load(&control, &settings.gateway_state).map_err(Failure::environment)?;
     let settings = host.configure(settings);
-    let options = BuildOptions {
-        strict: matches.get_flag("strict"),
-        configurables: surroundings.configurables(),
-        managed: host.managed(),
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions { managed: host.managed(), ..run::build_options(matches, &surroundings) };
     let built = build::build(&paths, &options, &settings)?;
     let (again, from, configuring) = (matches.clone(), paths.clone(), host.clone());
     let reread: Reread = Box::new(move || {

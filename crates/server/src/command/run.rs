@@ -12,7 +12,7 @@ use penstock_engine::ports::Level;
 
 use super::Failure;
 use crate::build::{self, BuildOptions};
-use crate::config::{self, Configuration, LogFormat, Settings};
+use crate::config::{self, Configuration, LogFormat, Settings, Surroundings};
 use crate::load;
 use crate::serve::{self, Plan, Reread, Signals};
 
@@ -84,12 +84,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = settings(matches, &paths, &surroundings)?;
     let (again, from) = (matches.clone(), paths.clone());
     let reread = move || reread_settings(&again, &from, &config::surroundings(&from));
-    let options = BuildOptions {
-        strict: matches.get_flag("strict"),
-        configurables: surroundings.configurables(),
-        compiled: Some(Arc::default()),
-        ..BuildOptions::default()
-    };
+    let options = BuildOptions { compiled: Some(Arc::default()), ..build_options(matches, &surroundings) };
     let built = build::build(&paths, &options, &settings)?;
     let reread: Option<Reread> = Some(Box::new(reread));
     serve::serve(Plan {
@@ -107,6 +102,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What the command line and the surroundings say of compiling.
+pub(super) fn build_options(matches: &ArgMatches, surroundings: &Surroundings) -> BuildOptions {
+    BuildOptions {
+        strict: matches.get_flag("strict"),
+        configurables: surroundings.configurables(),
+        ..BuildOptions::default()
+    }
+}
+
 /// `--config FILE`.
 pub(super) fn config_argument() -> Arg {
     Arg::new("config")
@@ -120,7 +124,7 @@ pub(super) fn config_argument() -> Arg {
 pub(super) fn settings(
     matches: &ArgMatches,
     paths: &[PathBuf],
-    surroundings: &config::Surroundings,
+    surroundings: &Surroundings,
 ) -> Result<Settings, Failure> {
     let settings = file_settings(matches.get_one::<PathBuf>("config").cloned(), paths, surroundings)?;
     Ok(with_arguments(settings, matches))
@@ -130,7 +134,7 @@ pub(super) fn settings(
 pub(super) fn reread_settings(
     matches: &ArgMatches,
     paths: &[PathBuf],
-    surroundings: &config::Surroundings,
+    surroundings: &Surroundings,
 ) -> Result<(Settings, Vec<Diagnostic>), Failure> {
     let found = configuration(matches.get_one::<PathBuf>("config").cloned(), paths, surroundings)?;
     if found.has_errors() {
@@ -170,12 +174,12 @@ fn with_arguments(mut settings: Settings, matches: &ArgMatches) -> Settings {
 pub(super) fn file_settings(
     given: Option<PathBuf>,
     paths: &[PathBuf],
-    surroundings: &config::Surroundings,
+    surroundings: &Surroundings,
 ) -> Result<Settings, Failure> {
     without_errors(configuration(given, paths, surroundings)?)
 }
 
-pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Result<Settings, Failure> {
+pub(super) fn read_file(file: &Path, surroundings: &Surroundings) -> Result<Settings, Failure> {
     without_errors(parse_file(file, surroundings)?)
 }
 
@@ -184,7 +188,7 @@ pub(super) fn read_file(file: &Path, surroundings: &config::Surroundings) -> Res
 pub(super) fn configuration(
     given: Option<PathBuf>,
     paths: &[PathBuf],
-    surroundings: &config::Surroundings,
+    surroundings: &Surroundings,
 ) -> Result<Configuration, Failure> {
     let usual = PathBuf::from("penstock.toml");
     let of_home = paths.iter().filter(|path| load::is_home(path)).map(|home| home.join("conf/deployment.toml"));
@@ -212,13 +216,13 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-fn parse_file(file: &Path, surroundings: &config::Surroundings) -> Result<Configuration, Failure> {
+fn parse_file(file: &Path, surroundings: &Surroundings) -> Result<Configuration, Failure> {
     parse_as(file, surroundings, |name, text, lookup| config::read(name, text, config::dialect_of(file, text), lookup))
 }
 
 fn parse_as(
     file: &Path,
-    surroundings: &config::Surroundings,
+    surroundings: &Surroundings,
     read: impl FnOnce(&str, &str, &dyn Fn(&str) -> Option<String>) -> Configuration,
 ) -> Result<Configuration, Failure> {
     let cannot = |cause| Failure::from(load::LoadError { path: file.to_owned(), cause });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_gateway::{Algorithm, PlatformConfig, RefusalFormat};
 
-use super::keys::{FLAG, Key, NUMBER, TEXT};
+use super::keys::{FLAG, Key, NUMBER, TEXT, assign};
 use super::settings::Settings;
 use super::value::Value;
 
@@ -21,7 +21,7 @@ pub(super) const KEYS: &[Key] = &[
             if !(400..600).contains(&status) {
                 return Err(format!("must be a status from 400 to 599, not `{status}`"));
             }
-            of(settings).jwt_auth.status = status;
+            platform(settings).jwt_auth.status = status;
             Ok(())
         },
     },
@@ -29,24 +29,21 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.platform.jwt.format",
         kind: TEXT,
         set: |settings, value| {
-            of(settings).jwt_auth.format = word(value, &RefusalFormat::WORDS)?;
+            platform(settings).jwt_auth.format = word(value, &RefusalFormat::WORDS)?;
             Ok(())
         },
     },
     Key {
         name: "gateway.platform.jwt.validate_issuer",
         kind: FLAG,
-        set: |settings, value| {
-            of(settings).jwt_auth.validates_issuer = value.flag()?;
-            Ok(())
-        },
+        set: assign!(platform => jwt_auth.validates_issuer = flag()),
     },
     Key {
         name: "gateway.platform.hosts.main",
         kind: TEXT,
         set: |settings, value| {
             let names = value.text().split(';').map(str::trim).filter(|name| !name.is_empty());
-            of(settings).hosts.main = names.map(|name| name.to_ascii_lowercase().into()).collect();
+            platform(settings).hosts.main = names.map(|name| name.to_ascii_lowercase().into()).collect();
             Ok(())
         },
     },
@@ -54,7 +51,7 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.platform.hosts.sandbox",
         kind: TEXT,
         set: |settings, value| {
-            of(settings).hosts.sandbox = value.text().trim().to_ascii_lowercase().into();
+            platform(settings).hosts.sandbox = value.text().trim().to_ascii_lowercase().into();
             Ok(())
         },
     },
@@ -62,33 +59,24 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.platform.limits.algorithm",
         kind: TEXT,
         set: |settings, value| {
-            of(settings).rate_limit.algorithm = word(value, &Algorithm::WORDS)?;
+            platform(settings).rate_limit.algorithm = word(value, &Algorithm::WORDS)?;
             Ok(())
         },
     },
     Key {
         name: "gateway.platform.limits.x_headers",
         kind: FLAG,
-        set: |settings, value| {
-            of(settings).rate_limit.tells_common = value.flag()?;
-            Ok(())
-        },
+        set: assign!(platform => rate_limit.tells_common = flag()),
     },
     Key {
         name: "gateway.platform.limits.standard_headers",
         kind: FLAG,
-        set: |settings, value| {
-            of(settings).rate_limit.tells_standard = value.flag()?;
-            Ok(())
-        },
+        set: assign!(platform => rate_limit.tells_standard = flag()),
     },
     Key {
         name: "gateway.platform.limits.retry_after",
         kind: FLAG,
-        set: |settings, value| {
-            of(settings).rate_limit.tells_retry = value.flag()?;
-            Ok(())
-        },
+        set: assign!(platform => rate_limit.tells_retry = flag()),
     },
 ];
 
@@ -185,12 +173,12 @@ pub(super) fn table(path: &str, entries: &mut Vec<(String, Value)>) -> Option<Ve
     Some(NAMES.iter().filter_map(|(theirs, ours)| Some((key(ours), take(theirs)?))).collect())
 }
 
-fn of(settings: &mut Settings) -> &mut PlatformConfig {
+fn platform(settings: &mut Settings) -> &mut PlatformConfig {
     &mut Arc::make_mut(&mut settings.gateway).platform
 }
 
 fn jwt_text(settings: &mut Settings, value: &Value, which: usize) -> Result<(), String> {
-    let jwt = &mut of(settings).jwt_auth;
+    let jwt = &mut platform(settings).jwt_auth;
     let slots = [&mut jwt.header, &mut jwt.scheme, &mut jwt.message];
     for slot in slots.into_iter().skip(which).take(1) {
         *slot = value.text().into();

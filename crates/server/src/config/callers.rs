@@ -5,7 +5,7 @@ use std::time::Duration;
 use penstock_catalog::{Application, Subscription, SubscriptionState};
 use penstock_gateway::security::{Issuer, PublicKey, Secret, TrustedKey, User};
 
-use super::security::of;
+use super::security::security;
 use super::settings::Settings;
 use super::value::Value;
 
@@ -15,7 +15,7 @@ const INTROSPECTION_CACHE_MAX: Duration = Duration::from_secs(3600);
 /// `[gateway.users]` and `[gateway.test_users]`.
 pub(super) fn user(settings: &mut Settings, name: &str, value: &Value, for_tests: bool) {
     let user = User { name: name.into(), password: Secret::new(value.0.as_str()) };
-    let security = of(settings);
+    let security = security(settings);
     if for_tests { security.test_key_users.push(user) } else { security.users.push(user) }
 }
 
@@ -29,7 +29,7 @@ pub(super) fn issuer(settings: &mut Settings, path: &str, value: &Value) -> Resu
             None => return Err("must be a table with `issuer` and keys".to_owned()),
         },
     };
-    let issuers = &mut of(settings).issuers;
+    let issuers = &mut security(settings).issuers;
     let known = issuers.iter().position(|issuer| *issuer.name == *name).unwrap_or_else(|| {
         issuers.push(Issuer { name: name.into(), ..Issuer::default() });
         issuers.len() - 1

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use penstock_gateway::{ErrorStyle, GatewayConfig};
 
-use super::keys::{FLAG, Key, LIST, PORT, SIZE, TEXT, TIME};
+use super::keys::{FLAG, Key, LIST, PORT, SIZE, TEXT, TIME, assign};
 use super::settings::Settings;
 use super::value::Value;
 
@@ -72,7 +72,7 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.http_port",
         kind: PORT,
         set: |settings, value| {
-            of(settings).http_port = value.port()?;
+            gateway(settings).http_port = value.port()?;
             settings.named_ports.gateway_http = true;
             Ok(())
         },
@@ -81,7 +81,7 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.https_port",
         kind: PORT,
         set: |settings, value| {
-            of(settings).https_port = value.port()?;
+            gateway(settings).https_port = value.port()?;
             settings.named_ports.gateway_https = true;
             Ok(())
         },
@@ -90,7 +90,7 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.error_style",
         kind: TEXT,
         set: |settings, value| {
-            of(settings).error_style = match value.text() {
+            gateway(settings).error_style = match value.text() {
                 "choreo-connect" => ErrorStyle::ChoreoConnect,
                 "apim" => ErrorStyle::ApiManager,
                 other => return Err(format!("must be `choreo-connect` or `apim`, not `{other}`")),
@@ -98,19 +98,12 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "gateway.soap_errors",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).soap_errors = value.flag()?;
-            Ok(())
-        },
-    },
+    Key { name: "gateway.soap_errors", kind: FLAG, set: assign!(gateway => soap_errors = flag()) },
     Key {
         name: "gateway.compat",
         kind: TEXT,
         set: |settings, value| {
-            of(settings).compat = match value.text() {
+            gateway(settings).compat = match value.text() {
                 "none" => false,
                 "choreo-connect" => true,
                 other => return Err(format!("must be `none` or `choreo-connect`, not `{other}`")),
@@ -118,14 +111,7 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "gateway.environment",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).environment = value.text().to_owned();
-            Ok(())
-        },
-    },
+    Key { name: "gateway.environment", kind: TEXT, set: assign!(gateway => environment = string) },
     Key {
         name: "gateway.servers_base",
         kind: "a URL",
@@ -133,7 +119,7 @@ pub(super) const KEYS: &[Key] = &[
             if !["http://", "https://"].iter().any(|scheme| value.text().starts_with(scheme)) {
                 return Err(format!("must begin with `https://` or `http://`, not `{}`", value.text()));
             }
-            of(settings).servers_base = Some(value.text().into());
+            gateway(settings).servers_base = Some(value.text().into());
             Ok(())
         },
     },
@@ -141,115 +127,39 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.default_vhost",
         kind: TEXT,
         set: |settings, value| {
-            of(settings).default_vhost = value.text().to_ascii_lowercase();
+            gateway(settings).default_vhost = value.text().to_ascii_lowercase();
             Ok(())
         },
     },
-    Key {
-        name: "gateway.route_timeout",
-        kind: TIME,
-        set: |settings, value| {
-            of(settings).route_timeout = value.duration("s")?;
-            Ok(())
-        },
-    },
+    Key { name: "gateway.route_timeout", kind: TIME, set: assign!(gateway => route_timeout = duration("s")) },
     Key {
         name: "gateway.route_timeout_max",
         kind: TIME,
-        set: |settings, value| {
-            of(settings).route_timeout_max = Some(value.duration("s")?);
-            Ok(())
-        },
+        set: assign!(gateway => route_timeout_max = some duration("s")),
     },
-    Key {
-        name: "gateway.cors.enabled",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).cors.enabled = value.flag()?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.cors.origins",
-        kind: LIST,
-        set: |settings, value| {
-            of(settings).cors.origins = value.list();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.cors.methods",
-        kind: LIST,
-        set: |settings, value| {
-            of(settings).cors.methods = value.list();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.cors.headers",
-        kind: LIST,
-        set: |settings, value| {
-            of(settings).cors.headers = value.list();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.cors.expose_headers",
-        kind: LIST,
-        set: |settings, value| {
-            of(settings).cors.expose_headers = value.list();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.cors.credentials",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).cors.credentials = value.flag()?;
-            Ok(())
-        },
-    },
+    Key { name: "gateway.cors.enabled", kind: FLAG, set: assign!(gateway => cors.enabled = flag()) },
+    Key { name: "gateway.cors.origins", kind: LIST, set: assign!(gateway => cors.origins = list) },
+    Key { name: "gateway.cors.methods", kind: LIST, set: assign!(gateway => cors.methods = list) },
+    Key { name: "gateway.cors.headers", kind: LIST, set: assign!(gateway => cors.headers = list) },
+    Key { name: "gateway.cors.expose_headers", kind: LIST, set: assign!(gateway => cors.expose_headers = list) },
+    Key { name: "gateway.cors.credentials", kind: FLAG, set: assign!(gateway => cors.credentials = flag()) },
     Key {
         name: "gateway.interceptors.timeout",
         kind: TIME,
-        set: |settings, value| {
-            of(settings).interceptors.timeout = value.duration("s")?;
-            Ok(())
-        },
+        set: assign!(gateway => interceptors.timeout = duration("s")),
     },
     Key {
         name: "gateway.interceptors.passthrough_on_error",
         kind: FLAG,
-        set: |settings, value| {
-            of(settings).interceptors.passthrough_on_error = value.flag()?;
-            Ok(())
-        },
+        set: assign!(gateway => interceptors.passthrough_on_error = flag()),
     },
     Key {
         name: "gateway.interceptors.reply_size",
         kind: SIZE,
-        set: |settings, value| {
-            let bytes = usize::try_from(value.bytes()?).map_err(|_| "is too large".to_owned())?;
-            of(settings).interceptors.reply_bytes_max = bytes;
-            Ok(())
-        },
+        set: assign!(gateway => interceptors.reply_bytes_max = size()),
     },
-    Key {
-        name: "adapter.enabled",
-        kind: FLAG,
-        set: |settings, value| {
-            settings.adapter.enabled = value.flag()?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "adapter.host",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.adapter.host = value.number("an IP address")?;
-            Ok(())
-        },
-    },
+    Key { name: "adapter.enabled", kind: FLAG, set: assign!(adapter.enabled = flag()) },
+    Key { name: "adapter.host", kind: TEXT, set: assign!(adapter.host = number("an IP address")) },
     Key {
         name: "adapter.port",
         kind: PORT,
@@ -259,30 +169,16 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "adapter.state",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.adapter.state = PathBuf::from(value.text());
-            Ok(())
-        },
-    },
-    Key {
-        name: "adapter.token_lifetime",
-        kind: TIME,
-        set: |settings, value| {
-            settings.adapter.token_lifetime = value.duration("s")?;
-            Ok(())
-        },
-    },
+    Key { name: "adapter.state", kind: TEXT, set: assign!(adapter.state = path) },
+    Key { name: "adapter.token_lifetime", kind: TIME, set: assign!(adapter.token_lifetime = duration("s")) },
 ];
 
 /// The gateway's part of the settings, to be changed.
-fn of(settings: &mut Settings) -> &mut GatewayConfig {
+pub(super) fn gateway(settings: &mut Settings) -> &mut GatewayConfig {
     Arc::make_mut(&mut settings.gateway)
 }
 
 /// The host of a deployment environment.
 pub(super) fn vhost(settings: &mut Settings, environment: &str, value: &Value) {
-    of(settings).vhosts.push((environment.to_owned(), value.text().to_ascii_lowercase()));
+    gateway(settings).vhosts.push((environment.to_owned(), value.text().to_ascii_lowercase()));
 }

@@ -41,21 +41,26 @@ pub(super) const FLAG: &str = "`true` or `false`";
 /// A list; one text stands for a list of it.
 pub(super) const LIST: &str = "a list of texts";
 
-/// Shortens the table below: `assign!(field = reader)`.
+/// The function that sets a field of the settings, or of what a function gives of them: `assign!(field = flag())`,
+/// `assign!(keystore => alias = some verbatim)`. A reader that cannot fail has no parentheses.
 macro_rules! assign {
-    ($($field:ident).+ = $read:ident($($argument:expr)?)) => {
+    (@read $value:ident some $($read:tt)+) => { Some(assign!(@read $value $($read)+)) };
+    (@read $value:ident $read:ident($($argument:expr)?)) => { $value.$read($($argument)?)? };
+    (@read $value:ident $read:ident) => { $value.$read() };
+    ($part:ident => $($field:tt).+ = $($read:tt)+) => {
         |settings, value| {
-            settings.$($field).+ = value.$read($($argument)?)?;
+            $part(settings).$($field).+ = assign!(@read value $($read)+);
             Ok(())
         }
     };
-    ($($field:ident).+ = some $read:ident($($argument:expr)?)) => {
+    ($($field:tt).+ = $($read:tt)+) => {
         |settings, value| {
-            settings.$($field).+ = Some(value.$read($($argument)?)?);
+            settings.$($field).+ = assign!(@read value $($read)+);
             Ok(())
         }
     };
 }
+pub(super) use assign;
 
 /// Keys of `penstock.toml`; docs/configuration.md explains every one.
 const PENSTOCK: &[Key] = &[
@@ -86,50 +91,22 @@ const PENSTOCK: &[Key] = &[
     Key { name: "gateway.proxy_protocol", kind: FLAG, set: assign!(gateway_proxy_protocol = flag()) },
     Key { name: "listener.hostname", kind: TEXT, set: hostname },
     Key { name: "listener.list_services", kind: FLAG, set: assign!(list_services = flag()) },
-    Key {
-        name: "registry.folder",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.registry_folder = Some(PathBuf::from(value.text()));
-            Ok(())
-        },
-    },
+    Key { name: "registry.folder", kind: TEXT, set: assign!(registry_folder = some path) },
     Key { name: "admin.host", kind: TEXT, set: assign!(admin_host = number("an IP address")) },
     Key { name: "admin.strict_ready", kind: FLAG, set: assign!(strict_ready = flag()) },
     Key { name: "admin.port", kind: PORT, set: assign!(admin_port = some port()) },
     Key { name: "tls.keystore", kind: TEXT, set: keystore_file },
     Key { name: "tls.certificate", kind: TEXT, set: keystore_file },
-    Key {
-        name: "tls.key",
-        kind: TEXT,
-        set: |settings, value| {
-            keystore(settings).key = Some(PathBuf::from(value.text()));
-            Ok(())
-        },
-    },
-    Key { name: "tls.password", kind: TEXT, set: keystore_password },
-    Key { name: "tls.alias", kind: TEXT, set: keystore_alias },
-    Key { name: "tls.key_password", kind: TEXT, set: keystore_key_password },
-    Key { name: "tls.trust", kind: TEXT, set: trust },
-    Key { name: "tls.trust_password", kind: TEXT, set: trust_password },
+    Key { name: "tls.key", kind: TEXT, set: assign!(keystore => key = some path) },
+    Key { name: "tls.password", kind: TEXT, set: assign!(keystore => password = verbatim) },
+    Key { name: "tls.alias", kind: TEXT, set: assign!(keystore => alias = some verbatim) },
+    Key { name: "tls.key_password", kind: TEXT, set: assign!(keystore => key_password = some verbatim) },
+    Key { name: "tls.trust", kind: TEXT, set: assign!(trust = some path) },
+    Key { name: "tls.trust_password", kind: TEXT, set: assign!(trust_password = verbatim) },
     Key { name: "tls.trust_all", kind: FLAG, set: assign!(trust_all = flag()) },
-    Key {
-        name: "limits.head",
-        kind: SIZE,
-        set: |settings, value| {
-            settings.limits.head_bytes_max = value.bytes()? as usize;
-            Ok(())
-        },
-    },
+    Key { name: "limits.head", kind: SIZE, set: assign!(limits.head_bytes_max = size()) },
     Key { name: "limits.fields", kind: NUMBER, set: assign!(limits.fields_max = positive()) },
-    Key {
-        name: "limits.target",
-        kind: SIZE,
-        set: |settings, value| {
-            settings.limits.target_bytes_max = value.bytes()? as usize;
-            Ok(())
-        },
-    },
+    Key { name: "limits.target", kind: SIZE, set: assign!(limits.target_bytes_max = size()) },
     Key { name: "limits.body", kind: SIZE, set: assign!(limits.body_bytes_max = bytes()) },
     Key {
         name: "limits.buffered_body",
@@ -150,22 +127,8 @@ const PENSTOCK: &[Key] = &[
         },
     },
     Key { name: "limits.branches", kind: NUMBER, set: assign!(flow.branches_max = positive()) },
-    Key {
-        name: "limits.memory",
-        kind: SIZE,
-        set: |settings, value| {
-            settings.flow.memory_bytes_max = value.bytes()? as usize;
-            Ok(())
-        },
-    },
-    Key {
-        name: "limits.total_memory",
-        kind: SIZE,
-        set: |settings, value| {
-            settings.total_memory = Some(value.bytes()? as usize);
-            Ok(())
-        },
-    },
+    Key { name: "limits.memory", kind: SIZE, set: assign!(flow.memory_bytes_max = size()) },
+    Key { name: "limits.total_memory", kind: SIZE, set: assign!(total_memory = some size()) },
     Key {
         name: "limits.nodes",
         kind: NUMBER,
@@ -197,14 +160,7 @@ const PENSTOCK: &[Key] = &[
         },
     },
     Key { name: "timeouts.stream_idle", kind: TIME, set: assign!(timeouts.stream_idle = duration("s")) },
-    Key {
-        name: "mediation.accepted_after_fault",
-        kind: LIST,
-        set: |settings, value| {
-            settings.flow.accepted_after_fault = value.list();
-            Ok(())
-        },
-    },
+    Key { name: "mediation.accepted_after_fault", kind: LIST, set: assign!(flow.accepted_after_fault = list) },
     Key { name: "log.level", kind: TEXT, set: log_level },
     Key {
         name: "log.format",
@@ -218,14 +174,7 @@ const PENSTOCK: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "log.file",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.log_file = Some(PathBuf::from(value.text()));
-            Ok(())
-        },
-    },
+    Key { name: "log.file", kind: TEXT, set: assign!(log_file = some path) },
     Key {
         name: "access_log.to",
         kind: TEXT,
@@ -253,10 +202,14 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
             Ok(())
         },
     },
-    Key { name: "transport.http.listener.port", kind: PORT, set: http_port_base },
-    Key { name: "transport.http.listener.parameter.port", kind: PORT, set: http_port_base },
-    Key { name: "transport.http.secured_listener.port", kind: PORT, set: https_port_base },
-    Key { name: "transport.http.secured_listener.parameter.port", kind: PORT, set: https_port_base },
+    Key { name: "transport.http.listener.port", kind: PORT, set: assign!(http_port_base = some port()) },
+    Key { name: "transport.http.listener.parameter.port", kind: PORT, set: assign!(http_port_base = some port()) },
+    Key { name: "transport.http.secured_listener.port", kind: PORT, set: assign!(https_port_base = some port()) },
+    Key {
+        name: "transport.http.secured_listener.parameter.port",
+        kind: PORT,
+        set: assign!(https_port_base = some port()),
+    },
     Key {
         name: "transport.http.listener.enable",
         kind: FLAG,
@@ -280,7 +233,7 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
         },
     },
     Key { name: "keystore.tls.file_name", kind: TEXT, set: keystore_file },
-    Key { name: "keystore.tls.password", kind: TEXT, set: keystore_password },
+    Key { name: "keystore.tls.password", kind: TEXT, set: assign!(keystore => password = verbatim) },
     Key {
         name: "keystore.primary.file_name",
         kind: TEXT,
@@ -295,13 +248,16 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
         kind: TEXT,
         set: |settings, value| match &settings.keystore {
             Some(known) if !known.password.is_empty() => Ok(()),
-            _ => keystore_password(settings, value),
+            _ => {
+                keystore(settings).password = value.verbatim();
+                Ok(())
+            }
         },
     },
-    Key { name: "keystore.tls.alias", kind: TEXT, set: keystore_alias },
-    Key { name: "keystore.tls.key_password", kind: TEXT, set: keystore_key_password },
-    Key { name: "truststore.file_name", kind: TEXT, set: trust },
-    Key { name: "truststore.password", kind: TEXT, set: trust_password },
+    Key { name: "keystore.tls.alias", kind: TEXT, set: assign!(keystore => alias = some verbatim) },
+    Key { name: "keystore.tls.key_password", kind: TEXT, set: assign!(keystore => key_password = some verbatim) },
+    Key { name: "truststore.file_name", kind: TEXT, set: assign!(trust = some path) },
+    Key { name: "truststore.password", kind: TEXT, set: assign!(trust_password = verbatim) },
     Key {
         name: "mediation.synapse.global_timeout_interval",
         kind: TIME,
@@ -352,41 +308,6 @@ fn keystore(settings: &mut Settings) -> &mut Keystore {
 fn keystore_file(settings: &mut Settings, value: &Value) -> Result<(), String> {
     let file = PathBuf::from(value.text());
     keystore(settings).file = file;
-    Ok(())
-}
-
-fn keystore_password(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    keystore(settings).password = value.0.clone();
-    Ok(())
-}
-
-fn keystore_alias(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    keystore(settings).alias = Some(value.0.clone());
-    Ok(())
-}
-
-fn keystore_key_password(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    keystore(settings).key_password = Some(value.0.clone());
-    Ok(())
-}
-
-fn trust(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.trust = Some(PathBuf::from(value.text()));
-    Ok(())
-}
-
-fn trust_password(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.trust_password = value.0.clone();
-    Ok(())
-}
-
-fn http_port_base(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.http_port_base = Some(value.port()?);
-    Ok(())
-}
-
-fn https_port_base(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.https_port_base = Some(value.port()?);
     Ok(())
 }
 

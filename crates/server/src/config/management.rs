@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::keys::{FLAG, Key, NUMBER, PORT, TEXT, TIME};
+use super::keys::{FLAG, Key, NUMBER, PORT, TEXT, TIME, assign};
 use super::settings::Settings;
 use super::value::Value;
 
@@ -95,79 +95,36 @@ fn tokens_max(settings: &mut Settings, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn token_lifetime(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.management.token_lifetime = value.duration("s")?;
-    Ok(())
-}
-
-fn replaces_oldest_token(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.management.replaces_oldest_token = value.flag()?;
-    Ok(())
-}
-
-fn accepts_passwords(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.management.accepts_passwords = value.flag()?;
-    Ok(())
-}
-
-fn read_only_users(settings: &mut Settings, value: &Value) -> Result<(), String> {
-    settings.management.read_only_users = value.flag()?;
-    Ok(())
-}
-
 /// Keys of `penstock.toml`.
 pub(super) const KEYS: &[Key] = &[
-    Key {
-        name: "management.enabled",
-        kind: FLAG,
-        set: |settings, value| {
-            settings.management.enabled = Some(value.flag()?);
-            Ok(())
-        },
-    },
-    Key {
-        name: "management.host",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.management.host = value.number("an IP address")?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "management.port",
-        kind: PORT,
-        set: |settings, value| {
-            settings.management.port = Some(value.port()?);
-            Ok(())
-        },
-    },
-    Key { name: "management.token_lifetime", kind: TIME, set: token_lifetime },
+    Key { name: "management.enabled", kind: FLAG, set: assign!(management.enabled = some flag()) },
+    Key { name: "management.host", kind: TEXT, set: assign!(management.host = number("an IP address")) },
+    Key { name: "management.port", kind: PORT, set: assign!(management.port = some port()) },
+    Key { name: "management.token_lifetime", kind: TIME, set: assign!(management.token_lifetime = duration("s")) },
     Key { name: "management.tokens_max", kind: NUMBER, set: tokens_max },
-    Key { name: "management.replaces_oldest_token", kind: FLAG, set: replaces_oldest_token },
-    Key { name: "management.accepts_passwords", kind: FLAG, set: accepts_passwords },
-    Key { name: "management.read_only_users", kind: FLAG, set: read_only_users },
     Key {
-        name: "management.state",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.management.state = PathBuf::from(value.text());
-            Ok(())
-        },
+        name: "management.replaces_oldest_token",
+        kind: FLAG,
+        set: assign!(management.replaces_oldest_token = flag()),
     },
-    Key {
-        name: "management.applications",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.management.applications = Some(PathBuf::from(value.text()));
-            Ok(())
-        },
-    },
+    Key { name: "management.accepts_passwords", kind: FLAG, set: assign!(management.accepts_passwords = flag()) },
+    Key { name: "management.read_only_users", kind: FLAG, set: assign!(management.read_only_users = flag()) },
+    Key { name: "management.state", kind: TEXT, set: assign!(management.state = path) },
+    Key { name: "management.applications", kind: TEXT, set: assign!(management.applications = some path) },
 ];
 
 /// Keys of `deployment.toml`.
 pub(super) const MICRO_INTEGRATOR: &[Key] = &[
-    Key { name: "management_api.basic_security_handler.enable", kind: FLAG, set: accepts_passwords },
-    Key { name: "management_api.jwt_token_security_handler.token_config.expiry", kind: TIME, set: token_lifetime },
+    Key {
+        name: "management_api.basic_security_handler.enable",
+        kind: FLAG,
+        set: assign!(management.accepts_passwords = flag()),
+    },
+    Key {
+        name: "management_api.jwt_token_security_handler.token_config.expiry",
+        kind: TIME,
+        set: assign!(management.token_lifetime = duration("s")),
+    },
     Key {
         name: "management_api.jwt_token_security_handler.token_store_config.max_size",
         kind: NUMBER,
@@ -176,9 +133,13 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
     Key {
         name: "management_api.jwt_token_security_handler.token_store_config.remove_oldest_token_on_overflow",
         kind: FLAG,
-        set: replaces_oldest_token,
+        set: assign!(management.replaces_oldest_token = flag()),
     },
-    Key { name: "user_access.make_non_admin_users_read_only", kind: FLAG, set: read_only_users },
+    Key {
+        name: "user_access.make_non_admin_users_read_only",
+        kind: FLAG,
+        set: assign!(management.read_only_users = flag()),
+    },
 ];
 
 /// `management.users.NAME.password` and `.admin`.

@@ -10,7 +10,7 @@ use penstock_gateway::GatewayConfig;
 use penstock_gateway::security::{BackendJwt, Encoding, RevokedSource, Secret, SecurityConfig, Signer};
 use penstock_transports::http::tls::{Identity, TlsError, read_certificates};
 
-use super::keys::{FLAG, Key, LIST, NUMBER, TEXT, TIME};
+use super::keys::{FLAG, Key, LIST, NUMBER, TEXT, TIME, assign};
 use super::settings::{Keystore, Settings};
 
 /// What of it lies in files or belongs to the catalog.
@@ -38,54 +38,12 @@ pub struct SecuritySettings {
 
 /// The keys.
 pub(super) const KEYS: &[Key] = &[
-    Key {
-        name: "security.keystore",
-        kind: TEXT,
-        set: |settings, value| {
-            message_keystore(settings).file = PathBuf::from(value.text());
-            Ok(())
-        },
-    },
-    Key {
-        name: "security.password",
-        kind: TEXT,
-        set: |settings, value| {
-            message_keystore(settings).password = value.0.clone();
-            Ok(())
-        },
-    },
-    Key {
-        name: "security.alias",
-        kind: TEXT,
-        set: |settings, value| {
-            message_keystore(settings).alias = Some(value.0.clone());
-            Ok(())
-        },
-    },
-    Key {
-        name: "security.key_password",
-        kind: TEXT,
-        set: |settings, value| {
-            message_keystore(settings).key_password = Some(value.0.clone());
-            Ok(())
-        },
-    },
-    Key {
-        name: "security.truststore",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.security.truststore = Some(PathBuf::from(value.text()));
-            Ok(())
-        },
-    },
-    Key {
-        name: "security.truststore_password",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.security.truststore_password = value.0.clone();
-            Ok(())
-        },
-    },
+    Key { name: "security.keystore", kind: TEXT, set: assign!(message_keystore => file = path) },
+    Key { name: "security.password", kind: TEXT, set: assign!(message_keystore => password = verbatim) },
+    Key { name: "security.alias", kind: TEXT, set: assign!(message_keystore => alias = some verbatim) },
+    Key { name: "security.key_password", kind: TEXT, set: assign!(message_keystore => key_password = some verbatim) },
+    Key { name: "security.truststore", kind: TEXT, set: assign!(security.truststore = some path) },
+    Key { name: "security.truststore_password", kind: TEXT, set: assign!(security.truststore_password = verbatim) },
     Key {
         name: "security.serve_unprotected",
         kind: LIST,
@@ -96,38 +54,10 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "gateway.own_issuer",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).own_issuer = value.text().into();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.authorization_header",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).authorization_header = value.text().into();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.internal_key_header",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).internal_key_header = value.text().into();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.certificate_header",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).certificate_header = Some(value.text().into());
-            Ok(())
-        },
-    },
+    Key { name: "gateway.own_issuer", kind: TEXT, set: assign!(security => own_issuer = string) },
+    Key { name: "gateway.authorization_header", kind: TEXT, set: assign!(security => authorization_header = string) },
+    Key { name: "gateway.internal_key_header", kind: TEXT, set: assign!(security => internal_key_header = string) },
+    Key { name: "gateway.certificate_header", kind: TEXT, set: assign!(security => certificate_header = some string) },
     Key {
         name: "gateway.trust_forwarded",
         kind: FLAG,
@@ -136,30 +66,9 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "gateway.forward_credentials",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).forward_credentials = value.flag()?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.clock_skew",
-        kind: TIME,
-        set: |settings, value| {
-            of(settings).clock_skew = value.duration("s")?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.system_host",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).system_host = value.text().into();
-            Ok(())
-        },
-    },
+    Key { name: "gateway.forward_credentials", kind: FLAG, set: assign!(security => forward_credentials = flag()) },
+    Key { name: "gateway.clock_skew", kind: TIME, set: assign!(security => clock_skew = duration("s")) },
+    Key { name: "gateway.system_host", kind: TEXT, set: assign!(security => system_host = string) },
     Key {
         name: "gateway.explain_key",
         kind: TEXT,
@@ -167,42 +76,18 @@ pub(super) const KEYS: &[Key] = &[
             if value.text().len() < EXPLAIN_KEY_MIN {
                 return Err(format!("must have {EXPLAIN_KEY_MIN} characters or more"));
             }
-            of(settings).explain_key = Some(Secret::new(value.text()));
+            security(settings).explain_key = Some(Secret::new(value.text()));
             Ok(())
         },
     },
     Key {
         name: "gateway.test_token_lifetime",
         kind: TIME,
-        set: |settings, value| {
-            of(settings).test_key_lifetime = value.duration("s")?;
-            Ok(())
-        },
+        set: assign!(security => test_key_lifetime = duration("s")),
     },
-    Key {
-        name: "gateway.keys_refresh",
-        kind: TIME,
-        set: |settings, value| {
-            of(settings).keys_refresh = value.duration("s")?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.jwks_limit",
-        kind: NUMBER,
-        set: |settings, value| {
-            of(settings).jwks_rate.0 = value.number("a whole number")?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.jwks_window",
-        kind: TIME,
-        set: |settings, value| {
-            of(settings).jwks_rate.1 = value.duration("s")?;
-            Ok(())
-        },
-    },
+    Key { name: "gateway.keys_refresh", kind: TIME, set: assign!(security => keys_refresh = duration("s")) },
+    Key { name: "gateway.jwks_limit", kind: NUMBER, set: assign!(security => jwks_rate.0 = number("a whole number")) },
+    Key { name: "gateway.jwks_window", kind: TIME, set: assign!(security => jwks_rate.1 = duration("s")) },
     Key {
         name: "gateway.backend_jwt.enabled",
         kind: FLAG,
@@ -214,30 +99,9 @@ pub(super) const KEYS: &[Key] = &[
             false => Err("must be `true`; without the table there is no such token".to_owned()),
         },
     },
-    Key {
-        name: "gateway.backend_jwt.header",
-        kind: TEXT,
-        set: |settings, value| {
-            backend_jwt(settings).header = value.text().into();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.backend_jwt.ttl",
-        kind: TIME,
-        set: |settings, value| {
-            backend_jwt(settings).ttl = value.duration("s")?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.backend_jwt.dialect",
-        kind: TEXT,
-        set: |settings, value| {
-            backend_jwt(settings).dialect = value.text().into();
-            Ok(())
-        },
-    },
+    Key { name: "gateway.backend_jwt.header", kind: TEXT, set: assign!(backend_jwt => header = string) },
+    Key { name: "gateway.backend_jwt.ttl", kind: TIME, set: assign!(backend_jwt => ttl = duration("s")) },
+    Key { name: "gateway.backend_jwt.dialect", kind: TEXT, set: assign!(backend_jwt => dialect = string) },
     Key {
         name: "gateway.backend_jwt.encoding",
         kind: TEXT,
@@ -250,38 +114,10 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "gateway.signing_key",
-        kind: TEXT,
-        set: |settings, value| {
-            signing_key(settings).file = PathBuf::from(value.text());
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.signing_key_password",
-        kind: TEXT,
-        set: |settings, value| {
-            signing_key(settings).password = value.0.clone();
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.signing_key_alias",
-        kind: TEXT,
-        set: |settings, value| {
-            signing_key(settings).alias = Some(value.0.clone());
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.revoked",
-        kind: TEXT,
-        set: |settings, value| {
-            settings.security.revoked = Some(PathBuf::from(value.text()));
-            Ok(())
-        },
-    },
+    Key { name: "gateway.signing_key", kind: TEXT, set: assign!(signing_key => file = path) },
+    Key { name: "gateway.signing_key_password", kind: TEXT, set: assign!(signing_key => password = verbatim) },
+    Key { name: "gateway.signing_key_alias", kind: TEXT, set: assign!(signing_key => alias = some verbatim) },
+    Key { name: "gateway.revoked", kind: TEXT, set: assign!(security.revoked = some path) },
     Key {
         name: "gateway.revoked_url",
         kind: "a URL",
@@ -301,14 +137,7 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     },
-    Key {
-        name: "gateway.revoked_every",
-        kind: TIME,
-        set: |settings, value| {
-            revoked_source(settings).every = value.duration("s")?;
-            Ok(())
-        },
-    },
+    Key { name: "gateway.revoked_every", kind: TIME, set: assign!(revoked_source => every = duration("s")) },
 ];
 
 /// The interval of requests for the list of revoked tokens.
@@ -326,13 +155,13 @@ fn revoked_source(settings: &mut Settings) -> &mut RevokedSource {
     })
 }
 
-pub(super) fn of(settings: &mut Settings) -> &mut SecurityConfig {
+pub(super) fn security(settings: &mut Settings) -> &mut SecurityConfig {
     let gateway: &mut GatewayConfig = Arc::make_mut(&mut settings.gateway);
     &mut gateway.security
 }
 
 fn backend_jwt(settings: &mut Settings) -> &mut BackendJwt {
-    of(settings).backend_jwt.get_or_insert_default()
+    security(settings).backend_jwt.get_or_insert_default()
 }
 
 fn message_keystore(settings: &mut Settings) -> &mut Keystore {

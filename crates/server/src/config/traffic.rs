@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use penstock_catalog::PlanLevel;
-use penstock_gateway::{GatewayConfig, parse_custom, parse_denial, parse_plan};
+use penstock_gateway::{parse_custom, parse_denial, parse_plan};
 
-use super::keys::{FLAG, Key, LIST, NUMBER, SIZE, TEXT, TIME};
+use super::gateway::gateway;
+use super::keys::{FLAG, Key, LIST, NUMBER, SIZE, TEXT, TIME, assign};
 use super::settings::Settings;
 use super::value::Value;
 
@@ -14,73 +15,29 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "gateway.retry.count_max",
         kind: NUMBER,
-        set: |settings, value| {
-            of(settings).upstream.retry_count_max = value.number("a whole number")?;
-            Ok(())
-        },
+        set: assign!(gateway => upstream.retry_count_max = number("a whole number")),
     },
     Key { name: "gateway.retry.statuses", kind: LIST, set: retry_statuses },
-    Key {
-        name: "gateway.aws.region",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).upstream.aws.region = Some(value.text().into());
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.aws.endpoint",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).upstream.aws.endpoint = Some(value.text().into());
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.aws.passthrough",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).upstream.aws.passthrough = value.flag()?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.retry.base",
-        kind: TIME,
-        set: |settings, value| {
-            of(settings).upstream.retry_base = value.duration("ms")?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.retry.body",
-        kind: SIZE,
-        set: |settings, value| {
-            of(settings).upstream.replay_bytes_max = value.bytes()? as usize;
-            Ok(())
-        },
-    },
+    Key { name: "gateway.aws.region", kind: TEXT, set: assign!(gateway => upstream.aws.region = some string) },
+    Key { name: "gateway.aws.endpoint", kind: TEXT, set: assign!(gateway => upstream.aws.endpoint = some string) },
+    Key { name: "gateway.aws.passthrough", kind: FLAG, set: assign!(gateway => upstream.aws.passthrough = flag()) },
+    Key { name: "gateway.retry.base", kind: TIME, set: assign!(gateway => upstream.retry_base = duration("ms")) },
+    Key { name: "gateway.retry.body", kind: SIZE, set: assign!(gateway => upstream.replay_bytes_max = size()) },
     Key {
         name: "gateway.health.interval",
         kind: TIME,
-        set: |settings, value| {
-            of(settings).upstream.health.interval = value.duration("s")?;
-            Ok(())
-        },
+        set: assign!(gateway => upstream.health.interval = duration("s")),
     },
     Key {
         name: "gateway.health.timeout",
         kind: TIME,
-        set: |settings, value| {
-            of(settings).upstream.health.timeout = value.duration("s")?;
-            Ok(())
-        },
+        set: assign!(gateway => upstream.health.timeout = duration("s")),
     },
     Key {
         name: "gateway.health.unhealthy_after",
         kind: NUMBER,
         set: |settings, value| {
-            of(settings).upstream.health.unhealthy_after = value.positive()? as u32;
+            gateway(settings).upstream.health.unhealthy_after = value.positive()? as u32;
             Ok(())
         },
     },
@@ -88,24 +45,17 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.health.healthy_after",
         kind: NUMBER,
         set: |settings, value| {
-            of(settings).upstream.health.healthy_after = value.positive()? as u32;
+            gateway(settings).upstream.health.healthy_after = value.positive()? as u32;
             Ok(())
         },
     },
     Key { name: "gateway.deny", kind: LIST, set: deny },
-    Key {
-        name: "gateway.limits.headers",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).limits.tell_what_is_left = value.flag()?;
-            Ok(())
-        },
-    },
+    Key { name: "gateway.limits.headers", kind: FLAG, set: assign!(gateway => limits.tell_what_is_left = flag()) },
     Key {
         name: "gateway.graphql.depth",
         kind: NUMBER,
         set: |settings, value| {
-            of(settings).graphql.depth_max = Some(value.positive()? as u64);
+            gateway(settings).graphql.depth_max = Some(value.positive()? as u64);
             Ok(())
         },
     },
@@ -113,50 +63,15 @@ pub(super) const KEYS: &[Key] = &[
         name: "gateway.graphql.complexity",
         kind: NUMBER,
         set: |settings, value| {
-            of(settings).graphql.complexity_max = Some(value.positive()? as u64);
+            gateway(settings).graphql.complexity_max = Some(value.positive()? as u64);
             Ok(())
         },
     },
-    Key {
-        name: "gateway.graphql.introspection",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).graphql.introspection = value.flag()?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.request_body",
-        kind: SIZE,
-        set: |settings, value| {
-            of(settings).request_bytes_max = Some(value.bytes()?);
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.compression.enabled",
-        kind: FLAG,
-        set: |settings, value| {
-            of(settings).compression.enabled = value.flag()?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.compression.min",
-        kind: SIZE,
-        set: |settings, value| {
-            of(settings).compression.bytes_min = value.bytes()?;
-            Ok(())
-        },
-    },
-    Key {
-        name: "gateway.compression.types",
-        kind: LIST,
-        set: |settings, value| {
-            of(settings).compression.types = value.list();
-            Ok(())
-        },
-    },
+    Key { name: "gateway.graphql.introspection", kind: FLAG, set: assign!(gateway => graphql.introspection = flag()) },
+    Key { name: "gateway.request_body", kind: SIZE, set: assign!(gateway => request_bytes_max = some bytes()) },
+    Key { name: "gateway.compression.enabled", kind: FLAG, set: assign!(gateway => compression.enabled = flag()) },
+    Key { name: "gateway.compression.min", kind: SIZE, set: assign!(gateway => compression.bytes_min = bytes()) },
+    Key { name: "gateway.compression.types", kind: LIST, set: assign!(gateway => compression.types = list) },
     Key {
         name: "gateway.tracing.endpoint",
         kind: TEXT,
@@ -164,7 +79,7 @@ pub(super) const KEYS: &[Key] = &[
             if !value.text().starts_with("http://") && !value.text().starts_with("https://") {
                 return Err(format!("must be the address of an OTLP receiver over HTTP, not `{}`", value.text()));
             }
-            of(settings).tracing.endpoint = Some(value.text().into());
+            gateway(settings).tracing.endpoint = Some(value.text().into());
             Ok(())
         },
     },
@@ -176,25 +91,18 @@ pub(super) const KEYS: &[Key] = &[
             if !(0.0..=1.0).contains(&ratio) {
                 return Err(format!("must be a number from 0 to 1, not `{ratio}`"));
             }
-            of(settings).tracing.ratio = ratio;
+            gateway(settings).tracing.ratio = ratio;
             Ok(())
         },
     },
-    Key {
-        name: "gateway.tracing.service",
-        kind: TEXT,
-        set: |settings, value| {
-            of(settings).tracing.service = value.text().into();
-            Ok(())
-        },
-    },
+    Key { name: "gateway.tracing.service", kind: TEXT, set: assign!(gateway => tracing.service = string) },
 ];
 
 fn retry_statuses(settings: &mut Settings, value: &Value) -> Result<(), String> {
     let parse = |text: Arc<str>| text.parse::<u16>().ok().filter(|status| (401..=598).contains(status)).ok_or(text);
     let statuses: Result<Vec<u16>, Arc<str>> = value.list().into_iter().map(parse).collect();
     match statuses {
-        Ok(statuses) if !statuses.is_empty() => of(settings).upstream.retry_statuses = statuses,
+        Ok(statuses) if !statuses.is_empty() => gateway(settings).upstream.retry_statuses = statuses,
         Ok(_) => return Err("must name a status".to_owned()),
         Err(text) => return Err(format!("must name statuses from 401 to 598, not `{text}`")),
     }
@@ -203,7 +111,7 @@ fn retry_statuses(settings: &mut Settings, value: &Value) -> Result<(), String> 
 
 fn deny(settings: &mut Settings, value: &Value) -> Result<(), String> {
     let denials: Result<Vec<_>, String> = value.list().iter().map(|text| parse_denial(text)).collect();
-    of(settings).limits.denials = denials?;
+    gateway(settings).limits.denials = denials?;
     Ok(())
 }
 
@@ -216,17 +124,12 @@ pub(super) fn plan(settings: &mut Settings, name: &str, value: &Value) -> Result
         "application" => PlanLevel::Application,
         _ => return Ok(false),
     };
-    of(settings).limits.plans.push(parse_plan(level, name, value.text())?);
+    gateway(settings).limits.plans.push(parse_plan(level, name, value.text())?);
     Ok(true)
 }
 
 /// An entry of `[gateway.custom_limits]`.
 pub(super) fn custom(settings: &mut Settings, name: &str, value: &Value) -> Result<bool, String> {
-    of(settings).limits.custom.push(parse_custom(name, value.text())?);
+    gateway(settings).limits.custom.push(parse_custom(name, value.text())?);
     Ok(true)
-}
-
-/// The gateway's part of the settings, to be changed.
-fn of(settings: &mut Settings) -> &mut GatewayConfig {
-    Arc::make_mut(&mut settings.gateway)
 }

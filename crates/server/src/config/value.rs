@@ -1,5 +1,6 @@
 //! A scalar of a configuration file and the types it can be read as.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A scalar, as text.
@@ -9,6 +10,20 @@ pub struct Value(pub(super) String);
 impl Value {
     pub(super) fn text(&self) -> &str {
         self.0.trim()
+    }
+
+    /// The trimmed text as a type of its own.
+    pub(super) fn string<'v, T: From<&'v str>>(&'v self) -> T {
+        self.text().into()
+    }
+
+    /// The text with its white space, as passwords have it.
+    pub(super) fn verbatim(&self) -> String {
+        self.0.clone()
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        PathBuf::from(self.text())
     }
 
     /// The texts of a list, which are kept one a line.
@@ -54,6 +69,11 @@ impl Value {
         parse_bytes(self.text())
             .filter(|size| *size > 0)
             .ok_or_else(|| format!("must be a size such as `64KiB` or `10MiB`, not `{}`", self.0))
+    }
+
+    /// A size of something in memory.
+    pub(super) fn size(&self) -> Result<usize, String> {
+        usize::try_from(self.bytes()?).map_err(|_| "is too large".to_owned())
     }
 }
 

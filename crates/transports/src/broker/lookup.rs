@@ -1,9 +1,11 @@
 //! Parameters of broker clients by name, from an artifact, a URL or a connection factory of the configuration.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use penstock_engine::ports::ConnectionFactory;
+use percent_encoding::percent_decode_str;
 
 /// Parameters in the order in which they count.
 #[derive(Debug, Clone, Default)]
@@ -69,23 +71,9 @@ impl Lookup {
     }
 }
 
-/// `%41` is `A`; a `%` that begins no escape stays.
+/// Without percent escapes. A text that is not UTF-8 then stays as it is.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escape = match tail {
-            [high, low, ..] if *first == b'%' => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
-            _ => None,
-        };
-        bytes.push(escape.unwrap_or(*first));
-        rest = if escape.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    (digit as char).to_digit(16).map(|digit| digit as u8)
+    percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), Cow::into_owned)
 }
 
 #[cfg(test)]

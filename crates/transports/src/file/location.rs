@@ -1,6 +1,9 @@
 //! Addresses of files: `file:///folder`, `vfs:file:///folder/*`, `/folder`, `sftp://user:password@host/folder?vfs.passive=true`.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use percent_encoding::percent_decode_str;
 
 /// The longest address.
 const BYTES_MAX: usize = 8 * 1024;
@@ -191,24 +194,9 @@ fn remote(protocol: Protocol, rest: &str, options: &[(String, String)]) -> Resul
     Ok((SystemAddress::Remote(Box::new(remote)), format!("/{path}")))
 }
 
-/// With `%XX` replaced. A text that is not UTF-8 then stays as it is.
+/// Without percent escapes. A text that is not UTF-8 then stays as it is.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ const SELECTOR_FILTER: &str = "apache.org:selector-filter:string";
 
 /// Why the broker did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct JmsError {
+pub(crate) struct JmsError {
     /// The reason, without secrets.
     pub(super) reason: String,
     /// Whether the broker cannot be reached, as opposed to one that refuses.

@@ -16,7 +16,7 @@ mod sender;
 mod store;
 
 pub use sender::{Jms, JmsSender};
-pub(crate) use store::{Handle as StoreHandle, Queue as StoreQueue};
+pub(crate) use store::Queue as StoreQueue;
 
 /// The scheme of endpoints, and the name of the transport.
 pub const SCHEME: &str = "jms";

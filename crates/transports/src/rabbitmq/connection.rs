@@ -18,7 +18,7 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why an operation of the broker failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RabbitMqError {
+pub(crate) struct RabbitMqError {
     /// The reason, without secrets.
     pub(super) reason: String,
     /// Whether the broker cannot be reached, as opposed to one that refuses.

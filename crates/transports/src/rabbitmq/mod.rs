@@ -14,7 +14,7 @@ mod store;
 mod topology;
 
 pub use sender::{RabbitMq, RabbitMqSender};
-pub(crate) use store::{Handle as StoreHandle, Queue as StoreQueue};
+pub(crate) use store::Queue as StoreQueue;
 
 /// The scheme of endpoints, and the name of the transport.
 pub const SCHEME: &str = "rabbitmq";

@@ -1,22 +1,21 @@
 //! Messages in a durable queue. A message is stored when the broker has confirmed it, and leaves the queue when it is
 //! acknowledged; the queue has it again when this process ends before.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lapin::options::{
     BasicAckOptions, BasicGetOptions, BasicNackOptions, BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions,
 };
 use lapin::types::{FieldTable, ShortString};
 use lapin::{Acker, BasicProperties, Channel, Confirmation};
-use penstock_engine::ports::LocalFuture;
-use penstock_engine::store::{MessageStore, Record, Reservation, StoreError};
+use penstock_engine::store::{Record, StoreError};
 
 use super::address::{Address, STORE};
 use super::connection::{Link, RabbitMqError, on_channel, within};
 use super::message::PERSISTENT;
 use super::topology::{ExchangeDefinition, QueueDefinition, Topology, name};
-use crate::broker::{handle, lookup::Lookup};
+use crate::broker::lookup::Lookup;
+use crate::broker::store::{BrokerQueue, Reserved};
 
 /// The queue of one store.
 pub(crate) struct Queue {
@@ -28,13 +27,6 @@ pub(crate) struct Queue {
     /// With confirms.
     publisher: tokio::sync::Mutex<Option<Channel>>,
     consumer: tokio::sync::Mutex<Option<Channel>>,
-    reserved: Mutex<Reserved>,
-}
-
-#[derive(Default)]
-struct Reserved {
-    next_token: u64,
-    ackers: HashMap<u64, (Acker, Channel)>,
 }
 
 impl Queue {
@@ -73,12 +65,7 @@ impl Queue {
             routing_key,
             publisher: tokio::sync::Mutex::default(),
             consumer: tokio::sync::Mutex::default(),
-            reserved: Mutex::default(),
         })
-    }
-
-    fn reserved(&self) -> MutexGuard<'_, Reserved> {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn publisher(&self) -> Result<Channel, RabbitMqError> {
@@ -92,17 +79,22 @@ impl Queue {
         Ok(channel)
     }
 
-    async fn consumer(&self) -> Result<Channel, RabbitMqError> {
+    async fn consumer(&self, reserved: &Reserved<(Acker, Channel)>) -> Result<Channel, RabbitMqError> {
         let mut consumer = self.consumer.lock().await;
         if let Some(channel) = consumer.as_ref().filter(|channel| channel.status().connected()) {
             return Ok(channel.clone());
         }
         let channel = self.topology.declare(&self.link).await?;
         *consumer = Some(channel.clone());
-        // What the channel before had not acknowledged is in the queue again.
-        self.reserved().ackers.clear();
+        reserved.clear();
         Ok(channel)
     }
+}
+
+impl BrokerQueue for Queue {
+    const BROKER: &str = "RabbitMQ";
+    type Delivery = (Acker, Channel);
+    type Error = RabbitMqError;
 
     async fn put(&self, record: Record) -> Result<(), RabbitMqError> {
         let properties = BasicProperties::default()
@@ -114,47 +106,40 @@ impl Queue {
         publish(&channel, &self.exchange, &self.routing_key, true, &record.bytes, properties).await
     }
 
-    async fn reserve(self: Arc<Queue>) -> Result<Option<Reservation>, RabbitMqError> {
-        let channel = self.consumer().await?;
+    async fn take(
+        &self,
+        reserved: &Reserved<Self::Delivery>,
+    ) -> Result<Option<(Record, Self::Delivery)>, RabbitMqError> {
+        let channel = self.consumer(reserved).await?;
         let got =
             on_channel(&channel, channel.basic_get(self.queue.clone(), BasicGetOptions { no_ack: false })).await?;
         let Some(message) = got else { return Ok(None) };
         let delivery = message.delivery;
         let id = delivery.properties.message_id().as_ref().map_or_else(String::new, ToString::to_string);
         let record = Record { id: id.into(), priority: *delivery.properties.priority(), bytes: delivery.data.into() };
-        let token = {
-            let mut reserved = self.reserved();
-            reserved.next_token += 1;
-            let token = reserved.next_token;
-            reserved.ackers.insert(token, (delivery.acker, channel));
-            token
-        };
-        Ok(Some(Reservation { record, token, hold: Some(Box::new(Hold { queue: self, token })) }))
+        Ok(Some((record, (delivery.acker, channel))))
     }
 
-    fn take(&self, token: u64) -> Option<(Acker, Channel)> {
-        self.reserved().ackers.remove(&token)
+    async fn acknowledge(&self, (acker, channel): Self::Delivery) -> Result<bool, RabbitMqError> {
+        on_channel(&channel, acker.ack(BasicAckOptions::default())).await
     }
 
-    async fn acknowledge(&self, token: u64) -> Result<(), RabbitMqError> {
-        let gone = || {
-            RabbitMqError::unreachable(
-                "the connection to RabbitMQ was lost before the message was acknowledged; it will be delivered again",
-            )
-        };
-        let (acker, channel) = self.take(token).ok_or_else(gone)?;
-        match on_channel(&channel, acker.ack(BasicAckOptions::default())).await? {
-            true => Ok(()),
-            false => Err(gone()),
-        }
+    async fn give_back((acker, channel): Self::Delivery) -> Result<(), RabbitMqError> {
+        let options = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
+        on_channel(&channel, acker.nack(options)).await.map(drop)
     }
 
-    /// The number of messages that no consumer has.
-    async fn count(&self) -> Result<u64, RabbitMqError> {
-        let channel = self.consumer().await?;
+    async fn count(&self) -> Result<Option<u64>, RabbitMqError> {
+        let channel = self.publisher().await?;
         let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         let queue = within(channel.queue_declare(self.queue.clone(), options, FieldTable::default())).await?;
-        Ok(u64::from(queue.message_count()))
+        Ok(Some(u64::from(queue.message_count())))
+    }
+}
+
+impl From<RabbitMqError> for StoreError {
+    fn from(error: RabbitMqError) -> StoreError {
+        StoreError { message: error.reason, is_unreachable: error.is_unreachable }
     }
 }
 
@@ -194,71 +179,5 @@ pub(super) async fn publish(
         ))),
         Confirmation::Nack(None) => Err(RabbitMqError::refused("RabbitMQ did not store the message")),
         Confirmation::NotRequested => Err(RabbitMqError::refused("the channel has no publisher confirms")),
-    }
-}
-
-/// Returns a message to its queue when its consumer is gone.
-struct Hold {
-    queue: Arc<Queue>,
-    token: u64,
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        // Without a runtime the process ends, and the broker returns the message itself.
-        if let (Some((acker, channel)), Ok(runtime)) = (self.queue.take(self.token), handle()) {
-            runtime.spawn(async move {
-                let _ = return_to_queue(&acker, &channel).await;
-            });
-        }
-    }
-}
-
-async fn return_to_queue(acker: &Acker, channel: &Channel) -> Result<(), RabbitMqError> {
-    on_channel(channel, acker.nack(BasicNackOptions { requeue: true, ..BasicNackOptions::default() })).await.map(drop)
-}
-
-/// The store as a core has it.
-pub(crate) struct Handle(pub(crate) Arc<Queue>);
-
-fn failed(error: RabbitMqError) -> StoreError {
-    StoreError { message: error.reason, is_unreachable: error.is_unreachable }
-}
-
-impl MessageStore for Handle {
-    fn put(&self, record: Record) -> LocalFuture<'static, Result<(), StoreError>> {
-        let queue = self.0.clone();
-        Box::pin(async move { queue.put(record).await.map_err(failed) })
-    }
-
-    fn reserve(&self) -> LocalFuture<'static, Result<Option<Reservation>, StoreError>> {
-        let queue = self.0.clone();
-        Box::pin(async move { queue.reserve().await.map_err(failed) })
-    }
-
-    fn acknowledge(&self, token: u64) -> LocalFuture<'static, Result<(), StoreError>> {
-        let queue = self.0.clone();
-        Box::pin(async move { queue.acknowledge(token).await.map_err(failed) })
-    }
-
-    fn release(&self, token: u64) -> LocalFuture<'static, Result<(), StoreError>> {
-        let queue = self.0.clone();
-        Box::pin(async move {
-            match queue.take(token) {
-                Some((acker, channel)) => return_to_queue(&acker, &channel).await.map_err(failed),
-                // The broker has it again since the connection was lost.
-                None => Ok(()),
-            }
-        })
-    }
-
-    fn count(&self) -> LocalFuture<'static, Result<Option<u64>, StoreError>> {
-        let queue = self.0.clone();
-        Box::pin(async move { queue.count().await.map(Some).map_err(failed) })
-    }
-
-    fn browse(&self, _: usize) -> LocalFuture<'static, Result<Vec<Record>, StoreError>> {
-        let message = "the messages of a queue of RabbitMQ cannot be listed without taking them".to_owned();
-        Box::pin(std::future::ready(Err(StoreError { message, is_unreachable: false })))
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn postgres(
     let mut proof = Proof::None;
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        apply(&mut config, &mut proof, name, &decoded(value))?;
+        apply(&mut config, &mut proof, name, &penstock_message::percent_decoded(value, false))?;
     }
     if let (None, Some(user)) = (config.get_user(), user) {
         config.user(user);
@@ -124,27 +124,6 @@ fn apply(config: &mut tokio_postgres::Config, proof: &mut Proof, name: &str, val
         _ => {}
     }
     Ok(())
-}
-
-/// Text with its `%20`s replaced.
-fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut index = 0;
-    while let Some(byte) = bytes.get(index) {
-        let hex = (*byte == b'%').then(|| text.get(index + 1..index + 3)).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(code) => {
-                out.push(code);
-                index += 3;
-            }
-            None => {
-                out.push(*byte);
-                index += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use penstock_engine::ports::ConnectionFactory;
 use penstock_engine::store::{MessageStore, StoreBackend, StoreDefinition, StoreError, Stores};
 
+#[cfg(any(feature = "jms", feature = "rabbitmq"))]
+use crate::broker::store::BrokerStore;
 #[cfg(feature = "jms")]
 use crate::jms;
 #[cfg(feature = "rabbitmq")]
@@ -38,9 +40,9 @@ enum Backend {
     Memory(Arc<Memory>),
     Table(Arc<Table>),
     #[cfg(feature = "jms")]
-    Jms(Arc<jms::StoreQueue>),
+    Jms(BrokerStore<jms::StoreQueue>),
     #[cfg(feature = "rabbitmq")]
-    RabbitMq(Arc<rabbitmq::StoreQueue>),
+    RabbitMq(BrokerStore<rabbitmq::StoreQueue>),
 }
 
 impl MessageStores {
@@ -58,11 +60,12 @@ impl MessageStores {
             #[cfg(feature = "jms")]
             StoreBackend::Broker { scheme: jms::SCHEME, parameters } => {
                 let queue = jms::StoreQueue::new(&definition.name, parameters, &self.factories)?;
-                Ok(Backend::Jms(Arc::new(queue)))
+                Ok(Backend::Jms(BrokerStore::new(queue)))
             }
             #[cfg(feature = "rabbitmq")]
             StoreBackend::Broker { scheme: rabbitmq::SCHEME, parameters } => {
-                Ok(Backend::RabbitMq(Arc::new(rabbitmq::StoreQueue::new(&definition.name, parameters)?)))
+                let queue = rabbitmq::StoreQueue::new(&definition.name, parameters)?;
+                Ok(Backend::RabbitMq(BrokerStore::new(queue)))
             }
             StoreBackend::Broker { scheme, .. } => Err(StoreError {
                 message: format!("this build of Penstock has no message stores over the transport `{scheme}`"),
@@ -89,9 +92,9 @@ impl Stores for MessageStores {
             Backend::Memory(memory) => Rc::new(memory::Handle(memory)),
             Backend::Table(table) => Rc::new(table::Handle(table)),
             #[cfg(feature = "jms")]
-            Backend::Jms(queue) => Rc::new(jms::StoreHandle(queue)),
+            Backend::Jms(store) => Rc::new(store),
             #[cfg(feature = "rabbitmq")]
-            Backend::RabbitMq(queue) => Rc::new(rabbitmq::StoreHandle(queue)),
+            Backend::RabbitMq(store) => Rc::new(store),
         })
     }
 }

@@ -12,7 +12,9 @@ use super::ast::Node;
 use super::decimal::Decimal;
 use super::item::{Item, Number};
 use super::library::Function;
-use super::strings::{Charset, Units, url_decode, url_encode};
+use percent_encoding::percent_encode;
+
+use super::strings::{Charset, URL_ENCODED, Units, url_decode};
 use super::{EvaluationError, Scope, Vault, datetime};
 
 type Outcome = Result<Item, EvaluationError>;
@@ -238,7 +240,7 @@ impl<'i> Arguments<'i> {
                 let bytes = BASE64.decode(text.as_bytes()).map_err(|_| self.wrong("base64"))?;
                 String::from_utf8_lossy(&bytes).into_owned()
             }
-            Function::UrlEncode => url_encode(&charset.encode(&text)),
+            Function::UrlEncode => percent_encode(&charset.encode(&text), URL_ENCODED).to_string(),
             _ => url_decode(&text).ok_or_else(|| self.wrong("a string that is percent-encoded"))?,
         }))
     }

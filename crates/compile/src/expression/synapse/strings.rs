@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
+
 /// A string as units of UTF-16. Positions in ASCII are bytes, so nothing is copied for it.
 pub(super) enum Units<'t> {
     Ascii(&'t str),
@@ -85,18 +87,8 @@ impl Charset {
     }
 }
 
-/// Percent-encoding of everything but letters, digits, `-`, `.` and `_`.
-pub(super) fn url_encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._".contains(byte) {
-            out.push(char::from(*byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
-}
+/// What `urlEncode` escapes: everything but letters, digits, `-`, `.` and `_`.
+pub(super) const URL_ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// As Java decodes: `+` is a blank, and a broken escape is an error.
 pub(super) fn url_decode(text: &str) -> Option<String> {

@@ -2,31 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{Call, Outcome, list, ok, unknown};
+use super::super::call::{Call, Outcome, unknown};
 use super::super::inventory::Deployed;
-use super::masked;
+use super::{masked, read_artifacts};
 
 /// The root element of a `.dbs` file.
 const KIND: &str = "data";
 
 pub(crate) fn read(call: &Call<'_>) -> Outcome {
-    let inventory = call.api.inventory();
-    match call.parameter("dataServiceName") {
-        Some(name) => match inventory.find(KIND, &name) {
-            Some(found) => ok(&detail(call, &found)),
-            None => unknown(),
+    read_artifacts(
+        call,
+        KIND,
+        "dataServiceName",
+        |_| unknown(),
+        |found| {
+            let (wsdl1, wsdl2) = addresses(call, &found.artifact.name);
+            json!({ "name": found.artifact.name, "wsdl1_1": wsdl1, "wsdl2_0": wsdl2 })
         },
-        None => {
-            let found = inventory.of_kind(KIND).filter(|found| call.finds(&found.artifact.name));
-            list(
-                call,
-                found.map(|found| {
-                    let (wsdl1, wsdl2) = addresses(call, &found.artifact.name);
-                    json!({ "name": found.artifact.name, "wsdl1_1": wsdl1, "wsdl2_0": wsdl2 })
-                }),
-            )
-        }
-    }
+        |found| detail(call, found),
+    )
 }
 
 fn addresses(call: &Call<'_>, name: &str) -> (String, String) {

@@ -2,24 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{Call, Outcome, list, ok, refuse};
+use super::super::call::{Call, Outcome, refuse};
 use super::super::inventory::Deployed;
-use super::{mask_url, masked};
+use super::{mask_url, masked, read_artifacts};
 
 const KIND: &str = "datasource";
 
 pub(crate) fn read(call: &Call<'_>) -> Outcome {
-    let inventory = call.api.inventory();
-    match call.parameter("name") {
-        Some(name) => match inventory.find(KIND, &name) {
-            Some(found) => ok(&detail(&found)),
-            None => refuse(404, format!("datasource {name} does not exist")),
-        },
-        None => {
-            let found = inventory.of_kind(KIND).filter(|found| call.finds(&found.artifact.name));
-            list(call, found.map(|found| json!({ "name": found.artifact.name, "type": source_type(&found) })))
-        }
-    }
+    read_artifacts(
+        call,
+        KIND,
+        "name",
+        |name| refuse(404, format!("datasource {name} does not exist")),
+        |found| json!({ "name": found.artifact.name, "type": source_type(found) }),
+        detail,
+    )
 }
 
 fn source_type<'i>(found: &Deployed<'i>) -> &'i str {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::super::audit::{self, Action};
-use super::super::call::{Call, Outcome, done, list, ok, refuse, text, unknown};
+use super::super::call::{Call, Outcome, done, refuse, text, unknown};
 use super::super::inventory::Deployed;
 use super::super::switches;
-use super::{switch_aspect, tracing};
+use super::{read_artifacts, switch_aspect, tracing};
 
 const KIND: &str = "endpoint";
 
@@ -22,23 +22,17 @@ const TYPES: [(&str, &str); 7] = [
 ];
 
 pub(crate) fn read(call: &Call<'_>) -> Outcome {
-    let inventory = call.api.inventory();
-    match call.parameter("endpointName") {
-        Some(name) => match inventory.find(KIND, &name) {
-            Some(found) => ok(&detail(call, &found)),
-            None => unknown(),
+    read_artifacts(
+        call,
+        KIND,
+        "endpointName",
+        |_| unknown(),
+        |found| {
+            let name = &found.artifact.name;
+            json!({ "name": name, "type": element_type(found), "isActive": is_active(call, name) })
         },
-        None => {
-            let found = inventory.of_kind(KIND).filter(|found| call.finds(&found.artifact.name));
-            list(
-                call,
-                found.map(|found| {
-                    let name = &found.artifact.name;
-                    json!({ "name": name, "type": element_type(&found), "isActive": is_active(call, name) })
-                }),
-            )
-        }
-    }
+        |found| detail(call, found),
+    )
 }
 
 pub(crate) fn change(call: &Call<'_>) -> Outcome {

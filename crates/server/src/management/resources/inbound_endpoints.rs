@@ -3,24 +3,23 @@
 use serde_json::{Value, json};
 
 use super::super::audit::{self, Action};
-use super::super::call::{Call, Outcome, done, list, ok, refuse, text, unknown};
+use super::super::call::{Call, Outcome, done, refuse, text, unknown};
 use super::super::inventory::Deployed;
-use super::{MASKED, is_secret_name, masked, service_status, set_service, statistics, switch_aspect, tracing};
+use super::{
+    MASKED, is_secret_name, masked, read_artifacts, service_status, set_service, statistics, switch_aspect, tracing,
+};
 
 const KIND: &str = "inboundEndpoint";
 
 pub(crate) fn read(call: &Call<'_>) -> Outcome {
-    let inventory = call.api.inventory();
-    match call.parameter("inboundEndpointName") {
-        Some(name) => match inventory.find(KIND, &name) {
-            Some(found) => ok(&detail(call, &found)),
-            None => unknown(),
-        },
-        None => {
-            let found = inventory.of_kind(KIND).filter(|found| call.finds(&found.artifact.name));
-            list(call, found.map(|found| summary(call, &found)))
-        }
-    }
+    read_artifacts(
+        call,
+        KIND,
+        "inboundEndpointName",
+        |_| unknown(),
+        |found| summary(call, found),
+        |found| detail(call, found),
+    )
 }
 
 pub(crate) fn change(call: &Call<'_>) -> Outcome {

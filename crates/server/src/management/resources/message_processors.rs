@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::super::audit::{self, Action};
-use super::super::call::{Call, Outcome, done, list, ok, refuse, text};
+use super::super::call::{Call, Outcome, done, refuse, text};
 use super::super::inventory::Deployed;
-use super::{masked, service_status, set_service};
+use super::{masked, read_artifacts, service_status, set_service};
 
 const KIND: &str = "messageProcessor";
 
@@ -17,17 +17,14 @@ const TYPES: [(&str, &str); 3] = [
 ];
 
 pub(crate) fn read(call: &Call<'_>) -> Outcome {
-    let inventory = call.api.inventory();
-    match call.parameter("name") {
-        Some(name) => match inventory.find(KIND, &name) {
-            Some(found) => ok(&detail(call, &found)),
-            None => refuse(404, format!("Specified message processor ('{name}') not found")),
-        },
-        None => {
-            let found = inventory.of_kind(KIND).filter(|found| call.finds(&found.artifact.name));
-            list(call, found.map(|found| summary(call, &found)))
-        }
-    }
+    read_artifacts(
+        call,
+        KIND,
+        "name",
+        |name| refuse(404, format!("Specified message processor ('{name}') not found")),
+        |found| summary(call, found),
+        |found| detail(call, found),
+    )
 }
 
 pub(crate) fn change(call: &Call<'_>) -> Outcome {

@@ -31,7 +31,7 @@ use penstock_engine::background::ServiceStatus;
 use serde_json::{Map, Value, json};
 
 use super::audit::{self, Action};
-use super::call::{Call, Outcome, ok, refuse, text};
+use super::call::{Call, Outcome, list, ok, refuse, text};
 use super::inventory::Deployed;
 use super::switches::Aspect;
 
@@ -62,6 +62,23 @@ fn statistics(call: &Call<'_>, found: &Deployed<'_>) -> &'static str {
     word(is_enabled(call, Aspect::Statistics, found))
 }
 
+/// `GET` of a resource: the artifact that the query parameter names, otherwise the list of those that fit `searchKey`.
+fn read_artifacts(
+    call: &Call<'_>,
+    kind: &str,
+    parameter: &str,
+    not_found: impl FnOnce(&str) -> Outcome,
+    summary: impl Fn(&Deployed<'_>) -> Value,
+    detail: impl FnOnce(&Deployed<'_>) -> Value,
+) -> Outcome {
+    let inventory = call.api.inventory();
+    if let Some(name) = call.parameter(parameter) {
+        return inventory.find(kind, &name).map_or_else(|| not_found(&name), |found| ok(&detail(&found)));
+    }
+    let found = inventory.of_kind(kind).filter(|found| call.finds(&found.artifact.name));
+    list(call, found.map(|found| summary(&found)))
+}
+
 /// `{"trace": "enable"}` and `{"statistics": "disable"}` for an artifact.
 fn switch_aspect(
     call: &Call<'_>,
@@ -70,9 +87,9 @@ fn switch_aspect(
     audit_type: &str,
     info: &Value,
 ) -> Outcome {
-    let asked = [("trace", Aspect::Trace, "tracing"), ("statistics", Aspect::Statistics, "statistics")];
-    let asked = asked.into_iter().find_map(|(name, aspect, noun)| Some((name, aspect, noun, text(payload, name)?)));
-    let Some((member, aspect, noun, wanted)) = asked else {
+    let aspects = [("trace", Aspect::Trace, "tracing"), ("statistics", Aspect::Statistics, "statistics")];
+    let named = aspects.into_iter().find_map(|(name, aspect, noun)| Some((name, aspect, noun, text(payload, name)?)));
+    let Some((member, aspect, noun, wanted)) = named else {
         return refuse(400, "Missing attribute trace in payload");
     };
     let enables = match wanted.to_ascii_lowercase().as_str() {

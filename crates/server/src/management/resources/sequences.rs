@@ -2,24 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::call::{Call, Outcome, list, ok, refuse, text, unknown};
+use super::super::call::{Call, Outcome, refuse, text, unknown};
 use super::super::inventory::Deployed;
-use super::{statistics, switch_aspect, tracing};
+use super::{read_artifacts, statistics, switch_aspect, tracing};
 
 const KIND: &str = "sequence";
 
 pub(crate) fn read(call: &Call<'_>) -> Outcome {
-    let inventory = call.api.inventory();
-    match call.parameter("sequenceName") {
-        Some(name) => match inventory.find(KIND, &name) {
-            Some(found) => ok(&detail(call, &found)),
-            None => unknown(),
-        },
-        None => {
-            let found = inventory.of_kind(KIND).filter(|found| call.finds(&found.artifact.name));
-            list(call, found.map(|found| summary(call, &found)))
-        }
-    }
+    read_artifacts(call, KIND, "sequenceName", |_| unknown(), |found| summary(call, found), |found| detail(call, found))
 }
 
 pub(crate) fn change(call: &Call<'_>) -> Outcome {

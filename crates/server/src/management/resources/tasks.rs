@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::super::audit::{self, Action};
-use super::super::call::{Call, Outcome, done, list, ok, refuse, text};
+use super::super::call::{Call, Outcome, done, refuse, text};
 use super::super::inventory::Deployed;
-use super::{service_status, set_service};
+use super::{read_artifacts, service_status, set_service};
 
 const KIND: &str = "task";
 
@@ -14,17 +14,14 @@ const MESSAGE_INJECTOR: &str = "org.apache.synapse.startup.tasks.MessageInjector
 const GROUP: &str = "synapse.simple.quartz";
 
 pub(crate) fn read(call: &Call<'_>) -> Outcome {
-    let inventory = call.api.inventory();
-    match call.parameter("taskName") {
-        Some(name) => match inventory.find(KIND, &name) {
-            Some(found) => ok(&detail(call, &found)),
-            None => refuse(404, format!("Specified task {name} not found")),
-        },
-        None => {
-            let found = inventory.of_kind(KIND).filter(|found| call.finds(&found.artifact.name));
-            list(call, found.map(|found| json!({ "name": found.artifact.name })))
-        }
-    }
+    read_artifacts(
+        call,
+        KIND,
+        "taskName",
+        |name| refuse(404, format!("Specified task {name} not found")),
+        |found| json!({ "name": found.artifact.name }),
+        |found| detail(call, found),
+    )
 }
 
 pub(crate) fn change(call: &Call<'_>) -> Outcome {

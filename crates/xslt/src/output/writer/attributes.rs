@@ -1,7 +1,12 @@
 //! Attributes and namespace declarations of the open start tag.
 
+use percent_encoding::{AsciiSet, utf8_percent_encode};
+
 use super::super::{escape, html};
 use super::{Method, Writer, Written};
+
+/// Escapes nothing of ASCII; characters beyond it are always escaped.
+const BEYOND_ASCII: &AsciiSet = &AsciiSet::EMPTY;
 
 impl Writer<'_> {
     /// Declares a namespace on the element just opened, unless it is in scope or would change a name on it.
@@ -98,7 +103,7 @@ impl Writer<'_> {
             self.html_value(local, value);
         } else if self.method == Some(Method::Xhtml) && self.escapes_uri(local) {
             self.out.extend_from_slice(b"=\"");
-            let value = percent_encoded(value);
+            let value = utf8_percent_encode(value, BEYOND_ASCII).to_string();
             self.slow_text(&value, true);
             self.out.push(b'"');
         } else {
@@ -186,8 +191,8 @@ impl Writer<'_> {
                 '&' if chars.peek() != Some(&'{') => self.out.extend_from_slice(b"&amp;"),
                 c if uri && !c.is_ascii() => {
                     let mut buffer = [0; 4];
-                    for byte in c.encode_utf8(&mut buffer).bytes() {
-                        self.out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+                    for escape in utf8_percent_encode(c.encode_utf8(&mut buffer), BEYOND_ASCII) {
+                        self.out.extend_from_slice(escape.as_bytes());
                     }
                 }
                 c => self.html_character(c),
@@ -195,18 +200,4 @@ impl Writer<'_> {
         }
         self.out.push(b'"');
     }
-}
-
-/// A URI with the characters beyond ASCII as percent escapes.
-fn percent_encoded(uri: &str) -> String {
-    let mut encoded = String::with_capacity(uri.len());
-    for c in uri.chars() {
-        if c.is_ascii() {
-            encoded.push(c);
-            continue;
-        }
-        let mut buffer = [0; 4];
-        c.encode_utf8(&mut buffer).bytes().for_each(|byte| encoded.push_str(&format!("%{byte:02X}")));
-    }
-    encoded
 }

@@ -1,6 +1,8 @@
 //! `ADD_QUERY`, `REMOVE_QUERY`.
 
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_message::RESERVED;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 
 use super::path::{now, put};
 use crate::text::without_parameter;
@@ -18,7 +20,7 @@ pub(super) struct Remove {
 
 impl Add {
     pub(super) fn new(name: &str, value: &str) -> Add {
-        Add { name: encode(name), value: encode(value) }
+        Add { name: escaped(name), value: escaped(value) }
     }
 }
 
@@ -36,23 +38,29 @@ impl Mediator for Add {
 
 impl Mediator for Remove {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let target = without_parameter(&now(exchange)?, &encode(&self.name));
+        let target = without_parameter(&now(exchange)?, &escaped(&self.name));
         put(exchange, target);
         Ok(Flow::Next)
     }
 }
 
-/// Text as part of a query (RFC 3986 §3.4), without what separates parameters.
-fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~!$'()*,;:@/?".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
+/// What is escaped in a part of a query (RFC 3986 §3.4): also what separates parameters.
+const QUERY_PART: &AsciiSet = &RESERVED
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b',')
+    .remove(b';')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'/')
+    .remove(b'?');
+
+fn escaped(text: &str) -> String {
+    utf8_percent_encode(text, QUERY_PART).to_string()
 }
 
 #[cfg(test)]
@@ -61,6 +69,6 @@ mod tests {
 
     #[test]
     fn what_separates_parameters_is_escaped() {
-        assert_eq!(encode("a b&c=d/ü"), "a%20b%26c%3Dd/%C3%BC");
+        assert_eq!(escaped("a b&c=d/ü"), "a%20b%26c%3Dd/%C3%BC");
     }
 }

@@ -1,7 +1,6 @@
 //! Fills a template of a Synapse policy (`.j2`).
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -10,25 +9,13 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_format
 use penstock_catalog::PolicyUse;
 
 use super::super::step::ActionCall;
+use crate::gotemplate::TemplateError;
 
 /// Instructions a template may run. One without a runaway loop uses a few hundred.
 const STEPS_MAX: u64 = 200_000;
 
 /// The largest result: a sequence that long was not written by a person.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// Why a template cannot be filled.
-#[derive(Debug)]
-pub(crate) struct TemplateError {
-    line: usize,
-    message: String,
-}
-
-impl fmt::Display for TemplateError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.line, self.message)
-    }
-}
 
 /// Fills a template. Values are escaped for XML, so that a parameter is a value and never a mediator.
 pub(crate) fn fill(template: &str, values: &[(Arc<str>, Arc<str>)]) -> Result<String, TemplateError> {
