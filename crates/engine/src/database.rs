@@ -244,6 +244,8 @@ pub enum Dialect {
     Sqlite,
     /// PostgreSQL.
     Postgres,
+    /// MySQL and MariaDB.
+    Mysql,
 }
 
 /// A transaction over the databases that take part in it. Dropped before its end it is rolled back.

@@ -13,6 +13,7 @@ mod command;
 mod compare;
 mod config;
 mod control;
+mod databases;
 mod load;
 mod log;
 mod management;

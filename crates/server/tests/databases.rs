@@ -53,12 +53,12 @@ fn a_data_source_is_what_the_configuration_says() {
 fn what_stands_in_for_a_database_is_said_once() {
     let folder = Folder::new("stand-in");
     let h2 = "<driver>org.h2.Driver</driver><url>jdbc:h2:./shop;IFEXISTS=TRUE</url><user>a</user><password>hidden</password>";
-    let mysql = "<driver>x</driver><url>jdbc:mysql://h/shop?password=hidden</url><user>a</user><password>b</password>";
-    let twice = report(h2, "SELECT 1") + &report(h2, "SELECT 1") + &report(mysql, "SELECT 1");
+    let db2 = "<driver>x</driver><url>jdbc:db2://h/shop?password=hidden</url><user>a</user><password>b</password>";
+    let twice = report(h2, "SELECT 1") + &report(h2, "SELECT 1") + &report(db2, "SELECT 1");
     folder.write("shop.xml", api(&resource("/x", &twice)));
     let checked = penstock(&folder.0, &["check", "shop.xml"]);
     assert_eq!((checked.status, checked.stdout.matches("is a database of H2").count()), (0, 1), "{}", checked.stdout);
-    assert!(checked.stdout.contains("there is no driver for `mysql`"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("there is no driver for `db2`"), "{}", checked.stdout);
     assert!(!checked.stdout.contains("hidden"), "{}", checked.stdout);
     assert_eq!(penstock(&folder.0, &["check", "--strict", "shop.xml"]).status, 1);
     folder.write("penstock.toml", "[databases.\"jdbc:\"]\nurl = \"sqlite:all.db\"\n");
@@ -116,7 +116,7 @@ fn a_database_that_is_away_does_not_hold_clients() {
 
 /// The artifacts of Micro Integrator's tests of transactions. The black-box suite lacks the request that creates the tables.
 #[test]
-#[ignore = "reads ../shared; .ci/run runs it where the folder is"]
+#[ignore = "reads ../shared and needs PostgreSQL and MariaDB; .ci/run runs it where the folder is"]
 fn corpus_transactions() {
     let shared = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/mi");
     let files = [
@@ -125,13 +125,10 @@ fn corpus_transactions() {
         "sequence/transactionTestTransaction2Seq.xml",
         "sequence/transactionTestFaultSeq.xml",
     ];
-    let mut databases = vec!["sqlite:transactions.db".to_owned()];
-    match std::env::var("PENSTOCK_TEST_POSTGRESQL") {
-        Ok(url) => databases.push(url),
-        Err(_) => eprintln!(
-            "PostgreSQL is missing: Micro Integrator's transactions run on SQLite only; see tools/with-postgresql"
-        ),
-    }
+    let server =
+        |variable| std::env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set; see tools/with-…"));
+    let databases =
+        ["sqlite:transactions.db".to_owned(), server("PENSTOCK_TEST_POSTGRESQL"), server("PENSTOCK_TEST_MARIADB")];
     for url in databases {
         let folder = Folder::new("transactions");
         for file in files {

@@ -4,8 +4,7 @@
 //! [`penstock_engine::ports::Service`], and an [`penstock_engine::ports::Outgoing`] into bytes on another
 //! socket. It knows nothing of mediators, artifacts or configuration files.
 //!
-//! Databases are a transport too: [`sql`] runs a flow's queries. [`store`] has the back ends of message stores. Message
-//! brokers are behind cargo features, one each.
+//! [`store`] has the back ends of message stores. Message brokers are behind cargo features, one each.
 //!
 //! Start reading at [`http`].
 
@@ -23,7 +22,6 @@ pub mod kafka;
 pub mod mqtt;
 #[cfg(feature = "rabbitmq")]
 pub mod rabbitmq;
-pub mod sql;
 pub mod store;
 
 pub use clients::SharedClients;

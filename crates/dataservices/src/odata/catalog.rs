@@ -12,6 +12,8 @@ pub struct Table {
     pub name: Arc<str>,
     /// Its columns in order.
     pub columns: Vec<Column>,
+    /// The database it is in.
+    pub dialect: Dialect,
 }
 
 /// A column.
@@ -25,9 +27,24 @@ pub struct Column {
     pub is_nullable: bool,
     /// Its place in the primary key from 1; 0 when it is not part of it.
     pub key_position: i64,
+    /// The database it is in.
+    pub dialect: Dialect,
+}
+
+/// A name as the database quotes it.
+fn quoted(name: &str, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Sqlite | Dialect::Postgres => format!("\"{}\"", name.replace('"', "\"\"")),
+        Dialect::Mysql => format!("`{}`", name.replace('`', "``")),
+    }
 }
 
 impl Table {
+    /// Its name in a statement.
+    pub fn quoted(&self) -> String {
+        quoted(&self.name, self.dialect)
+    }
+
     /// The column of a name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| *column.name == *name)
@@ -42,12 +59,19 @@ impl Table {
 }
 
 impl Column {
+    /// Its name in a statement.
+    pub fn quoted(&self) -> String {
+        quoted(&self.name, self.dialect)
+    }
+
     /// Its type in the entity data model.
     pub fn edm_type(&self) -> &'static str {
         let kind = self.kind.to_ascii_uppercase();
         let starts = |names: &[&str]| names.iter().any(|name| kind.starts_with(name));
         match () {
             () if starts(&["BIGINT", "INT8"]) => "Edm.Int64",
+            // MySQL's `BOOLEAN`.
+            () if starts(&["TINYINT(1)"]) => "Edm.Boolean",
             () if starts(&["SMALLINT", "TINYINT", "INT2"]) => "Edm.Int16",
             () if starts(&["INT", "SERIAL"]) => "Edm.Int32",
             () if starts(&["DOUBLE", "FLOAT", "REAL"]) => "Edm.Double",
@@ -56,7 +80,9 @@ impl Column {
             () if starts(&["TIMESTAMP", "DATETIME"]) => "Edm.DateTimeOffset",
             () if starts(&["DATE"]) => "Edm.Date",
             () if starts(&["TIME"]) => "Edm.TimeOfDay",
-            () if starts(&["BLOB", "BYTEA", "BINARY", "VARBINARY"]) => "Edm.Binary",
+            () if starts(&["BLOB", "BYTEA", "BINARY", "VARBINARY", "LONGBLOB", "MEDIUMBLOB", "TINYBLOB"]) => {
+                "Edm.Binary"
+            }
             () => "Edm.String",
         }
     }
@@ -74,6 +100,12 @@ const POSTGRES: &str = "SELECT c.table_name, c.column_name, c.data_type, (c.is_n
                         FROM information_schema.columns c WHERE c.table_schema = current_schema() \
                         ORDER BY c.table_name, c.ordinal_position";
 
+const MYSQL: &str = "SELECT c.table_name, c.column_name, c.column_type, c.is_nullable = 'NO', COALESCE(k.ordinal_position, 0) \
+                     FROM information_schema.columns c LEFT JOIN information_schema.key_column_usage k \
+                     ON k.constraint_name = 'PRIMARY' AND k.table_schema = c.table_schema AND k.table_name = c.table_name \
+                     AND k.column_name = c.column_name WHERE c.table_schema = database() \
+                     ORDER BY c.table_name, c.ordinal_position";
+
 /// Reads the tables.
 pub async fn tables(
     session: &Rc<dyn Transaction>,
@@ -83,6 +115,7 @@ pub async fn tables(
     let sql = match dialect {
         Dialect::Sqlite => SQLITE,
         Dialect::Postgres => POSTGRES,
+        Dialect::Mysql => MYSQL,
     };
     let mut tables: Vec<Table> = Vec::new();
     for row in rows(session, source, sql.to_owned(), Vec::new()).await? {
@@ -97,10 +130,11 @@ pub async fn tables(
             kind: text(kind),
             is_nullable: number(not_null) == 0 && number(key) == 0,
             key_position: number(key),
+            dialect,
         };
         match tables.last_mut().filter(|last| last.name == text(table)) {
             Some(last) => last.columns.push(column),
-            None => tables.push(Table { name: text(table), columns: vec![column] }),
+            None => tables.push(Table { name: text(table), columns: vec![column], dialect }),
         }
     }
     Ok(tables)

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json};
 use super::catalog::{Column, Table, rows, tables};
 use super::filter::{Fragment, filter, order};
 use super::path::{KeyPart, Target};
-use super::{Refusal, Response, metadata, quoted};
+use super::{Refusal, Response, metadata};
 use crate::parameter::SqlType;
 use crate::temporal;
 
@@ -154,7 +154,7 @@ impl Running<'_> {
                 let table = table(name)?;
                 self.entity(table, key).await?;
                 let condition = self.key_condition(table, key)?;
-                let sql = format!("DELETE FROM {} WHERE {}", quoted(&table.name), condition.sql);
+                let sql = format!("DELETE FROM {} WHERE {}", table.quoted(), condition.sql);
                 self.rows(Fragment { sql, values: condition.values }).await?;
                 Ok(Response::empty())
             }
@@ -182,7 +182,7 @@ impl Running<'_> {
 
     async fn count(&self, table: &Table) -> Result<i64, Refusal> {
         let condition = self.condition(table)?;
-        let sql = format!("SELECT COUNT(*) FROM {}{}", quoted(&table.name), condition.sql);
+        let sql = format!("SELECT COUNT(*) FROM {}{}", table.quoted(), condition.sql);
         let found = self.rows(Fragment { sql, values: condition.values }).await?;
         Ok(match found.first().and_then(|row| row.first()) {
             Some(SqlValue::Integer(count)) => *count,
@@ -198,7 +198,7 @@ impl Running<'_> {
             Some(text) => order(text, table, self.dialect)?,
             // Pages need an order.
             None => {
-                let key: Vec<String> = table.key().iter().map(|column| quoted(&column.name)).collect();
+                let key: Vec<String> = table.key().iter().map(|column| column.quoted()).collect();
                 Fragment { sql: key.join(", "), values: Vec::new() }
             }
         };
@@ -209,12 +209,12 @@ impl Running<'_> {
         let left = top.map_or(usize::MAX, |top| top.saturating_sub(token.saturating_mul(page)));
         let size = left.min(page);
         let order_by = if order.sql.is_empty() { String::new() } else { format!(" ORDER BY {}", order.sql) };
-        let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
+        let columns: Vec<String> = table.columns.iter().map(|column| column.quoted()).collect();
         // One more shows whether another page follows.
         let sql = format!(
             "SELECT {} FROM {}{}{order_by} LIMIT {} OFFSET {}",
             columns.join(", "),
-            quoted(&table.name),
+            table.quoted(),
             condition.sql,
             size.saturating_add(1),
             offset.min(i64::MAX as usize)
@@ -271,7 +271,7 @@ impl Running<'_> {
                     None => return Err(Refusal::invalid(format!("`{name}` is not a part of the key"))),
                 },
             };
-            parts.push(format!("{} = ?", quoted(&column.name)));
+            parts.push(format!("{} = ?", column.quoted()));
             values.push(value_of(column, &Json::String(part.value.clone()))?);
         }
         Ok(Fragment { sql: parts.join(" AND "), values })
@@ -280,8 +280,8 @@ impl Running<'_> {
     /// A row by its key, when the conditions of the request hold for it.
     async fn entity(&self, table: &Table, key: &[KeyPart]) -> Result<Vec<SqlValue>, Refusal> {
         let condition = self.key_condition(table, key)?;
-        let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
-        let sql = format!("SELECT {} FROM {} WHERE {}", columns.join(", "), quoted(&table.name), condition.sql);
+        let columns: Vec<String> = table.columns.iter().map(|column| column.quoted()).collect();
+        let sql = format!("SELECT {} FROM {} WHERE {}", columns.join(", "), table.quoted(), condition.sql);
         let found = self.rows(Fragment { sql, values: condition.values }).await?;
         let row = found.into_iter().next().ok_or_else(|| Refusal::status(404, "there is no such entity"))?;
         let tag = entity_tag(&row);
@@ -323,16 +323,30 @@ impl Running<'_> {
         if columns.is_empty() {
             return Err(Refusal::invalid("the body has no property"));
         }
-        let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
-        let all: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
+        let names: Vec<String> = columns.iter().map(|column| column.quoted()).collect();
+        let all: Vec<String> = table.columns.iter().map(|column| column.quoted()).collect();
         let places = vec!["?"; values.len()].join(", ");
-        let sql = format!(
-            "INSERT INTO {} ({}) VALUES ({places}) RETURNING {}",
-            quoted(&table.name),
-            names.join(", "),
-            all.join(", ")
-        );
-        let created = self.rows(Fragment { sql, values }).await?;
+        let insert = format!("INSERT INTO {} ({}) VALUES ({places})", table.quoted(), names.join(", "));
+        let created = match self.dialect {
+            Dialect::Sqlite | Dialect::Postgres => {
+                let sql = format!("{insert} RETURNING {}", all.join(", "));
+                self.rows(Fragment { sql, values }).await?
+            }
+            // MySQL returns no rows from INSERT.
+            Dialect::Mysql => {
+                let (mut conditions, mut key) = (Vec::new(), Vec::new());
+                for part in table.key() {
+                    let given = columns.iter().position(|column| column.name == part.name);
+                    let value = if given.is_some() { "?" } else { "LAST_INSERT_ID()" };
+                    conditions.push(format!("{} = {value}", part.quoted()));
+                    key.extend(given.map(|index| values[index].clone()));
+                }
+                self.rows(Fragment { sql: insert, values }).await?;
+                let (all, condition) = (all.join(", "), conditions.join(" AND "));
+                let sql = format!("SELECT {all} FROM {} WHERE {condition}", table.quoted());
+                self.rows(Fragment { sql, values: key }).await?
+            }
+        };
         let row = created.first().ok_or_else(|| Refusal::status(500, "the database returned no row"))?;
         self.entity_response(201, table, row)
     }
@@ -353,9 +367,9 @@ impl Running<'_> {
         }
         let condition = self.key_condition(table, key)?;
         let (columns, mut values): (Vec<&Column>, Vec<SqlValue>) = changes.into_iter().unzip();
-        let assignments: Vec<String> = columns.iter().map(|column| format!("{} = ?", quoted(&column.name))).collect();
+        let assignments: Vec<String> = columns.iter().map(|column| format!("{} = ?", column.quoted())).collect();
         values.extend(condition.values);
-        let sql = format!("UPDATE {} SET {} WHERE {}", quoted(&table.name), assignments.join(", "), condition.sql);
+        let sql = format!("UPDATE {} SET {} WHERE {}", table.quoted(), assignments.join(", "), condition.sql);
         self.rows(Fragment { sql, values }).await?;
         Ok(Response::empty())
     }

@@ -2,8 +2,8 @@
 
 use penstock_engine::database::{Dialect, SqlValue};
 
+use super::Refusal;
 use super::catalog::Table;
-use super::{Refusal, quoted};
 
 /// A longer text is no query that a person or a tool writes.
 const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -279,7 +279,7 @@ impl<'t> Parser<'t> {
             }
             Token::Word(word) if word.contains('/') => Err(Refusal::unsupported("paths in expressions")),
             Token::Word(word) => match self.table.column(word) {
-                Some(column) => Ok(Fragment::text(quoted(&column.name))),
+                Some(column) => Ok(Fragment::text(column.quoted())),
                 None => Err(Refusal::invalid(format!("the entity `{}` has no property `{word}`", self.table.name))),
             },
             Token::Close | Token::Comma => Err(Refusal::invalid(format!("{token:?} is not expected"))),
@@ -287,8 +287,10 @@ impl<'t> Parser<'t> {
     }
 
     fn function(&self, name: &str, arguments: &[&Fragment]) -> Result<Fragment, Refusal> {
-        let is_sqlite = self.dialect == Dialect::Sqlite;
-        let position = if is_sqlite { "instr({}, {})" } else { "strpos({}, {})" };
+        let (is_sqlite, is_mysql) = (self.dialect == Dialect::Sqlite, self.dialect == Dialect::Mysql);
+        let position = if self.dialect == Dialect::Postgres { "strpos({}, {})" } else { "instr({}, {})" };
+        // MySQL's `length` counts bytes.
+        let length = if is_mysql { "char_length" } else { "length" };
         let part_of_time = |sqlite: &str, name: &str| match is_sqlite {
             true => format!("CAST(strftime('%{sqlite}', {{}}) AS INTEGER)"),
             false => format!("EXTRACT({name} FROM {{}})"),
@@ -297,18 +299,21 @@ impl<'t> Parser<'t> {
             ("contains", [_, _]) => format!("({position} > 0)"),
             ("indexof", [_, _]) => format!("({position} - 1)"),
             ("startswith", [text, start]) => {
-                return Ok(Fragment::of("(substr({}, 1, length({})) = {})", &[text, start, start]));
+                let pattern = format!("(substr({{}}, 1, {length}({{}})) = {{}})");
+                return Ok(Fragment::of(&pattern, &[text, start, start]));
             }
             ("endswith", [text, end]) => {
-                let pattern = "(length({}) >= length({}) AND substr({}, length({}) - length({}) + 1) = {})";
-                return Ok(Fragment::of(pattern, &[text, end, text, text, end, end]));
+                let pattern = "({length}({}) >= {length}({}) AND substr({}, {length}({}) - {length}({}) + 1) = {})";
+                let pattern = pattern.replace("{length}", length);
+                return Ok(Fragment::of(&pattern, &[text, end, text, text, end, end]));
             }
-            ("length", [_]) => "length({})".to_owned(),
+            ("length", [_]) => format!("{length}({{}})"),
             ("substring", [_, _]) => "substr({}, {} + 1)".to_owned(),
             ("substring", [_, _, _]) => "substr({}, {} + 1, {})".to_owned(),
             ("tolower", [_]) => "lower({})".to_owned(),
             ("toupper", [_]) => "upper({})".to_owned(),
             ("trim", [_]) => "trim({})".to_owned(),
+            ("concat", [_, _]) if is_mysql => "concat({}, {})".to_owned(),
             ("concat", [_, _]) => "({} || {})".to_owned(),
             ("year", [_]) => part_of_time("Y", "YEAR"),
             ("month", [_]) => part_of_time("m", "MONTH"),
@@ -342,8 +347,15 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let column = |name: &str| Column { name: name.into(), kind: "TEXT".into(), is_nullable: true, key_position: 0 };
-        Table { name: "T".into(), columns: vec![column("NAME"), column("A"), column("od\"d")] }
+        let column = |name: &str| Column {
+            name: name.into(),
+            kind: "TEXT".into(),
+            is_nullable: true,
+            key_position: 0,
+            dialect: Dialect::Sqlite,
+        };
+        let columns = vec![column("NAME"), column("A"), column("od\"d")];
+        Table { name: "T".into(), columns, dialect: Dialect::Sqlite }
     }
 
     #[test]

@@ -80,11 +80,6 @@ impl Response {
     }
 }
 
-/// A name as both databases quote it. Names come from their catalog.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 /// Offers the tables of a database.
 struct Serve {
     source: Arc<DataSource>,

@@ -1,7 +1,7 @@
 //! `[databases."jdbc/OrdersDB"]`: which database a data source is.
 
 use penstock_engine::database::Secret;
-use penstock_transports::sql::DatabaseEntry;
+use penstock_sql::DatabaseEntry;
 
 use super::settings::Settings;
 use super::value::Value;

@@ -9,8 +9,8 @@ use penstock_engine::ports::{ConnectionFactory, Level};
 use penstock_engine::{ForwardedField, Limits, TrustedProxies};
 use penstock_gateway::{GatewayConfig, GatewayState};
 use penstock_message::Conversion;
+use penstock_sql::Mapping;
 use penstock_transports::http::{HttpLimits, HttpTimeouts};
-use penstock_transports::sql::Mapping;
 
 use super::{Adapter, Management, Opening};
 

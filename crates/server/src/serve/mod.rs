@@ -40,7 +40,6 @@ use penstock_engine::ports::{Environment, Level};
 use penstock_engine::{Current, Logins, Users};
 use penstock_transports::SharedClients;
 use penstock_transports::http::shutdown;
-use penstock_transports::sql::Sql;
 use penstock_transports::store::MessageStores;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -49,6 +48,7 @@ use crate::build::{BuildOptions, Built};
 use crate::command::Failure;
 use crate::config::{Settings, Surroundings};
 use crate::control::{ControlPlane, Running};
+use crate::databases;
 use crate::log::Logs;
 use crate::management::{Operators, Switches};
 pub use banner::write as say;
@@ -158,7 +158,7 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     }
     banner.add_management(&ports, &settings);
     let Ports { workers, admin, adapter, management: operators_port, control: control_listener, live, .. } = ports;
-    let databases = Arc::new(Sql::new(settings.databases.clone(), live.tls.client.clone()));
+    let databases = databases::open(&settings, live.tls.client.clone());
     let stores = Arc::new(MessageStores::new(databases.clone(), &settings.connection_factories));
     let facilities = Facilities {
         settings: settings.clone(),

@@ -25,10 +25,10 @@ use penstock_compile::{Diagnostic, Severity};
 use penstock_engine::endpoint::{Endpoint, EndpointKind};
 use penstock_engine::ports::Environment;
 use penstock_engine::{Current, Program, Users};
-use penstock_transports::sql::Sql;
 
 use crate::build::{self, BuildOptions, Built};
 use crate::config::{Settings, Surroundings};
+use crate::databases;
 use crate::load::{self, Loaded};
 use case::{Bench, CaseReport, Tested};
 use coverage::Coverage;
@@ -135,7 +135,7 @@ impl Runner<'_> {
             tested,
             mocks: Rc::new(mocks),
             environment: Arc::new(self.environment()),
-            databases: Arc::new(Sql::new(self.options.settings.databases.clone(), Arc::default())),
+            databases: databases::open(&self.options.settings, Arc::default()),
         };
         self.cases(suite, &bench);
     }

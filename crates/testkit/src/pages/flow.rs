@@ -13,8 +13,7 @@ use penstock_engine::ports::{
 };
 use penstock_engine::{Core, Current, Dispatcher, Fault, Metrics, Program, Registry, Side, Users, codes};
 use penstock_message::{Body, Form, Headers, Message, Method, RequestLine};
-use penstock_transports::http::tls::{ClientTrust, TlsClient};
-use penstock_transports::sql::{Mapping, Sql};
+use penstock_sql::{Mapping, Sql};
 use penstock_transports::store::MessageStores;
 use regex::Regex;
 
@@ -99,7 +98,7 @@ impl Flow {
             || diagnostics.iter().any(|diagnostic| diagnostic.severity == penstock_compile::Severity::Error);
         let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         // Databases of a page are those that stand in for others: they are empty, and gone with the section.
-        let databases = Arc::new(Sql::new(Mapping::default(), Arc::new(TlsClient::new(ClientTrust::default()))));
+        let databases = Arc::new(Sql::without_tls(Mapping::default()));
         let stores = Arc::new(MessageStores::new(databases.clone(), &[]));
         Flow {
             compilation_text: lines.join("\n"),

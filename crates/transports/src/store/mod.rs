@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use penstock_engine::database::Databases;
 use penstock_engine::ports::ConnectionFactory;
 use penstock_engine::store::{MessageStore, StoreBackend, StoreDefinition, StoreError, Stores};
 
@@ -16,13 +17,12 @@ use crate::broker::store::BrokerStore;
 use crate::jms;
 #[cfg(feature = "rabbitmq")]
 use crate::rabbitmq;
-use crate::sql::Sql;
 use memory::Memory;
 use table::Table;
 
 /// The message stores of the process.
 pub struct MessageStores {
-    databases: Arc<Sql>,
+    databases: Arc<dyn Databases>,
     /// Connections of the configuration.
     #[cfg_attr(not(feature = "jms"), expect(dead_code, reason = "a lean build has no broker that uses them"))]
     factories: Vec<ConnectionFactory>,
@@ -47,7 +47,7 @@ enum Backend {
 
 impl MessageStores {
     /// Stores in memory, in these databases, and at brokers, whose connections `factories` may replace.
-    pub fn new(databases: Arc<Sql>, factories: &[ConnectionFactory]) -> MessageStores {
+    pub fn new(databases: Arc<dyn Databases>, factories: &[ConnectionFactory]) -> MessageStores {
         MessageStores { databases, factories: factories.to_vec(), open: Mutex::default() }
     }
 

@@ -12,11 +12,9 @@ use penstock_engine::ports::LocalFuture;
 use penstock_engine::store::{MessageStore, Record, Reservation, StoreError};
 use tokio::sync::OnceCell;
 
-use crate::sql::Sql;
-
 /// The messages of one store.
 pub(super) struct Table {
-    databases: Arc<Sql>,
+    databases: Arc<dyn Databases>,
     source: Arc<DataSource>,
     table: Arc<str>,
     /// Whether the table was made, or is there.
@@ -25,7 +23,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(databases: Arc<Sql>, source: Arc<DataSource>, table: Arc<str>) -> Table {
+    pub(super) fn new(databases: Arc<dyn Databases>, source: Arc<DataSource>, table: Arc<str>) -> Table {
         Table { databases, source, table, prepared: OnceCell::new(), reserved: Mutex::default() }
     }
 
@@ -50,6 +48,10 @@ impl Table {
                 "indexId INTEGER PRIMARY KEY AUTOINCREMENT, msg_id VARCHAR(200) NOT NULL, message BLOB NOT NULL"
             }
             Dialect::Postgres => "indexId BIGSERIAL PRIMARY KEY, msg_id VARCHAR(200) NOT NULL, message BYTEA NOT NULL",
+            // MySQL's `BLOB` ends at 64 KB.
+            Dialect::Mysql => {
+                "indexId BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, msg_id VARCHAR(200) NOT NULL, message LONGBLOB NOT NULL"
+            }
         };
         match self.query(format!("CREATE TABLE IF NOT EXISTS {} ({columns})", self.table), Vec::new()).await {
             // An account that may use the table and not make one: a table that is missing shows at its first use.

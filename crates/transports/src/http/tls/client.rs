@@ -57,9 +57,20 @@ impl TlsClient {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
+    /// The configuration of connections.
+    pub fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
         let current = self.current();
         current.config.get_or_init(|| configure(&current.trust)).clone()
+    }
+
+    /// The authorities that certificates are checked against, for clients that make their own configuration.
+    pub fn roots(&self) -> Vec<CertificateDer<'static>> {
+        let trust = &self.current().trust;
+        let mut roots = trust.extra_roots.clone();
+        if !trust.only_extra_roots {
+            roots.extend(rustls_native_certs::load_native_certs().certs);
+        }
+        roots
     }
 
     /// The configuration for requests whose route says whom to trust. Who we are stays the same.

@@ -1,20 +1,28 @@
-//! Databases: SQLite in this process and PostgreSQL over sockets, behind the port of the engine.
+//! SQL databases behind the port of the engine ([`penstock_engine::database`]): SQLite in this process; PostgreSQL, MySQL and
+//! MariaDB over sockets. Pools, statements, transactions, addresses and dialects.
 //!
-//! [`Sql`] is one for the whole process, so that a pool's limit is the limit; any core may ask it. SQLite blocks, so
-//! each of its connections has a thread; connections to PostgreSQL live on a runtime of their own. A core only ever
-//! awaits. Values are bound, never written into statements.
+//! This crate knows nothing of artifacts, mediators or HTTP: a caller gives a data source, statements and values.
 //!
-//! Start reading at [`Sql`], then `mapping.rs` (which database a data source is) and `pool.rs`.
+//! [`Sql`] is one for the whole process, so that a pool's limit is the limit; any core may use it. SQLite blocks, so each of
+//! its connections has a thread; connections to servers live on a runtime of their own. A core only ever awaits. Values are
+//! bound, never written into statements.
+//!
+//! Start reading at [`Sql`], then `mapping.rs` (which database a data source is), `pool.rs`, and `connection.rs` (what each
+//! kind of database does).
 
+mod background;
 mod connection;
 mod mapping;
+mod mysql;
 mod pool;
 mod postgres;
 mod procedure;
 mod sqlite;
 mod statement;
+mod tls;
 mod transaction;
 mod url;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -28,8 +36,9 @@ use penstock_engine::ports::LocalFuture;
 use tokio::sync::Semaphore;
 
 pub use mapping::{DatabaseEntry, Mapping, Remark};
+pub use tls::{ServerTls, Verification};
 
-use crate::http::tls::TlsClient;
+use background::Background;
 use mapping::{Resolved, Target};
 use pool::{Pool, Purpose, Turn};
 use sqlite::Folder;
@@ -46,23 +55,30 @@ struct Shared {
     /// Of databases that take one writer at a time, whichever of their pools it uses.
     turns: Mutex<HashMap<Target, Turn>>,
     postgres: postgres::Connector,
+    mysql: mysql::Connector,
     /// Where databases that stand in for others lie.
     folder: Folder,
 }
 
 impl Sql {
-    /// With what the configuration says of databases, and whom TLS trusts.
-    pub fn new(mapping: Mapping, tls: Arc<TlsClient>) -> Sql {
-        let postgres = postgres::Connector::new(tls);
+    /// The databases that the configuration maps data sources to, and the TLS configuration for their servers.
+    pub fn new(mapping: Mapping, tls: Arc<dyn ServerTls>) -> Sql {
+        let background = Background::default();
         Sql {
             shared: Arc::new(Shared {
                 mapping,
                 pools: Mutex::default(),
                 turns: Mutex::default(),
-                postgres,
+                postgres: postgres::Connector::new(tls.clone(), background.clone()),
+                mysql: mysql::Connector::new(tls, background),
                 folder: Folder::default(),
             }),
         }
+    }
+
+    /// Databases whose servers need no TLS.
+    pub fn without_tls(mapping: Mapping) -> Sql {
+        Sql::new(mapping, Arc::new(tls::NoTls))
     }
 }
 
@@ -80,7 +96,7 @@ impl Shared {
     }
 
     fn turn(&self, target: &Target) -> Option<Turn> {
-        if *target == Target::Postgres {
+        if !target.has_single_writer() {
             return None;
         }
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,18 +108,9 @@ impl Shared {
             Target::Sqlite(path) => connection::Connector::Sqlite(sqlite::Place::File(path.clone())),
             Target::StandIn(label) => connection::Connector::Sqlite(sqlite::Place::StandIn(self.folder.file(label)?)),
             Target::Postgres => connection::Connector::Postgres(self.postgres.clone()),
+            Target::Mysql => connection::Connector::Mysql(self.mysql.clone()),
         })
     }
-}
-
-/// Bytes as hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 impl Databases for Sql {
@@ -129,6 +136,7 @@ impl Databases for Sql {
         let resolved = self.shared.mapping.resolve(source).resolved?;
         Ok(match resolved.target {
             Target::Postgres => Dialect::Postgres,
+            Target::Mysql => Dialect::Mysql,
             Target::Sqlite(_) | Target::StandIn(_) => Dialect::Sqlite,
         })
     }

@@ -5,7 +5,7 @@ mod tls;
 mod value;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Isolation, Query, Row};
@@ -14,57 +14,33 @@ use tokio_postgres::{Client, Statement};
 
 use self::tls::MakeTls;
 use self::value::AsText;
+use super::background::Background;
 use super::mapping::Resolved;
-use super::sqlite::{too_few, too_many};
-use super::statement::{Part, Places, divide};
+use super::statement::{Part, Places, Texts, too_few, too_many};
+use super::tls::ServerTls;
 use super::url;
-use crate::http::tls::TlsClient;
 
 /// Prepared statements a connection keeps: each takes memory in the server. Configurations rarely have dozens.
 const STATEMENTS_MAX: usize = 256;
 
 /// Makes connections.
 #[derive(Clone)]
-pub(in crate::sql) struct Connector {
-    tls: Arc<TlsClient>,
-    runtime: Arc<OnceLock<Option<Background>>>,
-}
-
-/// The thread that moves the bytes of all connections. It ends with the last of the senders.
-struct Background {
-    handle: Handle,
-    _alive: tokio::sync::oneshot::Sender<()>,
-}
-
-impl Background {
-    fn start() -> Option<Background> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-        let handle = runtime.handle().clone();
-        let (alive, gone) = tokio::sync::oneshot::channel::<()>();
-        let run = move || drop(runtime.block_on(gone));
-        std::thread::Builder::new().name("postgresql".to_owned()).spawn(run).ok()?;
-        Some(Background { handle, _alive: alive })
-    }
+pub(crate) struct Connector {
+    tls: Arc<dyn ServerTls>,
+    background: Background,
 }
 
 impl Connector {
-    pub(in crate::sql) fn new(tls: Arc<TlsClient>) -> Connector {
-        Connector { tls, runtime: Arc::default() }
+    pub(crate) fn new(tls: Arc<dyn ServerTls>, background: Background) -> Connector {
+        Connector { tls, background }
     }
 
-    fn handle(&self) -> Result<Handle, DatabaseError> {
-        let background = self.runtime.get_or_init(Background::start);
-        background.as_ref().map(|background| background.handle.clone()).ok_or_else(|| {
-            DatabaseError::new(DatabaseErrorKind::Unreachable, "no thread for PostgreSQL can be started")
-        })
-    }
-
-    pub(in crate::sql) async fn connect(&self, to: &Resolved) -> Result<PostgresConnection, DatabaseError> {
+    pub(crate) async fn connect(&self, to: &Resolved) -> Result<PostgresConnection, DatabaseError> {
         let password = to.password.as_ref().map(|password| password.0.as_str());
-        let (config, proof) = url::postgres(&to.url, to.user.as_deref(), password)
+        let (config, verification) = url::postgres(&to.url, to.user.as_deref(), password)
             .map_err(|why| DatabaseError::new(DatabaseErrorKind::Undefined, why))?;
-        let tls = MakeTls::new(&self.tls, proof)?;
-        let handle = self.handle()?;
+        let tls = MakeTls::new(&self.tls, verification)?;
+        let handle = self.background.handle()?;
         let spawn = handle.clone();
         let connecting = handle.spawn({
             let tls = tls.clone();
@@ -80,7 +56,7 @@ impl Connector {
                 client: Arc::new(client),
                 tls,
                 handle,
-                texts: HashMap::new(),
+                texts: Texts::new(Places::Numbered),
                 statements: HashMap::new(),
                 state: State::Idle,
                 cursors: 0,
@@ -106,11 +82,11 @@ enum State {
 }
 
 /// A connection.
-pub(in crate::sql) struct PostgresConnection {
+pub(crate) struct PostgresConnection {
     client: Arc<Client>,
     tls: MakeTls,
     handle: Handle,
-    texts: HashMap<Arc<str>, Arc<[Part]>>,
+    texts: Texts,
     statements: HashMap<String, Statement>,
     state: State,
     /// Cursors that were declared, which gives each a name of its own.
@@ -132,7 +108,7 @@ impl Drop for Guard {
 }
 
 impl PostgresConnection {
-    pub(in crate::sql) async fn run(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
+    pub(crate) async fn run(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
         let mut guard = self.guard();
         let outcome = self.run_parts(query).await;
         guard.cancel = None;
@@ -147,7 +123,7 @@ impl PostgresConnection {
     }
 
     async fn run_parts(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
-        let parts = self.parts(&query.sql);
+        let parts = self.texts.parts(&query.sql);
         if parts.iter().map(|part| part.places).sum::<usize>() > query.values.len() {
             return Err(too_few());
         }
@@ -163,18 +139,6 @@ impl PostgresConnection {
             return Err(too_many());
         }
         Ok(answer)
-    }
-
-    fn parts(&mut self, sql: &Arc<str>) -> Arc<[Part]> {
-        if let Some(parts) = self.texts.get(sql) {
-            return parts.clone();
-        }
-        let parts: Arc<[Part]> = divide(sql, Places::Numbered).into();
-        if self.texts.len() >= STATEMENTS_MAX {
-            self.texts.clear();
-        }
-        self.texts.insert(sql.clone(), parts.clone());
-        parts
     }
 
     async fn run_part(&mut self, part: &Part, values: &[AsText]) -> Result<(Option<Row>, u64), DatabaseError> {
@@ -203,7 +167,7 @@ impl PostgresConnection {
         }
     }
 
-    pub(in crate::sql) async fn begin(&mut self, isolation: Option<Isolation>) -> Result<(), DatabaseError> {
+    pub(crate) async fn begin(&mut self, isolation: Option<Isolation>) -> Result<(), DatabaseError> {
         let begin = match isolation {
             None => "BEGIN",
             Some(Isolation::ReadUncommitted) => "BEGIN ISOLATION LEVEL READ UNCOMMITTED",
@@ -216,7 +180,7 @@ impl PostgresConnection {
         Ok(())
     }
 
-    pub(in crate::sql) async fn end(&mut self, keep: bool) -> Result<(), DatabaseError> {
+    pub(crate) async fn end(&mut self, keep: bool) -> Result<(), DatabaseError> {
         // PostgreSQL answers COMMIT after a failure with a rollback and no error.
         if self.state == State::Idle {
             return Ok(());
@@ -232,7 +196,7 @@ impl PostgresConnection {
         Ok(())
     }
 
-    pub(in crate::sql) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         !self.client.is_closed() && self.state == State::Idle
     }
 }

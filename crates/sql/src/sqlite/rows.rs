@@ -13,18 +13,18 @@ use rusqlite::InterruptHandle;
 use rusqlite::types::ValueRef;
 use tokio::sync::oneshot;
 
-use super::{Guard, Job, State, Work, bind, gone, parts_of, refused, too_many};
-use crate::sql::statement::with_returning;
+use super::{Guard, Job, State, Work, bind, gone, refused};
+use crate::statement::{too_many, with_returning};
 
 /// A batch, and whether more follow.
 #[derive(Default)]
-pub(in crate::sql) struct Fetched {
+pub(crate) struct Fetched {
     batch: Batch,
     has_more: bool,
 }
 
 /// The rows of a running query.
-pub(in crate::sql) struct SqliteRows {
+pub(crate) struct SqliteRows {
     number: u64,
     jobs: Sender<Work>,
     interrupt: Arc<InterruptHandle>,
@@ -108,7 +108,7 @@ fn serve(
     query: &RowQuery,
     reply: &mut Option<Reply>,
 ) -> Result<(), DatabaseError> {
-    let parts = parts_of(state, &query.query.sql);
+    let parts = state.texts.borrow_mut().parts(&query.query.sql);
     let mut values = query.query.values.iter();
     let mut changed = 0;
     let (last, before) = match parts.split_last() {

@@ -18,11 +18,11 @@ const IDLE_MAX: Duration = Duration::from_secs(300);
 const TURN_WAIT: Duration = Duration::from_secs(5);
 
 /// The holder of its one permit may write to a database with a single writer.
-pub(super) type Turn = Arc<Semaphore>;
+pub(crate) type Turn = Arc<Semaphore>;
 
 /// The request for a connection.
 #[derive(Clone, Copy)]
-pub(super) enum Purpose<'q> {
+pub(crate) enum Purpose<'q> {
     Query(&'q Query),
     Transaction,
 }
@@ -37,7 +37,7 @@ impl Purpose<'_> {
 }
 
 /// The pool of one database.
-pub(super) struct Pool {
+pub(crate) struct Pool {
     to: Resolved,
     connector: Connector,
     /// Absent where writers do not wait for each other.
@@ -49,18 +49,18 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(to: Resolved, connector: Connector, turn: Option<Turn>) -> Pool {
+    pub(crate) fn new(to: Resolved, connector: Connector, turn: Option<Turn>) -> Pool {
         let permits = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         let (transactions, permits) = (permits(to.connections_max.saturating_sub(1)), permits(to.connections_max));
         Pool { to, connector, turn, transactions, permits, idle: Mutex::default() }
     }
 
-    pub(super) fn to(&self) -> &Resolved {
+    pub(crate) fn to(&self) -> &Resolved {
         &self.to
     }
 
     /// A connection, waiting while all are in use.
-    pub(super) async fn lease(self: &Arc<Pool>, purpose: Purpose<'_>) -> Result<Lease, DatabaseError> {
+    pub(crate) async fn lease(self: &Arc<Pool>, purpose: Purpose<'_>) -> Result<Lease, DatabaseError> {
         // Before the connection: who waits to write must not take the connections of those who read, for whom the one
         // that writes may be waiting.
         let turn = match &self.turn {
@@ -85,7 +85,7 @@ impl Pool {
         let permit = within(limit, &self.permits)
             .await
             .ok_or_else(|| in_use(format!("all {all} connections to the database")))?;
-        let connection = match self.idle_connection() {
+        let connection = match self.idle_connection().await {
             Some(connection) => connection,
             None => {
                 let limit = self.to.connect_timeout;
@@ -101,7 +101,17 @@ impl Pool {
         Ok(Lease { pool: self.clone(), connection: Some(connection), _permits: [Some(permit), transaction, turn] })
     }
 
-    fn idle_connection(&self) -> Option<Connection> {
+    async fn idle_connection(&self) -> Option<Connection> {
+        while let Some(mut connection) = self.last_used() {
+            let alive = tokio::time::timeout(self.to.connect_timeout, connection.is_alive());
+            if alive.await == Ok(true) {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    fn last_used(&self) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|(since, connection)| since.elapsed() < IDLE_MAX && connection.is_usable());
         idle.pop().map(|(_, connection)| connection)
@@ -117,7 +127,7 @@ fn busy(text: String) -> DatabaseError {
 }
 
 /// A connection that one message uses. Dropped it is closed; [`Lease::give_back`] keeps it for the next.
-pub(super) struct Lease {
+pub(crate) struct Lease {
     pool: Arc<Pool>,
     /// Absent while a query runs: if its future is dropped, the connection is too.
     connection: Option<Connection>,
@@ -125,7 +135,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    pub(super) async fn run(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
+    pub(crate) async fn run(&mut self, query: &Query) -> Result<Answer, DatabaseError> {
         let mut connection = self.take()?;
         let outcome = bounded(self.pool.to.query_timeout, connection.run(query)).await;
         self.put(connection, &outcome);
@@ -133,7 +143,7 @@ impl Lease {
     }
 
     /// Runs a query whose rows are read in batches, each within the time of a query.
-    pub(super) async fn rows(&mut self, query: RowQuery) -> Result<Box<dyn Rows>, DatabaseError> {
+    pub(crate) async fn rows(&mut self, query: RowQuery) -> Result<Box<dyn Rows>, DatabaseError> {
         let limit = query.timeout.unwrap_or(self.pool.to.query_timeout);
         let mut connection = self.take()?;
         let outcome = bounded(limit, connection.rows(query)).await;
@@ -141,14 +151,14 @@ impl Lease {
         Ok(Box::new(BoundedRows { rows: outcome?, limit }))
     }
 
-    pub(super) async fn begin(&mut self) -> Result<(), DatabaseError> {
+    pub(crate) async fn begin(&mut self) -> Result<(), DatabaseError> {
         let mut connection = self.take()?;
         let outcome = bounded(self.pool.to.query_timeout, connection.begin(&self.pool.to)).await;
         self.put(connection, &outcome);
         outcome
     }
 
-    pub(super) async fn end(&mut self, keep: bool) -> Result<(), DatabaseError> {
+    pub(crate) async fn end(&mut self, keep: bool) -> Result<(), DatabaseError> {
         let mut connection = self.take()?;
         let outcome = bounded(self.pool.to.query_timeout, connection.end(keep)).await;
         self.put(connection, &outcome);
@@ -156,10 +166,10 @@ impl Lease {
     }
 
     /// Ends what a database needed around queries that are not in a transaction.
-    pub(super) async fn end_reading(&mut self, keep: bool) -> Result<(), DatabaseError> {
+    pub(crate) async fn end_reading(&mut self, keep: bool) -> Result<(), DatabaseError> {
         match &self.connection {
             Some(Connection::Postgres(_)) => self.end(keep).await,
-            Some(Connection::Sqlite(_)) => Ok(()),
+            Some(Connection::Sqlite(_) | Connection::Mysql(_)) => Ok(()),
             None => self.take().map(drop),
         }
     }
@@ -178,7 +188,7 @@ impl Lease {
     }
 
     /// Keeps the connection for the next message.
-    pub(super) fn give_back(mut self) {
+    pub(crate) fn give_back(mut self) {
         let Some(connection) = self.connection.take().filter(Connection::is_usable) else { return };
         let mut idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < self.pool.to.idle_max {

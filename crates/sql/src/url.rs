@@ -2,17 +2,22 @@
 
 use std::path::PathBuf;
 
+use penstock_message::percent_decoded;
 use tokio_postgres::config::SslMode;
+
+use crate::tls::Verification;
 
 /// What an address says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Address {
+pub(crate) enum Address {
     /// A file of SQLite.
     Sqlite(PathBuf),
     /// SQLite without a file.
     Memory,
     /// PostgreSQL.
     Postgres,
+    /// MySQL or MariaDB.
+    Mysql,
     /// A database that Java programs carry along: H2, Derby, HSQLDB.
     Embedded(&'static str),
     /// A database there is no driver for.
@@ -22,12 +27,13 @@ pub(super) enum Address {
 }
 
 /// Reads an address.
-pub(super) fn read(url: &str) -> Address {
+pub(crate) fn read(url: &str) -> Address {
     let url = url.trim();
     let bare = url.strip_prefix("jdbc:").unwrap_or(url);
     let Some((scheme, rest)) = bare.split_once(':') else { return Address::Nothing };
     match scheme.to_ascii_lowercase().as_str() {
         "postgresql" | "postgres" => Address::Postgres,
+        "mysql" | "mariadb" => Address::Mysql,
         "sqlite" => {
             let path = rest.split('?').next().unwrap_or_default();
             let path = path.strip_prefix("file:").unwrap_or(path);
@@ -48,26 +54,17 @@ pub(super) fn read(url: &str) -> Address {
 }
 
 /// The part of an embedded database's address that says which database it is.
-pub(super) fn embedded_name(url: &str) -> &str {
+pub(crate) fn embedded_name(url: &str) -> &str {
     url.split([';', '?']).next().unwrap_or(url)
-}
-
-/// Whether and how the server has to prove who it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Proof {
-    /// Not at all: the line is encrypted and that is all, as libpq and JDBC understand `require`.
-    None,
-    /// By a certificate for its name: `verify-ca`, `verify-full`.
-    Certificate,
 }
 
 /// Reads the address of a PostgreSQL server: that of libpq, or that of JDBC with its parameters. `user` and `password` hold
 /// when the address names none.
-pub(super) fn postgres(
+pub(crate) fn postgres(
     url: &str,
     user: Option<&str>,
     password: Option<&str>,
-) -> Result<(tokio_postgres::Config, Proof), String> {
+) -> Result<(tokio_postgres::Config, Verification), String> {
     let bare = url.trim().strip_prefix("jdbc:").unwrap_or(url.trim());
     let (base, parameters) = bare.split_once('?').unwrap_or((bare, ""));
     let (_, rest) = base.split_once(':').unwrap_or_default();
@@ -77,10 +74,10 @@ pub(super) fn postgres(
         None => format!("postgresql://localhost/{}", rest.trim_start_matches('/')),
     };
     let mut config: tokio_postgres::Config = base.parse().map_err(|error| format!("{error}"))?;
-    let mut proof = Proof::None;
+    let mut verification = Verification::None;
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        apply(&mut config, &mut proof, name, &penstock_message::percent_decoded(value, false))?;
+        apply(&mut config, &mut verification, name, &percent_decoded(value, false))?;
     }
     if let (None, Some(user)) = (config.get_user(), user) {
         config.user(user);
@@ -94,11 +91,16 @@ pub(super) fn postgres(
     if config.get_application_name().is_none() {
         config.application_name("penstock");
     }
-    Ok((config, proof))
+    Ok((config, verification))
 }
 
 /// A parameter of an address. Those that tune a Java driver mean nothing here.
-fn apply(config: &mut tokio_postgres::Config, proof: &mut Proof, name: &str, value: &str) -> Result<(), String> {
+fn apply(
+    config: &mut tokio_postgres::Config,
+    verification: &mut Verification,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
     match name {
         "user" => drop(config.user(value)),
         "password" => drop(config.password(value)),
@@ -115,7 +117,7 @@ fn apply(config: &mut tokio_postgres::Config, proof: &mut Proof, name: &str, val
                 "allow" | "prefer" => SslMode::Prefer,
                 "require" => SslMode::Require,
                 "verify-ca" | "verify-full" => {
-                    *proof = Proof::Certificate;
+                    *verification = Verification::Certificate;
                     SslMode::Require
                 }
                 other => return Err(format!("`{other}` is not an sslmode")),
@@ -141,7 +143,8 @@ mod tests {
             ("jdbc:sqlite::memory:", Address::Memory),
             ("jdbc:h2:./x;AUTO_SERVER=TRUE", Address::Embedded("H2")),
             ("jdbc:derby://localhost:1527/x;create=true", Address::Embedded("Derby")),
-            ("jdbc:mysql://h/d", Address::Foreign("mysql".into())),
+            ("jdbc:mysql://h/d", Address::Mysql),
+            ("mariadb://h/d", Address::Mysql),
             ("jdbc:oracle:thin:@h:1521:x", Address::Foreign("oracle".into())),
             ("$url", Address::Nothing),
             ("", Address::Nothing),
@@ -153,7 +156,7 @@ mod tests {
 
     #[test]
     fn parameters_of_jdbc_are_read() {
-        let (config, proof) = postgres(
+        let (config, verification) = postgres(
             "jdbc:postgresql://db.example:5433/orders?user=anna&password=a%26b&sslmode=verify-full&loginTimeout=3",
             Some("other"),
             Some("other"),
@@ -164,7 +167,7 @@ mod tests {
         assert_eq!(config.get_ports(), [5433]);
         assert_eq!(config.get_dbname(), Some("orders"));
         assert_eq!(config.get_ssl_mode(), SslMode::Require);
-        assert_eq!(proof, Proof::Certificate);
+        assert_eq!(verification, Verification::Certificate);
         let (config, _) = postgres("jdbc:postgresql:orders", Some("anna"), None).unwrap();
         assert_eq!((config.get_user(), config.get_dbname()), (Some("anna"), Some("orders")));
         assert_eq!(config.get_hosts(), [tokio_postgres::config::Host::Tcp("localhost".into())]);

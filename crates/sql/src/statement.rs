@@ -1,8 +1,13 @@
 //! The text of a statement: where it is divided and where values go.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use penstock_engine::database::{DatabaseError, DatabaseErrorKind};
+
 /// One statement of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// Its text, with numbered placeholders.
     pub text: String,
     /// How many values it takes.
@@ -11,7 +16,7 @@ pub(super) struct Part {
 
 /// How a database writes the places of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Places {
+pub(crate) enum Places {
     /// `?`
     QuestionMarks,
     /// `$1`, `$2`
@@ -19,7 +24,7 @@ pub(super) enum Places {
 }
 
 /// Divides a text at its semicolons and finds the places of values. What stands in quotes and comments is left alone.
-pub(super) fn divide(sql: &str, places: Places) -> Vec<Part> {
+pub(crate) fn divide(sql: &str, places: Places) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut current = Part { text: String::new(), places: 0 };
     let mut rest = sql;
@@ -56,9 +61,44 @@ fn finish(parts: &mut Vec<Part>, current: &mut Part) {
     }
 }
 
+/// Divided texts that a connection keeps: the statements of a configuration, of which there are rarely dozens.
+const TEXTS_MAX: usize = 256;
+
+/// The statements of texts, each text divided once.
+pub(crate) struct Texts {
+    places: Places,
+    known: HashMap<Arc<str>, Arc<[Part]>>,
+}
+
+impl Texts {
+    pub(crate) fn new(places: Places) -> Texts {
+        Texts { places, known: HashMap::new() }
+    }
+
+    pub(crate) fn parts(&mut self, sql: &Arc<str>) -> Arc<[Part]> {
+        if let Some(parts) = self.known.get(sql) {
+            return parts.clone();
+        }
+        let parts: Arc<[Part]> = divide(sql, self.places).into();
+        if self.known.len() >= TEXTS_MAX {
+            self.known.clear();
+        }
+        self.known.insert(sql.clone(), parts.clone());
+        parts
+    }
+}
+
+pub(crate) fn too_few() -> DatabaseError {
+    DatabaseError::new(DatabaseErrorKind::Refused, "the statement has more places for values than there are parameters")
+}
+
+pub(crate) fn too_many() -> DatabaseError {
+    DatabaseError::new(DatabaseErrorKind::Refused, "there are more parameters than the statement has places for values")
+}
+
 /// An INSERT that returns the keys it generates: the named columns, or what the database has for them. Names of columns
 /// are those of the artifact.
-pub(super) fn with_returning(insert: &str, columns: &[std::sync::Arc<str>], otherwise: &str) -> String {
+pub(crate) fn with_returning(insert: &str, columns: &[Arc<str>], otherwise: &str) -> String {
     let has_returning = insert.to_ascii_lowercase().split_whitespace().any(|word| word == "returning");
     match columns {
         _ if has_returning || only_reads(insert) => insert.to_owned(),
@@ -68,12 +108,12 @@ pub(super) fn with_returning(insert: &str, columns: &[std::sync::Arc<str>], othe
 }
 
 /// Whether a statement selects rows and changes nothing.
-pub(super) fn is_selection(statement: &str) -> bool {
+pub(crate) fn is_selection(statement: &str) -> bool {
     only_reads(statement) && !statement.trim_start().to_ascii_lowercase().starts_with("explain")
 }
 
 /// Whether a text may change something. One that only seems to is answered no worse.
-pub(super) fn may_write(sql: &str) -> bool {
+pub(crate) fn may_write(sql: &str) -> bool {
     divide(sql, Places::QuestionMarks).iter().any(|part| !only_reads(&part.text))
 }
 

@@ -8,7 +8,7 @@ use penstock_engine::database::{Row, SqlValue};
 use penstock_message::double_to_text;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type};
 
-use crate::sql::hex;
+use crate::written::{Fraction, fraction, hex, single};
 
 type AnyError = Box<dyn std::error::Error + Sync + Send>;
 
@@ -113,7 +113,7 @@ fn written(kind: &Type, raw: &[u8]) -> String {
         Type::FLOAT8 => raw.try_into().ok().map(|bytes| double_to_text(f64::from_be_bytes(bytes))),
         Type::NUMERIC => numeric(raw),
         Type::DATE => raw.try_into().ok().map(|bytes| date(i64::from(i32::from_be_bytes(bytes)))),
-        Type::TIME => raw.try_into().ok().map(|bytes| time(i64::from_be_bytes(bytes), Seconds::AsTheyAre)),
+        Type::TIME => raw.try_into().ok().map(|bytes| time(i64::from_be_bytes(bytes), Fraction::AsItIs)),
         Type::TIMESTAMP | Type::TIMESTAMPTZ => raw.try_into().ok().map(|bytes| timestamp(i64::from_be_bytes(bytes))),
         Type::UUID => (raw.len() == 16).then(|| uuid(raw)),
         Type::BYTEA => Some(hex(raw)),
@@ -122,11 +122,6 @@ fn written(kind: &Type, raw: &[u8]) -> String {
         _ => None,
     };
     known.unwrap_or_else(|| String::from_utf8_lossy(raw).into_owned())
-}
-
-/// A single as Java's `Float.toString` writes it: the shortest digits of a single in the form of a double.
-fn single(number: f32) -> String {
-    number.to_string().parse().map_or_else(|_| number.to_string(), double_to_text)
 }
 
 fn uuid(raw: &[u8]) -> String {
@@ -186,24 +181,9 @@ fn date(days: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// How fractions of seconds are written.
-#[derive(PartialEq, Eq)]
-enum Seconds {
-    /// `java.sql.Time` has none.
-    AsTheyAre,
-    /// `java.sql.Timestamp` has at least one digit.
-    AtLeastOneDigit,
-}
-
-fn time(micros: i64, seconds: Seconds) -> String {
-    let (whole, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
-    let time = format!("{:02}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-    let digits = format!("{fraction:06}");
-    match digits.trim_end_matches('0') {
-        "" if seconds == Seconds::AtLeastOneDigit => format!("{time}.0"),
-        "" => time,
-        digits => format!("{time}.{digits}"),
-    }
+fn time(micros: i64, form: Fraction) -> String {
+    let (whole, micros) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    format!("{:02}:{:02}:{:02}{}", whole / 3600, whole / 60 % 60, whole % 60, fraction(micros as u32, form))
 }
 
 /// Microseconds from 2000-01-01. With a time zone the server counts in UTC, and so is it written.
@@ -212,7 +192,7 @@ fn timestamp(micros: i64) -> String {
         i64::MAX => "infinity".into(),
         i64::MIN => "-infinity".into(),
         _ => {
-            let time = time(micros.rem_euclid(MICROS_PER_DAY), Seconds::AtLeastOneDigit);
+            let time = time(micros.rem_euclid(MICROS_PER_DAY), Fraction::AtLeastOneDigit);
             format!("{} {time}", date(micros.div_euclid(MICROS_PER_DAY)))
         }
     }

@@ -2,7 +2,7 @@
 
 /// A call: `{call name(?, ?)}`, `{? = call name(?)}`, `call name(?)`, `exec name ?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// The procedure or function.
     pub name: String,
     /// What stands between the parentheses.
@@ -15,7 +15,7 @@ pub(super) struct Call {
 
 impl Call {
     /// Reads a call; `None` when the text is none.
-    pub(super) fn parse(sql: &str) -> Option<Call> {
+    pub(crate) fn parse(sql: &str) -> Option<Call> {
         let text = sql.trim().trim_end_matches(';').trim();
         let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::trim);
         let is_escaped = inner.is_some();

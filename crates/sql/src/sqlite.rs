@@ -3,7 +3,6 @@
 mod rows;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,20 +15,17 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, InterruptHandle, Statement};
 use tokio::sync::oneshot;
 
-use super::hex;
-use super::statement::{Part, Places, divide};
+use super::statement::{Places, Texts, too_few, too_many};
+use super::written::hex;
 use rows::{Fetched, SqliteRows};
 
 /// How long a statement waits for a lock: that of another process, or of readers who stand in the way of a commit. Writers
 /// of this process wait for their turn before they take a connection.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// Divided texts a connection remembers: the statements of a configuration, of which there are rarely dozens.
-const TEXTS_MAX: usize = 256;
-
 /// Where a database lies.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// A file of the user's.
     File(PathBuf),
     /// A file that lasts as long as this process.
@@ -38,13 +34,13 @@ pub(super) enum Place {
 
 /// A folder for the files of this process, made when the first is needed and removed at the end.
 #[derive(Default)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: Mutex<Option<PathBuf>>,
 }
 
 impl Folder {
     /// The file of a label.
-    pub(super) fn file(&self, label: &str) -> Result<PathBuf, DatabaseError> {
+    pub(crate) fn file(&self, label: &str) -> Result<PathBuf, DatabaseError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let mut path = self.path.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = match &*path {
@@ -83,10 +79,10 @@ impl Drop for Folder {
 }
 
 /// Something to run on the thread, which may take further work from its queue.
-pub(super) type Job = Box<dyn FnOnce(&State, &Receiver<Work>) + Send>;
+pub(crate) type Job = Box<dyn FnOnce(&State, &Receiver<Work>) + Send>;
 
 /// What a thread is asked for.
-pub(super) enum Work {
+pub(crate) enum Work {
     /// Something to run.
     Job(Job),
     /// More rows of the query with this number.
@@ -96,19 +92,19 @@ pub(super) enum Work {
 }
 
 /// A connection, as those who await it hold it.
-pub(super) struct SqliteConnection {
+pub(crate) struct SqliteConnection {
     jobs: Sender<Work>,
     interrupt: Arc<InterruptHandle>,
 }
 
 /// What the thread holds.
-pub(super) struct State {
+pub(crate) struct State {
     connection: Connection,
-    texts: RefCell<HashMap<Arc<str>, Arc<[Part]>>>,
+    texts: RefCell<Texts>,
 }
 
 /// Interrupts the connection, when its future is dropped.
-pub(super) struct Guard<'c>(Option<&'c InterruptHandle>);
+pub(crate) struct Guard<'c>(Option<&'c InterruptHandle>);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -119,7 +115,7 @@ impl Drop for Guard<'_> {
 }
 
 impl SqliteConnection {
-    pub(super) async fn open(place: Place) -> Result<SqliteConnection, DatabaseError> {
+    pub(crate) async fn open(place: Place) -> Result<SqliteConnection, DatabaseError> {
         let (jobs, queue) = channel::<Work>();
         let (opened, outcome) = oneshot::channel();
         let run = move || {
@@ -130,7 +126,7 @@ impl SqliteConnection {
             if opened.send(Ok(Arc::new(connection.get_interrupt_handle()))).is_err() {
                 return;
             }
-            let state = State { connection, texts: RefCell::default() };
+            let state = State { connection, texts: RefCell::new(Texts::new(Places::QuestionMarks)) };
             while let Ok(work) = queue.recv() {
                 match work {
                     Work::Job(job) => job(&state, &queue),
@@ -160,21 +156,21 @@ impl SqliteConnection {
         outcome.map_err(|_| gone())?
     }
 
-    pub(super) async fn run(&self, query: &Query) -> Result<Answer, DatabaseError> {
+    pub(crate) async fn run(&self, query: &Query) -> Result<Answer, DatabaseError> {
         let query = query.clone();
         self.on_thread(move |state| run(state, &query)).await
     }
 
-    pub(super) async fn rows(&self, query: RowQuery) -> Result<SqliteRows, DatabaseError> {
+    pub(crate) async fn rows(&self, query: RowQuery) -> Result<SqliteRows, DatabaseError> {
         SqliteRows::open(self.jobs.clone(), self.interrupt.clone(), query).await
     }
 
-    pub(super) async fn begin(&self) -> Result<(), DatabaseError> {
+    pub(crate) async fn begin(&self) -> Result<(), DatabaseError> {
         // Immediate: two transactions that read first and then both write could only fail.
         self.on_thread(|state| state.connection.execute_batch("BEGIN IMMEDIATE").map_err(refused)).await
     }
 
-    pub(super) async fn end(&self, keep: bool) -> Result<(), DatabaseError> {
+    pub(crate) async fn end(&self, keep: bool) -> Result<(), DatabaseError> {
         self.on_thread(move |state| {
             if !keep && state.connection.is_autocommit() {
                 // Some errors have rolled back already.
@@ -186,7 +182,7 @@ impl SqliteConnection {
     }
 
     /// The thread ends with its channel, so it is there.
-    pub(super) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         true
     }
 }
@@ -211,20 +207,6 @@ fn open(place: &Place) -> Result<Connection, DatabaseError> {
     })
 }
 
-/// The statements of a text, divided once.
-fn parts_of(state: &State, sql: &Arc<str>) -> Arc<[Part]> {
-    let mut texts = state.texts.borrow_mut();
-    if let Some(parts) = texts.get(sql) {
-        return parts.clone();
-    }
-    let parts: Arc<[Part]> = divide(sql, Places::QuestionMarks).into();
-    if texts.len() >= TEXTS_MAX {
-        texts.clear();
-    }
-    texts.insert(sql.clone(), parts.clone());
-    parts
-}
-
 fn bind<'v>(
     statement: &mut Statement<'_>,
     places: usize,
@@ -238,7 +220,7 @@ fn bind<'v>(
 }
 
 fn run(state: &State, query: &Query) -> Result<Answer, DatabaseError> {
-    let parts = parts_of(state, &query.sql);
+    let parts = state.texts.borrow_mut().parts(&query.sql);
     let mut values = query.values.iter();
     let mut answer = Answer::default();
     for part in parts.iter() {
@@ -298,14 +280,6 @@ fn bound(value: &SqlValue) -> Value {
             _ => Value::Text(text.to_string()),
         },
     }
-}
-
-pub(super) fn too_few() -> DatabaseError {
-    DatabaseError::new(DatabaseErrorKind::Refused, "the statement has more places for values than there are parameters")
-}
-
-pub(super) fn too_many() -> DatabaseError {
-    DatabaseError::new(DatabaseErrorKind::Refused, "there are more parameters than the statement has places for values")
 }
 
 fn refused(error: rusqlite::Error) -> DatabaseError {

@@ -11,8 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-use crate::http::tls::{ClientTrust, TlsClient};
-use crate::sql::url::Proof;
+use crate::tls::{ServerTls, Verification};
 
 /// Starts TLS on connections.
 #[derive(Clone)]
@@ -21,13 +20,9 @@ pub(super) struct MakeTls {
 }
 
 impl MakeTls {
-    pub(super) fn new(trust: &Arc<TlsClient>, proof: Proof) -> Result<MakeTls, DatabaseError> {
-        let config = match proof {
-            Proof::Certificate => trust.config(),
-            // `sslmode=require` requires encryption and no certificate, in libpq as in JDBC.
-            Proof::None => TlsClient::new(ClientTrust { trust_everything: true, ..ClientTrust::default() }).config(),
-        };
-        let config = config.map_err(|error| DatabaseError::new(DatabaseErrorKind::Unreachable, error.to_string()))?;
+    pub(super) fn new(tls: &Arc<dyn ServerTls>, verification: Verification) -> Result<MakeTls, DatabaseError> {
+        let config = tls.config(verification);
+        let config = config.map_err(|error| DatabaseError::new(DatabaseErrorKind::Unreachable, error))?;
         let mut config = (*config).clone();
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(MakeTls { config: Arc::new(config) })

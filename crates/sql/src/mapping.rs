@@ -7,6 +7,7 @@ use penstock_engine::database::{
     DataSource, DatabaseError, DatabaseErrorKind, Isolation, Location, Secret, without_secrets,
 };
 
+use super::mysql::MysqlAddress;
 use super::url::{self, Address};
 
 /// Connections to one database at once, when nothing is said: what Micro Integrator's pools have.
@@ -52,9 +53,9 @@ pub struct DatabaseEntry {
 
 /// A database, as a pool is kept for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Resolved {
+pub(crate) struct Resolved {
     pub target: Target,
-    /// The address, for PostgreSQL.
+    /// The address of a server.
     pub url: String,
     pub user: Option<String>,
     pub password: Option<PasswordKey>,
@@ -68,7 +69,7 @@ pub(super) struct Resolved {
 
 /// A password that can be compared and is not shown.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct PasswordKey(pub String);
+pub(crate) struct PasswordKey(pub String);
 
 impl std::fmt::Debug for PasswordKey {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -78,13 +79,22 @@ impl std::fmt::Debug for PasswordKey {
 
 /// What kind of database.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// A file of SQLite.
     Sqlite(PathBuf),
     /// SQLite in a file of this process, in the place of something else.
     StandIn(String),
     /// PostgreSQL.
     Postgres,
+    /// MySQL or MariaDB.
+    Mysql,
+}
+
+impl Target {
+    /// Whether the database takes one writer at a time.
+    pub(crate) fn has_single_writer(&self) -> bool {
+        matches!(self, Target::Sqlite(_) | Target::StandIn(_))
+    }
 }
 
 /// What there is to say about a data source before it is used.
@@ -97,19 +107,23 @@ pub struct Remark {
 }
 
 /// A database, or why there is none, and what to say about it.
-pub(super) struct Resolution {
+pub(crate) struct Resolution {
     pub resolved: Result<Resolved, DatabaseError>,
     pub remark: Option<Remark>,
 }
 
 impl Resolved {
     /// Whether both lead to one database as one user. How a pool is kept makes other pools, not other databases.
-    pub(super) fn is_same_database(&self, other: &Resolved) -> bool {
+    pub(crate) fn is_same_database(&self, other: &Resolved) -> bool {
         match (&self.target, &other.target) {
             (Target::Sqlite(one), Target::Sqlite(two)) => one == two || is_same_file(one, two),
             (Target::Postgres, Target::Postgres) => {
                 (&self.url, &self.user) == (&other.url, &other.user) || is_same_server(self, other)
             }
+            (Target::Mysql, Target::Mysql) => match (mysql_place(self), mysql_place(other)) {
+                (Some(one), Some(two)) => one == two,
+                _ => self.url == other.url,
+            },
             (one, two) => one == two,
         }
     }
@@ -132,13 +146,19 @@ fn is_same_server(one: &Resolved, two: &Resolved) -> bool {
     matches!((read(one), read(two)), (Some(one), Some(two)) if one == two)
 }
 
+/// What of the address of MySQL names a database and its user.
+fn mysql_place(resolved: &Resolved) -> Option<impl PartialEq> {
+    let address = MysqlAddress::parse(&resolved.url, resolved.user.as_deref(), None).ok()?;
+    Some((address.host, address.port, address.socket, address.database, address.user))
+}
+
 impl Mapping {
     /// What there is to say about a data source: that another database replaces it, or that there is none.
     pub fn remark(&self, source: &DataSource) -> Option<Remark> {
         self.resolve(source).remark
     }
 
-    pub(super) fn resolve(&self, source: &DataSource) -> Resolution {
+    pub(crate) fn resolve(&self, source: &DataSource) -> Resolution {
         if let Some(entry) = self.entry(source) {
             return direct(&entry.url, source, Some(entry));
         }
@@ -191,6 +211,10 @@ fn direct(address: &str, source: &DataSource, entry: Option<&DatabaseEntry>) -> 
             Ok(_) => Resolution { resolved: good(Target::Postgres), remark: None },
             Err(why) => nowhere(format!("the address `{shown}` is not understood: {why}")),
         },
+        Address::Mysql => match MysqlAddress::parse(address, None, None) {
+            Ok(_) => Resolution { resolved: good(Target::Mysql), remark: None },
+            Err(why) => nowhere(format!("the address `{shown}` is not understood: {why}")),
+        },
         Address::Embedded(product) => {
             let text = format!(
                 "`{shown}` is a database of {product}, which runs in Java; an empty SQLite database of this process replaces it, `[databases.\"{}\"]` in penstock.toml defines it",
@@ -200,7 +224,7 @@ fn direct(address: &str, source: &DataSource, entry: Option<&DatabaseEntry>) -> 
             Resolution { resolved: good(target), remark: Some(Remark { fails: false, text }) }
         }
         Address::Foreign(product) => nowhere(format!(
-            "there is no driver for `{product}`, only for PostgreSQL and SQLite; `[databases.\"{}\"]` in penstock.toml says \
+            "there is no driver for `{product}`, only for PostgreSQL, MySQL, MariaDB and SQLite; `[databases.\"{}\"]` in penstock.toml says \
              where the data is now",
             url::embedded_name(&shown)
         )),
@@ -216,7 +240,7 @@ fn nowhere(text: String) -> Resolution {
 }
 
 fn resolved(target: Target, address: String, source: &DataSource, entry: Option<&DatabaseEntry>) -> Resolved {
-    let is_postgres = target == Target::Postgres;
+    let is_server = matches!(target, Target::Postgres | Target::Mysql);
     let user = match entry {
         Some(entry) => entry.user.clone(),
         None => source.user.as_deref().map(str::to_owned),
@@ -231,9 +255,9 @@ fn resolved(target: Target, address: String, source: &DataSource, entry: Option<
     Resolved {
         target,
         // SQLite has no users: credentials must not select another database.
-        url: if is_postgres { address } else { String::new() },
-        user: user.filter(|user| is_postgres && !user.is_empty()),
-        password: password.filter(|_| is_postgres).map(|password| PasswordKey(password.reveal().to_owned())),
+        url: if is_server { address } else { String::new() },
+        user: user.filter(|user| is_server && !user.is_empty()),
+        password: password.filter(|_| is_server).map(|password| PasswordKey(password.reveal().to_owned())),
         connections_max,
         idle_max: pool.idle_max.unwrap_or(connections_max),
         wait_max: pool.wait.unwrap_or(WAIT_MAX),
@@ -281,6 +305,8 @@ mod tests {
             (url("jdbc:mysql://h/stock?a=b"), Some(Target::Sqlite("stock.db".into())), false),
             (url("jdbc:h2:./a;IFEXISTS=TRUE"), Some(Target::StandIn("jdbc:h2:./a".into())), true),
             (url("jdbc:oracle:thin:@h"), None, true),
+            (url("jdbc:mariadb://h/shop"), Some(Target::Mysql), false),
+            (url("jdbc:mariadb:sequential://h,i/shop"), None, true),
             (url("$url"), None, true),
             (url("jdbc:sqlite:a.db"), Some(Target::Sqlite("a.db".into())), false),
         ] {
@@ -305,6 +331,9 @@ mod tests {
             (("jdbc:postgresql://h/d", "x"), ("jdbc:postgresql://h/d?currentSchema=s", "x"), false),
             (("jdbc:postgresql://h/d", "x"), ("jdbc:postgresql://h/e", "x"), false),
             (("jdbc:postgresql://h/d", "x"), ("jdbc:sqlite:d", "x"), false),
+            (("jdbc:mysql://h/d?useSSL=false", "x"), ("mysql://x@h:3306/d", ""), true),
+            (("jdbc:mysql://h/d", "x"), ("jdbc:mariadb://h/e", "x"), false),
+            (("jdbc:mysql://h/d", "x"), ("jdbc:postgresql://h/d", "x"), false),
         ] {
             let both = (resolved(one.0, one.1, 1), resolved(two.0, two.1, 2));
             assert_eq!(both.0.is_same_database(&both.1), same, "{one:?} {two:?}");

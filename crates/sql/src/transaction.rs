@@ -10,13 +10,13 @@ use penstock_engine::database::{
 use penstock_engine::ports::LocalFuture;
 
 use super::Shared;
-use super::mapping::{Resolved, Target};
+use super::mapping::Resolved;
 use super::pool::{Lease, Pool, Purpose};
 use super::statement::may_write;
 
 /// A transaction. The databases commit one after another: when a later one fails, the earlier ones stay committed, and the
 /// error says so. Dropped leases close their connections, and the databases roll back.
-pub(super) struct SqlTransaction {
+pub(crate) struct SqlTransaction {
     shared: Arc<Shared>,
     manner: Manner,
     state: Rc<RefCell<State>>,
@@ -24,7 +24,7 @@ pub(super) struct SqlTransaction {
 
 /// What a failure undoes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(crate) enum Manner {
     /// All queries.
     Transaction,
     /// The query that failed.
@@ -38,7 +38,7 @@ struct State {
 }
 
 impl SqlTransaction {
-    pub(super) fn new(shared: Arc<Shared>, manner: Manner) -> SqlTransaction {
+    pub(crate) fn new(shared: Arc<Shared>, manner: Manner) -> SqlTransaction {
         SqlTransaction { shared, manner, state: Rc::default() }
     }
 }
@@ -103,7 +103,7 @@ impl Transaction for SqlTransaction {
 
     fn obstacle(&self, source: &DataSource, query: &Query) -> Option<DatabaseError> {
         let (asked, member) = self.member(source)?;
-        let why = if asked.target != Target::Postgres && may_write(&query.sql) {
+        let why = if asked.target.has_single_writer() && may_write(&query.sql) {
             "the transaction of this message writes to the SQLite database, which takes one writer at a time; \
              `useTransaction=\"true\"` makes the statement part of it"
         } else if asked == member && asked.connections_max == 1 {

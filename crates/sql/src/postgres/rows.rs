@@ -13,12 +13,12 @@ use tokio_postgres::{Client, RowStream, Statement};
 
 use super::value::{self, AsText};
 use super::{Guard, PostgresConnection, State, refused};
-use crate::sql::procedure::Call;
-use crate::sql::sqlite::{too_few, too_many};
-use crate::sql::statement::{is_selection, with_returning};
+use crate::connection::ReadRows;
+use crate::procedure::Call;
+use crate::statement::{is_selection, too_few, too_many, with_returning};
 
 impl PostgresConnection {
-    pub(in crate::sql) async fn rows(&mut self, query: RowQuery) -> Result<Box<dyn Rows>, DatabaseError> {
+    pub(crate) async fn rows(&mut self, query: RowQuery) -> Result<Box<dyn Rows>, DatabaseError> {
         let RowQuery { query, is_interleaved, yields, .. } = query;
         let (query, names) = match &yields {
             Yields::Call(places) => call(&query, places)?,
@@ -40,7 +40,7 @@ impl PostgresConnection {
         yields: &Yields,
         names: Option<Columns>,
     ) -> Result<Box<dyn Rows>, DatabaseError> {
-        let parts = self.parts(&query.sql);
+        let parts = self.texts.parts(&query.sql);
         match parts.iter().map(|part| part.places).sum::<usize>() {
             places if places > query.values.len() => return Err(too_few()),
             places if places < query.values.len() => return Err(too_many()),
@@ -85,7 +85,7 @@ impl PostgresConnection {
         while let Some(batch) = rows.fetch().await? {
             batches.push(batch);
         }
-        Ok(Box::new(ReadRows(batches.into_iter())))
+        Ok(Box::new(ReadRows::new(batches)))
     }
 
     async fn cursor(&mut self, text: &str, values: &[AsText]) -> Result<Box<dyn Rows>, DatabaseError> {
@@ -207,15 +207,6 @@ impl StreamedRows {
 impl Rows for StreamedRows {
     fn next(&mut self) -> LocalFuture<'_, Result<Option<Batch>, DatabaseError>> {
         Box::pin(self.fetch())
-    }
-}
-
-/// Rows that are all here.
-struct ReadRows(std::vec::IntoIter<Batch>);
-
-impl Rows for ReadRows {
-    fn next(&mut self) -> LocalFuture<'_, Result<Option<Batch>, DatabaseError>> {
-        Box::pin(std::future::ready(Ok(self.0.next())))
     }
 }
 
