@@ -6,6 +6,7 @@
 
 pub mod api_project;
 pub mod body;
+pub mod dataservices;
 pub mod freemarker;
 pub mod graphql;
 pub mod http1;
@@ -48,6 +49,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "api_project", check: api_project::import, dictionary: api_project::DICTIONARY },
     Target { name: "body", check: body::body, dictionary: body::DICTIONARY },
+    Target { name: "dataservices", check: dataservices::sources, dictionary: dataservices::DICTIONARY },
     Target { name: "freemarker", check: freemarker::template, dictionary: freemarker::DICTIONARY },
     Target { name: "graphql", check: graphql::graphql, dictionary: graphql::DICTIONARY },
     Target { name: "http1", check: http1::http1, dictionary: http1::DICTIONARY },

@@ -74,6 +74,13 @@ impl Reader {
     }
 }
 
+/// All rows of a text.
+pub fn rows(text: &str, separator: char) -> Vec<Vec<String>> {
+    let file = DelimitedFile { path: "".into(), separator, first_row: 1, rows_max: None, header_row: None };
+    let mut reader = Reader::new(text.to_owned(), &file);
+    std::iter::from_fn(|| reader.line()).collect()
+}
+
 /// The values of a line, and where the next begins. `None` at the end of the text.
 fn line(text: &str, separator: char) -> Option<(Vec<String>, usize)> {
     if text.is_empty() {

@@ -12,6 +12,7 @@ mod call;
 mod delimited;
 mod describe;
 mod fault;
+pub mod fuzzing;
 mod mediator;
 mod model;
 mod node;

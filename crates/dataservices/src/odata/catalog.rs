@@ -14,6 +14,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The database it is in.
     pub dialect: Dialect,
+    /// The links to other tables by foreign keys, in both directions; read by [`super::links::add`].
+    pub links: Vec<super::links::Link>,
 }
 
 /// A column.
@@ -32,7 +34,7 @@ pub struct Column {
 }
 
 /// A name as the database quotes it.
-fn quoted(name: &str, dialect: Dialect) -> String {
+pub(super) fn quoted(name: &str, dialect: Dialect) -> String {
     match dialect {
         Dialect::Sqlite | Dialect::Postgres => format!("\"{}\"", name.replace('"', "\"\"")),
         Dialect::Mysql => format!("`{}`", name.replace('`', "``")),
@@ -134,7 +136,7 @@ pub async fn tables(
         };
         match tables.last_mut().filter(|last| last.name == text(table)) {
             Some(last) => last.columns.push(column),
-            None => tables.push(Table { name: text(table), columns: vec![column], dialect }),
+            None => tables.push(Table { name: text(table), columns: vec![column], dialect, links: Vec::new() }),
         }
     }
     Ok(tables)

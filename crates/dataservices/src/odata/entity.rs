@@ -8,15 +8,15 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use penstock_engine::database::{DataSource, Databases, Dialect, SqlValue, Transaction};
-use penstock_engine::{Exchange, Fault};
 use penstock_message::{Method, RESERVED, double_to_text, percent_decoded};
 use percent_encoding::{AsciiSet, utf8_percent_encode};
 use serde_json::{Map, Value as Json};
 
 use super::catalog::{Column, Table, rows, tables};
+use super::expand::{self, Expansion};
 use super::filter::{Fragment, filter, order};
-use super::path::{KeyPart, Target};
-use super::{Refusal, Response, metadata};
+use super::path::{KeyPart, Property, Tail, Target};
+use super::{Refusal, Response, links, metadata};
 use crate::parameter::SqlType;
 use crate::temporal;
 
@@ -28,58 +28,65 @@ const PAGE_MAX: usize = 10_000;
 
 /// A request as it was read.
 pub struct Request {
-    method: Method,
+    pub(super) method: Method,
     target: Target,
     options: HashMap<String, String>,
     page: Option<usize>,
     if_match: Option<String>,
     if_none_match: Option<String>,
-    body: Option<Arc<Json>>,
-    root: Arc<str>,
+    pub(super) body: Option<Arc<Json>>,
+    pub(super) root: Arc<str>,
 }
 
 impl Request {
-    /// Reads a request.
-    pub fn read(exchange: &mut Exchange, root: &Arc<str>) -> Result<Result<Request, Refusal>, Fault> {
-        let target = exchange.message.url_postfix.clone().unwrap_or_default();
-        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        let target = match Target::parse(&percent_decoded(path, false)) {
-            Ok(target) => target,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
+    /// Reads a request: its target is a path and a query, and `header` finds a header field.
+    pub fn new(
+        method: Method,
+        target: &str,
+        header: &dyn Fn(&str) -> Option<String>,
+        body: Option<Arc<Json>>,
+        root: &Arc<str>,
+    ) -> Result<Request, Refusal> {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let target = Target::parse(&percent_decoded(path, false))?;
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let decoded = |text: &str| percent_decoded(text, true).into_owned();
         let options = pairs.map(|(name, value)| (decoded(name), decoded(value))).collect();
-        let header = |name: &str| exchange.message.headers.get(name).map(str::to_owned);
         let page = header("Prefer").and_then(|preferences| {
             let mut all = preferences.split([',', ';']).map(str::trim);
             all.find_map(|one| one.strip_prefix("odata.maxpagesize=")?.parse::<usize>().ok()).filter(|size| *size > 0)
         });
         let (if_match, if_none_match) = (header("If-Match"), header("If-None-Match"));
-        let method = exchange.client.line.method.clone();
-        let body = match exchange.message.body.is_empty() || matches!(method, Method::Get | Method::Delete) {
-            true => None,
-            false => Some(exchange.json()?),
-        };
-        let root = root.clone();
-        Ok(Ok(Request { method, target, options, page, if_match, if_none_match, body, root }))
+        Ok(Request { method, target, options, page, if_match, if_none_match, body, root: root.clone() })
     }
 
-    fn option(&self, name: &str) -> Option<&str> {
+    /// Whether it only reads.
+    pub fn is_read(&self) -> bool {
+        self.method == Method::Get
+    }
+
+    /// Whether it needs the links between tables.
+    fn uses_links(&self) -> bool {
+        self.option("$expand").is_some() || matches!(self.target, Target::Metadata | Target::Entity(_, _, Some(_)))
+    }
+
+    pub(super) fn option(&self, name: &str) -> Option<&str> {
         self.options.get(name).map(String::as_str)
     }
 
-    fn number(&self, name: &str) -> Result<Option<usize>, Refusal> {
+    pub(super) fn number(&self, name: &str) -> Result<Option<usize>, Refusal> {
         let read = |text: &str| text.parse().map_err(|_| Refusal::invalid(format!("`{name}` is not a number")));
         self.option(name).map(read).transpose()
     }
 }
 
-struct Running<'r> {
-    session: Rc<dyn Transaction>,
+/// A request that runs.
+pub(super) struct Running<'r> {
+    session: &'r Rc<dyn Transaction>,
     source: &'r Arc<DataSource>,
-    dialect: Dialect,
-    request: &'r Request,
+    pub(super) dialect: Dialect,
+    pub(super) request: &'r Request,
+    pub(super) tables: Vec<Table>,
 }
 
 /// Runs a request.
@@ -89,77 +96,109 @@ pub async fn answer(
     request: &Request,
 ) -> Result<Response, Refusal> {
     let dialect = databases.dialect(source)?;
-    let changes = request.method != Method::Get;
-    let session = if changes { databases.begin() } else { databases.session() };
-    let running = Running { session, source, dialect, request };
-    let outcome = running.answer().await;
+    let session = if request.is_read() { databases.session() } else { databases.begin() };
+    let outcome = answer_in(&session, source, dialect, request).await;
     match outcome.is_ok() {
-        true => running.session.commit().await?,
-        false => running.session.rollback().await?,
+        true => session.commit().await?,
+        false => session.rollback().await?,
     }
     outcome
 }
 
+/// Runs a request in a session.
+pub async fn answer_in(
+    session: &Rc<dyn Transaction>,
+    source: &Arc<DataSource>,
+    dialect: Dialect,
+    request: &Request,
+) -> Result<Response, Refusal> {
+    let mut tables = tables(session, source, dialect).await?;
+    if request.uses_links() {
+        links::add(&mut tables, session, source, dialect).await?;
+    }
+    Running { session, source, dialect, request, tables }.answer().await
+}
+
 impl Running<'_> {
-    async fn rows(&self, fragment: Fragment) -> Result<Vec<Vec<SqlValue>>, Refusal> {
-        Ok(rows(&self.session, self.source, fragment.sql, fragment.values).await?)
+    pub(super) async fn rows(&self, fragment: Fragment) -> Result<Vec<Vec<SqlValue>>, Refusal> {
+        Ok(rows(self.session, self.source, fragment.sql, fragment.values).await?)
     }
 
     async fn answer(&self) -> Result<Response, Refusal> {
         for name in self.request.options.keys() {
-            if matches!(name.as_str(), "$expand" | "$search" | "$apply") {
+            if matches!(name.as_str(), "$search" | "$apply") {
                 return Err(Refusal::unsupported(&format!("`{name}`")));
             }
         }
-        let tables = tables(&self.session, self.source, self.dialect).await?;
-        let table = |name: &str| {
-            let found = tables.iter().find(|table| *table.name == *name);
-            let found = found.or_else(|| tables.iter().find(|table| table.name.eq_ignore_ascii_case(name)));
-            found.ok_or_else(|| Refusal::status(404, format!("there is no table `{name}`")))
-        };
         match (&self.request.method, &self.request.target) {
-            (Method::Get, Target::Root) => Ok(self.root(&tables)),
+            (Method::Get, Target::Root) => Ok(self.root(&self.tables)),
             (Method::Get, Target::Metadata) => {
-                Ok(Response::text("application/xml; charset=UTF-8", metadata::document(&tables)))
+                Ok(Response::text("application/xml; charset=UTF-8", metadata::document(&self.tables)))
             }
             (Method::Get, Target::Count(name)) => {
-                Ok(Response::text("text/plain; charset=UTF-8", self.count(table(name)?).await?.to_string()))
+                Ok(Response::text("text/plain; charset=UTF-8", self.count(self.table(name)?).await?.to_string()))
             }
-            (Method::Get, Target::Set(name)) => self.collection(table(name)?, name).await,
-            (Method::Get, Target::Entity(name, key, property)) => {
-                let table = table(name)?;
+            (Method::Get, Target::Set(name)) => self.collection(self.table(name)?, name, false).await,
+            (Method::Get, Target::References(name)) => self.collection(self.table(name)?, name, true).await,
+            (Method::Get, Target::Reference(name, key)) => {
+                let table = self.table(name)?;
                 let row = self.entity(table, key).await?;
-                match property {
-                    None => Ok(self.entity_response(200, table, &row)?),
-                    Some(property) => {
-                        let index = table.columns.iter().position(|column| *column.name == *property.name);
-                        let value = index.and_then(|index| row.get(index));
-                        let value = value.ok_or_else(|| Refusal::status(404, "there is no such property"))?;
-                        Ok(match (property.is_raw, json_of(value)) {
-                            (true, Json::Null) | (false, Json::Null) => Response::empty(),
-                            (true, Json::String(text)) => Response::text("text/plain; charset=UTF-8", text),
-                            (true, other) => Response::text("text/plain; charset=UTF-8", other.to_string()),
-                            (false, value) => {
-                                let context = format!("{}/$metadata#{name}", self.request.root);
-                                Response::json(200, &serde_json::json!({"@odata.context": context, "value": value}))
-                            }
-                        })
-                    }
-                }
+                Ok(Response::json(200, &self.reference(table, &row)))
             }
-            (Method::Post, Target::Set(name)) => self.create(table(name)?).await,
-            (Method::Put, Target::Entity(name, key, None)) => self.change(table(name)?, key, true).await,
-            (Method::Patch, Target::Entity(name, key, None)) => self.change(table(name)?, key, false).await,
+            (Method::Get, Target::Entity(name, key, property)) => {
+                let table = self.table(name)?;
+                let row = self.entity(table, key).await?;
+                let Some(property) = property else { return self.entity_response(200, table, &row).await };
+                if let Some(link) = table.link(&property.name) {
+                    return self.linked(table, &row, link, property.tail).await;
+                }
+                self.property(table, &row, property)
+            }
+            (Method::Post, Target::Set(name)) => self.create(self.table(name)?).await,
+            (Method::Put, Target::Entity(name, key, None)) => self.change(self.table(name)?, key, true).await,
+            (Method::Patch, Target::Entity(name, key, None)) => self.change(self.table(name)?, key, false).await,
             (Method::Delete, Target::Entity(name, key, None)) => {
-                let table = table(name)?;
+                let table = self.table(name)?;
                 self.entity(table, key).await?;
                 let condition = self.key_condition(table, key)?;
                 let sql = format!("DELETE FROM {} WHERE {}", table.quoted(), condition.sql);
                 self.rows(Fragment { sql, values: condition.values }).await?;
                 Ok(Response::empty())
             }
+            (
+                Method::Post | Method::Put | Method::Delete,
+                Target::Entity(name, key, Some(Property { name: link, tail: Tail::Reference })),
+            ) => {
+                let table = self.table(name)?;
+                let link =
+                    table.link(link).ok_or_else(|| Refusal::status(404, format!("there is no link `{link}`")))?;
+                self.change_link(table, key, link).await
+            }
             (method, _) => Err(Refusal::status(405, format!("{} is not possible here", method.as_str()))),
         }
+    }
+
+    /// The table of a name.
+    pub(super) fn table(&self, name: &str) -> Result<&Table, Refusal> {
+        let found = self.tables.iter().find(|table| *table.name == *name);
+        let found = found.or_else(|| self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name)));
+        found.ok_or_else(|| Refusal::status(404, format!("there is no table `{name}`")))
+    }
+
+    fn property(&self, table: &Table, row: &[SqlValue], property: &Property) -> Result<Response, Refusal> {
+        let index = table.columns.iter().position(|column| *column.name == *property.name);
+        let value = index.and_then(|index| row.get(index));
+        let value = value.ok_or_else(|| Refusal::status(404, "there is no such property"))?;
+        Ok(match (property.tail, json_of(value)) {
+            (Tail::Count | Tail::Reference, _) => return Err(Refusal::status(404, "a property is no link")),
+            (_, Json::Null) => Response::empty(),
+            (Tail::Value, Json::String(text)) => Response::text("text/plain; charset=UTF-8", text),
+            (Tail::Value, other) => Response::text("text/plain; charset=UTF-8", other.to_string()),
+            (Tail::None, value) => {
+                let context = format!("{}/$metadata#{}", self.request.root, table.name);
+                Response::json(200, &serde_json::json!({"@odata.context": context, "value": value}))
+            }
+        })
     }
 
     fn root(&self, tables: &[Table]) -> Response {
@@ -190,9 +229,8 @@ impl Running<'_> {
         })
     }
 
-    async fn collection(&self, table: &Table, name: &str) -> Result<Response, Refusal> {
+    async fn collection(&self, table: &Table, name: &str, as_references: bool) -> Result<Response, Refusal> {
         let request = self.request;
-        let selected = self.selected(table)?;
         let condition = self.condition(table)?;
         let order = match request.option("$orderby") {
             Some(text) => order(text, table, self.dialect)?,
@@ -221,15 +259,24 @@ impl Running<'_> {
         );
         let values = condition.values.into_iter().chain(order.values).collect();
         let found = self.rows(Fragment { sql, values }).await?;
-        let entities = found.iter().take(size).map(|row| Json::Object(entity(table, row, &selected)));
+        let page = &found[..found.len().min(size)];
+        let entities: Vec<Json> = match as_references {
+            true => page.iter().map(|row| serde_json::json!({"@odata.id": self.id(table, row)})).collect(),
+            false => {
+                let expansions = expand::parse(request.option("$expand").unwrap_or_default())?;
+                self.entities(table, page, request.option("$select"), &expansions).await?
+            }
+        };
         let mut out = Map::new();
-        out.insert("@odata.context".into(), format!("{}/$metadata#{}", request.root, table.name).into());
+        let of_context = if as_references { "Collection($ref)" } else { &table.name };
+        out.insert("@odata.context".into(), format!("{}/$metadata#{of_context}", request.root).into());
         if request.option("$count") == Some("true") {
             out.insert("@odata.count".into(), self.count(table).await?.into());
         }
-        out.insert("value".into(), entities.collect::<Vec<_>>().into());
+        out.insert("value".into(), entities.into());
         if found.len() > size && left > size {
-            out.insert("@odata.nextLink".into(), self.next_link(name, token + 1).into());
+            let name = if as_references { format!("{name}/$ref") } else { name.to_owned() };
+            out.insert("@odata.nextLink".into(), self.next_link(&name, token + 1).into());
         }
         Ok(Response::json(200, &Json::Object(out)))
     }
@@ -247,16 +294,16 @@ impl Running<'_> {
         format!("{name}?{}", others.join("&"))
     }
 
-    fn selected(&self, table: &Table) -> Result<Option<Vec<String>>, Refusal> {
-        let Some(text) = self.request.option("$select").filter(|text| *text != "*") else { return Ok(None) };
+    pub(super) fn selected(&self, table: &Table, select: Option<&str>) -> Result<Option<Vec<String>>, Refusal> {
+        let Some(text) = select.filter(|text| *text != "*") else { return Ok(None) };
         let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
-        match names.iter().find(|name| table.column(name).is_none()) {
+        match names.iter().find(|name| table.column(name).is_none() && table.link(name).is_none()) {
             Some(name) => Err(Refusal::invalid(format!("the entity `{}` has no property `{name}`", table.name))),
             None => Ok(Some(names)),
         }
     }
 
-    fn key_condition(&self, table: &Table, key: &[KeyPart]) -> Result<Fragment, Refusal> {
+    pub(super) fn key_condition(&self, table: &Table, key: &[KeyPart]) -> Result<Fragment, Refusal> {
         let columns = table.key();
         if columns.is_empty() || columns.len() != key.len() {
             return Err(Refusal::invalid(format!("the key of `{}` has {} parts", table.name, columns.len())));
@@ -278,7 +325,7 @@ impl Running<'_> {
     }
 
     /// A row by its key, when the conditions of the request hold for it.
-    async fn entity(&self, table: &Table, key: &[KeyPart]) -> Result<Vec<SqlValue>, Refusal> {
+    pub(super) async fn entity(&self, table: &Table, key: &[KeyPart]) -> Result<Vec<SqlValue>, Refusal> {
         let condition = self.key_condition(table, key)?;
         let columns: Vec<String> = table.columns.iter().map(|column| column.quoted()).collect();
         let sql = format!("SELECT {} FROM {} WHERE {}", columns.join(", "), table.quoted(), condition.sql);
@@ -294,13 +341,39 @@ impl Running<'_> {
         }
     }
 
-    fn entity_response(&self, status: u16, table: &Table, row: &[SqlValue]) -> Result<Response, Refusal> {
-        let selected = self.selected(table)?;
+    /// Rows as entities, with the linked entities that are expanded.
+    pub(super) async fn entities(
+        &self,
+        table: &Table,
+        rows: &[Vec<SqlValue>],
+        select: Option<&str>,
+        expansions: &[Expansion],
+    ) -> Result<Vec<Json>, Refusal> {
+        let selected = self.selected(table, select)?;
+        let mut entities: Vec<Map<String, Json>> = rows.iter().map(|row| entity(table, row, &selected)).collect();
+        self.expand(table, rows, &mut entities, expansions, 1).await?;
+        Ok(entities.into_iter().map(Json::Object).collect())
+    }
+
+    pub(super) async fn entity_response(
+        &self,
+        status: u16,
+        table: &Table,
+        row: &[SqlValue],
+    ) -> Result<Response, Refusal> {
+        let expansions = expand::parse(self.request.option("$expand").unwrap_or_default())?;
+        let select = self.request.option("$select");
+        let entities = self.entities(table, &[row.to_vec()], select, &expansions).await?;
         let mut out = Map::new();
         out.insert("@odata.context".into(), format!("{}/$metadata#{}/$entity", self.request.root, table.name).into());
-        out.extend(entity(table, row, &selected));
+        if let Some(Json::Object(entity)) = entities.into_iter().next() {
+            out.extend(entity);
+        }
         let mut response = Response::json(status, &Json::Object(out));
         response.headers.push(("ETag", entity_tag(row)));
+        if status == 201 {
+            response.headers.push(("Location", self.id(table, row)));
+        }
         Ok(response)
     }
 
@@ -309,6 +382,9 @@ impl Running<'_> {
         let body = self.request.body.as_deref().and_then(Json::as_object);
         let body = body.ok_or_else(|| Refusal::invalid("the body is not an object"))?;
         let mut given = Vec::new();
+        if body.keys().any(|name| name.ends_with("@odata.bind")) {
+            return Err(Refusal::unsupported("`@odata.bind`"));
+        }
         for (name, value) in body.iter().filter(|(name, _)| !name.contains('@')) {
             let Some(column) = table.column(name) else {
                 return Err(Refusal::invalid(format!("the entity `{}` has no property `{name}`", table.name)));
@@ -348,7 +424,7 @@ impl Running<'_> {
             }
         };
         let row = created.first().ok_or_else(|| Refusal::status(500, "the database returned no row"))?;
-        self.entity_response(201, table, row)
+        self.entity_response(201, table, row).await
     }
 
     async fn change(&self, table: &Table, key: &[KeyPart], replaces: bool) -> Result<Response, Refusal> {
@@ -375,10 +451,10 @@ impl Running<'_> {
     }
 }
 
-/// What is escaped in the value of a query option.
-const OPTION: &AsciiSet = &RESERVED.remove(b'(').remove(b')').remove(b',').remove(b'\'');
+/// What is escaped in the value of a query option, and in a key.
+pub(super) const OPTION: &AsciiSet = &RESERVED.remove(b'(').remove(b')').remove(b',').remove(b'\'');
 
-fn entity(table: &Table, row: &[SqlValue], selected: &Option<Vec<String>>) -> Map<String, Json> {
+pub(super) fn entity(table: &Table, row: &[SqlValue], selected: &Option<Vec<String>>) -> Map<String, Json> {
     let mut out = Map::new();
     out.insert("@odata.etag".into(), entity_tag(row).into());
     for (column, value) in table.columns.iter().zip(row) {
@@ -398,7 +474,7 @@ fn entity_tag(row: &[SqlValue]) -> String {
     format!("W/\"{:016x}\"", hasher.finish())
 }
 
-fn json_of(value: &SqlValue) -> Json {
+pub(super) fn json_of(value: &SqlValue) -> Json {
     let number = |text: &str| serde_json::from_str::<serde_json::Number>(text).map_or(Json::Null, Json::Number);
     match value {
         SqlValue::Null => Json::Null,
@@ -414,7 +490,7 @@ fn json_of(value: &SqlValue) -> Json {
 }
 
 /// A value of a request for a column.
-fn value_of(column: &Column, value: &Json) -> Result<SqlValue, Refusal> {
+pub(super) fn value_of(column: &Column, value: &Json) -> Result<SqlValue, Refusal> {
     let text = match value {
         Json::Null => return Ok(SqlValue::Null),
         Json::String(text) => text.clone(),

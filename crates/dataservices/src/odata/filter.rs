@@ -355,7 +355,7 @@ mod tests {
             dialect: Dialect::Sqlite,
         };
         let columns = vec![column("NAME"), column("A"), column("od\"d")];
-        Table { name: "T".into(), columns, dialect: Dialect::Sqlite }
+        Table { name: "T".into(), columns, dialect: Dialect::Sqlite, links: Vec::new() }
     }
 
     #[test]

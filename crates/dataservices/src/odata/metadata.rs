@@ -35,12 +35,28 @@ pub fn document(tables: &[Table]) -> String {
             let name = attribute(&column.name);
             out.push_str(&format!("<Property Name=\"{name}\" Type=\"{}\"{nullable}/>", column.edm_type()));
         }
+        for link in &table.links {
+            let (name, target) = (attribute(&link.name), attribute(&link.target));
+            let kind = match link.is_collection {
+                true => format!("Collection({NAMESPACE}.{target})"),
+                false => format!("{NAMESPACE}.{target}"),
+            };
+            out.push_str(&format!("<NavigationProperty Name=\"{name}\" Type=\"{kind}\"/>"));
+        }
         out.push_str("</EntityType>");
     }
     out.push_str("<EntityContainer Name=\"Container\">");
     for table in tables {
         let name = attribute(&table.name);
-        out.push_str(&format!("<EntitySet Name=\"{name}\" EntityType=\"{NAMESPACE}.{name}\"/>"));
+        out.push_str(&format!("<EntitySet Name=\"{name}\" EntityType=\"{NAMESPACE}.{name}\""));
+        let binding = |link: &super::links::Link| {
+            let (path, target) = (attribute(&link.name), attribute(&link.target));
+            format!("<NavigationPropertyBinding Path=\"{path}\" Target=\"{target}\"/>")
+        };
+        match table.links.is_empty() {
+            true => out.push_str("/>"),
+            false => out.push_str(&format!(">{}</EntitySet>", table.links.iter().map(binding).collect::<String>())),
+        }
     }
     out.push_str("</EntityContainer></Schema></edmx:DataServices></edmx:Edmx>");
     out

@@ -1,12 +1,17 @@
 //! OData 4.0 over the tables of a database (`enableOData`), at `/odata/SERVICE/CONFIG`.
 //!
-//! Start reading at `entity.rs`; `filter.rs` makes SQL of expressions, `catalog.rs` knows the tables.
+//! Start reading at `entity.rs`; `filter.rs` makes SQL of expressions, `catalog.rs` knows the tables, `links.rs` follows foreign
+//! keys (`$expand`, `$ref`), `batch.rs` runs several requests of one body.
 
-mod catalog;
+pub mod batch;
+pub mod catalog;
 mod entity;
+pub mod expand;
 pub mod filter;
+mod links;
 mod metadata;
-mod path;
+mod multipart;
+pub mod path;
 
 use std::sync::Arc;
 
@@ -15,7 +20,7 @@ use penstock_engine::database::{DataSource, DatabaseError, DatabaseErrorKind};
 use penstock_engine::ports::Level;
 use penstock_engine::route::{Api, Pattern, Resource};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Place, Resume, Step};
-use penstock_message::{Body, Headers};
+use penstock_message::{Body, Headers, Method};
 
 /// Why a request is refused.
 #[derive(Debug)]
@@ -50,6 +55,32 @@ impl From<DatabaseError> for Refusal {
             DatabaseErrorKind::Unreachable | DatabaseErrorKind::Busy => 503,
         };
         Refusal { status, message: error.message }
+    }
+}
+
+/// A request of a client.
+enum Request {
+    Single(entity::Request),
+    Batch(batch::Batch),
+}
+
+impl Request {
+    fn read(exchange: &mut Exchange, root: &Arc<str>) -> Result<Result<Request, Refusal>, Fault> {
+        let target = exchange.message.url_postfix.clone().unwrap_or_default();
+        let method = exchange.client.line.method.clone();
+        let is_batch = target.split('?').next().is_some_and(|path| path.trim_matches('/') == "$batch");
+        if is_batch && method == Method::Post {
+            let conversion = exchange.program().clone();
+            let bytes = exchange.message.decoded_bytes(&conversion.conversion)?;
+            let header = |name: &str| exchange.message.headers.get(name).map(str::to_owned);
+            return Ok(batch::Batch::parse(&bytes, &header, root).map(Request::Batch));
+        }
+        let body = match exchange.message.body.is_empty() || matches!(method, Method::Get | Method::Delete) {
+            true => None,
+            false => Some(exchange.json()?),
+        };
+        let header = |name: &str| exchange.message.headers.get(name).map(str::to_owned);
+        Ok(entity::Request::new(method, &target, &header, body, root).map(Request::Single))
     }
 }
 
@@ -115,14 +146,17 @@ pub fn offer(cx: &mut Compiler<'_>, service: &str, config: &str, source: Arc<Dat
 
 impl Mediator for Serve {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let request = match entity::Request::read(exchange, &self.root)? {
+        let request = match Request::read(exchange, &self.root)? {
             Ok(request) => request,
             Err(refusal) => return Ok(respond(exchange, &Response::refused(&refusal))),
         };
         let databases = exchange.core().databases()?.clone();
         let source = self.source.clone();
         Ok(Flow::Wait(Box::pin(async move {
-            let outcome = entity::answer(&databases, &source, &request).await;
+            let outcome = match &request {
+                Request::Single(request) => entity::answer(&databases, &source, request).await,
+                Request::Batch(batch) => batch.answer(&databases, &source).await,
+            };
             Resume::new(move |exchange: &mut Exchange, ()| {
                 let response = match outcome {
                     Ok(response) => response,

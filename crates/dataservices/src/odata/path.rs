@@ -10,12 +10,31 @@ pub enum Target {
     Root,
     /// `$metadata`.
     Metadata,
+    /// `$batch`.
+    Batch,
     /// A table.
     Set(String),
     /// `T/$count`.
     Count(String),
+    /// `T/$ref`.
+    References(String),
+    /// `T(1)/$ref`.
+    Reference(String, Vec<KeyPart>),
     /// A row, and a column of it.
     Entity(String, Vec<KeyPart>, Option<Property>),
+}
+
+/// What follows a column or a link in a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing.
+    None,
+    /// `/$value`.
+    Value,
+    /// `/$count`.
+    Count,
+    /// `/$ref`.
+    Reference,
 }
 
 /// A part of a key; without a name when the key has one part.
@@ -27,13 +46,13 @@ pub struct KeyPart {
     pub value: String,
 }
 
-/// A column of a row.
+/// A column of a row, or a link to other rows.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Property {
-    /// The column.
+    /// Its name.
     pub name: String,
-    /// Whether only its value is wanted (`$value`).
-    pub is_raw: bool,
+    /// What follows it.
+    pub tail: Tail,
 }
 
 /// Parts of a key. Keys of more columns do not occur.
@@ -48,6 +67,7 @@ impl Target {
         match name {
             "" => return Ok(Target::Root),
             "$metadata" => return Ok(Target::Metadata),
+            "$batch" => return Ok(Target::Batch),
             name if name.starts_with('$') => return Err(Refusal::unsupported(&format!("`{name}`"))),
             _ => {}
         }
@@ -56,6 +76,7 @@ impl Target {
             return match rest.trim_end_matches('/') {
                 "" => Ok(Target::Set(name)),
                 "/$count" => Ok(Target::Count(name)),
+                "/$ref" => Ok(Target::References(name)),
                 other => Err(Refusal::unsupported(&format!("`{other}` after a table"))),
             };
         };
@@ -63,10 +84,17 @@ impl Target {
         let mut segments = rest.split('/').filter(|segment| !segment.is_empty());
         let property = match (segments.next(), segments.next(), segments.next()) {
             (None, ..) => None,
-            (Some(column), None, _) if !column.starts_with('$') => {
-                Some(Property { name: column.to_owned(), is_raw: false })
+            (Some("$ref"), None, _) => return Ok(Target::Reference(name, key)),
+            (Some(column), tail, None) if !column.starts_with('$') && !column.contains('(') => {
+                let tail = match tail {
+                    None => Tail::None,
+                    Some("$value") => Tail::Value,
+                    Some("$count") => Tail::Count,
+                    Some("$ref") => Tail::Reference,
+                    Some(_) => return Err(Refusal::unsupported(&format!("`{rest}` after a key"))),
+                };
+                Some(Property { name: column.to_owned(), tail })
             }
-            (Some(column), Some("$value"), None) => Some(Property { name: column.to_owned(), is_raw: true }),
             _ => return Err(Refusal::unsupported(&format!("`{rest}` after a key"))),
         };
         Ok(Target::Entity(name, key, property))
@@ -119,16 +147,21 @@ mod tests {
             ("/$metadata", Target::Metadata),
             ("/T", Target::Set("T".into())),
             ("/T/$count", Target::Count("T".into())),
+            ("/T(1)/$ref", Target::Reference("T".into(), vec![part(None, "1")])),
             ("/T('a''b')", Target::Entity("T".into(), vec![part(None, "a'b")], None)),
             ("/T(a='1',b=2)", Target::Entity("T".into(), vec![part(Some("a"), "1"), part(Some("b"), "2")], None)),
             (
                 "/T(7)/N/$value",
-                Target::Entity("T".into(), vec![part(None, "7")], Some(Property { name: "N".into(), is_raw: true })),
+                Target::Entity(
+                    "T".into(),
+                    vec![part(None, "7")],
+                    Some(Property { name: "N".into(), tail: Tail::Value }),
+                ),
             ),
         ] {
             assert_eq!(Target::parse(path).unwrap(), expected, "{path}");
         }
-        for path in ["/$batch", "/T(1", "/T('a", "/T(1)/$ref", "/T/x", "/T(1)x/y/z"] {
+        for path in ["/$all", "/T(1", "/T('a", "/T(1)/N(2)", "/T/x", "/T(1)x/y/z", "/T(1)/N/$links"] {
             assert!(Target::parse(path).is_err(), "{path}");
         }
     }
