@@ -89,6 +89,8 @@ fn line(text: &str, separator: char) -> Option<(Vec<String>, usize)> {
     let mut values = Vec::new();
     let mut value = String::new();
     let mut is_quoted = false;
+    // What stood in quotes ends here; a carriage return in them belongs to the value.
+    let mut quoted_end = 0;
     let mut letters = text.char_indices().peekable();
     while let Some((at, letter)) = letters.next() {
         match letter {
@@ -96,17 +98,23 @@ fn line(text: &str, separator: char) -> Option<(Vec<String>, usize)> {
                 value.push('"');
                 letters.next();
             }
-            '"' if is_quoted => is_quoted = false,
+            '"' if is_quoted => {
+                is_quoted = false;
+                quoted_end = value.len();
+            }
             '"' if value.is_empty() => is_quoted = true,
             _ if is_quoted => value.push(letter),
             '\n' => {
-                if value.ends_with('\r') {
+                if value.len() > quoted_end && value.ends_with('\r') {
                     value.pop();
                 }
                 values.push(value);
                 return Some((values, at + 1));
             }
-            _ if letter == separator && values.len() < VALUES_MAX => values.push(std::mem::take(&mut value)),
+            _ if letter == separator && values.len() < VALUES_MAX => {
+                values.push(std::mem::take(&mut value));
+                quoted_end = 0;
+            }
             _ => value.push(letter),
         }
     }
@@ -124,6 +132,7 @@ mod tests {
             ("a,b\nc", vec!["a", "b"], 4),
             ("\"a,\"\"b\"\"\",\"c\nd\"\r\n", vec!["a,\"b\"", "c\nd"], 17),
             ("a,", vec!["a", ""], 2),
+            ("\"a\r\"\r\n", vec!["a\r"], 6),
             ("\"open", vec!["open"], 5),
         ] {
             let (values, found) = line(text, ',').unwrap();

@@ -213,3 +213,49 @@ fn requests_of_a_session_wait_in_its_boxcar() {
     let body = send("count", &cookie).1;
     assert!(body.contains("<n>2</n>"), "neither boxcar changed anything: {body}");
 }
+
+#[test]
+fn a_batch_runs_its_change_sets_whole_or_not_at_all() {
+    let folder = Folder::new("batch");
+    folder.write(
+        "Library.dbs",
+        r#"<data name="Library">
+          <config id="books" enableOData="true"><property name="carbon_datasource_name">jdbc/Library</property></config>
+          <query id="make" useConfig="books"><sql>CREATE TABLE author (id INTEGER PRIMARY KEY, name VARCHAR(20));
+            INSERT INTO author VALUES (1, 'Ann')</sql></query>
+          <operation name="make"><call-query href="make"/></operation>
+        </data>"#,
+    );
+    let toml = "[databases.\"jdbc/Library\"]\nurl = \"sqlite:library.db\"";
+    let server = Server::start(&folder, &["run", "Library.dbs"], toml);
+    assert_eq!(server.get("/services/Library/make").status, 202);
+    let part = |boundary: &str, fields: &str, request: &str, body: &str| {
+        format!("--{boundary}\r\nContent-Type: application/http\r\n{fields}\r\n{request} HTTP/1.1\r\n\r\n{body}\r\n")
+    };
+    let set = |parts: &str| format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n{parts}--c--\r\n");
+    let creates = part("c", "Content-ID: 1\r\n", "POST author", r#"{"id": 2, "name": "Cleo"}"#)
+        + &part("c", "Content-ID: 2\r\n", "PATCH $1", r#"{"name": "Cleopatra"}"#);
+    let fails = part("c", "", "DELETE author(1)", "") + &part("c", "", "POST author", r#"{"id": 2}"#);
+    let body = set(&creates)
+        + &set(&fails)
+        + &part("b", "", "GET /odata/Library/books/author(2)/name/$value", "")
+        + &part("b", "", "GET author/$count", "")
+        + "--b--\r\n";
+    let mut connection = support::Connection::open(server.http);
+    let mut send = |preference: &str| {
+        let headers = [("Content-Type", "multipart/mixed; boundary=b"), ("Prefer", preference)];
+        connection.request("POST", "/odata/Library/books/$batch", &headers, body.as_bytes())
+    };
+    let reply = send("odata.continue-on-error");
+    let statuses = |body: &str| -> Vec<String> {
+        body.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ").map(|line| line[..3].to_owned())).collect()
+    };
+    assert_eq!(
+        (reply.status, statuses(&reply.body)),
+        (200, ["201", "204", "400", "200", "200"].map(str::to_owned).into())
+    );
+    assert!(reply.body.contains("\r\n\r\nCleopatra\r\n"), "{}", reply.body);
+    assert!(reply.body.contains("\r\n\r\n2\r\n"), "the deletion is undone: {}", reply.body);
+    // Without the preference the batch ends at the first failure.
+    assert_eq!(statuses(&send("").body), ["400"]);
+}
