@@ -9,11 +9,16 @@
 //! `store/` and one folder for each REST API.
 
 mod admin;
+mod catalog;
+mod certificate;
 mod clock;
+mod comments;
 mod devportal;
+mod gateway;
 mod host;
 mod http;
 mod identity;
+mod labels;
 pub mod multipart;
 mod oauth;
 mod page;

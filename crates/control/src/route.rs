@@ -6,7 +6,7 @@
 use crate::http::{Parameters, Request, Response, decode};
 use crate::identity::{Caller, tokens, users};
 use crate::problem::Problem;
-use crate::{BODY_BYTES_MAX, Control, admin, devportal, oauth, publisher, soap};
+use crate::{BODY_BYTES_MAX, Control, admin, catalog, devportal, gateway, oauth, publisher, soap};
 
 const TABLE: &str = include_str!("operations.txt");
 
@@ -146,6 +146,7 @@ pub(crate) struct Routes {
 pub(crate) struct Call<'c> {
     pub(crate) control: &'c Control,
     pub(crate) request: &'c Request,
+    pub(crate) api: Api,
     pub(crate) query: Parameters,
     pub(crate) caller: Caller,
     parameters: Vec<(&'static str, String)>,
@@ -189,7 +190,9 @@ impl Routes {
                 Api::Publisher => publisher::HANDLERS,
                 Api::Devportal => devportal::HANDLERS,
                 Api::Admin => admin::HANDLERS,
-                Api::ServiceCatalog | Api::Gateway | Api::Devops | Api::Internal => &[],
+                Api::ServiceCatalog => catalog::HANDLERS,
+                Api::Gateway => gateway::HANDLERS,
+                Api::Devops | Api::Internal => &[],
             };
             let found = handlers.iter().copied().flatten().find(|(of, at, _)| *of == method && *at == path);
             let segment = |text: &'static str| match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
@@ -255,7 +258,7 @@ impl Routes {
         };
         let query = Parameters::parse(&request.query);
         let caller = authorize(control, request, operation, &query)?;
-        let call = Call { control, request, query, caller, parameters };
+        let call = Call { control, request, api, query, caller, parameters };
         match operation.handler {
             Some(handler) => handler(&call),
             None => Err(Problem::not_implemented(&format!("{} {}", operation.method, operation.path))),
@@ -358,7 +361,7 @@ mod tests {
         let routes = Routes::new();
         let rows = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
         assert_eq!(routes.operations.len(), rows);
-        let lists = [publisher::HANDLERS, devportal::HANDLERS, admin::HANDLERS];
+        let lists = [publisher::HANDLERS, devportal::HANDLERS, admin::HANDLERS, catalog::HANDLERS, gateway::HANDLERS];
         let registered: usize = lists.iter().flat_map(|list| list.iter()).map(|list| list.len()).sum();
         let handled = routes.operations.iter().filter(|operation| operation.handler.is_some()).count();
         assert_eq!(handled, registered, "a handler is registered for an operation that is not in the table, or twice");

@@ -23,6 +23,9 @@ pub(crate) fn of(tx: &Transaction<'_>) -> Result<Snapshot, Problem> {
     let mut snapshot = Snapshot::default();
     for organization in organizations(tx)? {
         for revision in tx.list(&Filter::new(Kind::Revision, &organization).states(&["DEPLOYED"]))? {
+            if !revisions::is_served(&revision) {
+                continue;
+            }
             let Some(api) = tx.get(Kind::Api, &organization, &revision.parent)? else { continue };
             snapshot.apis.push(deployed_api(tx, &api, &revision)?);
         }

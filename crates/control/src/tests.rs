@@ -1,5 +1,7 @@
 //! The REST APIs without sockets: a store in a folder of its own, and a gateway that notes what it is given.
 
+mod resources;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
@@ -152,7 +154,7 @@ impl Server {
     fn admin(&self) -> String {
         let scopes = "apim:api_create apim:api_publish apim:api_view apim:api_delete apim:api_manage apim:subscribe \
                       apim:app_manage apim:sub_manage apim:admin apim:shared_scope_manage \
-                      apim:common_operation_policy_manage";
+                      apim:common_operation_policy_manage apim:comment_write";
         self.token("admin", "admin", scopes)
     }
 

@@ -32,11 +32,15 @@ pub(super) const HANDLERS: &[Registration] = &[
 ];
 
 /// Levels: the name in paths, in `type=` of export, and in bodies.
-const LEVELS: [(&str, &str, &str, &str); 3] = [
+const LEVELS: [(&str, &str, &str, &str); 4] = [
     ("subscription", "sub", "subscription policy", "SubscriptionThrottlePolicy"),
     ("application", "app", "application policy", "ApplicationThrottlePolicy"),
     ("advanced", "api", "advanced policy", "AdvancedThrottlePolicy"),
+    (CUSTOM, "global", "custom rule", "CustomRule"),
 ];
+
+/// The level of custom policies.
+pub(super) const CUSTOM: &str = "custom";
 
 /// The policies that every organization has: level, name, requests (0: no limit), unit.
 const STANDARD: &[(&str, &str, u64, &str)] = &[
@@ -213,7 +217,7 @@ fn complete(document: &mut Map<String, Value>, level: &str) {
     }
 }
 
-fn body(policy: &Object) -> Value {
+pub(super) fn body(policy: &Object) -> Value {
     let kind = LEVELS.iter().find(|(level, ..)| *level == policy.parent).map(|(.., kind)| *kind);
     // `apictl` reads the first members by their position.
     let mut body = Map::new();
@@ -241,7 +245,10 @@ fn list(call: &Call<'_>, level: &str) -> Result<Response, Problem> {
     Ok(Response::json(200, &json!({"count": list.len(), "list": list})))
 }
 
-fn check(given: &Map<String, Value>) -> Result<(), Problem> {
+fn check(given: &Map<String, Value>, level: &str) -> Result<(), Problem> {
+    if level == CUSTOM {
+        return super::custom::check(given);
+    }
     let name = text(given, "policyName");
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_. ".contains(letter);
     if name.is_empty() || !name.chars().all(is_plain) {
@@ -271,13 +278,13 @@ fn taken(name: &str, level: &str) -> Problem {
     Problem::conflict(903_001, "Throttling policy already exists", text)
 }
 
-fn insert(
+pub(super) fn insert(
     tx: &Transaction<'_>,
     call: &Call<'_>,
     level: &str,
     mut given: Map<String, Value>,
 ) -> Result<Object, Problem> {
-    check(&given)?;
+    check(&given, level)?;
     let name = text(&given, "policyName").to_owned();
     for member in ["policyId", "type", "isDeployed"] {
         given.shift_remove(member);
@@ -296,7 +303,7 @@ fn create(call: &Call<'_>, level: &str) -> Result<Response, Problem> {
     Ok(Response::json(201, &body(&policy)).with("Location", format!("/throttling/policies/{level}/{}", policy.id)))
 }
 
-fn of_call(tx: &Transaction<'_>, call: &Call<'_>, level: &str) -> Result<Object, Problem> {
+pub(super) fn of_call(tx: &Transaction<'_>, call: &Call<'_>, level: &str) -> Result<Object, Problem> {
     let found = tx.get(Kind::Throttling, call.organization(), call.id())?.filter(|policy| policy.parent == level);
     found.ok_or_else(|| Problem::not_found("Throttle Policy", call.id()))
 }
@@ -306,9 +313,9 @@ fn get(call: &Call<'_>, level: &str) -> Result<Response, Problem> {
     Ok(Response::json(200, &body(&policy)))
 }
 
-fn replace(tx: &Transaction<'_>, policy: &mut Object, mut given: Map<String, Value>) -> Result<(), Problem> {
+pub(super) fn replace(tx: &Transaction<'_>, policy: &mut Object, mut given: Map<String, Value>) -> Result<(), Problem> {
     given.insert("policyName".into(), policy.name.as_str().into());
-    check(&given)?;
+    check(&given, &policy.parent)?;
     for member in ["policyId", "type", "isDeployed"] {
         given.shift_remove(member);
     }
@@ -349,6 +356,7 @@ fn is_used(tx: &Transaction<'_>, policy: &Object) -> Result<bool, Problem> {
     Ok(match policy.parent.as_str() {
         "application" => by(Kind::Application, "throttlingPolicy")?,
         "subscription" => by(Kind::Subscription, "throttlingPolicy")?,
+        CUSTOM => false,
         _ => {
             by(Kind::Api, "apiThrottlingPolicy")?
                 || tx.count(&Filter::new(Kind::Api, &policy.organization).with_operation_policy(&policy.name))? > 0
@@ -364,7 +372,6 @@ fn search(call: &Call<'_>) -> Result<Response, Problem> {
     let terms = Term::parse(call.query.get("query").unwrap_or_default());
     let of = |key: &str| terms.iter().find(|term| term.key == key).map(|term| term.value.as_str());
     let level = match of("type") {
-        Some("global") => return Ok(Response::json(200, &json!({"count": 0, "list": []}))),
         Some("all") | None => None,
         Some(short) => {
             Some(level_of(short).ok_or_else(|| Problem::bad_request(format!("Unknown type of policy {short}")))?)
@@ -422,6 +429,9 @@ fn import(call: &Call<'_>) -> Result<Response, Problem> {
     };
     let overwrite = call.query.flag("overwrite");
     let (policy, is_new) = call.control.change_served(|tx| {
+        if level == CUSTOM && call.organization() != crate::identity::SUPER_ORGANIZATION {
+            return Err(Problem::forbidden("Only the first organization has custom policies"));
+        }
         let name = text(&given, "policyName").to_owned();
         match tx.find(Kind::Throttling, call.organization(), &format!("{level}:{name}"))? {
             Some(_) if !overwrite => Err(taken(&name, level)),

@@ -41,7 +41,7 @@ const READABLE: [&str; 4] = ["PUBLISHED", "PROTOTYPED", "BLOCKED", "DEPRECATED"]
 const TAGS: usize = 1000;
 
 /// An API by id that the caller may see.
-pub(super) fn by_id(tx: &Transaction<'_>, call: &Call<'_>, id: &str) -> Result<Object, Problem> {
+pub(crate) fn by_id(tx: &Transaction<'_>, call: &Call<'_>, id: &str) -> Result<Object, Problem> {
     let found = tx.get(Kind::Api, call.organization(), id)?.ok_or_else(|| Problem::not_found("API", id))?;
     let is_hidden = found.text("visibility") == "RESTRICTED"
         && !call.caller.is_admin()
@@ -68,12 +68,13 @@ fn shown_to(call: &Call<'_>) -> Filter {
 
 pub(super) fn info(api: &Object) -> Value {
     let member = |name: &str| api.document.get(name).cloned().unwrap_or_default();
+    let average = Some(api.text(super::ratings::AVERAGE)).filter(|text| !text.is_empty()).unwrap_or("0.0");
     let thumbnail = api.flag("hasThumbnail").then(|| format!("/apis/{}/thumbnail", api.id));
     json!({
         "id": api.id, "name": api.name, "displayName": member("displayName"), "description": member("description"),
         "context": revisions::versioned_context(api), "version": member("version"), "type": member("type"),
         "createdTime": api.created_ms.to_string(), "provider": shown(&api.owner, &api.organization),
-        "lifeCycleStatus": api.state, "thumbnailUri": thumbnail, "avgRating": "0.0",
+        "lifeCycleStatus": api.state, "thumbnailUri": thumbnail, "avgRating": average,
         "throttlingPolicies": member("policies"), "advertiseInfo": member("advertiseInfo"),
         "businessInformation": member("businessInformation"), "isSubscriptionAvailable": true, "monetizationLabel": null,
         "gatewayType": member("gatewayType"), "gatewayVendor": "wso2",

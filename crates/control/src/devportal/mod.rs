@@ -1,12 +1,19 @@
 //! The developer portal REST API: published APIs, applications with their keys, subscriptions.
 
-mod apis;
+pub(crate) mod apis;
 pub(crate) mod applications;
 mod keys;
+pub(crate) mod ratings;
 mod subscriptions;
 
 use crate::route::Registration;
 
 /// Handlers, by file.
-pub(crate) const HANDLERS: &[&[Registration]] =
-    &[apis::HANDLERS, applications::HANDLERS, keys::HANDLERS, subscriptions::HANDLERS];
+pub(crate) const HANDLERS: &[&[Registration]] = &[
+    apis::HANDLERS,
+    applications::HANDLERS,
+    crate::comments::HANDLERS,
+    keys::HANDLERS,
+    ratings::HANDLERS,
+    subscriptions::HANDLERS,
+];

@@ -44,7 +44,8 @@ const INTERNAL_KEY_S: u64 = 60_000;
 const SECRETS: [&str; 4] = ["password", "clientSecret", "apiKeyValue", "secretKey"];
 
 /// Members of the document that responses do not have.
-const INTERNAL: [&str; 3] = ["lastRevision", "lifecycleHistory", "updatedBy"];
+const INTERNAL: [&str; 5] =
+    ["lastRevision", "lifecycleHistory", "updatedBy", crate::labels::LABELS, crate::devportal::ratings::AVERAGE];
 
 /// The API of a path; one that the caller must not see is not found, or forbidden when access control says so.
 pub(crate) fn of_call(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Object, Problem> {
@@ -465,7 +466,7 @@ fn check(tx: &Transaction<'_>, caller: &Caller, api: &Object) -> Result<(), Prob
 }
 
 /// The addresses in `endpointConfig`.
-fn endpoint_urls(config: Option<&Value>) -> Vec<&str> {
+pub(super) fn endpoint_urls(config: Option<&Value>) -> Vec<&str> {
     let Some(config) = config.filter(|config| {
         let kind = config.get("endpoint_type").and_then(Value::as_str);
         matches!(kind, Some("http" | "address" | "load_balance" | "failover" | "graphql"))

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::api::{self, body};
-use super::{definition, lifecycle, members, policies, products, revisions, yaml};
+use super::{certificates, client_certificates, definition, lifecycle, members, policies, products, revisions, yaml};
 use crate::http::Response;
 use crate::multipart::{self, FormPart};
 use crate::problem::Problem;
@@ -73,9 +73,9 @@ pub(crate) fn project(tx: &Transaction<'_>, api: &Object, purpose: Purpose) -> R
             _ => files.push((file.path, file.content)),
         }
     }
-    for (path, content) in policies::files(tx, api)? {
-        files.push((path, content));
-    }
+    files.extend(policies::files(tx, api)?);
+    files.extend(certificates::files(tx, api)?);
+    files.extend(client_certificates::files(tx, api)?);
     if is_product {
         for part in products::sources(tx, api)? {
             let folder = format!("APIs/{}-{}", part.name, part.text("version"));
@@ -333,6 +333,8 @@ pub(super) fn import_in(
     };
     import_thumbnail(tx, &mut api, project)?;
     super::documents::import_files(tx, call, &api, project)?;
+    certificates::import_files(tx, call, project)?;
+    client_certificates::import_files(tx, call, &api, project)?;
     if !wanted_state.is_empty() && wanted_state != "CREATED" || overwrite {
         let wanted = if wanted_state.is_empty() { "CREATED" } else { &wanted_state };
         let actions = lifecycle::path(&api.state, wanted).ok_or_else(|| {

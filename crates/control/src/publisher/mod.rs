@@ -4,6 +4,8 @@
 
 pub(crate) mod api;
 pub(crate) mod archive;
+mod certificates;
+mod client_certificates;
 pub(crate) mod definition;
 pub(crate) mod documents;
 pub(crate) mod lifecycle;
@@ -22,6 +24,10 @@ use crate::route::Registration;
 pub(crate) const HANDLERS: &[&[Registration]] = &[
     api::HANDLERS,
     archive::HANDLERS,
+    certificates::HANDLERS,
+    client_certificates::HANDLERS,
+    crate::comments::HANDLERS,
+    crate::labels::PUBLISHER_HANDLERS,
     definition::HANDLERS,
     documents::HANDLERS,
     lifecycle::HANDLERS,

@@ -61,6 +61,14 @@ pub(crate) fn number(revision: &Object) -> u64 {
     revision.document.get("number").and_then(Value::as_u64).unwrap_or_default()
 }
 
+/// The flag of a revision that the gateway does not serve although it is deployed.
+pub(crate) const WITHDRAWN: &str = "withdrawn";
+
+/// Whether the gateway serves a revision.
+pub(crate) fn is_served(revision: &Object) -> bool {
+    !deployed(revision).is_empty() && !revision.flag(WITHDRAWN)
+}
+
 /// Where a revision is deployed.
 pub(crate) fn deployed(revision: &Object) -> Vec<Map<String, Value>> {
     let list = revision.document.get("deployments").and_then(Value::as_array).into_iter().flatten();
@@ -249,6 +257,7 @@ pub(super) fn deploy_in(
             deployments.extend(chosen.iter().map(|(_, deployment)| deployment.clone()));
         }
         if deployments.iter().filter_map(Value::as_object).ne(before.iter()) {
+            known.document.shift_remove(WITHDRAWN);
             known.state = if deployments.is_empty() { "CREATED" } else { "DEPLOYED" }.to_owned();
             known.set("deployments", Value::Array(deployments));
             tx.update(&mut known)?;

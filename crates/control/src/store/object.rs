@@ -48,6 +48,12 @@ pub(crate) enum Kind {
     Scope,
     /// A certificate of clients; its parent is the API.
     ClientCertificate,
+    /// A certificate of backends.
+    EndpointCertificate,
+    /// A label of APIs.
+    Label,
+    /// A service of the service catalog.
+    Service,
     /// An operation policy; its parent is the API when it is of one API only.
     OperationPolicy,
 }
@@ -75,6 +81,9 @@ impl Kind {
             Kind::Category => "category",
             Kind::Scope => "scope",
             Kind::ClientCertificate => "client-certificate",
+            Kind::EndpointCertificate => "endpoint-certificate",
+            Kind::Label => "label",
+            Kind::Service => "service",
             Kind::OperationPolicy => "operation-policy",
         }
     }

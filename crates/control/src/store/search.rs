@@ -66,6 +66,11 @@ impl Filter {
         self
     }
 
+    /// With a unique key.
+    pub(crate) fn keyed(self, key: &str) -> Filter {
+        self.is("unique_key", key)
+    }
+
     /// In one of these states.
     pub(crate) fn states(mut self, states: &[&str]) -> Filter {
         let marks = vec!["?"; states.len()].join(", ");
