@@ -13,12 +13,15 @@ use crate::{Exchange, Fault, SequenceId, fallback, incoming, run};
 const RESOURCE_MISMATCH: &str = "_resource_mismatch_handler_";
 const METHOD_NOT_ALLOWED: &str = "_method_not_allowed_handler_";
 
+/// Whether the sequences an exchange starts with were entered. Boxed, because each request carries the size of this type.
+pub(crate) type Entered = Result<(), Box<Fault>>;
+
 /// What becomes of a request.
 pub(crate) enum Admission {
     /// It is answered at once.
     Answer(Box<Message>),
     /// It runs: its sequences are entered. A fault is one of entering them.
-    Run(Box<Exchange>, Result<(), Fault>),
+    Run(Box<Exchange>, Entered),
 }
 
 /// Finds the service and makes the exchange, or the answer when there is none to run.
@@ -146,7 +149,7 @@ pub(crate) fn admit_to(
             let exchange = make(message, Entry::Source(source.clone()));
             match (start, named) {
                 (None, Some((name, _))) => {
-                    Admission::Run(exchange, Err(Fault::new(format!("Sequence: {name} not found"))))
+                    Admission::Run(exchange, Err(Box::new(Fault::new(format!("Sequence: {name} not found")))))
                 }
                 _ => begin(exchange, start.into_iter()),
             }
@@ -168,5 +171,5 @@ fn begin(mut exchange: Box<Exchange>, start: impl DoubleEndedIterator<Item = Seq
     exchange.handlers.extend(base);
     // The stack runs from its top: what starts first is pushed last.
     let entered = start.rev().try_for_each(|sequence| run::enter(&mut exchange, sequence));
-    Admission::Run(exchange, entered)
+    Admission::Run(exchange, entered.map_err(Box::new))
 }

@@ -20,10 +20,10 @@ pub struct Alone {
 pub async fn run_alone(mut exchange: Box<Exchange>, sequence: SequenceId) -> Alone {
     let end = match run::enter(&mut exchange, sequence) {
         Ok(()) => run::run(&mut exchange).await,
-        Err(fault) => End::Failed(fault),
+        Err(fault) => End::Failed(Box::new(fault)),
     };
     let mut fault = match end {
-        End::Failed(fault) => Some(fault),
+        End::Failed(fault) => Some(*fault),
         End::Finished | End::Stopped => None,
     };
     let mut reply = exchange.reply.take().map(|reply| *reply);

@@ -92,7 +92,7 @@ async fn to_join(
     endpoint: Option<crate::Destination>,
 ) -> Option<Fault> {
     match start(child, sequence, endpoint).await {
-        End::Failed(fault) => Some(fault),
+        End::Failed(fault) => Some(*fault),
         _ if child.lost_branch => child.fault.take(),
         _ => match wait::buffer_body(child).await {
             Ok(()) => None,
@@ -155,7 +155,7 @@ async fn detached(exchange: &mut Exchange, work: Fork) -> Result<After, Fault> {
                 let id = parent.correlation_id();
                 let text = format!("the message that was split failed: {fault}, correlation_id: {id}");
                 parent.log(Level::Error, "Mediation", &text);
-                parent.fault = Some(fault);
+                parent.fault = Some(*fault);
                 parent.lost_branch = true;
             }
             Some(parent)
@@ -233,7 +233,7 @@ async fn alone(
         End::Failed(fault) => {
             let id = child.correlation_id();
             child.log(Level::Error, "Mediation", &format!("branch failed: {fault}, correlation_id: {id}"));
-            child.fault = Some(fault);
+            child.fault = Some(*fault);
             child.lost_branch = true;
         }
         End::Finished => unjoined.borrow_mut().push(child.out_path),
@@ -245,7 +245,7 @@ async fn alone(
 async fn start(child: &mut Exchange, sequence: Option<SequenceId>, endpoint: Option<crate::Destination>) -> End {
     if let Some(sequence) = sequence {
         if let Err(fault) = run::enter(child, sequence) {
-            return End::Failed(fault);
+            return End::Failed(Box::new(fault));
         }
         match run::run(child).await {
             End::Finished => {}

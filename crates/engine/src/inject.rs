@@ -132,8 +132,8 @@ pub async fn inject(core: &Rc<Core>, injection: Injection) -> Injected {
     let common = program.fault.filter(|_| target == InjectTarget::Main);
     exchange.handlers.extend(common.into_iter().chain(base));
     let entered = match (missing, start) {
-        (Some(fault), _) => Err(fault),
-        (None, Some(start)) => run::enter(&mut exchange, start),
+        (Some(fault), _) => Err(Box::new(fault)),
+        (None, Some(start)) => run::enter(&mut exchange, start).map_err(Box::new),
         (None, None) => Ok(()),
     };
     let started = exchange.started;
@@ -191,7 +191,7 @@ fn outcome(exchange: &mut Exchange, end: run::End) -> Outcome {
     if let run::End::Failed(fault) = end {
         let at = fault.at.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
         exchange.log(Level::Error, "Inbound", &format!("{fault}{at}; no fault sequence handled it"));
-        return Outcome::Failed(fault);
+        return Outcome::Failed(*fault);
     }
     let message = &exchange.message;
     let rolls_back = |name| match message.properties.get(name) {

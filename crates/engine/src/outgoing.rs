@@ -9,8 +9,8 @@ use crate::endpoint::{Format, Target};
 use crate::ports::{Outgoing, SendOptions};
 use crate::{Exchange, Fault};
 
-/// Header fields that belong to one hop or are made anew by the sender (integration rules of Micro Integrator
-/// : `User-Agent` and `Server` are not forwarded).
+/// Header fields that belong to one hop or are made anew by the sender. Micro Integrator does not forward `User-Agent` and
+/// `Server`, either.
 const NOT_FORWARDED: [&str; 12] = [
     "Connection",
     "Keep-Alive",

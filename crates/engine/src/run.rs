@@ -21,8 +21,8 @@ pub(crate) enum End {
     Finished,
     /// A mediator ended it: `respond`, `drop`, a `send` whose out path ended.
     Stopped,
-    /// An unhandled fault.
-    Failed(Fault),
+    /// An unhandled fault. Boxed, because each request carries the size of this type several times.
+    Failed(Box<Fault>),
 }
 
 /// Runs the exchange from its top frame until nothing is left to do.
@@ -88,7 +88,7 @@ async fn drive(exchange: &mut Exchange) -> End {
                     fault.at = Some(step.at.clone());
                 }
                 if let Err(fault) = handle(exchange, fault) {
-                    return End::Failed(fault);
+                    return End::Failed(Box::new(fault));
                 }
             }
         }
@@ -139,7 +139,7 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
                 {
                     reply = Err(Fault::of_body(error, Side::Backend));
                 }
-                resume(exchange, then, reply.map(|reply| *reply)).await?
+                Box::pin(resume(exchange, then, reply.map(|reply| *reply))).await?
             }
             Flow::Respond => return respond(exchange).await.map(Some),
             Flow::Loopback => {
@@ -156,11 +156,11 @@ async fn act(exchange: &mut Exchange, flow: Flow) -> Result<Option<End>, Fault> 
             Flow::Stop => return Ok(Some(End::Stopped)),
             Flow::Wait(future) => {
                 let then: Resume<()> = within_deadline(exchange, future).await?;
-                resume(exchange, then, ()).await?
+                Box::pin(resume(exchange, then, ())).await?
             }
             Flow::WaitBounded(future) => {
                 let then = future.await;
-                resume(exchange, then, ()).await?
+                Box::pin(resume(exchange, then, ())).await?
             }
             // Boxed like everything that is rare: each request carries the size of this future.
             Flow::Fork(work) => match Box::pin(fork::run(exchange, *work)).await? {
@@ -421,7 +421,7 @@ pub(crate) async fn send_and_run(exchange: &mut Exchange, destination: Destinati
         Ok(None) => run(exchange).await,
         Err(fault) => match handle(exchange, fault) {
             Ok(()) => run(exchange).await,
-            Err(fault) => End::Failed(fault),
+            Err(fault) => End::Failed(Box::new(fault)),
         },
     }
 }

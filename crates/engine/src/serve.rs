@@ -7,14 +7,14 @@ use std::task::Poll;
 use penstock_budget::Account;
 use penstock_message::Message;
 
-use crate::admit::{Admission, admit};
+use crate::admit::{Admission, Entered, admit};
 use crate::core::Core;
 use crate::journal::{self, Observed};
 use crate::metrics::InFlight;
 use crate::ports::{Level, LocalFuture, Request, Service};
 use crate::route::{Entry, Finished};
 use crate::run::{self, End};
-use crate::{Exchange, Fault, fallback, incoming};
+use crate::{Exchange, fallback, incoming};
 
 /// The engine as a listener sees it. One per core.
 pub struct Dispatcher {
@@ -45,12 +45,7 @@ impl Service for Dispatcher {
     }
 }
 
-pub(crate) async fn answer(
-    core: &Core,
-    _in_flight: InFlight,
-    exchange: Box<Exchange>,
-    entered: Result<(), Fault>,
-) -> Message {
+pub(crate) async fn answer(core: &Core, _in_flight: InFlight, exchange: Box<Exchange>, entered: Entered) -> Message {
     let started = exchange.started;
     let observed = Observed::of(&exchange);
     let logged = |reply: &Message, failed| {
@@ -84,7 +79,7 @@ pub(crate) async fn answer(
 /// Runs the exchange until the client has an answer. What still runs then (branches) goes on by
 /// itself. There is no timer here: everything an exchange can wait for (a backend, the rest of a
 /// body, a port) is bounded by its deadline where it waits.
-async fn flow(mut exchange: Box<Exchange>, entered: Result<(), Fault>) -> (Box<Message>, bool) {
+async fn flow(mut exchange: Box<Exchange>, entered: Entered) -> (Box<Message>, bool) {
     let reply = exchange.reply.clone();
     let mut account = Account::new(exchange.loaded.program.limits.memory_bytes_max);
     let mut whole = Box::pin(async move { complete(&mut exchange, entered).await });
@@ -114,7 +109,7 @@ enum Outcome {
 }
 
 /// The whole way of a message: in path, implicit send, faults, and the answer when there was none.
-pub(crate) async fn complete(exchange: &mut Exchange, entered: Result<(), Fault>) -> (Box<Message>, bool) {
+pub(crate) async fn complete(exchange: &mut Exchange, entered: Entered) -> (Box<Message>, bool) {
     let end = travel(exchange, entered).await;
     let failed = exchange.fault.is_some() || matches!(end, End::Failed(_));
     if exchange.reply.is_answered() {
@@ -131,7 +126,7 @@ pub(crate) async fn complete(exchange: &mut Exchange, entered: Result<(), Fault>
             let id = exchange.correlation_id();
             let text = format!("{fault}{at}; no fault sequence handled it, correlation_id: {id}");
             exchange.log(Level::Error, "FaultHandler", &text);
-            Some(fault)
+            Some(*fault)
         }
         // A fault sequence ran and did not answer, or a branch failed.
         _ => exchange.fault.take(),
@@ -145,7 +140,7 @@ pub(crate) async fn complete(exchange: &mut Exchange, entered: Result<(), Fault>
 }
 
 /// Runs what was entered, and the send that a proxy service without an in sequence implies.
-pub(crate) async fn travel(exchange: &mut Exchange, entered: Result<(), Fault>) -> End {
+pub(crate) async fn travel(exchange: &mut Exchange, entered: Entered) -> End {
     let end = match entered {
         Ok(()) if exchange.frames.is_empty() => End::Finished,
         Ok(()) => run::run(exchange).await,

@@ -49,5 +49,6 @@ async fn bounded<T>(deadline: Instant, future: impl Future<Output = T>) -> Optio
     if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
         return Some(output);
     }
-    tokio::time::timeout_at(deadline.into(), future).await.ok()
+    // Boxed like all that is rare: each request carries the size of this future.
+    Box::pin(tokio::time::timeout_at(deadline.into(), future)).await.ok()
 }

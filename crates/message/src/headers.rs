@@ -77,7 +77,12 @@ impl Headers {
     }
 
     fn is(&self, name: &Range<u32>, wanted: &[u8]) -> bool {
-        (name.end - name.start) as usize == wanted.len() && self.part(name).eq_ignore_ascii_case(wanted)
+        if (name.end - name.start) as usize != wanted.len() {
+            return false;
+        }
+        let part = self.part(name);
+        // Most clients write a name as it is asked for here, and that comparison is the faster one.
+        part == wanted || part.eq_ignore_ascii_case(wanted)
     }
 
     fn position(&self, name: &str) -> Option<usize> {

@@ -35,8 +35,14 @@ impl MediaType {
             ("application/json/badgerfish", MediaType::Json),
             ("application/x-www-form-urlencoded", MediaType::Form),
         ];
-        let end = content_type.bytes().position(|byte| byte == b';').unwrap_or(content_type.len());
-        let essence = content_type[..end].trim();
+        let essence = content_type.split_once(';').map_or(content_type, |(essence, _)| essence).trim();
+        // Each message is classified, and most senders write lower case.
+        match essence {
+            "text/xml" => return MediaType::TextXml,
+            "application/xml" => return MediaType::Xml,
+            "application/json" => return MediaType::Json,
+            _ => {}
+        }
         if let Some((_, media)) = EXACT.iter().find(|(name, _)| essence.eq_ignore_ascii_case(name)) {
             return *media;
         }

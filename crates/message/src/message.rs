@@ -177,28 +177,17 @@ impl Message {
 
     /// Whether its body is a stream of server-sent events, which come when something happens.
     pub fn is_event_stream(&self) -> bool {
-        let rest = self.content_type_after(b"text/event-stream");
-        rest.is_some_and(|rest| rest.trim_ascii_start().first().is_none_or(|next| *next == b';'))
+        self.headers.get_bytes("Content-Type").is_some_and(is_event_stream)
     }
 
     /// Whether it is a message of gRPC (`application/grpc`, `application/grpc+proto`, `application/grpc-web`).
     pub fn is_grpc(&self) -> bool {
-        self.content_type_after(b"application/grpc").is_some()
-    }
-
-    /// What follows `start` in the Content-Type. Compares bytes, because each request and response is checked.
-    fn content_type_after(&self, start: &[u8]) -> Option<&[u8]> {
-        let value = self.headers.get_bytes("Content-Type")?;
-        if value.len() < start.len() {
-            return None;
-        }
-        let (found, rest) = value.trim_ascii_start().split_at_checked(start.len())?;
-        found.eq_ignore_ascii_case(start).then_some(rest)
+        self.headers.get_bytes("Content-Type").is_some_and(is_grpc)
     }
 
     /// Whether its body may stay silent for long and last for any time, bounded by an idle timeout only.
     pub fn is_long_lived(&self) -> bool {
-        self.is_event_stream() || self.is_grpc()
+        self.headers.get_bytes("Content-Type").is_some_and(|value| is_event_stream(value) || is_grpc(value))
     }
 
     /// The action of a SOAP message: what the addressing says, else the header of SOAP 1.1 or the parameter that SOAP 1.2
@@ -248,6 +237,21 @@ impl Message {
     pub fn property_text(&self, name: &str) -> Option<String> {
         self.properties.get(name).map(|value: &Value| value.to_text().into_owned())
     }
+}
+
+fn is_event_stream(content_type: &[u8]) -> bool {
+    let rest = after(content_type, b"text/event-stream");
+    rest.is_some_and(|rest| rest.trim_ascii_start().first().is_none_or(|next| *next == b';'))
+}
+
+fn is_grpc(content_type: &[u8]) -> bool {
+    after(content_type, b"application/grpc").is_some()
+}
+
+/// What follows `start` in a Content-Type. Compares bytes, because each request and response is checked.
+fn after<'v>(content_type: &'v [u8], start: &[u8]) -> Option<&'v [u8]> {
+    let (found, rest) = content_type.trim_ascii_start().split_at_checked(start.len())?;
+    found.eq_ignore_ascii_case(start).then_some(rest)
 }
 
 // Messages are moved several times for each request. A field that few messages have belongs into a box.

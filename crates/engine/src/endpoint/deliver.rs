@@ -1,5 +1,6 @@
 //! Sending a message to an endpoint: readiness, groups, timeouts, and what a failure does to state.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use penstock_message::{Form, Message, SoapVersion};
 
 use super::{Endpoint, EndpointKind, Format, Leaf, Sessions, Target, TimeoutAction, TimeoutDuration, TokenSource};
 use crate::mediator::Destination;
-use crate::ports::{HttpOptions, LocalFuture, SendOptions};
+use crate::ports::{HttpOptions, LocalFuture, Outgoing, SendOptions};
 use crate::{Direction, Exchange, Fault, Side, codes, local, outgoing, slices, wait};
 
 /// Groups inside groups inside groups are a configuration that refers to itself.
@@ -337,6 +338,7 @@ async fn transmit_with_token(
     Ok(reply)
 }
 
+/// Sends the message to an address and waits for the reply.
 async fn transmit(
     exchange: &mut Exchange,
     endpoint: Option<&Endpoint>,
@@ -351,40 +353,12 @@ async fn transmit(
     {
         wait::buffer_body(exchange).await?;
     }
-    let remaining = exchange.deadline.saturating_duration_since(Instant::now());
-    let options = SendOptions {
-        response_timeout: timeout,
-        time_left: remaining,
-        connect_timeout: None,
-        one_way: exchange.one_way,
-        tls: target.tls.clone(),
-        http: HttpOptions {
-            content_length: exchange.message.axis2.is_true("DISABLE_CHUNKING"),
-            http10: exchange.message.axis2.is_true("FORCE_HTTP_1.0"),
-            close: exchange.message.axis2.is_true("NO_KEEPALIVE"),
-            absolute_form: exchange.message.axis2.is_true("POST_TO_URI"),
-            ..HttpOptions::default()
-        },
-    };
+    let options = options(exchange, &target, timeout);
     let outgoing = match slices::is_small() {
         true => outgoing::prepare(exchange, target, options)?,
         false => Box::pin(slices::run(exchange, |exchange| outgoing::prepare(exchange, target, options))).await?,
     };
-    let outbound = exchange.core.outbound.clone();
-    exchange.sent = true;
-    let noted = exchange.journal.as_ref().map(|_| (outgoing.method.clone(), outgoing.url.clone(), Instant::now()));
-    let outcome = if !outgoing.url.starts_with("local:") {
-        outbound.send(outgoing).await
-    } else if exchange.transactions.any() {
-        Box::pin(local::call_within(exchange, outgoing)).await
-    } else {
-        local::call(&exchange.core, &exchange.client, outgoing).await
-    };
-    if let (Some(journal), Some((method, url, started))) = (&exchange.journal, noted) {
-        let status = outcome.as_ref().map(|reply| reply.status);
-        journal.called(endpoint.map_or("", Endpoint::label), method.as_str(), &url, status, started.elapsed());
-    }
-    let mut reply = Box::new(outcome?);
+    let mut reply = exchange_messages(exchange, endpoint, outgoing).await?;
     relocate(exchange, &mut reply);
     let strict = exchange.message.properties.is_true("FORCE_ERROR_ON_SOAP_FAULT")
         || exchange.message.axis2.is_true("FORCE_ERROR_ON_SOAP_FAULT");
@@ -392,6 +366,54 @@ async fn transmit(
         Box::pin(refuse_soap_fault(exchange, &mut reply)).await?;
     }
     Ok(reply)
+}
+
+fn options(exchange: &Exchange, target: &Target, timeout: Duration) -> SendOptions {
+    let is_true = |name| exchange.message.axis2.is_true(name);
+    SendOptions {
+        response_timeout: timeout,
+        time_left: exchange.deadline.saturating_duration_since(Instant::now()),
+        connect_timeout: None,
+        one_way: exchange.one_way,
+        tls: target.tls.clone(),
+        http: HttpOptions {
+            content_length: is_true("DISABLE_CHUNKING"),
+            http10: is_true("FORCE_HTTP_1.0"),
+            close: is_true("NO_KEEPALIVE"),
+            absolute_form: is_true("POST_TO_URI"),
+            ..HttpOptions::default()
+        },
+    }
+}
+
+/// Gives the request to its sender and waits for the reply. The future does not hold the request: its size is part of each
+/// request's future.
+fn exchange_messages<'a>(
+    exchange: &'a mut Exchange,
+    endpoint: Option<&'a Endpoint>,
+    outgoing: Outgoing,
+) -> impl Future<Output = Result<Box<Message>, Fault>> + 'a {
+    exchange.sent = true;
+    let noted = exchange.journal.as_ref().map(|journal| {
+        let call = (outgoing.method.clone(), outgoing.url.clone(), Instant::now());
+        (journal.clone(), Box::new(call))
+    });
+    let sending: LocalFuture<'a, Result<Message, Fault>> = if !outgoing.url.starts_with("local:") {
+        exchange.core.outbound.send(outgoing)
+    } else if exchange.transactions.any() {
+        Box::pin(local::call_within(exchange, outgoing))
+    } else {
+        Box::pin(local::call(&exchange.core, &exchange.client, outgoing))
+    };
+    async move {
+        let outcome = sending.await.map(Box::new);
+        if let Some((journal, call)) = noted {
+            let (method, url, started) = *call;
+            let status = outcome.as_ref().map(|reply| reply.status);
+            journal.called(endpoint.map_or("", Endpoint::label), method.as_str(), &url, status, started.elapsed());
+        }
+        outcome
+    }
 }
 
 /// Micro Integrator answers with a `Location` on itself, unless the answer creates something or redirects.

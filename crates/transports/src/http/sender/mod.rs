@@ -53,7 +53,7 @@ impl HttpSender {
         }
     }
 
-    async fn exchange(&self, mut outgoing: Outgoing) -> Result<Message, Fault> {
+    async fn exchange(&self, outgoing: &mut Outgoing) -> Result<Message, Fault> {
         let url = outgoing.url.clone();
         let url = Url::parse(&url)?;
         let allowance = Allowance::new(&self.core, &outgoing.options);
@@ -65,13 +65,13 @@ impl HttpSender {
         }
         let body = outgoing.message.body.take_to_send();
         // Boxed like all that is rare: each request carries the size of this future.
-        let mut body = match self.prepare(body, &outgoing)? {
+        let mut body = match self.prepare(body, outgoing)? {
             Prepared::Payload(payload) => payload,
             Prepared::Collect(head, rest) => Box::pin(self.collect(head, rest, outgoing.options.time_left)).await?,
         };
         let backend = self.pool.backend(&url, outgoing.options.tls.as_ref());
         if outgoing.options.http.http2 && !backend.multiplexed.declined.get() {
-            match Box::pin(self.multiplexed(&url, &outgoing, body, &backend, &allowance)).await? {
+            match Box::pin(self.multiplexed(&url, outgoing, body, &backend, &allowance)).await? {
                 Negotiated::Answer(reply) => return Ok(*reply),
                 Negotiated::Http1(back) => body = back,
             }
@@ -97,9 +97,9 @@ impl HttpSender {
             };
             let again = if reused && repeatable { body.copy() } else { None };
             let (core, pool, write) = (&self.core, &self.pool, self.config.timeouts.write);
-            let mut exchange = Exchange::start(core, wire, &url, &outgoing, body, pool, &backend, allowance, write);
+            let mut exchange = Exchange::start(core, wire, &url, outgoing, body, pool, &backend, allowance, write);
             match std::future::poll_fn(|cx| exchange.poll_head(cx)).await {
-                Ok(head) => return exchange.into_reply(head, &outgoing),
+                Ok(head) => return exchange.into_reply(head, outgoing),
                 // RFC 9110 §9.2.2: a proxy repeats nothing that might be done twice. A connection that closes before the
                 // first byte of a reply was most likely closed while it was idle.
                 Err(failure) => match again {
@@ -227,8 +227,9 @@ impl HttpSender {
 }
 
 impl Outbound for HttpSender {
-    fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
-        Box::pin(self.exchange(outgoing))
+    fn send<'a>(&'a self, mut outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
+        // By reference: the future of an `async fn` would hold the request twice.
+        Box::pin(async move { self.exchange(&mut outgoing).await })
     }
 }
 
