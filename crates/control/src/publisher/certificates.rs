@@ -7,6 +7,7 @@ use super::archive::{self, Project};
 use super::{api, yaml};
 use crate::certificate::{self, Described};
 use crate::http::Response;
+use crate::multipart::FormPart;
 use crate::page::Page;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
@@ -53,13 +54,13 @@ pub(super) fn renamed(mut body: Value) -> Value {
 }
 
 /// The value of a text part of a form.
-pub(super) fn field(parts: &[crate::multipart::Part], name: &str) -> Option<String> {
+pub(super) fn field(parts: &[FormPart], name: &str) -> Option<String> {
     let part = parts.iter().find(|part| part.name == name)?;
     Some(String::from_utf8_lossy(&part.content).trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// The part `certificate` of a form.
-pub(super) fn uploaded(parts: &[crate::multipart::Part]) -> Option<Bytes> {
+pub(super) fn uploaded(parts: &[FormPart]) -> Option<Bytes> {
     let part = parts.iter().find(|part| part.name == "certificate")?;
     Some(part.content.clone()).filter(|content| !content.is_empty())
 }
