@@ -197,6 +197,8 @@ fn a_message_is_accepted_after_its_flow_and_redelivered_when_it_rolls_back() {
     folder.write("artifacts/take.xml", TAKE);
     folder.write("artifacts/in.xml", inbound("In", "in-first", port(), TRANSACTED));
     folder.write("artifacts/auto.xml", inbound("Auto", "in-auto", port(), ""));
+    let spoiling = Gate::open_replacing(port(), "spoilt", &[0xff; 6]);
+    folder.write("artifacts/bad.xml", inbound("Bad", "in-bad", spoiling.port, ""));
     let mut server = Server::start(&folder, &["run", "artifacts"], "");
     let mut client = Client::open();
     client.send("in-first", "queue", text_message(&order("well"), &[("XOrder", "7")]));
@@ -215,6 +217,14 @@ fn a_message_is_accepted_after_its_flow_and_redelivered_when_it_rolls_back() {
     server.wait_for_log_times("took = rollback", 5);
     client.wait_until_empty("in-auto");
     assert_eq!(server.log().matches("took = rollback").count(), 5, "{}", server.log());
+    // One that cannot be decoded is rejected, and the next one is consumed over the same link.
+    client.send("in-bad", "queue", text_message(&order("spoilt"), &[]));
+    client.send("in-bad", "queue", text_message(&order("after"), &[]));
+    server.wait_for_log("took = after");
+    assert_eq!(text(&client.take("DLQ")), order("spoilt"), "{}", server.log());
+    server.wait_for_log("a message of `in-bad` was rejected: it cannot be decoded");
+    assert_eq!(server.log().matches("consuming `in-bad`").count(), 1, "{}", server.log());
+    assert_eq!(server.log().matches("cannot be decoded").count(), 1, "{}", server.log());
 }
 
 #[test]

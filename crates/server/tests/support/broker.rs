@@ -71,6 +71,12 @@ pub struct Gate {
 
 impl Gate {
     pub fn open(broker: u16) -> Gate {
+        Gate::open_replacing(broker, "", &[])
+    }
+
+    /// Puts other bytes of the same number in place of a text that the broker sends.
+    pub fn open_replacing(broker: u16, text: &'static str, by: &'static [u8]) -> Gate {
+        assert_eq!(text.len(), by.len());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let gate = Gate {
             port: listener.local_addr().unwrap().port(),
@@ -85,14 +91,11 @@ impl Gate {
                     continue;
                 }
                 let broker = TcpStream::connect(("127.0.0.1", broker)).unwrap();
-                for (mut from, mut to) in [(&client, &broker), (&broker, &client)]
-                    .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
-                {
-                    std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(Shutdown::Both);
-                    });
-                }
+                let clones = |from: &TcpStream, to: &TcpStream| (from.try_clone().unwrap(), to.try_clone().unwrap());
+                let (from, to) = clones(&client, &broker);
+                std::thread::spawn(move || forward(from, to, "", &[]));
+                let (from, to) = clones(&broker, &client);
+                std::thread::spawn(move || forward(from, to, text, by));
                 sockets.lock().unwrap().extend([client, broker]);
             }
         });
@@ -224,4 +227,21 @@ pub fn test_recovery(folder: &str, broker: u16, store: impl Fn(u16) -> String, n
         body = next();
     }
     assert_eq!(body, "3");
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream, text: &str, by: &[u8]) {
+    let mut buffer = [0; 64 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        let bytes = &mut buffer[..read];
+        let starts = 0..(read + 1).saturating_sub(text.len());
+        for at in starts.filter(|_| !text.is_empty()) {
+            if bytes[at..].starts_with(text.as_bytes()) {
+                bytes[at..at + by.len()].copy_from_slice(by);
+            }
+        }
+        if to.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
 }

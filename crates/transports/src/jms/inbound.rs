@@ -336,6 +336,13 @@ impl Session {
                 None => break Ok(()),
                 Some(Event::Delivery(delivery)) => match *delivery {
                     Ok(delivery) => flows.push(self.process(delivery)),
+                    // The link would break for each delivery of it.
+                    Err(RecvError::MessageDecode(undecodable)) => {
+                        let why = undecodable.source.to_string();
+                        if let Err(error) = self.reject_undecodable(&receiver, undecodable.info, &why).await {
+                            break Err(error);
+                        }
+                    }
                     Err(error) => break Err(JmsError::lost(error)),
                 },
                 Some(Event::Ended(ended)) => {
@@ -351,6 +358,14 @@ impl Session {
         drop(flows);
         end_receiver(receiver, subscription.durable.is_some()).await;
         outcome.map(|()| self.must_suspend() && self.failures.swap(0, Ordering::Relaxed) > 0)
+    }
+
+    /// The broker moves a message that cannot be decoded to its dead letters.
+    async fn reject_undecodable(&self, receiver: &Receiver, delivery: DeliveryInfo, why: &str) -> Result<(), JmsError> {
+        let queue = &self.inlet.destination.name;
+        self.control.log(Level::Error, &format!("a message of `{queue}` was rejected: it cannot be decoded: {why}"));
+        self.control.count(false);
+        settle(receiver, Settled { delivery, verdict: Verdict::Reject }).await
     }
 
     fn must_suspend(&self) -> bool {

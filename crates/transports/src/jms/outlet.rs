@@ -19,6 +19,9 @@ use crate::broker::link::Attempts;
 /// Links that are kept. Replies go to queues that exist for a moment only.
 const SENDERS_MAX: usize = 100;
 
+/// Why a broker that answers otherwise takes no message.
+const NO_CREDIT: &str = ": it granted no credit, as brokers without free disk space or memory do";
+
 /// A broker, connected to or not.
 pub(super) struct Outlet {
     address: Address,
@@ -101,6 +104,8 @@ impl Outlet {
             state.open(&self.address).await?.sender(to).await?
         };
         let begun = timeout(ANSWER_TIMEOUT, async { sender.lock().await.send_batchable(message).await }).await;
+        // Sending begins when the broker has granted credit.
+        let had_credit = begun.is_ok();
         let accepted = match begun {
             Ok(Ok(accepted)) => timeout(ANSWER_TIMEOUT, accepted).await,
             Ok(Err(error)) => Ok(Err(error)),
@@ -121,7 +126,8 @@ impl Outlet {
             Ok(Err(error)) => JmsError::lost(error),
             _ => {
                 let seconds = ANSWER_TIMEOUT.as_secs();
-                JmsError::unreachable(format!("the JMS broker did not take the message within {seconds} s"))
+                let hint = if had_credit { "" } else { NO_CREDIT };
+                JmsError::unreachable(format!("the JMS broker did not take the message within {seconds} s{hint}"))
             }
         })
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fe2o3_amqp::Receiver;
+use fe2o3_amqp::link::RecvError;
 use fe2o3_amqp::link::delivery::DeliveryInfo;
 use fe2o3_amqp::link::receiver::ReceiverDisposer;
 use fe2o3_amqp::types::messaging::Body as AmqpBody;
@@ -105,6 +106,14 @@ impl BrokerQueue for Queue {
         consumer.has_credit = false;
         let delivery = match received {
             Ok(delivery) => delivery,
+            // The broker moves it to its dead letters; otherwise the store would never get past it.
+            Err(RecvError::MessageDecode(undecodable)) => {
+                consumer.receiver.reject(undecodable.info, None).await.map_err(JmsError::lost)?;
+                let (queue, why) = (&self.destination.name, undecodable.source);
+                return Err(JmsError::refused(format!(
+                    "a message of `{queue}` was rejected: it cannot be decoded: {why}"
+                )));
+            }
             Err(error) => {
                 *open = None;
                 return Err(JmsError::lost(error));
