@@ -35,7 +35,8 @@ impl MediaType {
             ("application/json/badgerfish", MediaType::Json),
             ("application/x-www-form-urlencoded", MediaType::Form),
         ];
-        let essence = content_type.split_once(';').map_or(content_type, |(essence, _)| essence).trim();
+        let end = content_type.bytes().position(|byte| byte == b';').unwrap_or(content_type.len());
+        let essence = content_type[..end].trim();
         // Each message is classified, and most senders write lower case.
         match essence {
             "text/xml" => return MediaType::TextXml,
