@@ -81,11 +81,18 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Ok((configuring.configure(with_control(&again, settings)), diagnostics))
     });
     let hostname = settings.hostname.clone();
+    let is_demo = matches.get_flag("demo");
     let epilogue = move |_: &serve::Served| {
-        let password = generated_password.as_ref().map(|password| {
-            format!("\nThe user `admin` was created with the password {password}; it is not shown again.")
-        });
-        format!("API management: https://{hostname}:{port}{}\n", password.unwrap_or_default())
+        let login = match &generated_password {
+            Some(password) => {
+                format!("\nThe user `admin` was created with the password {password}; it is not shown again.")
+            }
+            None if is_demo => {
+                "\nThe user is `admin` with the password `admin`; only clients of this machine are served.".to_owned()
+            }
+            None => String::new(),
+        };
+        format!("API management: https://{hostname}:{port}{login}\n")
     };
     serve::serve(Plan {
         paths,

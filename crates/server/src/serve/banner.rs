@@ -1,4 +1,4 @@
-//! What the server says when it starts, to a person who may read it at three in the morning.
+//! What the server prints when it starts: ports, services, and the artifacts that failed.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -59,7 +59,10 @@ impl Banner {
             let _ = writeln!(text, "  FAILED   {} {} ({})", artifact.kind, artifact.name, artifact.at);
         }
         if built.artifacts.is_empty() {
-            text.push_str("  no artifacts are deployed: every request gets 404\n");
+            text.push_str(match settings.control {
+                Some(_) => "  no APIs are deployed yet\n",
+                None => "  no artifacts are deployed: every request gets 404\n",
+            });
         }
         Banner { ports, text, compiled: built.took }
     }
