@@ -80,7 +80,7 @@ compare() {
     sleep 0.5
     : >"$work/ratios"
     for round in $(seq "$rounds"); do
-        # Whoever goes first would always meet the machine in the same state: take turns.
+        # Take turns: the first program of each round would always meet the machine in the same state.
         if ((round % 2)); then w=$(run_wrk) p=$(run_penstock); else p=$(run_penstock) w=$(run_wrk); fi
         echo "  round $round: wrk $w | penstock $p" >&2
         echo "$w $p" | awk '{ for (i = 1; i <= 5; i++) printf "%s ", $(i + 5) / $i; print "" }' >>"$work/ratios"

@@ -6,7 +6,7 @@
 
 Every round measures each engine once, one after the other, so that what else the machine does hits all of them; the
 figure is the median of the rounds. libxml2 is measured through libxml2.c, compiled here; without a C compiler or
-libxml2's headers its columns stay empty and a note says so.
+libxml2's headers its columns stay empty, with a note.
 """
 
 import argparse

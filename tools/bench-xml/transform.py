@@ -6,7 +6,7 @@
 
 Every round measures each engine once, one after the other, so that what else the machine does hits all of them; the
 figure is the median of the rounds. Both times include parsing the source and serialising the result. libxslt is
-measured through libxslt.c, compiled here; without a C compiler or its headers its columns stay empty and a note says so.
+measured through libxslt.c, compiled here; without a C compiler or its headers its columns stay empty, with a note.
 Xalan's XSLTC runs on a warm JVM when --xalan names a folder with xalan.jar, serializer.jar, bcel.jar and commons-lang3.jar
 (Maven Central has them), once per document and for half a minute: before ten seconds the figure is that of a cold one.
 The stylesheets are ours; those of the published proxy tests are measured too when ../shared is there.

@@ -1,6 +1,6 @@
 //! The benchmark kit: load generator, echo backend and reports.
 //!
-//! It measures any gateway over sockets and knows nothing of the rest of the product but its readers of XML and JSON: no
+//! It measures any gateway over sockets and is independent of the rest of the product but for its readers of XML and JSON: no
 //! artifact, no mediator, no engine. The library is what the binary's `bench` and `echo` commands call.
 //!
 //! Start reading at [`command`] (what can be typed). A plan ([`plan`]) goes through [`runner`], which starts gateways

@@ -13,7 +13,7 @@
 //! no engine needs an error of its own for it, and none can forget to hand it on. Outside of [`Slices`] and [`run`] they do
 //! nothing.
 //!
-//! This crate knows nothing of messages, mediators or the asynchronous runtime. Start reading at `work.rs` (the checks), then
+//! This crate is independent of messages, mediators and the asynchronous runtime. Start reading at `work.rs` (the checks), then
 //! `slices.rs` (the pauses) and `account.rs` (the memory of a request).
 
 mod account;

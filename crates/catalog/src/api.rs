@@ -69,7 +69,7 @@ pub struct Api {
     pub mcp: Option<Arc<McpServer>>,
     /// The topics of a hub.
     pub websub: Option<Arc<WebSub>>,
-    /// The definition as it was given, for those who ask for it.
+    /// The definition as it was imported; clients can fetch it.
     pub definition: Option<Arc<[u8]>>,
     /// What [`ApiKind::GraphQl`] is about. Its operations have the verb of a query (`QUERY`, `MUTATION`) for a method
     /// and the name of a field for a path.
@@ -268,7 +268,7 @@ pub struct Operation {
     pub mock: Vec<MockResponse>,
     /// What computes answers, for [`Implementation::Inline`]: JavaScript, and where it stands.
     pub script: Option<(Arc<str>, At)>,
-    /// The function in the place of a backend.
+    /// The function that is the backend.
     pub lambda: Option<LambdaFunction>,
     /// Where it was written.
     pub at: At,
@@ -307,7 +307,7 @@ pub struct Cors {
 }
 
 impl Cors {
-    /// These, with the lists of others in the place of empty ones.
+    /// These policies, with the lists of `others` where a list is empty.
     pub fn with_lists_of(&self, others: &Cors) -> Cors {
         let or = |own: &Vec<Arc<str>>, other: &Vec<Arc<str>>| if own.is_empty() { other.clone() } else { own.clone() };
         Cors {

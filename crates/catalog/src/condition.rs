@@ -26,7 +26,7 @@ pub struct Condition {
 /// A condition on which requests are refused with 900805.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// Its name, for those who list or lift it.
+    /// Its name in lists.
     pub name: Arc<str>,
     /// All of them must hold.
     pub conditions: Vec<Condition>,

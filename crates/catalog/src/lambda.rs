@@ -1,4 +1,4 @@
-//! Functions of AWS Lambda in the place of backends.
+//! Functions of AWS Lambda as backends.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The catalog: APIs with their operations, and who may use them: applications, subscriptions,
 //! plans. Plain data; a change is a new [`Catalog`].
 //!
-//! It knows nothing of files, of HTTP and of how any of it is enforced.
+//! It is independent of files, HTTP and enforcement.
 //!
 //! Start reading at [`Api`] and [`Operation`], then [`endpoint`](Cluster), [`Plan`] and
 //! [`Subscription`].

@@ -10,7 +10,7 @@ pub const MCP_PATH: &str = "/mcp";
 /// The path at which a server says where tokens for it come from (RFC 9728).
 pub const MCP_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// An MCP server in the place of an API's resources.
+/// An MCP server: it replaces the resources of an API.
 #[derive(Debug, Clone, Default)]
 pub struct McpServer {
     /// Whether it only guards another MCP server (`SERVER_PROXY`).

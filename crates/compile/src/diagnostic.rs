@@ -38,34 +38,10 @@ impl fmt::Display for Diagnostic {
 pub fn suggestion<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
     candidates
-        .map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .map(|candidate| (strsim::osa_distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= limit && *candidate != name)
         .min()
         .map(|(_, candidate)| candidate)
-}
-
-/// Edits between two words; a swap of neighbours counts as one.
-fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.chars().collect();
-    let right: Vec<char> = right.chars().collect();
-    let mut rows = vec![vec![0; right.len() + 1]; left.len() + 1];
-    for (index, row) in rows.iter_mut().enumerate() {
-        row[0] = index;
-    }
-    for (index, cell) in rows[0].iter_mut().enumerate() {
-        *cell = index;
-    }
-    for i in 1..=left.len() {
-        for j in 1..=right.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(left[i - 1] != right[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[left.len()][right.len()]
 }
 
 #[cfg(test)]

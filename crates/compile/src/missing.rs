@@ -1,4 +1,4 @@
-//! Mediators in the place of what a configuration does not define: an unknown name faults when a message gets there;
+//! Mediators that replace undefined names: an unknown name faults when a message reaches it;
 //! `fault` and `main` do what those of Micro Integrator do by default.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use penstock_engine::ports::Level;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Scope, Value};
 
-/// A mediator that always faults, in the place of one that cannot run; the rest of the artifact is served.
+/// A mediator that always faults. It replaces one that cannot run, so that the rest of the artifact is served.
 pub struct AlwaysFaults(Arc<str>);
 
 impl AlwaysFaults {
@@ -19,7 +19,7 @@ impl AlwaysFaults {
     /// No `noun` called `name` is defined.
     pub fn missing(noun: &str, name: &str) -> AlwaysFaults {
         AlwaysFaults::new(match noun {
-            // The words of Micro Integrator, which artifacts put into their responses.
+            // The text of Micro Integrator, which artifacts put into their responses.
             "sequence" => format!("Sequence named Value {{name ='null', keyValue ='{name}'}} cannot be found"),
             _ => format!("no {noun} is named `{name}`"),
         })

@@ -1,8 +1,8 @@
 //! API management: the key manager and the publisher, developer portal and admin REST APIs, with their store.
 //!
 //! [`Control::respond`] makes a response of a request; sockets are the caller's. It blocks (database, hashing of passwords,
-//! compilation of APIs), so the caller runs it on a thread that may. The crate knows nothing of mediators and of how the
-//! gateway enforces anything: a change of the store makes a [`Snapshot`], which the [`Host`] compiles before the change is
+//! compilation of APIs), so the caller runs it on a thread that may. The crate is independent of mediators and of the
+//! gateway: a change of the store makes a [`Snapshot`], which the [`Host`] compiles before the change is
 //! committed and serves afterwards, before the response is sent.
 //!
 //! Start reading at [`Control`], then `route.rs` (from a request to an operation), `operations.txt` (the table of operations),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Parameters, encode};
 
-/// Entries of a page when the client does not say how many.
+/// Entries of a page by default.
 const LIMIT: usize = 25;
 
 /// The most entries of a page.
@@ -23,7 +23,7 @@ impl Page {
         Page::with_default(query, LIMIT)
     }
 
-    /// The same, with another size when none is asked for.
+    /// The same, with another default size.
     pub(crate) fn with_default(query: &Parameters, default: usize) -> Page {
         let limit = query.number("limit").unwrap_or(default).min(LIMIT_MAX);
         Page { offset: query.number("offset").unwrap_or_default(), limit }

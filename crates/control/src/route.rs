@@ -173,7 +173,7 @@ impl Call<'_> {
         &self.caller.organization
     }
 
-    /// Whether nobody authenticated.
+    /// Whether the request has no credentials.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.caller.name.is_empty()
     }
@@ -309,7 +309,7 @@ fn authenticate(
     };
     let (scheme, credentials) = authorization.split_once(' ').unwrap_or((authorization, ""));
     let caller = if scheme.eq_ignore_ascii_case("bearer") && access != Access::AdministratorBasic {
-        // The original portals keep half of a token in a cookie.
+        // The portals of API Manager keep half of a token in a cookie.
         let half = request.cookie("AM_ACC_TOKEN_DEFAULT_P2").unwrap_or_default();
         match tokens::caller(control, credentials.trim())? {
             None if !half.is_empty() => tokens::caller(control, &format!("{}{half}", credentials.trim()))?,

@@ -41,12 +41,12 @@ pub fn slot(cx: &Compiler<'_>, name: &str) -> Option<Arc<Slot>> {
 struct DataServiceCall {
     name: Arc<str>,
     slot: Arc<Slot>,
-    source: Source,
+    source: ArgumentSource,
     /// The property of the result; the body without one.
     property: Option<Arc<str>>,
 }
 
-enum Source {
+enum ArgumentSource {
     /// The body is the request.
     Body,
     /// Operations with their parameters.
@@ -83,9 +83,9 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         Some(operations) if !is_body => inline(&operations, cx)?,
         Some(operations) => {
             operations.accept_all();
-            Source::Body
+            ArgumentSource::Body
         }
-        None if is_body => Source::Body,
+        None if is_body => ArgumentSource::Body,
         None => {
             cx.error(el.place(), "<dataServiceCall> needs <operations>, or <source type=\"body\"/>");
             return None;
@@ -110,7 +110,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     Some(Box::new(DataServiceCall { name: name.into(), slot: slot.unwrap_or_default(), source, property }))
 }
 
-fn inline(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
+fn inline(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<ArgumentSource> {
     let manner = match el.attribute("type").unwrap_or("single").to_ascii_lowercase().as_str() {
         "single" => Manner::Single,
         "batch" => Manner::Batch,
@@ -152,18 +152,18 @@ fn inline(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
         cx.error(el.place(), "<operations> has no <operation>");
         return None;
     }
-    Some(Source::Inline(manner, operations))
+    Some(ArgumentSource::Inline(manner, operations))
 }
 
 impl DataServiceCall {
     fn work(&self, service: &DataService, exchange: &mut Exchange) -> Result<Result<Work, DataServiceFault>, Fault> {
         let (manner, operations) = match &self.source {
-            Source::Body => {
+            ArgumentSource::Body => {
                 let payload = request::payload_of(exchange)?;
                 let name = payload_name(&payload);
                 return Ok(request::work(service, &name, &payload, ""));
             }
-            Source::Inline(manner, operations) => (*manner, operations),
+            ArgumentSource::Inline(manner, operations) => (*manner, operations),
         };
         let mut items = Vec::with_capacity(operations.len());
         for operation in operations {
@@ -234,9 +234,9 @@ impl Mediator for DataServiceCall {
 
     fn needs(&self) -> Needs {
         match &self.source {
-            Source::Body => Needs::Whole,
+            ArgumentSource::Body => Needs::Whole,
             // The body is replaced, or an expression may read it.
-            Source::Inline(..) => Needs::Whole,
+            ArgumentSource::Inline(..) => Needs::Whole,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The answer when nothing else answers: a fault that no sequence handled.
 
 use penstock_message::{Body, Headers, MediaType, Message};
+use penstock_xml::escaped_text;
 
 use crate::{Exchange, Fault, FaultCode, Side, codes};
 
@@ -25,7 +26,7 @@ pub(crate) fn answer(exchange: &mut Exchange, fault: &Fault) -> Message {
                  <faultcode>soapenv:{}</faultcode><faultstring>{}</faultstring><detail>{}</detail>\
                  </soapenv:Fault></soapenv:Body></soapenv:Envelope>",
                 if fault.side == Side::Client { "Client" } else { "Server" },
-                escape(text),
+                escaped_text(text),
                 detail(&code, &id)
             ),
         ),
@@ -37,7 +38,7 @@ pub(crate) fn answer(exchange: &mut Exchange, fault: &Fault) -> Message {
                  <soapenv:Text xml:lang=\"en\">{}</soapenv:Text></soapenv:Reason><soapenv:Detail>{}</soapenv:Detail>\
                  </soapenv:Fault></soapenv:Body></soapenv:Envelope>",
                 if fault.side == Side::Client { "Sender" } else { "Receiver" },
-                escape(text),
+                escaped_text(text),
                 detail(&code, &id)
             ),
         ),
@@ -45,9 +46,9 @@ pub(crate) fn answer(exchange: &mut Exchange, fault: &Fault) -> Message {
             "application/xml; charset=UTF-8",
             format!(
                 "<error><code>{}</code><message>{}</message><correlation_id>{}</correlation_id></error>",
-                escape(&code),
-                escape(text),
-                escape(&id)
+                escaped_text(&code),
+                escaped_text(text),
+                escaped_text(&id)
             ),
         ),
     };
@@ -62,7 +63,7 @@ pub(crate) fn answer(exchange: &mut Exchange, fault: &Fault) -> Message {
 }
 
 fn detail(code: &str, correlation_id: &str) -> String {
-    format!("<code>{}</code><correlation_id>{}</correlation_id>", escape(code), escape(correlation_id))
+    format!("<code>{}</code><correlation_id>{}</correlation_id>", escaped_text(code), escaped_text(correlation_id))
 }
 
 fn status(fault: &Fault) -> u16 {
@@ -79,7 +80,7 @@ fn status(fault: &Fault) -> u16 {
     }
 }
 
-/// What a client reads of a fault whose own message is for the log.
+/// The message of a fault in the response, where its own message is for the log only.
 fn public_text(fault: &Fault) -> &'static str {
     match (fault.side, fault.number()) {
         (Side::Backend, Some(codes::CONNECTION_TIMED_OUT)) => "the backend did not respond in time",
@@ -119,9 +120,4 @@ fn speaks(exchange: &Exchange) -> Speech {
         _ if accept.contains("xml") && !accept.contains("html") => Speech::Xml,
         _ => Speech::Json,
     }
-}
-
-/// Text as XML character data.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

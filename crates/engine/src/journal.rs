@@ -34,7 +34,7 @@ const CREDENTIALS: [&str; 7] =
 pub(crate) struct Journal {
     /// Whether each mediator has a line.
     steps: bool,
-    /// Whether an operator asked for the lines: they are written whatever level the log has.
+    /// Whether an operator enabled tracing: the lines are written at any log level.
     is_traced: bool,
     correlation: Arc<str>,
     /// Calls of backends, in the order of their ends.

@@ -115,7 +115,7 @@ impl<V: Measured> Store<V> {
         shard.entries.get(key).filter(|entry| entry.is_fresh(now)).map(|entry| entry.value.clone())
     }
 
-    /// Keeps a value for so long, in the place of another one.
+    /// Keeps a value for this time; it replaces the value that the key had.
     pub fn put(&self, key: Key, value: V, lifetime: Duration, now: Instant) {
         let bytes = value.bytes() + ENTRY_OVERHEAD_BYTES;
         let mut shard = self.shard(&key);

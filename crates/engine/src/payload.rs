@@ -79,7 +79,7 @@ fn read_around(exchange: &mut Exchange) -> Result<Around, Fault> {
     Ok(if envelope.soap == SoapVersion::None { Around::Nothing } else { Around::Read(envelope) })
 }
 
-/// Puts serialized XML in the place of the payload. Unread content is not parsed. A message
+/// Replaces the payload by serialized XML. Unread content is not parsed. A message
 /// that is neither XML nor JSON becomes `application/xml`.
 pub fn replace_by_bytes(exchange: &mut Exchange, xml: Vec<u8>) -> Result<(), Fault> {
     let around = around(exchange)?;
@@ -147,7 +147,7 @@ fn wrapped(payload: &[u8], soap: SoapVersion, header: Option<&Envelope>) -> Vec<
     out
 }
 
-/// Puts nodes in the place of the payload. An envelope among them becomes the whole message.
+/// Replaces the payload by nodes. An envelope among them becomes the whole message.
 pub fn replace_by_nodes(exchange: &mut Exchange, contents: &[Content]) -> Result<(), Fault> {
     let envelope = match whole_envelope(contents) {
         Some(envelope) => envelope,

@@ -102,7 +102,7 @@ thread_local! {
 
 /// Who works next on this core.
 struct Turns {
-    /// Those who wait, by client; the first of the first client is next.
+    /// Waiting messages by client; the first of the first client is next.
     clients: VecDeque<(IpAddr, VecDeque<Rc<Place>>)>,
     taken: bool,
     paused: usize,

@@ -112,7 +112,7 @@ impl Switched {
     }
 }
 
-/// To anybody who does not know it, it is an empty body.
+/// Code that does not support it reads an empty body.
 impl BodyStream for Switched {
     fn poll_chunk(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         Poll::Ready(None)

@@ -1,6 +1,6 @@
 //! FreeMarker templates: parsed once, rendered for each message, with limits on everything.
 //!
-//! Knows nothing of messages, files or the clock: data comes in a [`Model`]. Includes and imports are
+//! Independent of messages, files and the clock: data comes in a [`Model`]. Includes and imports are
 //! mistakes, a template stands alone.
 //!
 //! ```

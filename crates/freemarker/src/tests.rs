@@ -27,7 +27,7 @@ fn values_are_written() {
         ORDER,
         &[
             ("${payload.name}", "Ann \"B\" <C>"),
-            // For people: that is what surprises, and what `?c` is for.
+            // Numbers are formatted for people; `?c` formats them for computers.
             ("${payload.id} ${payload.id?c} ${payload.rate}", "1,234,567 1234567 0.125"),
             ("${payload.vip?c} ${payload.vip?string('yes', 'no')} ${payload.vip?then(1, 2)}", "true yes 1"),
             ("${payload['name']?length} ${payload.lines[1].sku} ${payload.a\\-b}", "11 A x"),

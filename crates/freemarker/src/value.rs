@@ -123,7 +123,7 @@ impl<'d> Data<'d> {
         found.unwrap_or(Data::Missing)
     }
 
-    /// All items of a list, for those who change them.
+    /// All items of a list, copied for changes.
     pub(super) fn items(&self) -> Option<Vec<Data<'d>>> {
         Some((0..self.length()?).map(|index| self.item(index)).collect())
     }

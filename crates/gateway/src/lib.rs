@@ -2,7 +2,7 @@
 //! that ends at its backend.
 //!
 //! Policies are mediators: what checks a token, counts a request or calls an interceptor service runs in the same loop as
-//! `<filter>`, with the same faults and deadlines. The crate knows nothing of files, sockets, or how APIs are published;
+//! `<filter>`, with the same faults and deadlines. The crate is independent of files, sockets, and how APIs are published;
 //! it gets [`Input`]s and fills a [`Compiler`].
 //!
 //! Start reading at [`Gateway`], then `assemble.rs` (an API becomes

@@ -29,7 +29,7 @@ pub fn graphql_message(text: &str) -> Option<(Option<String>, Option<String>)> {
 
 /// Topic and callback of a request to a hub; `None` if it is rejected.
 pub fn hub_request(query: &str, form: &str) -> Option<(String, String)> {
-    crate::websub::asked(query, form)
+    crate::websub::requested(query, form)
 }
 
 /// The file of subscriptions, written again; `None` when it is none.

@@ -28,7 +28,7 @@ pub(crate) trait BodyWatch: 'static {
         size
     }
 
-    /// The trailers in the place of these.
+    /// The trailers that replace these.
     fn trailers(&mut self, trailers: Option<Headers>) -> Option<Headers> {
         trailers
     }

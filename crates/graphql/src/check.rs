@@ -80,17 +80,17 @@ impl<'q> Query<'q> {
         if !checker.problems.is_empty() {
             return invalid(checker.problems.join(","));
         }
-        let mut asked =
-            Asked { checker: &checker, fields: Vec::new(), names: HashSet::new(), fragments: HashSet::new() };
-        asked.collect(&operation.selections);
-        let introspects = asked.fields.iter().any(|name| is_introspection(name) && *name != TYPE_NAME);
-        let fields = asked.fields.into_iter().filter(|name| !is_introspection(name)).collect();
+        let mut root =
+            RootFields { checker: &checker, fields: Vec::new(), names: HashSet::new(), fragments: HashSet::new() };
+        root.collect(&operation.selections);
+        let introspects = root.fields.iter().any(|name| is_introspection(name) && *name != TYPE_NAME);
+        let fields = root.fields.into_iter().filter(|name| !is_introspection(name)).collect();
         Ok(Checked { kind: operation.kind, fields, introspects, depth, complexity })
     }
 }
 
 /// Fields of the outermost level, also those that stand in fragments.
-struct Asked<'c, 't> {
+struct RootFields<'c, 't> {
     checker: &'c Checker<'c, 't>,
     fields: Vec<&'t str>,
     names: HashSet<&'t str>,
@@ -98,7 +98,7 @@ struct Asked<'c, 't> {
     fragments: HashSet<usize>,
 }
 
-impl<'t> Asked<'_, 't> {
+impl<'t> RootFields<'_, 't> {
     fn collect(&mut self, selections: &[Selection<'t>]) {
         for selection in selections {
             match selection {

@@ -7,11 +7,11 @@ use super::{Malformed, QUERY_BYTES_MAX, QUERY_TOKENS_MAX};
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperationKind {
-    /// Asks.
+    /// Reads.
     Query,
     /// Changes.
     Mutation,
-    /// Is told of what happens.
+    /// Receives events.
     Subscription,
 }
 

@@ -4,7 +4,7 @@
 //! Terms and rules are those of the specification of October 2021. Three of its rules are left to the backend: whether
 //! fields of one name can be merged, whether the type of a variable suits its place, and the values of custom scalars.
 //!
-//! The crate knows nothing of messages, HTTP, callers or limits. Start reading at [`Schema::parse`] and
+//! The crate is independent of messages, HTTP, callers and limits. Start reading at [`Schema::parse`] and
 //! [`Query::check`], then `walk.rs` and `rules.rs`; `lexer.rs` and `syntax.rs` are shared by `sdl.rs` (schemas) and
 //! `document.rs` (queries).
 

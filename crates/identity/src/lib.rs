@@ -4,7 +4,7 @@
 //! `discovery.rs` finds, `introspection.rs` sends opaque tokens to their issuers, `revoked.rs` knows which tokens are
 //! revoked. `signer.rs` holds a private key, `issue.rs` makes tokens.
 //!
-//! The crate knows nothing of routes, policies, requests and files. Start reading at [`Jws`] and [`PublicKey`], then
+//! The crate is independent of routes, policies, requests and files. Start reading at [`Jws`] and [`PublicKey`], then
 //! [`KeyRing`] and [`Signer`].
 
 mod access;

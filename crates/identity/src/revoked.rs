@@ -29,7 +29,7 @@ const REVOKED_MAX: usize = 1_000_000;
 /// The longest id: signatures of the longest keys have 1,366 letters.
 const ID_BYTES_MAX: usize = 2_048;
 
-/// How often what changed is kept, and what ended is forgotten.
+/// How often changes are saved, and in how many of these ticks expired entries are removed.
 const TICK: Duration = Duration::from_secs(1);
 const SWEEP_TICKS: u32 = 60;
 
@@ -49,7 +49,7 @@ pub struct RevokedToken {
 }
 
 impl RevokedToken {
-    /// Of a token, whoever signed it. `None` when it is none.
+    /// Of a token of any issuer; `None` for text that is not a token.
     pub fn of(token: &str) -> Option<RevokedToken> {
         let token = token.trim();
         let (signed, signature) = token.rsplit_once('.')?;

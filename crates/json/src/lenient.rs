@@ -10,18 +10,18 @@ use crate::text::DEPTH_MAX;
 
 /// The value a text is, for a forgiving reader.
 pub fn parse(text: &str) -> Option<Value> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+    let mut reader = LenientReader { text, at: 0, depth: 0 };
     let value = reader.value(false)?;
     reader.peek().is_none().then_some(value)
 }
 
-struct Reader<'t> {
+struct LenientReader<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> LenientReader<'t> {
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -52,8 +52,8 @@ impl<'t> Reader<'t> {
 
     fn value(&mut self, in_list: bool) -> Option<Value> {
         match self.peek()? {
-            b'{' => self.nested(Reader::object),
-            b'[' => self.nested(Reader::list),
+            b'{' => self.nested(LenientReader::object),
+            b'[' => self.nested(LenientReader::list),
             quote @ (b'"' | b'\'') => self.string(quote).map(Value::String),
             b',' | b';' | b']' if in_list => Some(Value::Null),
             _ => {

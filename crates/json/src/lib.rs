@@ -1,6 +1,6 @@
 //! JSON: JSONPath, JSON Schema, and the mapping between JSON and XML.
 //!
-//! This crate knows nothing of messages, configuration or sockets: it works on
+//! This crate is independent of messages, configuration and sockets: it works on
 //! [`serde_json::Value`] and on the XML tree.
 //!
 //! Start reading at [`path::JsonPath`], then [`mapping`] and [`schema::JsonSchema`]; [`text`] reads JSON text, and

@@ -17,17 +17,17 @@ pub const KIND: MediatorKind = MediatorKind { name: "call", compile };
 
 struct Call {
     destination: Destination,
-    source: Option<Source>,
+    source: Option<CallPayload>,
     target: Target,
 }
 
 /// What is sent instead of the message's own body.
-struct Source {
-    content: SourceContent,
+struct CallPayload {
+    content: CallContent,
     content_type: Option<Arc<str>>,
 }
 
-enum SourceContent {
+enum CallContent {
     Body,
     Property(Arc<str>),
     Inline(Template),
@@ -59,23 +59,23 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     Some(Box::new(Call { destination: cx.destination_of(el), source, target }))
 }
 
-fn source_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
+fn source_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<CallPayload> {
     let content_type = el.attribute("contentType").map(Arc::from);
     for unused in ["clone", "isExpression"] {
         el.attribute(unused);
     }
     let text = el.attribute("property").map_or_else(|| el.text(), str::to_owned);
     let content = match el.attribute("type").unwrap_or("body") {
-        "body" => SourceContent::Body,
-        "property" => SourceContent::Property(text.into()),
+        "body" => CallContent::Body,
+        "property" => CallContent::Property(text.into()),
         "custom" => {
             let expression = el.attribute("xpath").map_or(text, str::to_owned);
             let bare = penstock_compile::expression::braced(&expression).unwrap_or(&expression);
-            SourceContent::Custom(Expression::compile(cx, el, bare, el.place())?)
+            CallContent::Custom(Expression::compile(cx, el, bare, el.place())?)
         }
         "inline" => match el.children().next() {
-            Some(child) => SourceContent::Element(inline_xml(&child)),
-            None => SourceContent::Inline(Template::compile(cx, el, &text, el.place())?),
+            Some(child) => CallContent::Element(inline_xml(&child)),
+            None => CallContent::Inline(Template::compile(cx, el, &text, el.place())?),
         },
         other => {
             cx.error(el.attribute_place("type"), format!("`{other}` is not a source: body, property, inline, custom"));
@@ -83,7 +83,7 @@ fn source_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
         }
     };
     el.finish(cx);
-    Some(Source { content, content_type })
+    Some(CallPayload { content, content_type })
 }
 
 fn target_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Target> {
@@ -104,14 +104,14 @@ fn target_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Target> {
     Some(target)
 }
 
-impl Source {
+impl CallPayload {
     fn apply(&self, exchange: &mut Exchange) -> Result<(), Fault> {
         let value = match &self.content {
-            SourceContent::Body => None,
-            SourceContent::Property(name) => exchange.property(penstock_message::Scope::Default, name),
-            SourceContent::Inline(template) => Some(Value::string(template.text(exchange)?)),
-            SourceContent::Element(value) => Some(value.clone()),
-            SourceContent::Custom(expression) => expression.value(exchange)?,
+            CallContent::Body => None,
+            CallContent::Property(name) => exchange.property(penstock_message::Scope::Default, name),
+            CallContent::Inline(template) => Some(Value::string(template.text(exchange)?)),
+            CallContent::Element(value) => Some(value.clone()),
+            CallContent::Custom(expression) => expression.value(exchange)?,
         };
         let Some(value) = value else {
             if let Some(content_type) = &self.content_type {

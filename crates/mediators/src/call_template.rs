@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use penstock_compile::expression::braced;
-use penstock_compile::{Compiler, Element, Expression, MediatorKind, NameKind};
+use penstock_compile::{AlwaysFaults, Compiler, Element, Expression, MediatorKind, NameKind};
 use penstock_engine::{
     Exchange, Fault, Flow, FunctionScope, Joins, Late, Mediator, Needs, SequenceId, TemplateParameter,
 };
@@ -26,22 +26,22 @@ enum Argument {
     Constant(Value),
     Computed(Expression),
     /// Computed where it is used.
-    Late(Arc<Asked>),
+    Late(Arc<LateExpression>),
     Text(Template),
     /// Not given, and without it the template does not run.
     Missing,
 }
 
 /// The expression of `{{…}}`.
-struct Asked(Expression);
+struct LateExpression(Expression);
 
-impl std::fmt::Debug for Asked {
+impl std::fmt::Debug for LateExpression {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0.text)
     }
 }
 
-impl Late for Asked {
+impl Late for LateExpression {
     fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
         self.0.value(exchange)
     }
@@ -59,7 +59,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     }
     let Some(template) = cx.template(name) else {
         cx.unknown(NameKind::TEMPLATE, name, el.attribute_place("target"));
-        return Some(Box::new(Missing { message: format!("Sequence template {name} cannot be found").into() }));
+        return Some(Box::new(AlwaysFaults::new(format!("Sequence template {name} cannot be found"))));
     };
     check(el, cx, name, &template.parameters, &mut parameters);
     Some(Box::new(CallTemplate { template: name.into(), sequence: template.sequence, parameters, on_error }))
@@ -77,7 +77,7 @@ fn argument(given: &Element<'_>, cx: &mut Compiler<'_>) -> Option<(Arc<str>, Arg
             Some(inner) => match braced(inner) {
                 // A parameter of the template that calls is known here only.
                 Some(late) if !["$func:", "'func'", "functionParams"].iter().any(|known| late.contains(known)) => {
-                    Argument::Late(Arc::new(Asked(Expression::compile(cx, given, late, at)?)))
+                    Argument::Late(Arc::new(LateExpression(Expression::compile(cx, given, late, at)?)))
                 }
                 inside => Argument::Computed(Expression::compile(cx, given, inside.unwrap_or(inner), at)?),
             },
@@ -120,10 +120,10 @@ impl Mediator for CallTemplate {
             let value = match argument {
                 Argument::Constant(value) => value.clone(),
                 Argument::Computed(expression) => expression.value(exchange)?.unwrap_or_else(|| Value::string("")),
-                Argument::Late(asked) => {
-                    later.push((name.clone(), asked.clone()));
+                Argument::Late(late) => {
+                    later.push((name.clone(), late.clone()));
                     // It is not used yet, so a failure here is not a fault.
-                    asked.value(exchange).ok().flatten().unwrap_or_else(|| Value::string(""))
+                    late.value(exchange).ok().flatten().unwrap_or_else(|| Value::string(""))
                 }
                 Argument::Text(template) => Value::string(template.text(exchange)?),
                 Argument::Missing => return Err(Fault::missing_parameter(&self.template, name)),
@@ -138,7 +138,7 @@ impl Mediator for CallTemplate {
         let strongest = self.parameters.iter().map(|(_, argument)| match argument {
             Argument::Constant(_) | Argument::Missing => Needs::Nothing,
             Argument::Computed(expression) => expression.needs(),
-            Argument::Late(asked) => asked.0.needs(),
+            Argument::Late(late) => late.0.needs(),
             Argument::Text(template) => template.needs(),
         });
         if strongest.max().unwrap_or_default() == Needs::Nothing { Needs::Nothing } else { Needs::Whole }
@@ -146,16 +146,5 @@ impl Mediator for CallTemplate {
 
     fn joins(&self) -> Joins {
         Joins::Inside(vec![self.sequence])
-    }
-}
-
-/// A template that is defined nowhere: a fault when a message gets here.
-struct Missing {
-    message: Arc<str>,
-}
-
-impl Mediator for Missing {
-    fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
-        Err(Fault::new(self.message.clone()))
     }
 }

@@ -18,12 +18,12 @@ pub const KIND: MediatorKind = MediatorKind { name: "callout", compile };
 struct Callout {
     destination: Destination,
     action: Option<Arc<str>>,
-    source: Source,
+    source: CalloutPayload,
     target: Arc<Target>,
 }
 
 /// What is sent.
-enum Source {
+enum CalloutPayload {
     Envelope,
     Path(Expression),
     /// A property, or an entry of the configuration.
@@ -53,7 +53,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let destination = destination(el, cx);
     let source = match el.child("source") {
         Some(source) => source_of(&source, cx)?,
-        None => Source::Envelope,
+        None => CalloutPayload::Envelope,
     };
     let target = match el.child("target") {
         Some(target) => target_of(&target, cx)?,
@@ -107,11 +107,11 @@ impl Leaf for Service {
     }
 }
 
-fn source_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
+fn source_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<CalloutPayload> {
     let source = match (el.attribute("type"), el.attribute("xpath"), el.attribute("key")) {
-        (Some("envelope"), ..) => Source::Envelope,
-        (_, Some(_), _) => Source::Path(cx.expression(el, "xpath")?),
-        (_, None, Some(key)) => Source::Key(key.into()),
+        (Some("envelope"), ..) => CalloutPayload::Envelope,
+        (_, Some(_), _) => CalloutPayload::Path(cx.expression(el, "xpath")?),
+        (_, None, Some(key)) => CalloutPayload::Key(key.into()),
         (_, None, None) => {
             cx.error(el.place(), "<source> of a <callout> needs `xpath`, `key`, or `type=\"envelope\"`");
             return None;
@@ -134,7 +134,7 @@ fn target_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Target> {
     Some(target)
 }
 
-impl Source {
+impl CalloutPayload {
     /// The element that is sent in place of the body. `None`: the message as it is.
     fn content(&self, exchange: &mut Exchange) -> Result<Option<Content>, Fault> {
         if exchange.message.source_media() == MediaType::Json {
@@ -142,15 +142,15 @@ impl Source {
             return Ok(None);
         }
         match self {
-            Source::Envelope => Ok(None),
-            Source::Path(path) => {
+            CalloutPayload::Envelope => Ok(None),
+            CalloutPayload::Path(path) => {
                 let (document, nodes) = path.nodes(exchange)?;
                 match nodes.first().filter(|node| document.is_element(**node)) {
                     Some(node) => Ok(Some(Content::Node(document.clone(), *node))),
                     None => Err(Fault::new(format!("the source `{}` of the callout finds no element", path.text))),
                 }
             }
-            Source::Key(key) => {
+            CalloutPayload::Key(key) => {
                 if let Some(Value::Xml(document, nodes)) = exchange.property(Scope::Default, key)
                     && let Some(node) = nodes.first()
                 {

@@ -24,13 +24,13 @@ struct Rule {
 }
 
 struct Action {
-    kind: Kind,
+    kind: RuleAction,
     /// `None` is the whole address.
     fragment: Option<Fragment>,
-    value: Source,
+    value: RuleValue,
 }
 
-enum Kind {
+enum RuleAction {
     Set,
     Append,
     Prepend,
@@ -38,7 +38,7 @@ enum Kind {
     Remove,
 }
 
-enum Source {
+enum RuleValue {
     None,
     Text(String),
     Computed(Expression),
@@ -78,21 +78,21 @@ fn compile_action(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Action> {
         },
     };
     let value = if let Some(expression) = cx.expression(el, "xpath") {
-        Source::Computed(expression)
+        RuleValue::Computed(expression)
     } else if el.attribute("xpath").is_some() {
         return None;
     } else {
-        el.attribute("value").map_or(Source::None, |value| Source::Text(value.to_owned()))
+        el.attribute("value").map_or(RuleValue::None, |value| RuleValue::Text(value.to_owned()))
     };
     let kind = match el.attribute("type").unwrap_or("set") {
-        "set" => Kind::Set,
-        "append" => Kind::Append,
-        "prepend" => Kind::Prepend,
-        "remove" => Kind::Remove,
+        "set" => RuleAction::Set,
+        "append" => RuleAction::Append,
+        "prepend" => RuleAction::Prepend,
+        "remove" => RuleAction::Remove,
         "replace" => {
             let pattern = el.required(cx, "regex")?;
             match Regex::new(pattern) {
-                Ok(regex) => Kind::Replace(regex),
+                Ok(regex) => RuleAction::Replace(regex),
                 Err(error) => {
                     let message = format!("the regular expression `{pattern}` is not valid: {error}");
                     cx.error(el.attribute_place("regex"), message);
@@ -106,7 +106,10 @@ fn compile_action(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Action> {
             return None;
         }
     };
-    if matches!((&kind, &value), (Kind::Set | Kind::Append | Kind::Prepend | Kind::Replace(_), Source::None)) {
+    if matches!(
+        (&kind, &value),
+        (RuleAction::Set | RuleAction::Append | RuleAction::Prepend | RuleAction::Replace(_), RuleValue::None)
+    ) {
         cx.error(el.place(), "<action> needs `value` or `xpath`");
         return None;
     }
@@ -117,9 +120,9 @@ fn compile_action(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Action> {
 impl Action {
     fn apply(&self, uri: Uri, exchange: &mut Exchange) -> Result<Uri, Fault> {
         let value = match &self.value {
-            Source::None => String::new(),
-            Source::Text(text) => text.clone(),
-            Source::Computed(expression) => expression.text(exchange)?,
+            RuleValue::None => String::new(),
+            RuleValue::Text(text) => text.clone(),
+            RuleValue::Computed(expression) => expression.text(exchange)?,
         };
         let old = match self.fragment {
             None => Some(uri.to_string()),
@@ -127,11 +130,11 @@ impl Action {
         };
         let old = old.unwrap_or_default();
         let new = match &self.kind {
-            Kind::Remove => None,
-            Kind::Set => Some(value),
-            Kind::Append => Some(old + &value),
-            Kind::Prepend => Some(value + &old),
-            Kind::Replace(regex) => Some(regex.replace_all(&old, java_replacement(&value)).into_owned()),
+            RuleAction::Remove => None,
+            RuleAction::Set => Some(value),
+            RuleAction::Append => Some(old + &value),
+            RuleAction::Prepend => Some(value + &old),
+            RuleAction::Replace(regex) => Some(regex.replace_all(&old, java_replacement(&value)).into_owned()),
         };
         Ok(match self.fragment {
             None => Uri::parse(&new.unwrap_or_default()),
@@ -187,7 +190,7 @@ impl Mediator for Rewrite {
     fn needs(&self) -> Needs {
         let actions = self.rules.iter().flat_map(|rule| &rule.actions);
         let needs = actions.map(|action| match &action.value {
-            Source::Computed(expression) => expression.needs(),
+            RuleValue::Computed(expression) => expression.needs(),
             _ => Needs::Nothing,
         });
         needs.max().unwrap_or_default()

@@ -1,7 +1,7 @@
 //! `<xslt>` and `<fastXSLT>`: the payload, or what `source` selects, through a stylesheet.
 //!
 //! The result is written to bytes and put in the place of the payload; it is parsed only when
-//! somebody reads it.
+//! a mediator reads it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,7 +1,7 @@
 //! What travels through a program: one [`Message`] with its transport headers, its properties by
 //! scope, its variables and a [`Body`] that has one authoritative form at any time.
 //!
-//! This crate knows nothing of configuration, mediators or sockets. A transport fills a message
+//! This crate is independent of configuration, mediators and sockets. A transport fills a message
 //! and hands it to the engine; reading the body in another form converts it here, once.
 //!
 //! Start reading at [`Message`], then [`Body`].

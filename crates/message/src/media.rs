@@ -1,6 +1,6 @@
 //! Media types: how the bytes of a body are to be read.
 
-/// What a Content-Type says about a body, as far as anybody acts on it.
+/// The types of a Content-Type that are treated differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MediaType {
     /// `text/xml`: a SOAP 1.1 envelope, or plain XML when the root is something else.

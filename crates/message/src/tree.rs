@@ -196,7 +196,7 @@ pub fn text_of(contents: &[Content]) -> String {
         .collect()
 }
 
-/// The envelope of a changed copy; `soap` is what the original was.
+/// The envelope of a changed copy; `soap` is the version of the source.
 pub fn envelope_of(document: Document, soap: SoapVersion) -> Option<Envelope> {
     let mut envelope = Envelope::of(Arc::new(document))?;
     if soap == SoapVersion::None {

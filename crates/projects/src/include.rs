@@ -22,7 +22,7 @@ struct Files<'p> {
 }
 
 impl Import<'_> {
-    /// Puts what stands in other files in the place of references to it.
+    /// Replaces references to other files by what they refer to.
     pub(super) fn include(&mut self, project: &Project, path: &str, document: &mut Document) {
         let mut files = Files { project, read: HashMap::new() };
         let file = document.file.clone();

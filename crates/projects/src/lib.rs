@@ -4,7 +4,7 @@
 //! A project is some files; one of them is its main one: `api.yaml` of an `apictl` project, or a definition that stands
 //! by itself. All mistakes are collected, with file, line and column.
 //!
-//! The crate knows nothing of enforcement: which policies run, how callers are authenticated, where APIs are served. It
+//! The crate is independent of enforcement: which policies run, how callers are authenticated, where APIs are served. It
 //! gets bytes and reads no files.
 //!
 //! Start reading at [`Import::project`], then `descriptor/` (`api.yaml`), `openapi/` (definitions) and `document/` (YAML

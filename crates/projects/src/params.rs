@@ -24,7 +24,7 @@ const FILES: [&str; 7] = [
     "params.yml",
 ];
 
-/// What is for portals and publishers, or for those who import.
+/// Keys for portals, publishers and import tools.
 const FOR_OTHERS: [&str; 4] = ["additionalProperties", "gatewayEnvironments", "dependentAPIs", "deploy"];
 
 const READ: [&str; 8] = [

@@ -26,7 +26,7 @@ const VERSION: &str = "1.0.0";
 type Key = (Arc<str>, Arc<str>);
 
 /// An API of the product.
-struct Part {
+struct ProductMember {
     /// Its folder in `APIs/`.
     folder: String,
     api: Api,
@@ -73,7 +73,7 @@ impl Import<'_> {
     }
 
     /// The APIs in `APIs/`; `None` when one has a mistake.
-    fn parts(&mut self, project: &Project) -> Option<Vec<Part>> {
+    fn parts(&mut self, project: &Project) -> Option<Vec<ProductMember>> {
         let mut projects: Vec<(&str, Project)> = Vec::new();
         for file in &project.files {
             let Some((folder, path)) = file.path.strip_prefix(FOLDER).and_then(|path| path.split_once('/')) else {
@@ -94,22 +94,22 @@ impl Import<'_> {
                 let at = At { file: project.name.clone(), line: 1, column: 1 };
                 self.error(&at, "a product is made of APIs, not of products");
             } else if let Some(api) = self.project(project)?.api {
-                parts.push(Part { folder: (*folder).to_owned(), api: Arc::unwrap_or_clone(api) });
+                parts.push(ProductMember { folder: (*folder).to_owned(), api: Arc::unwrap_or_clone(api) });
             }
         }
         (!self.failed()).then_some(parts)
     }
 
     /// Adds the operations of one API that the product has.
-    fn part(&mut self, wanted: &Item<'_>, parts: &[Part], product: &mut Api, taken: &mut HashSet<Key>) {
+    fn part(&mut self, wanted: &Item<'_>, parts: &[ProductMember], product: &mut Api, taken: &mut HashSet<Key>) {
         let Some(name) = self.some_text_of(wanted, "name") else {
             return self.error(&wanted.at(), "an API of a product needs `name`");
         };
         let version = self.some_text_of(wanted, "version");
-        let is_it = |part: &&Part| {
+        let is_it = |part: &&ProductMember| {
             same_name(&part.api.name, &name) && version.as_ref().is_none_or(|version| part.api.version == *version)
         };
-        let Some(Part { api, .. }) = parts.iter().find(is_it) else {
+        let Some(ProductMember { api, .. }) = parts.iter().find(is_it) else {
             let version = version.map_or_else(String::new, |version| format!(" {version}"));
             return self.error(&wanted.at(), format!("the project has no API `{name}`{version} in `APIs`"));
         };
@@ -181,7 +181,7 @@ impl Import<'_> {
     }
 
     /// `dependentAPIs` of the parameters: what the environment says of the APIs.
-    fn parameters_of_parts(&mut self, of_parts: &Item<'_>, parts: &mut [Part]) {
+    fn parameters_of_parts(&mut self, of_parts: &Item<'_>, parts: &mut [ProductMember]) {
         for (name, at, configs) in of_parts.entries() {
             match parts.iter_mut().find(|part| part.folder == **name) {
                 Some(part) => self.apply_parameters(&configs, &mut part.api),

@@ -1,4 +1,4 @@
-//! APIs of the type `WEBSUB`: what their descriptor says of topics and of those who publish.
+//! APIs of the type `WEBSUB`: the topics and publishers of their descriptor.
 
 use std::sync::Arc;
 
@@ -63,7 +63,8 @@ pub(super) fn finish(import: &mut Import<'_>, project: &Project, api: &mut Api) 
         import.error(&api.at, "the hub has no topic: give `operations` or `Definitions/asyncapi.yaml`");
     }
     if websub.secret.is_none() {
-        let message = "anybody may publish: `websubSubscriptionConfiguration` has no `secret`, or is not enabled";
+        let message =
+            "publishers are not authenticated: `websubSubscriptionConfiguration` has no `secret`, or is not enabled";
         import.warn(&api.at, message);
     }
     let secured = websub.topics.iter().any(|topic| topic.secured);

@@ -1,4 +1,4 @@
-//! `[classes]`: WebAssembly modules in the place of Java classes, from files.
+//! `[classes]`: WebAssembly modules from files that replace Java classes.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 

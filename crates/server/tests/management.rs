@@ -400,7 +400,7 @@ fn users_and_roles_are_managed() {
     assert_eq!(status(&token), 401, "a token ends with the password");
     api.token("ben", "n3w");
     assert_eq!(api.as_root("PATCH", "/users/anna", &changed).0, 403, "the configuration has the password");
-    assert_eq!(api.as_root("DELETE", "/users/root", "").0, 400, "nobody deletes the own account");
+    assert_eq!(api.as_root("DELETE", "/users/root", "").0, 400, "users do not delete their own account");
     assert_eq!(api.as_root("DELETE", "/roles/tester", "").1, json!({ "role": "tester", "status": "Deleted" }));
     assert_eq!(api.as_root("DELETE", "/users/ben", "").1, json!({ "userId": "ben", "status": "Deleted" }));
     assert_eq!(api.as_root("DELETE", "/users/ben", "").0, 404);

@@ -61,19 +61,6 @@ fn order(id: u32) -> String {
     format!("{{\"id\":{id}}}")
 }
 
-/// Waits until the metrics have all of these texts.
-fn wait_for_metrics(server: &Server, texts: &[&str]) {
-    let end = std::time::Instant::now() + PATIENCE;
-    loop {
-        let metrics = server.admin("/metric-service/metrics").body;
-        if texts.iter().all(|text| metrics.contains(text)) {
-            return;
-        }
-        assert!(std::time::Instant::now() < end, "{metrics}\n{}", server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn a_stored_message_is_forwarded_once_its_backend_takes_it() {
     for (name, store) in [("memory", ">"), ("table", JDBC)] {
@@ -112,7 +99,7 @@ fn an_undeliverable_message_deactivates_the_processor_and_outlives_the_process()
     server.wait();
     // Still deactivated after a restart, until the state is another.
     let server = Server::start(&folder, &["run", "artifacts"], &toml);
-    wait_for_metrics(&server, &["penstock_background_service_up{kind=\"messageProcessor\",name=\"Forward\"} 0"]);
+    server.wait_for_metrics(&["penstock_background_service_up{kind=\"messageProcessor\",name=\"Forward\"} 0"]);
     drop(server);
     std::fs::remove_dir_all(folder.0.join("registry")).unwrap();
     let _server = Server::start(&folder, &["run", "artifacts"], &toml);
@@ -138,7 +125,7 @@ fn a_task_runs_at_the_start_and_as_often_as_its_count() {
     server.wait_for_log("TICK 42");
     let metric = "penstock_background_service_messages_total{kind=\"task\",name=\"Ticker\",outcome=\"succeeded\"} 2";
     let up = "penstock_background_service_up{kind=\"task\",name=\"Ticker\"} 0";
-    wait_for_metrics(&server, &[metric, up]);
+    server.wait_for_metrics(&[metric, up]);
     server.wait_for_log_times("TICK 42", 2);
     assert_eq!(server.log().matches("TICK 42").count(), 2, "{}", server.log());
 }

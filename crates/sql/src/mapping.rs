@@ -82,7 +82,7 @@ impl std::fmt::Debug for PasswordKey {
 pub(crate) enum Target {
     /// A file of SQLite.
     Sqlite(PathBuf),
-    /// SQLite in a file of this process, in the place of something else.
+    /// SQLite in a file of this process, which replaces an embedded Java database.
     StandIn(String),
     /// PostgreSQL.
     Postgres,

@@ -81,7 +81,7 @@ impl Drop for Folder {
 /// Something to run on the thread, which may take further work from its queue.
 pub(crate) type Job = Box<dyn FnOnce(&State, &Receiver<Work>) + Send>;
 
-/// What a thread is asked for.
+/// A job of a thread.
 pub(crate) enum Work {
     /// Something to run.
     Job(Job),

@@ -156,7 +156,7 @@ fn a_transaction_keeps_or_takes_back(url: &str) {
     let transaction = sql.begin();
     wait(transaction.run(&source, insert(3))).unwrap();
     drop(transaction);
-    assert_eq!(count(), "n=1", "{url}: a transaction nobody ended is rolled back");
+    assert_eq!(count(), "n=1", "{url}: an open transaction is rolled back");
     // The connection was closed, not kept in its transaction.
     wait(sql.run(&source, insert(4))).unwrap();
 

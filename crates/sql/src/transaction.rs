@@ -15,7 +15,7 @@ use super::pool::{Lease, Pool, Purpose};
 use super::statement::may_write;
 
 /// A transaction. The databases commit one after another: when a later one fails, the earlier ones stay committed, and the
-/// error says so. Dropped leases close their connections, and the databases roll back.
+/// error reports it. Dropped leases close their connections, and the databases roll back.
 pub(crate) struct SqlTransaction {
     shared: Arc<Shared>,
     manner: Manner,

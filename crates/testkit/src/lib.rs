@@ -1,8 +1,8 @@
 //! Tests of the whole: documentation pages as tests, a scripted backend, a gateway over real sockets, the dependency
 //! table.
 //!
-//! It may use every crate and nothing of the product depends on it; it knows nothing of the command line, the tests of
-//! the running binary live with the binary.
+//! It may use every crate and nothing of the product depends on it; it is independent of the command line: the tests of
+//! the running binary are in `server/tests`.
 //!
 //! Start reading at [`pages`], and at [`gateway`] for managed APIs.
 

@@ -1,6 +1,6 @@
 //! Artifacts of the corpus that do not compile, with a table of the reasons.
 
-#![allow(clippy::print_stdout, reason = "the table is what this test is for")]
+#![allow(clippy::print_stdout, reason = "the test prints a table")]
 
 use std::collections::BTreeMap;
 use std::fs;

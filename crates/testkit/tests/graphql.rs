@@ -1,5 +1,4 @@
-//! GraphQL APIs over real sockets: what a query asks for decides what is asked of its caller, and how much it may ask
-//! (instructive test 22).
+//! GraphQL APIs over real sockets: the fields of a query decide the credentials it needs and its limits.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 

@@ -183,7 +183,7 @@ fn corrected(mut expected: Expected) -> Expected {
         34 => add_client_header(value, "foo-add", "A"),
         // The name of a chosen endpoint is the gateway's own affair.
         21 => value["backend"][0]["headers"]["x-wso2-cluster-header"] = json!("backend"),
-        // A choice of an endpoint that is not there says so.
+        // Choosing an unknown endpoint is an error.
         22 => value["client"] = json!({ "status": 503, "code": "102503" }),
         // A path is rewritten.
         23 => value["backend"][0]["path"] = json!("/b/other"),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use penstock_catalog::{Api, Cluster, Interceptor, InterceptorPart};
 use penstock_testkit::gateway::{Answer, Backend, Client, Received, Setup, TestGateway, api};
@@ -148,7 +148,7 @@ fn a_failing_service_is_an_error_with_a_code() {
     let nonsense = Backend::start(|_| Answer::new(200, "text/html", "<non>JSON</non>"));
     let broken = Backend::start(|_| Answer::garbage("SSH-2.0-x\r\n"));
     let refusing = Backend::start(|_| Answer::status(500));
-    let slow = Backend::start(|_| Answer::json(&json!({})).after(Duration::from_secs(2)));
+    let (slow, gate) = Backend::start_held(|_| Answer::json(&json!({})));
     let huge = Backend::start(|_| Answer::new(200, "application/json", vec![b' '; 3_000_000]));
     let backend = Backend::echo();
     for (url, code) in [
@@ -174,9 +174,7 @@ fn a_failing_service_is_an_error_with_a_code() {
                     config.interceptors.reply_bytes_max = 1_000_000;
                 });
                 let gateway = TestGateway::start(setup);
-                let started = Instant::now();
                 let reply = gateway.client().request("POST", "/store/echo/1", &[("content-type", "text/plain")], b"x");
-                assert!(started.elapsed() < Duration::from_secs(2), "{url} {:?}", started.elapsed());
                 assert_eq!(
                     (reply.status, reply.json()["code"].as_str()),
                     (500, Some(code)),
@@ -188,6 +186,7 @@ fn a_failing_service_is_an_error_with_a_code() {
             }
         }
     }
+    gate.open();
 }
 
 /// The policy for a failing service may be to let messages pass.
@@ -309,7 +308,7 @@ fn a_path_is_rewritten() {
     }
 }
 
-/// Services are reached over TLS when the project brings their certificate, and are shown who asks.
+/// Services are reached over TLS when the project has their certificate, and get the claims of the caller.
 #[test]
 fn services_are_reached_over_tls() {
     let reply = |call: &Received| replies(call, &json!({ "headersToAdd": { "seen": "yes" } }), &json!({}));
@@ -341,7 +340,7 @@ fn services_are_reached_over_tls() {
 /// One service that hangs holds up its own API only, and connections to services are kept.
 #[test]
 fn other_apis_are_untouched() {
-    let slow = Backend::start(|_| Answer::json(&json!({})).after(Duration::from_secs(3)));
+    let (slow, gate) = Backend::start_held(|_| Answer::json(&json!({})));
     let backend = Backend::echo();
     let mut held = intercepted(&backend.url(), asking(&slow, &[]), None);
     held.base_path = "/held".into();
@@ -350,11 +349,10 @@ fn other_apis_are_untouched() {
     let mut waiting = gateway.client();
     let thread = std::thread::spawn(move || waiting.request("POST", "/held/echo/1", &[], b"x").status);
     let mut client = gateway.client();
-    let started = Instant::now();
     for _ in 0..20 {
         assert_eq!(post(&mut client, "x", &[]).0, 200);
     }
-    assert!(started.elapsed() < Duration::from_secs(2));
+    gate.open();
     assert_eq!(thread.join().unwrap(), 200);
 }
 

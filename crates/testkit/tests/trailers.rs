@@ -76,7 +76,7 @@ fn trailers_of_requests_are_sent_to_services_and_changed() {
     for (parts, compat, told, expected) in [
         (&[RequestTrailers][..], false, true, "x-sum=4 x-wso2-own=o x-made=m x-sum=5"),
         (&[RequestTrailers, RequestBody], false, true, "x-sum=4 x-wso2-own=o x-made=m x-sum=5"),
-        // Nobody is told, so the body goes past while the service is asked.
+        // The service does not want the body, so the body streams while the service is called.
         (&[], false, false, "x-sum=4 x-wso2-own=o x-made=m x-sum=5"),
         // Choreo Connect never tells of these, and reserves no name among them.
         (&[RequestTrailers, RequestBody], true, false, "x-sum=4 x-made=m x-envoy-made=e x-sum=5 x-wso2-made=w"),
@@ -161,7 +161,7 @@ fn a_message_without_them_may_get_some() {
     }
 }
 
-/// A response flow that is told of trailers: Choreo Connect passes it over when there are none, and when it waited for
+/// A response flow for trailers: Choreo Connect skips it when there are none, and when it waited for
 /// them without the body, head and body were on their way before it asked.
 #[test]
 fn choreo_connect_skips_services() {

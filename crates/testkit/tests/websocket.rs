@@ -23,7 +23,7 @@ use std::sync::Arc;
 use penstock_catalog::{Api, ApiKind, Operation};
 use penstock_testkit::gateway::api;
 
-/// A WebSocket API made in code that anybody may connect to.
+/// A WebSocket API without authentication.
 fn open_api(base: &str, backend: &str, topics: &[&str]) -> Api {
     let mut api = Api { kind: ApiKind::WebSocket, ..api(base, backend, &[]) };
     let topic = |path: &&str| {
@@ -33,7 +33,7 @@ fn open_api(base: &str, backend: &str, topics: &[&str]) -> Api {
     api
 }
 
-/// The same for those who can say who they are.
+/// The same with authentication.
 fn secured_api(base: &str, backend: &str, topics: &[&str]) -> Api {
     let mut api = open_api(base, backend, topics);
     for operation in &mut api.operations {

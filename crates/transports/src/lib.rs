@@ -2,7 +2,7 @@
 //!
 //! A transport turns bytes on a socket into a [`penstock_engine::ports::Request`] for a
 //! [`penstock_engine::ports::Service`], and an [`penstock_engine::ports::Outgoing`] into bytes on another
-//! socket. It knows nothing of mediators, artifacts or configuration files.
+//! socket. It is independent of mediators, artifacts and configuration files.
 //!
 //! [`store`] has the back ends of message stores. Message brokers are behind cargo features, one each.
 //!

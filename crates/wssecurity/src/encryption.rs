@@ -30,7 +30,7 @@ pub(crate) struct ReceivedKey {
 /// A message whose encrypted parts were decrypted.
 pub(crate) struct Decrypted {
     pub(crate) document: Document,
-    /// The EncryptedData elements of the original tree.
+    /// The EncryptedData elements of the encrypted tree.
     pub(crate) parts: Vec<NodeId>,
 }
 

@@ -1,7 +1,7 @@
 //! WS-Security 1.0 and 1.1 of SOAP envelopes, as required by WS-SecurityPolicy: UsernameToken, Timestamp, XML Signature
 //! and XML Encryption with X.509 certificates.
 //!
-//! Knows nothing of messages, HTTP, files and the clock: a tree and the time come in, a tree or a [`Refusal`] comes out.
+//! Independent of messages, HTTP, files and the clock: a tree and the time come in, a tree or a [`Refusal`] comes out.
 //!
 //! Start reading at [`Policy`] (the requirements of a policy document), then [`Service::receive`] (a request) and
 //! [`Service::send`] (its response). `c14n`, `signature` and `encryption` are the three specifications of W3C, `rsa`

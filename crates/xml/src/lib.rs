@@ -1,7 +1,7 @@
 //! XML for messages: a pull reader, an arena tree with namespaces and positions, a serializer, and limits on all
 //! of it.
 //!
-//! Knows nothing of messages, HTTP or asynchronous code; bytes come in and bytes go out. Nothing outside the
+//! Independent of messages, HTTP and asynchronous code; bytes come in and bytes go out. Nothing outside the
 //! document is ever read unless the caller hands over a [`Resolver`].
 //!
 //! Where to start reading: [`tree`] for the data, `parse` for how it comes about, `reader` for the tokens it is made
@@ -45,4 +45,4 @@ pub use names::{Name, NameId, NameTable, XML_NAMESPACE, XMLNS_NAMESPACE};
 pub use options::{DoctypePolicy, ExternalPolicy, ParseOptions, Resolver, StripSpace};
 pub use reader::{Attribute, Event, RawName, RawText, Reader, State as ReaderState, Token};
 pub use tree::{Document, NodeId, NodeKind};
-pub use write::{WriteOptions, escape_attribute, escape_text, to_vec, write_to};
+pub use write::{WriteOptions, escape_attribute, escape_text, escaped, escaped_text, to_vec, write_to};

@@ -175,6 +175,16 @@ pub fn escape_attribute(out: &mut Vec<u8>, text: &str) {
     escape(out, text, find_attribute_escape);
 }
 
+/// Text with `&`, `<` and `>` escaped, for the content of an element.
+pub fn escaped_text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The same with quotes escaped, for content and for attribute values in double quotes, also of HTML.
+pub fn escaped(text: &str) -> String {
+    escaped_text(text).replace('"', "&quot;")
+}
+
 #[inline]
 fn escape(out: &mut Vec<u8>, text: &str, find: impl Fn(&[u8], usize) -> usize) {
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Text to tokens. The lexer knows nothing of grammar: whether `div` or `*` is an operator is for the parser to say.
+//! Text to tokens. The lexer is independent of the grammar: the parser decides whether `div` or `*` is an operator.
 
 use crate::error::{Result, Span, XPathError};
 

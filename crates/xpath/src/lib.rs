@@ -1,6 +1,6 @@
 //! XPath: parse, compile, evaluate over a tree, or over the reader without building one.
 //!
-//! Knows nothing of messages, HTTP, stylesheets or asynchronous code; what an expression needs of the program around
+//! Independent of messages, HTTP, stylesheets and asynchronous code; what an expression needs of the program around
 //! it goes through [`Host`].
 //!
 //! # How to use it
@@ -86,4 +86,4 @@ pub use static_context::{
     FUNCTION_NAMESPACE, FunctionRef, Resolver, ResultKind, SCHEMA_NAMESPACE, StaticContext, VariablePolicy,
     VariableRef, Version, XML_NAMESPACE,
 };
-pub use value::{Atomic, AtomicKey, AtomicType, Item, ItemRef, Node, Sequence};
+pub use value::{Atomic, AtomicKey, AtomicType, Item, ItemRef, Node, Sequence, days_from_civil};

@@ -1,7 +1,7 @@
 //! XML Schema 1.0: schema documents are compiled once, and a tree is then checked against the
 //! compiled components as often as needed.
 //!
-//! Knows nothing of messages, files or the network: what a schema includes or imports comes from the
+//! Independent of messages, files and the network: what a schema includes or imports comes from the
 //! [`Resolver`] the caller hands in. It checks and reports; it adds no defaults to the tree.
 //!
 //! ```

@@ -1,6 +1,6 @@
 //! XSLT: a stylesheet compiled to a program that writes bytes, or a result tree when it is needed.
 //!
-//! XSLT 1.0, and of 2.0 what stylesheets in the field use. Knows nothing of messages, HTTP, files or asynchronous code
+//! XSLT 1.0, and of 2.0 what stylesheets in the field use. Independent of messages, HTTP, files and asynchronous code
 //! (only `command` reads files); imports and documents come through a [`Resolver`] of the caller.
 //!
 //! # How to use it

@@ -196,9 +196,7 @@ impl Call {
                 }
                 _ => first.to_uppercase(),
             },
-            Function::EscapeHtml => {
-                first.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-            }
+            Function::EscapeHtml => penstock_xml::escaped(&first),
             Function::Char => {
                 (0..self.arguments.len()).filter_map(|index| character(self.argument(index, context)?.trim())).collect()
             }

@@ -1,6 +1,8 @@
 //! Charts as inline SVG: lines over an axis, and bars. Colours come from classes, so that the page decides on
 //! light and dark; legends are HTML below the chart, so that nothing overlaps at any width.
 
+use penstock_xml::escaped;
+
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 56.0;
@@ -26,7 +28,7 @@ pub struct Series {
 /// A chart of lines or bars.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// What it shows, for those who cannot see it.
+    /// A text alternative of the chart.
     pub title: String,
     /// Name and unit of the vertical axis.
     pub y_label: String,
@@ -120,7 +122,7 @@ impl Chart {
         }
         let items = self.series.iter().map(|series| {
             let kind = if series.foreign { " foreign" } else { "" };
-            format!("<span><i class=\"c{}{kind}\"></i>{}</span>", series.colour % COLOURS, escape(&series.name))
+            format!("<span><i class=\"c{}{kind}\"></i>{}</span>", series.colour % COLOURS, escaped(&series.name))
         });
         format!("<figcaption>{}</figcaption>", items.collect::<String>())
     }
@@ -133,10 +135,10 @@ impl Chart {
         let scale = Scale::over(&values, self.may_be_logarithmic && !self.bars, headroom);
         let mut svg = format!(
             "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>",
-            escape(&self.title)
+            escaped(&self.title)
         );
         let note = if scale.logarithmic { ", logarithmic" } else { "" };
-        svg.push_str(&format!("<text class=\"label\" x=\"4\" y=\"14\">{}{note}</text>", escape(&self.y_label)));
+        svg.push_str(&format!("<text class=\"label\" x=\"4\" y=\"14\">{}{note}</text>", escaped(&self.y_label)));
         for tick in &scale.ticks {
             let y = scale.y(*tick);
             svg.push_str(&format!(
@@ -154,14 +156,14 @@ text-anchor=\"end\">{}</text>",
                 "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 across(*position),
                 HEIGHT - BOTTOM + 16.0,
-                escape(text)
+                escaped(text)
             ));
         }
         svg.push_str(&format!(
             "<text class=\"label\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             f64::midpoint(LEFT, WIDTH - RIGHT),
             HEIGHT - 8.0,
-            escape(&self.x_label)
+            escaped(&self.x_label)
         ));
         svg.push_str(&if self.bars { self.bars(&scale, &across) } else { self.lines(&scale, &across) });
         svg.push_str("</svg>");
@@ -197,7 +199,7 @@ text-anchor=\"end\">{}</text>",
                     "<circle class=\"dot c{colour}{kind}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{}: {}</title></circle>",
                     across(*x),
                     scale.y(*value),
-                    escape(&series.name),
+                    escaped(&series.name),
                     short_number(*value)
                 ));
             }
@@ -221,7 +223,7 @@ text-anchor=\"end\">{}</text>",
                     left + 1.0,
                     (width - 2.0).max(1.0),
                     (HEIGHT - BOTTOM - top).max(0.5),
-                    escape(&series.name),
+                    escaped(&series.name),
                     short_number(*value),
                 ));
                 // A number fits above a bar that is wide enough.
@@ -237,11 +239,6 @@ text-anchor=\"end\">{}</text>",
         }
         svg
     }
-}
-
-/// Text inside HTML and SVG.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

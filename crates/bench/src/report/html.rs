@@ -1,17 +1,18 @@
 //! `report.html`: one self-contained page with charts and tables, light and dark, for screens, phones and paper.
-use super::chart::{escape, short_number};
+use super::chart::short_number;
 use super::panels::{cpu_section, scenarios};
 use super::published::{CAVEAT, Published};
 use super::tables::{SYSTEM, pairs, parameters, published_fields, ratio_text, remarks_on};
 use crate::figures::Metric;
 use crate::load::tally::FailedExchange;
 use crate::results::{Results, Row};
+use penstock_xml::escaped;
 
 const STYLE: &str = include_str!("report.css");
 
 /// The page.
 pub fn page(results: &Results, published: Option<&Published>, failures: &[(String, FailedExchange)]) -> String {
-    let about = |name: &str| escape(results.about(name).unwrap_or(""));
+    let about = |name: &str| escaped(results.about(name).unwrap_or(""));
     let title = about("title");
     let rows = results.rows();
     let mut body = format!(
@@ -30,7 +31,7 @@ pub fn page(results: &Results, published: Option<&Published>, failures: &[(Strin
     body.push_str(&all_figures(&rows));
     let invalid = super::tables::invalid_lines(&rows);
     if !invalid.is_empty() {
-        let items: String = invalid.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
+        let items: String = invalid.iter().map(|line| format!("<li>{}</li>", escaped(line))).collect();
         body.push_str(&format!("<section><h2>Invalid rows</h2><ul>{items}</ul></section>"));
     }
     body.push_str(&failure_section(failures));
@@ -67,7 +68,7 @@ fn facts(rows: &[Row], valid: &[Row]) -> String {
     if let Some(share) = crate::figures::median(costs) {
         items.push((format!("{:.0} %", share * 100.0), "load side CPU per request, of the gateway's".to_owned()));
     }
-    let items = items.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{}</span></li>", escape(what)));
+    let items = items.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{}</span></li>", escaped(what)));
     format!("<ul class=\"facts\">{}</ul>", items.collect::<String>())
 }
 
@@ -96,7 +97,7 @@ fn published_section(rows: &[Row], published: &Published) -> String {
             average,
             average_ratio,
         ];
-        body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escape(&row.target), key_cells(row), number_cells(&cells)));
+        body.push_str(&format!("<tr><td>{}</td>{}{}</tr>", escaped(&row.target), key_cells(row), number_cells(&cells)));
     }
     if body.is_empty() {
         return String::new();
@@ -105,7 +106,7 @@ fn published_section(rows: &[Row], published: &Published) -> String {
         "<section><h2>Beside the published figures of {}</h2><p>{CAVEAT}</p><div class=\"scroll\"><table><thead><tr><th>Gateway</th>{KEY_HEAD}\
 <th>Throughput (requests/s)</th><th>Published</th><th>Ratio</th><th>Average response time (ms)</th><th>Published</th><th>Ratio</th></tr></thead>\
 <tbody>{body}</tbody></table></div></section>",
-        escape(&published.product)
+        escaped(&published.product)
     )
 }
 
@@ -119,7 +120,7 @@ fn pair_section(results: &Results, rows: &[Row]) -> String {
         let cells = [Metric::Throughput, Metric::Average, Metric::TargetCpu].map(ratio);
         body.push_str(&format!(
             "<tr><td>{}</td>{}{}</tr>",
-            escape(&other.target),
+            escaped(&other.target),
             key_cells(row),
             number_cells(&cells)
         ));
@@ -127,7 +128,7 @@ fn pair_section(results: &Results, rows: &[Row]) -> String {
     if body.is_empty() {
         return String::new();
     }
-    let first = escape(results.targets().first().copied().unwrap_or(""));
+    let first = escaped(results.targets().first().copied().unwrap_or(""));
     format!(
         "<section><h2>{first} beside the other gateways</h2><p>Ratios of the same round: median (least–greatest). Above 1 in throughput and \
 below 1 in response time and CPU is in favour of {first}.</p><div class=\"scroll\"><table><thead><tr><th>Beside</th>{KEY_HEAD}<th>Throughput</th>\
@@ -140,7 +141,7 @@ const KEY_HEAD: &str = "<th>Scenario</th><th>Users</th><th>Size (B)</th><th>Dela
 fn key_cells(row: &Row) -> String {
     let cell = &row.cell;
     let numbers = number_cells(&[cell.users.to_string(), cell.message_bytes.to_string(), row.delay_text()]);
-    format!("<td>{}</td>{numbers}", escape(&cell.scenario))
+    format!("<td>{}</td>{numbers}", escaped(&cell.scenario))
 }
 
 fn number_cells(texts: &[String]) -> String {
@@ -150,15 +151,15 @@ fn number_cells(texts: &[String]) -> String {
 fn all_figures(rows: &[Row]) -> String {
     let metrics: Vec<Metric> =
         Metric::all().filter(|metric| rows.iter().any(|row| row.figures.get(*metric).is_some())).collect();
-    let head: String = metrics.iter().map(|metric| format!("<th>{}</th>", escape(metric.title()))).collect();
+    let head: String = metrics.iter().map(|metric| format!("<th>{}</th>", escaped(metric.title()))).collect();
     let mut body = String::new();
     for row in rows {
         let cells: Vec<String> = metrics.iter().map(|metric| own_figure(row, *metric)).collect();
         body.push_str(&format!(
             "<tr><td>{}</td>{}<td class=\"w\">{}</td>{}</tr>",
-            escape(&row.target),
+            escaped(&row.target),
             key_cells(row),
-            escape(&remarks_on(row)),
+            escaped(&remarks_on(row)),
             number_cells(&cells)
         ));
     }
@@ -175,10 +176,10 @@ fn failure_section(failures: &[(String, FailedExchange)]) -> String {
     let items = failures.iter().map(|(place, failure)| {
         format!(
             "<details><summary>{}: {}</summary><h4>Sent</h4><pre>{}</pre><h4>Received</h4><pre>{}</pre></details>",
-            escape(place),
-            escape(&failure.reason),
-            escape(&failure.request),
-            escape(&failure.response)
+            escaped(place),
+            escaped(&failure.reason),
+            escaped(&failure.request),
+            escaped(&failure.response)
         )
     });
     format!("<section><h2>First failures</h2>{}</section>", items.collect::<String>())
@@ -187,7 +188,7 @@ fn failure_section(failures: &[(String, FailedExchange)]) -> String {
 fn conditions(results: &Results) -> String {
     let mut body = String::new();
     let mut line = |name: &str, value: &str| {
-        body.push_str(&format!("<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value)));
+        body.push_str(&format!("<tr><th>{}</th><td>{}</td></tr>", escaped(name), escaped(value)));
     };
     for (name, _, values) in parameters(results) {
         line(name, &values);

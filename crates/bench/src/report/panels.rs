@@ -1,15 +1,16 @@
 //! The charts of the page: for every scenario throughput and response time, and what the gateway's CPU did.
-use super::chart::{Chart, Series, escape};
+use super::chart::{Chart, Series};
 use super::published::Published;
 use crate::figures::{DISTRIBUTION, Metric};
 use crate::results::{Results, Row};
+use penstock_xml::escaped;
 
 /// The rows of one scenario with one delay: what shares a heading.
 pub fn scenarios(results: &Results, rows: &[Row], published: Option<&Published>) -> String {
     let mut html = String::new();
     for scenario in results.scenarios() {
-        let description = escape(results.about(&format!("scenario: {scenario}")).unwrap_or(""));
-        html.push_str(&format!("<section><h2>{}</h2><p>{description}</p>", escape(scenario)));
+        let description = escaped(results.about(&format!("scenario: {scenario}")).unwrap_or(""));
+        html.push_str(&format!("<section><h2>{}</h2><p>{description}</p>", escaped(scenario)));
         let of_scenario: Vec<&Row> = rows.iter().filter(|row| row.cell.scenario == scenario).collect();
         if of_scenario.is_empty() {
             html.push_str("<p>All rows of this scenario are invalid.</p>");
@@ -188,7 +189,7 @@ fn distribution<'a>(lines: impl Iterator<Item = (&'a Row, String, usize)>, headi
 }
 
 fn panel(target: &str, chart: &Chart) -> String {
-    let heading = if target.is_empty() { String::new() } else { format!("<h4>{}</h4>", escape(target)) };
+    let heading = if target.is_empty() { String::new() } else { format!("<h4>{}</h4>", escaped(target)) };
     format!("<div class=\"panel\">{heading}{}</div>", chart.html())
 }
 

@@ -1,4 +1,4 @@
-//! `<datasource>`: a database by name, for those who look it up.
+//! `<datasource>`: a database that artifacts find by its name.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -100,8 +100,8 @@ impl SystemScopes {
     }
 }
 
-/// The scopes of an organization that a user with these roles gets of those that were asked for. A scope that nobody registered
-/// is granted as it is: clients name their tokens by one.
+/// The requested scopes that a user with these roles is granted. An unregistered scope is always granted: clients use one to
+/// tell their tokens apart.
 pub(crate) fn granted(
     tx: &Transaction<'_>,
     system: &SystemScopes,
@@ -134,7 +134,7 @@ pub(crate) fn granted(
     Ok(granted)
 }
 
-/// The roles that a registered scope is bound to; `None` for a scope that nobody registered.
+/// The roles that a registered scope is bound to; `None` for an unregistered scope.
 fn bindings(tx: &Transaction<'_>, organization: &str, name: &str) -> Result<Option<Vec<String>>, Problem> {
     let roles = |value: Option<&Value>| -> Vec<String> {
         value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

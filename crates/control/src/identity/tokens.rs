@@ -32,7 +32,7 @@ pub(crate) struct Subject<'s> {
     /// Whether a user stands behind it, or the client itself.
     pub(crate) is_user: bool,
     pub(crate) scopes: &'s [String],
-    /// How long it lasts, when the request says so.
+    /// The lifetime that the request wants.
     pub(crate) lasts_s: Option<u64>,
 }
 

@@ -53,9 +53,9 @@ pub(super) fn respond(control: &Control, request: &Request) -> Result<Response, 
 
 type Granted = Result<Result<Grant, Response>, Problem>;
 
-/// The scopes that were asked for, of those that a user may have.
-fn granted(control: &Control, organization: &str, roles: &[String], asked: &str) -> Result<Vec<String>, Problem> {
-    control.store.read(|tx| scopes::granted(tx, control.scopes(), organization, roles, asked))
+/// The requested scopes that the user is granted.
+fn granted(control: &Control, organization: &str, roles: &[String], requested: &str) -> Result<Vec<String>, Problem> {
+    control.store.read(|tx| scopes::granted(tx, control.scopes(), organization, roles, requested))
 }
 
 fn client_credentials(control: &Control, fields: &Parameters, client: &Object) -> Granted {

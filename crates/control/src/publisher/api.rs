@@ -47,7 +47,7 @@ const SECRETS: [&str; 4] = ["password", "clientSecret", "apiKeyValue", "secretKe
 const INTERNAL: [&str; 5] =
     ["lastRevision", "lifecycleHistory", "updatedBy", crate::labels::LABELS, crate::devportal::ratings::AVERAGE];
 
-/// The API of a path; one that the caller must not see is not found, or forbidden when access control says so.
+/// The API of a path; one that the caller must not see is not found, or forbidden by access control.
 pub(crate) fn of_call(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Object, Problem> {
     by_id(tx, &call.caller, call.id(), "API")
 }

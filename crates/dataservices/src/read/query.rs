@@ -155,8 +155,8 @@ fn sql(
     };
     let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
     if parameters.iter().any(|parameter| parameter.kind == SqlType::QueryString) {
-        let message = "a parameter of the type QUERY_STRING becomes a part of the statement: whoever may send it chooses \
-                       what the database does";
+        let message = "a parameter of the type QUERY_STRING becomes a part of the statement: a client that \
+                       sends it chooses what the database does";
         cx.warn(text.place(), message);
     }
     Some(Statement::Sql(SqlText::parse(&text.text(), &names, properties.is_call)))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use penstock_message::{Message, RESERVED, percent_decoded};
-use penstock_xml::{Document, NodeId, ParseOptions, WriteOptions};
+use penstock_xml::{Document, NodeId, ParseOptions, WriteOptions, escaped};
 use percent_encoding::{AsciiSet, utf8_percent_encode};
 
 use super::{answer, generated, published, wsdl};
@@ -145,9 +145,4 @@ fn operations(proxy: &Proxy) -> String {
     let items = proxy.operations.iter().map(|name| format!("<li>{}</li>", escaped(name)));
     let items = if proxy.operations.is_empty() { "<li>mediate</li>".to_owned() } else { items.collect() };
     format!("Available operations <ul>{items}</ul>")
-}
-
-/// A text in HTML.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

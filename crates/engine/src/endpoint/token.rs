@@ -65,7 +65,7 @@ struct Slot {
 #[derive(Default)]
 struct Known {
     token: Option<Token>,
-    /// The last failure: those who waited for that attempt do not make another one each.
+    /// The last failure: requests that waited for that attempt do not each make another one.
     failed: Option<(Instant, Fault)>,
     /// Until when refusals are the backend's own.
     in_vain: Option<Instant>,
@@ -154,7 +154,7 @@ impl TokenSource {
 
 impl Slot {
     /// The token, when it still holds and is not `refused`. One that came after `began` is as new as any: servers give
-    /// the same token out until it expires, and those who wait are not to ask for it one after the other.
+    /// the same token out until it expires, and requests that wait must not fetch it one after the other.
     fn fresh(&self, refused: Option<&str>, began: Instant) -> Option<Arc<str>> {
         let known = lock(&self.known);
         let token = known.token.as_ref()?;

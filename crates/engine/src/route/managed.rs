@@ -1,6 +1,6 @@
 //! Services that are found by rules of their own: managed APIs.
 //!
-//! The engine queries a [`Router`] before proxies and APIs. It knows nothing of what an
+//! The engine queries a [`Router`] before proxies and APIs. It is independent of what an
 //! API gateway is; it runs the sequences of the [`Operation`] it is given like those of any service.
 
 use std::any::Any;

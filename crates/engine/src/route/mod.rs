@@ -110,7 +110,7 @@ pub enum Unserved {
     Options(usize),
 }
 
-/// What a request is for.
+/// The route of a request.
 pub enum Dispatch {
     /// A proxy service, and the rest of the path after its name.
     Proxy(Arc<Proxy>),

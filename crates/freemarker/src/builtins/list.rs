@@ -19,7 +19,7 @@ impl<'d> Call<'_, 'd> {
             }));
         }
         let Some(length) = value.length() else { return Ok(None) };
-        // Copied only by those who look at all of them.
+        // Copied only by builtins that read all items.
         let items = || value.items().unwrap_or_default();
         Ok(Some(match self.name {
             "size" => Data::Number(length as f64),

@@ -3,12 +3,12 @@
 use penstock_engine::{Fault, codes as engine};
 
 use super::table::find;
-use super::{Told, codes, row};
+use super::{ErrorResponse, codes, row};
 use crate::ErrorStyle;
 
 /// The sequence of API Manager that sends an error. Each has its own format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Teller {
+pub(crate) enum ErrorSequence {
     /// `_auth_failure_handler_`: who calls is not let in.
     AuthFailure,
     /// `_throttle_out_handler_`: there were too many requests.
@@ -37,14 +37,16 @@ const RUNTIME_ERROR: &str = "Runtime Error";
 const NOT_SUBSCRIBED: &str = "User is NOT authorized to access the Resource. API Subscription validation failed.";
 
 /// The error response to a fault.
-pub(super) fn told(fault: &Fault, maker: super::Maker) -> Told {
+pub(super) fn error_response(fault: &Fault, maker: super::Maker) -> ErrorResponse {
     let number = fault.number().unwrap_or_default();
     let own = fault.detail.as_deref();
-    let (code, status, message, description, teller) = match number {
-        codes::NOT_FOUND if own == Some(NO_RESOURCE) => (404, 404, RUNTIME_ERROR, NO_RESOURCE.into(), Teller::Fault),
-        codes::METHOD_NOT_ALLOWED => (405, 405, RUNTIME_ERROR, row(number).description.into(), Teller::Fault),
+    let (code, status, message, description, sequence) = match number {
+        codes::NOT_FOUND if own == Some(NO_RESOURCE) => {
+            (404, 404, RUNTIME_ERROR, NO_RESOURCE.into(), ErrorSequence::Fault)
+        }
+        codes::METHOD_NOT_ALLOWED => (405, 405, RUNTIME_ERROR, row(number).description.into(), ErrorSequence::Fault),
         codes::INVALID_CREDENTIALS if matches!(own, Some(NO_SANDBOX | NO_PRODUCTION)) => {
-            (number, 403, RUNTIME_ERROR, own.unwrap_or_default().into(), Teller::Fault)
+            (number, 403, RUNTIME_ERROR, own.unwrap_or_default().into(), ErrorSequence::Fault)
         }
         codes::UPSTREAM_CONNECTION_FAILED => of_backend(engine::CONNECTION_FAILED, "Error connecting to the back end"),
         codes::UPSTREAM_TIMEOUT => of_backend(engine::CONNECTION_TIMED_OUT, "Send timeout"),
@@ -53,14 +55,14 @@ pub(super) fn told(fault: &Fault, maker: super::Maker) -> Told {
         _ if is_of_backend(number) => of_backend(number, fault.synapse_message().unwrap_or_else(|| word(number))),
         _ => of_handler(500, None),
     };
-    Told { code, status, message, description, maker, teller }
+    ErrorResponse { code, status, message, description, maker, sequence }
 }
 
-type Words = (u32, u16, &'static str, String, Teller);
+type Words = (u32, u16, &'static str, String, ErrorSequence);
 
 /// `fault` always responds with 500.
 fn of_backend(number: u32, description: &str) -> Words {
-    (number, 500, RUNTIME_ERROR, description.to_owned(), Teller::Fault)
+    (number, 500, RUNTIME_ERROR, description.to_owned(), ErrorSequence::Fault)
 }
 
 const SUSPENDED: &str = "Currently , Address endpoint : [ State : SUSPENDED ]";
@@ -104,15 +106,15 @@ fn of_handler(code: u32, own: Option<&str>) -> Words {
     if matches!(code, codes::SUBSCRIPTION_BLOCKED | codes::SUBSCRIPTION_INACTIVE) && own.is_none() {
         description = NOT_SUBSCRIBED.to_owned();
     }
-    let teller = match code {
-        codes::INVALID_QUERY | codes::QUERY_TOO_DEEP | codes::QUERY_TOO_COMPLEX => Teller::AuthFailure,
-        900_800..=900_808 => Teller::ThrottleOut,
-        900_000..=900_999 => Teller::AuthFailure,
-        codes::SCHEMA_REQUEST | 901_100..=901_199 => Teller::Threat,
-        codes::SCHEMA_RESPONSE if own.is_some() => Teller::Threat,
-        codes::API_BLOCKED => Teller::Blocked,
-        codes::NOT_FOUND | codes::TRANSPORT_DENIED => Teller::Main,
-        _ => Teller::Fault,
+    let sequence = match code {
+        codes::INVALID_QUERY | codes::QUERY_TOO_DEEP | codes::QUERY_TOO_COMPLEX => ErrorSequence::AuthFailure,
+        900_800..=900_808 => ErrorSequence::ThrottleOut,
+        900_000..=900_999 => ErrorSequence::AuthFailure,
+        codes::SCHEMA_REQUEST | 901_100..=901_199 => ErrorSequence::Threat,
+        codes::SCHEMA_RESPONSE if own.is_some() => ErrorSequence::Threat,
+        codes::API_BLOCKED => ErrorSequence::Blocked,
+        codes::NOT_FOUND | codes::TRANSPORT_DENIED => ErrorSequence::Main,
+        _ => ErrorSequence::Fault,
     };
-    (code, row.status_in(ErrorStyle::ApiManager), message, description, teller)
+    (code, row.status_in(ErrorStyle::ApiManager), message, description, sequence)
 }

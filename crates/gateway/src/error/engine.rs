@@ -2,13 +2,13 @@
 
 use penstock_engine::{Fault, Side, codes as engine};
 
-use super::api_manager::{self, Teller};
+use super::api_manager::{self, ErrorSequence};
 use super::table::find;
 use super::{Maker, Row, codes, row};
 use crate::ErrorStyle;
 
 /// The error response to a fault.
-pub(crate) struct Told {
+pub(crate) struct ErrorResponse {
     /// As it is written.
     pub code: u32,
     /// The status.
@@ -20,29 +20,36 @@ pub(crate) struct Told {
     /// Who made it in Choreo Connect.
     pub maker: Maker,
     /// The sequence of API Manager that sends it.
-    pub teller: Teller,
+    pub sequence: ErrorSequence,
 }
 
 /// The error response to a fault in a style.
-pub(crate) fn told(fault: &Fault, style: ErrorStyle) -> Told {
+pub(crate) fn error_response(fault: &Fault, style: ErrorStyle) -> ErrorResponse {
     let number = fault.number().unwrap_or_default();
     let (row, own) = match find(number) {
         Some(row) => (row, fault.detail.as_deref()),
-        // What a fault of the engine says is for the log.
+        // The message of a fault of the engine is for the log.
         None => (row(of_engine(number, fault.side).unwrap_or_default()), None),
     };
-    let told = match style {
-        ErrorStyle::ApiManager => api_manager::told(fault, row.maker()),
+    let error = match style {
+        ErrorStyle::ApiManager => api_manager::error_response(fault, row.maker()),
         ErrorStyle::ChoreoConnect => of_row(row, own),
     };
     // A body that the client sent late, cut off, malformed or too large.
-    Told { status: fault.status.unwrap_or(told.status), ..told }
+    ErrorResponse { status: fault.status.unwrap_or(error.status), ..error }
 }
 
-fn of_row(row: &'static Row, own: Option<&str>) -> Told {
+fn of_row(row: &'static Row, own: Option<&str>) -> ErrorResponse {
     let description = own.unwrap_or(row.description).to_owned();
     let status = row.status_in(ErrorStyle::ChoreoConnect);
-    Told { code: row.code, status, message: row.message, description, maker: row.maker(), teller: Teller::Fault }
+    ErrorResponse {
+        code: row.code,
+        status,
+        message: row.message,
+        description,
+        maker: row.maker(),
+        sequence: ErrorSequence::Fault,
+    }
 }
 
 /// The router's code for a code of the engine.
@@ -103,7 +110,7 @@ mod tests {
     fn every_code_has_its_status_in_either_style() {
         for (code, choreo_connect, api_manager) in STATUSES {
             let fault = GatewayError::new(*code).into();
-            let styles = [ErrorStyle::ChoreoConnect, ErrorStyle::ApiManager].map(|style| told(&fault, style));
+            let styles = [ErrorStyle::ChoreoConnect, ErrorStyle::ApiManager].map(|style| error_response(&fault, style));
             let [first, second] = &styles;
             assert_eq!((first.code, second.code), (*code, in_api_manager(*code)));
             assert_eq!((first.status, second.status), (*choreo_connect, *api_manager), "{code}");
@@ -128,11 +135,14 @@ mod tests {
             (engine::MESSAGE_PARSING, Side::Backend, 102515, 500),
         ] {
             let fault = Fault::coded(number, side, "x");
-            let router = told(&fault, ErrorStyle::ChoreoConnect);
+            let router = error_response(&fault, ErrorStyle::ChoreoConnect);
             assert_eq!((router.code, router.status, router.maker), (code, status, Maker::Router), "{number}");
-            let synapse = told(&fault, ErrorStyle::ApiManager);
+            let synapse = error_response(&fault, ErrorStyle::ApiManager);
             assert_eq!((synapse.code, synapse.status, synapse.message), (number, 500, "Runtime Error"));
         }
-        assert_eq!(told(&Fault::new("secret of ours"), ErrorStyle::ChoreoConnect).description, "Internal Server Error");
+        assert_eq!(
+            error_response(&Fault::new("secret of ours"), ErrorStyle::ChoreoConnect).description,
+            "Internal Server Error"
+        );
     }
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use penstock_engine::{Fault, Side};
 
-pub(crate) use api_manager::{NO_PRODUCTION, NO_RESOURCE, NO_SANDBOX, Teller};
-pub(crate) use engine::{Told, told};
+pub(crate) use api_manager::{ErrorSequence, NO_PRODUCTION, NO_RESOURCE, NO_SANDBOX};
+pub(crate) use engine::{ErrorResponse, error_response};
 pub use penstock_catalog::ErrorStyle;
 pub(crate) use table::{Maker, RESOURCE_FORBIDDEN, Row, row};
 
@@ -175,7 +175,7 @@ impl GatewayError {
         GatewayError::described(codes::SCOPE, text).because("the token has none of the scopes")
     }
 
-    /// With a reason for those who look after the gateway.
+    /// With a reason for the log.
     pub fn because(mut self, reason: &str) -> GatewayError {
         self.reason = Some(reason.into());
         self

@@ -123,7 +123,7 @@ fn open(operation: &Described) -> Arc<Described> {
     open.into()
 }
 
-/// Those who issue tokens for the server, as far as they have an address.
+/// The issuers of tokens for the server that have an address.
 fn issuers(assembly: &Assembly<'_, '_, '_>) -> Vec<String> {
     let issuers = assembly.gateway.config.security.issuers.iter().map(|issuer| issuer.issuer.to_string());
     let mut found: Vec<String> = issuers.filter(|issuer| issuer.starts_with("http")).collect();

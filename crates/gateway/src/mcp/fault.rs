@@ -6,7 +6,7 @@ use std::sync::Arc;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 
 use super::{current, metadata, result};
-use crate::error::{Maker, codes, told};
+use crate::error::{Maker, codes, error_response};
 use crate::steps::AnswerError;
 use crate::{CallContext, GatewayConfig};
 
@@ -31,16 +31,16 @@ impl Mediator for OnFault {
 impl Mediator for AnswerFault {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let unknown = Fault::new("a fault without a name");
-        let told = told(exchange.current_fault().unwrap_or(&unknown), self.config.error_style);
-        if told.maker == Maker::Router
+        let error = error_response(exchange.current_fault().unwrap_or(&unknown), self.config.error_style);
+        if error.maker == Maker::Router
             && let Some(call) = current::find(exchange).filter(|call| call.is_http_tool)
         {
-            let why = format!("{}: {}", told.message, told.description);
+            let why = format!("{}: {}", error.message, error.description);
             exchange.message = result::failure(&call.id, &why);
             return Ok(Flow::Respond);
         }
-        if told.status == 401 || told.code == codes::SCOPE {
-            self.challenge(exchange, told.code)?;
+        if error.status == 401 || error.code == codes::SCOPE {
+            self.challenge(exchange, error.code)?;
         }
         AnswerError { config: self.config.clone() }.run(exchange)
     }

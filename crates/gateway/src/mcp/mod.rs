@@ -1,7 +1,7 @@
 //! MCP servers: tools for agents over Streamable HTTP, each of them an operation of a backend, of an API that is served
 //! here, or a tool of an MCP server behind this one.
 //!
-//! All messages come by one operation, and what a message is for stands in its body. So that operation only reads it
+//! All messages come by one operation, and the body of a message names its method. So that operation only reads it
 //! (`message.rs`) and chooses (`dispatch.rs`); from there each tool has sequences of its own with the same policies as
 //! an API's operation (`assemble.rs`). In between, arguments become a request (`request.rs`) and its answer a result
 //! (`result.rs`).

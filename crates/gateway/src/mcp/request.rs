@@ -21,13 +21,13 @@ const OWN_FIELDS: [&str; 6] =
 pub(super) struct MakeRequest {
     request: ToolRequest,
     method: Method,
-    path: Vec<Part>,
+    path: Vec<PathPart>,
     checked: Option<JsonSchema>,
 }
 
 /// A part of a path template.
 #[derive(Debug, PartialEq)]
-enum Part {
+enum PathPart {
     Text(String),
     /// The value of an argument.
     Argument(String),
@@ -63,8 +63,8 @@ impl MakeRequest {
         let mut made = Made::default();
         for part in &self.path {
             match part {
-                Part::Text(text) => made.target.push_str(text),
-                Part::Argument(name) => {
+                PathPart::Text(text) => made.target.push_str(text),
+                PathPart::Argument(name) => {
                     let value = self.value(arguments, name, true)?.map(text_of).unwrap_or_default();
                     if value.is_empty() {
                         return Err(Refusal::params(format!("Required param {name} is not defined")));
@@ -148,19 +148,19 @@ fn problem(schema: &JsonSchema, arguments: &Map<String, Value>) -> Option<String
 }
 
 /// Cuts a template at its parameters.
-fn parts(template: &str) -> Vec<Part> {
+fn parts(template: &str) -> Vec<PathPart> {
     let mut parts = Vec::new();
     let mut rest = if template.starts_with('/') { template.to_owned() } else { format!("/{template}") };
     while let Some((before, name, after)) = rest.split_once('{').and_then(|(before, behind)| {
         let (name, after) = behind.split_once('}')?;
         Some((before.to_owned(), name.to_owned(), after.to_owned()))
     }) {
-        parts.push(Part::Text(before));
-        parts.push(Part::Argument(name));
+        parts.push(PathPart::Text(before));
+        parts.push(PathPart::Argument(name));
         rest = after;
     }
-    parts.push(Part::Text(rest));
-    parts.retain(|part| *part != Part::Text(String::new()));
+    parts.push(PathPart::Text(rest));
+    parts.retain(|part| *part != PathPart::Text(String::new()));
     parts
 }
 

@@ -28,7 +28,7 @@ fn compile(gateway: &Gateway, _site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Opti
     mediator(&gateway.config)
 }
 
-/// The step, when anybody may ask for explanations.
+/// The step, when explanations are enabled.
 pub(crate) fn mediator(config: &GatewayConfig) -> Option<Box<dyn Mediator>> {
     let key = config.security.explain_key.clone()?;
     Some(Box::new(Explain(key)))

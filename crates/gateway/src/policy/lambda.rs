@@ -1,4 +1,4 @@
-//! Functions of AWS Lambda in the place of a backend: the request becomes their event, and what they say the answer.
+//! Functions of AWS Lambda as backends: the request becomes the event of the function, and its result the response.
 //!
 //! In the style of API Manager the event has the whole request and the response is JSON; in that of Choreo Connect
 //! both are the bodies as they are, unless it is configured otherwise.
@@ -237,7 +237,7 @@ fn answered(exchange: &mut Exchange, tells: Tells, answer: Result<Answer, String
     let field = |name: &str| answer.headers.get(name).unwrap_or_default();
     match answer.status {
         200 => {}
-        // What AWS says of a failed invocation is for those who look after the gateway.
+        // The reason of AWS goes to the log, not to the client.
         429 => return Err((codes::UPSTREAM_OVERFLOW, "it is invoked too often".to_owned())),
         status => {
             let kind = field("x-amzn-errortype").split(':').next().unwrap_or_default();

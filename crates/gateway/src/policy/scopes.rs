@@ -10,7 +10,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use super::authenticate::is_secured;
 use crate::error::GatewayError;
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::security::Kind;
+use crate::security::TokenKind;
 use crate::{CallContext, Gateway, Site};
 
 /// The kind.
@@ -44,7 +44,9 @@ impl Mediator for Scopes {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
         let credential = context.credential.borrow();
-        let Some(token) = credential.as_ref().filter(|token| token.kind == Kind::Jwt) else { return Ok(Flow::Next) };
+        let Some(token) = credential.as_ref().filter(|token| token.kind == TokenKind::Jwt) else {
+            return Ok(Flow::Next);
+        };
         if token.has_one_of(&self.0) {
             return Ok(Flow::Next);
         }

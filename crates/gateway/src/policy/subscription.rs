@@ -12,7 +12,7 @@ use super::authenticate::is_secured;
 use crate::caller::Caller;
 use crate::error::{GatewayError, RESOURCE_FORBIDDEN, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::security::{Kind, SecurityState, Verified};
+use crate::security::{SecurityState, TokenKind, Verified};
 use crate::{CallContext, ErrorStyle, Gateway, Site};
 
 /// The kind.
@@ -91,7 +91,7 @@ impl Subscribed {
 
     /// Looks the caller's application up and notes what is known of it.
     fn in_catalog(&self, token: &Verified, site: &Site, caller: &mut Caller) -> InCatalog {
-        if token.kind == Kind::Internal {
+        if token.kind == TokenKind::Internal {
             return InCatalog::Unknown;
         }
         self.state.with_access(|access| {
@@ -121,12 +121,12 @@ pub(crate) fn subscribed_by_token(token: &Verified, site: &Site, caller: &mut Ca
     let found = subscribed.iter().find(|entry| {
         let same = match token.kind {
             // The context in the key is written with the version or without.
-            Kind::Internal => {
+            TokenKind::Internal => {
                 let base = &*api.base_path;
                 let without = base.strip_suffix(&*api.version).and_then(|base| base.strip_suffix('/'));
                 *entry.context == *base || without.is_some_and(|base| *entry.context == *base)
             }
-            Kind::Jwt | Kind::Platform | Kind::ApiKey => entry.name == api.name,
+            TokenKind::Jwt | TokenKind::Platform | TokenKind::ApiKey => entry.name == api.name,
         };
         same && entry.version == api.version
     });

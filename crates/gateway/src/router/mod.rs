@@ -179,9 +179,9 @@ impl ApiRouter {
         }
     }
 
-    /// What a request is for; `None` when no API has such a base path.
-    fn find(&self, asked: &Asked<'_>) -> Option<(&Arc<Operation>, Option<&Target>)> {
-        let Asked { path, method, host, secure, preflight, headers } = *asked;
+    /// The operation of a request; `None` when no API has such a base path.
+    fn find(&self, key: &RouteKey<'_>) -> Option<(&Arc<Operation>, Option<&Target>)> {
+        let RouteKey { path, method, host, secure, preflight, headers } = *key;
         let (served, rest) = match self.base(path, host, secure)? {
             Found::Api(served, rest) => (served, rest),
             Found::Denied => return Some((&self.denied[usize::from(secure)], None)),
@@ -209,25 +209,25 @@ impl ApiRouter {
 
     /// Whether a request is for another operation when letters lose the escapes they do not need, as they do at backends:
     /// an unsecured operation must not shadow a secured one.
-    fn is_another_unescaped(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
-        match without_segment_escapes(asked.path) {
+    fn is_another_unescaped(&self, key: &RouteKey<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
+        match without_segment_escapes(key.path) {
             Cow::Borrowed(_) => false,
             Cow::Owned(plain) => {
                 let identity = |(operation, target): (&Arc<Operation>, Option<&Target>)| {
                     // Operations that are alike share their policies.
                     (Arc::as_ptr(operation), target.map(|target| Arc::as_ptr(&target.site)))
                 };
-                self.find(&Asked { path: &plain, ..*asked }).map(identity) != found.map(identity)
+                self.find(&RouteKey { path: &plain, ..*key }).map(identity) != found.map(identity)
             }
         }
     }
 
     /// Whether a backend may take a request for another operation, whose policies would not have run: `/a%2Fb` for `/a/b`. A
     /// value with a slash in it (`/users/a%2Fb`) is what it was meant as where no such operation is, or an open one.
-    fn may_be_another(&self, asked: &Asked<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
-        let plain = without_segment_escapes(asked.path);
+    fn may_be_another(&self, key: &RouteKey<'_>, found: Option<(&Arc<Operation>, Option<&Target>)>) -> bool {
+        let plain = without_segment_escapes(key.path);
         other_readings(&plain).any(|path| {
-            let Some((operation, Some(target))) = self.find(&Asked { path: &path, ..*asked }) else { return false };
+            let Some((operation, Some(target))) = self.find(&RouteKey { path: &path, ..*key }) else { return false };
             let is_alike = found.is_some_and(|(other, _)| Arc::ptr_eq(operation, other));
             !is_alike && restricts(&target.site.operation)
         })
@@ -251,7 +251,7 @@ fn restricts(operation: &penstock_catalog::Operation) -> bool {
 }
 
 /// What decides where a request goes.
-struct Asked<'a> {
+struct RouteKey<'a> {
     path: &'a str,
     method: &'a str,
     host: Option<&'a str>,
@@ -312,7 +312,7 @@ impl Router for ApiRouter {
         let shared = self.is_ours(client.local.port())?;
         let line = &client.line;
         let host = message.headers.get("host");
-        let asked = Asked {
+        let key = RouteKey {
             path: line.path(),
             method: line.method.as_str(),
             host,
@@ -320,10 +320,10 @@ impl Router for ApiRouter {
             preflight: message.headers.get("access-control-request-method"),
             headers: &message.headers,
         };
-        let mut found = self.find(&asked);
+        let mut found = self.find(&key);
         let is_ambiguous = || {
             let path = line.path();
-            has_dot_segment(path) || self.is_another_unescaped(&asked, found) || self.may_be_another(&asked, found)
+            has_dot_segment(path) || self.is_another_unescaped(&key, found) || self.may_be_another(&key, found)
         };
         if found.is_some() && is_ambiguous() {
             found = Some((&self.unknown, None));
@@ -333,7 +333,7 @@ impl Router for ApiRouter {
         {
             return Some(Routed { operation, extension: None });
         }
-        // On a port of both, what no API is for belongs to integrations.
+        // On a port of both, a request without a managed API is one for integrations.
         if shared && found.is_none() {
             return None;
         }

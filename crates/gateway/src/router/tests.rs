@@ -82,8 +82,9 @@ fn needless_escapes_lead_to_no_other_operation() {
         ("/a/users/a%2Fb", false),
         ("/a/%6fther", false),
     ] {
-        let asked = Asked { path, method: "GET", host: None, secure: false, preflight: None, headers: &Headers::new() };
-        assert_eq!(router.is_another_unescaped(&asked, router.find(&asked)), is_another, "{path}");
+        let key =
+            RouteKey { path, method: "GET", host: None, secure: false, preflight: None, headers: &Headers::new() };
+        assert_eq!(router.is_another_unescaped(&key, router.find(&key)), is_another, "{path}");
     }
 }
 
@@ -134,15 +135,16 @@ fn slashes_that_backends_may_read_do_not_open_protected_operations() {
         ("/a/users/7", false),
         ("/a/users/7/orders", false),
     ] {
-        let asked = Asked { path, method: "GET", host: None, secure: false, preflight: None, headers: &Headers::new() };
-        let found = router.find(&asked);
+        let key =
+            RouteKey { path, method: "GET", host: None, secure: false, preflight: None, headers: &Headers::new() };
+        let found = router.find(&key);
         assert!(found.is_some(), "{path}");
-        assert_eq!(router.may_be_another(&asked, found), is_refused, "{path}");
+        assert_eq!(router.may_be_another(&key, found), is_refused, "{path}");
     }
 }
 
 fn found(router: &ApiRouter, method: &str, host: &str, path: &str) -> String {
-    match router.find(&Asked {
+    match router.find(&RouteKey {
         path,
         method,
         host: Some(host),
@@ -222,7 +224,7 @@ fn many_apis_and_operations() {
         for (method, path) in &requests {
             hits += usize::from(
                 router
-                    .find(&Asked {
+                    .find(&RouteKey {
                         path,
                         method,
                         host: Some("localhost:8280"),

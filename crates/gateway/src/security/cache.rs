@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::token::Verified;
 
-/// Tokens one core remembers, in two generations of this size: when the younger is full it becomes the older, and what
-/// nobody used since is forgotten.
+/// Tokens one core remembers, in two generations of this size: when the younger is full it becomes the older, and
+/// tokens that were not used since are dropped.
 const GENERATION_MAX: usize = 5_000;
 
 thread_local! {
@@ -141,12 +141,12 @@ mod tests {
     use super::*;
     use penstock_identity::Issuer;
 
-    use crate::security::token::Kind;
+    use crate::security::token::TokenKind;
 
     fn verified(token: &str, jti: &str) -> Rc<Verified> {
         let claims = serde_json::json!({"exp": 1, "jti": jti});
         let claims = claims.as_object().cloned().unwrap_or_default();
-        Rc::new(Verified::read(Kind::Jwt, token.into(), claims, &Issuer::default()).unwrap())
+        Rc::new(Verified::read(TokenKind::Jwt, token.into(), claims, &Issuer::default()).unwrap())
     }
 
     #[test]

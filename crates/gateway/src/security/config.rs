@@ -22,8 +22,8 @@ pub struct SecurityConfig {
     pub authorization_header: Arc<str>,
     /// The header field of internal keys.
     pub internal_key_header: Arc<str>,
-    /// The header field in which a proxy before us passes its client's certificate on. Whoever reaches this gateway
-    /// directly could claim any certificate, so it counts only when it is named here.
+    /// The header field in which a proxy before us passes its client's certificate on. A client that reaches
+    /// this gateway directly could claim any certificate, so the field is ignored unless it is configured.
     pub certificate_header: Option<Arc<str>>,
     /// Whether credentials travel on to backends.
     pub forward_credentials: bool,

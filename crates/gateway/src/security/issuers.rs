@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::SecurityState;
 use super::cache::{self, Epoch};
 use super::config::SecurityConfig;
-use super::token::{self, Kind, Refusal, Verified};
+use super::token::{self, Refusal, TokenKind, Verified};
 use crate::error::codes;
 
 /// Issuers of this name sign API keys.
@@ -78,7 +78,7 @@ pub(crate) enum Need {
     /// Whether a token counts, of the issuers with these indices.
     Introspection {
         /// What it is used as.
-        kind: Kind,
+        kind: TokenKind,
         /// The token.
         token: Arc<str>,
         /// Issuers to call, in order.
@@ -107,7 +107,7 @@ impl Verifier {
     }
 
     /// What is known of a token that this core has verified before. It is compared whole, so no other check is needed.
-    pub(crate) fn recall(&self, kind: Kind, sent: &[u8]) -> Option<Outcome> {
+    pub(crate) fn recall(&self, kind: TokenKind, sent: &[u8]) -> Option<Outcome> {
         let found = self.with_epoch(|epoch| cache::get(epoch, sent))?;
         if found.kind != kind {
             return None;
@@ -123,11 +123,11 @@ impl Verifier {
     }
 
     /// Checks a token. `may_fetch` is false for the second look, after keys were fetched.
-    pub(crate) fn verify(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
+    pub(crate) fn verify(&self, kind: TokenKind, text: &str, may_fetch: bool) -> Outcome {
         self.verify_by(kind, &Among::default(), text, may_fetch)
     }
 
-    fn verify_by(&self, kind: Kind, among: &Among, text: &str, may_fetch: bool) -> Outcome {
+    fn verify_by(&self, kind: TokenKind, among: &Among, text: &str, may_fetch: bool) -> Outcome {
         let outcome = self.examine(kind, among, text, may_fetch).unwrap_or_else(Outcome::Refused);
         if let Outcome::First(verified) = &outcome {
             self.with_epoch(|epoch| cache::put(epoch, verified.clone()));
@@ -136,19 +136,19 @@ impl Verifier {
     }
 
     /// What is known of a token, or what becomes clear now.
-    pub(crate) fn look_up(&self, kind: Kind, text: &str, may_fetch: bool) -> Outcome {
+    pub(crate) fn look_up(&self, kind: TokenKind, text: &str, may_fetch: bool) -> Outcome {
         self.recall(kind, text.as_bytes()).unwrap_or_else(|| self.verify(kind, text, may_fetch))
     }
 
     /// The same for an operation of the API Platform. What was found for another operation counts when its issuer does
     /// here; otherwise another issuer with the same name for itself may have signed it too.
     pub(crate) fn verify_among(&self, among: &Among, text: &str, may_fetch: bool) -> Outcome {
-        match self.recall(Kind::Platform, text.as_bytes()) {
+        match self.recall(TokenKind::Platform, text.as_bytes()) {
             Some(Outcome::Valid(token)) if !self.takes(among, &token) => {}
             Some(outcome) => return outcome,
             None => {}
         }
-        self.verify_by(Kind::Platform, among, text, may_fetch)
+        self.verify_by(TokenKind::Platform, among, text, may_fetch)
     }
 
     fn with_epoch<T>(&self, use_cache: impl FnOnce(Epoch<'_>) -> T) -> T {
@@ -159,7 +159,7 @@ impl Verifier {
         use_cache(Epoch { verifier: self.id, revocations, is_revoked: &is_revoked })
     }
 
-    fn examine(&self, kind: Kind, among: &Among, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
+    fn examine(&self, kind: TokenKind, among: &Among, text: &str, may_fetch: bool) -> Result<Outcome, Refusal> {
         let parsed = Jws::parse(text);
         if parsed.is_err()
             && let Some(outcome) = self.introspect(kind, among, text, may_fetch, |_| true)
@@ -171,7 +171,7 @@ impl Verifier {
             let refusal = Refusal { unknown, ..Refusal::invalid(why.reason()) };
             match why {
                 Malformed::TooLong | Malformed::Parts => refusal,
-                Malformed::Header | Malformed::Algorithm | Malformed::Payload if kind != Kind::ApiKey => {
+                Malformed::Header | Malformed::Algorithm | Malformed::Payload if kind != TokenKind::ApiKey => {
                     Refusal { description: Some(UNDECODABLE), ..refusal }
                 }
                 _ => refusal.of_token(kind),
@@ -180,7 +180,14 @@ impl Verifier {
         self.judge(kind, among, text, jws, may_fetch).map_err(|refusal| refusal.of_token(kind))
     }
 
-    fn judge(&self, kind: Kind, among: &Among, text: &str, jws: Jws<'_>, may_fetch: bool) -> Result<Outcome, Refusal> {
+    fn judge(
+        &self,
+        kind: TokenKind,
+        among: &Among,
+        text: &str,
+        jws: Jws<'_>,
+        may_fetch: bool,
+    ) -> Result<Outcome, Refusal> {
         if self.state.is_revoked(jws.claims.get("jti").and_then(|jti| jti.as_str()), text) {
             return Err(Refusal { description: Some(REVOKED), ..Refusal::invalid("the token was revoked") });
         }
@@ -218,17 +225,17 @@ impl Verifier {
     /// The cached result of introspection; `None` without such an issuer among the allowed ones.
     fn introspect(
         &self,
-        kind: Kind,
+        kind: TokenKind,
         among: &Among,
         text: &str,
         may_fetch: bool,
         wanted: impl Fn(&Known) -> bool,
     ) -> Option<Result<Outcome, Refusal>> {
-        if !matches!(kind, Kind::Jwt | Kind::Platform) || !is_opaque(text) {
+        if !matches!(kind, TokenKind::Jwt | TokenKind::Platform) || !is_opaque(text) {
             return None;
         }
         let fits = |known: &Known| {
-            let counts = kind != Kind::Platform || among.names(&known.issuer, &known.issuer.issuer);
+            let counts = kind != TokenKind::Platform || among.names(&known.issuer, &known.issuer.issuer);
             counts && wanted(known)
         };
         let asked = self.issuers.iter().enumerate().filter(|(_, known)| fits(known));
@@ -273,7 +280,7 @@ impl Verifier {
     /// A token that its issuer calls active, when its claims agree.
     fn active(
         &self,
-        kind: Kind,
+        kind: TokenKind,
         text: &Arc<str>,
         mut claims: Map<String, Value>,
         known: &Known,
@@ -298,34 +305,38 @@ impl Verifier {
     }
 
     /// The issuer whose key made the signature.
-    fn signer_of<'v>(&'v self, kind: Kind, among: &Among, jws: &Jws<'_>) -> Result<Found<'v>, Refusal> {
+    fn signer_of<'v>(&'v self, kind: TokenKind, among: &Among, jws: &Jws<'_>) -> Result<Found<'v>, Refusal> {
         let named = jws.claims.get("iss").and_then(|iss| iss.as_str()).unwrap_or_default();
         let is_ours = || self.own_key().verifies(jws.algorithm, jws.signed.as_bytes(), &jws.signature);
         let candidates: Vec<&Known> = match kind {
-            Kind::Jwt if named == &*self.own.issuer.issuer && is_ours() => return Ok(Found::Issuer(&self.own, None)),
-            Kind::Jwt => self.issuers.iter().filter(|known| *known.issuer.issuer == *named).collect(),
-            Kind::Platform
+            TokenKind::Jwt if named == &*self.own.issuer.issuer && is_ours() => {
+                return Ok(Found::Issuer(&self.own, None));
+            }
+            TokenKind::Jwt => self.issuers.iter().filter(|known| *known.issuer.issuer == *named).collect(),
+            TokenKind::Platform
                 if among.names(&self.own.issuer, named) && named == &*self.own.issuer.issuer && is_ours() =>
             {
                 return Ok(Found::Issuer(&self.own, None));
             }
-            Kind::Platform => self.candidates_among(among, named),
+            TokenKind::Platform => self.candidates_among(among, named),
             // API keys are signed by the gateway or its publisher, for any `iss`.
             _ if is_ours() => return Ok(Found::Issuer(&self.own, None)),
-            Kind::ApiKey => {
+            TokenKind::ApiKey => {
                 let called = |name: &str| self.issuers.iter().filter(|k| *k.issuer.name == *name).collect::<Vec<_>>();
                 let own = called(API_KEY_ISSUER);
                 if own.is_empty() { called(PUBLISHER_ISSUER) } else { own }
             }
-            Kind::Internal => self.issuers.iter().filter(|known| *known.issuer.name == *PUBLISHER_ISSUER).collect(),
+            TokenKind::Internal => {
+                self.issuers.iter().filter(|known| *known.issuer.name == *PUBLISHER_ISSUER).collect()
+            }
         };
         if candidates.is_empty() {
             let reason = match kind {
-                Kind::Jwt if named == &*self.own.issuer.issuer => "the signature of the token is wrong".into(),
-                Kind::Jwt | Kind::Platform => format!("no issuer `{}` is configured", shown(named)),
+                TokenKind::Jwt if named == &*self.own.issuer.issuer => "the signature of the token is wrong".into(),
+                TokenKind::Jwt | TokenKind::Platform => format!("no issuer `{}` is configured", shown(named)),
                 _ => "the key was not signed by this gateway, and no other signer of keys is configured".to_owned(),
             };
-            let unknown = kind == Kind::Jwt && named != &*self.own.issuer.issuer;
+            let unknown = kind == TokenKind::Jwt && named != &*self.own.issuer.issuer;
             return Err(Refusal { unknown, ..Refusal::invalid(reason) });
         }
         let mut need = None;

@@ -23,4 +23,4 @@ pub use penstock_identity::{
 pub(crate) use penstock_identity::{knows, unix_now};
 pub(crate) use state::ForBackend;
 pub use state::SecurityState;
-pub(crate) use token::{Kind, Refusal, Verified};
+pub(crate) use token::{Refusal, TokenKind, Verified};

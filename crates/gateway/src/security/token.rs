@@ -16,7 +16,7 @@ use crate::error::{GatewayError, codes};
 
 /// What a token is used as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// An access token.
     Jwt,
     /// An access token, at an API of the API Platform.
@@ -27,13 +27,13 @@ pub(crate) enum Kind {
     Internal,
 }
 
-impl Kind {
+impl TokenKind {
     /// What interceptors and policy agents get.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Kind::Jwt | Kind::Platform => "JWT",
-            Kind::ApiKey => "API Key",
-            Kind::Internal => "Internal Key",
+            TokenKind::Jwt | TokenKind::Platform => "JWT",
+            TokenKind::ApiKey => "API Key",
+            TokenKind::Internal => "Internal Key",
         }
     }
 
@@ -41,9 +41,9 @@ impl Kind {
     fn accepts(self, token_type: Option<&str>) -> bool {
         let is = |name: &str| token_type.is_some_and(|found| found.eq_ignore_ascii_case(name));
         match self {
-            Kind::Jwt | Kind::Platform => !is("apiKey") && !is("InternalKey"),
-            Kind::ApiKey => is("apiKey"),
-            Kind::Internal => is("InternalKey"),
+            TokenKind::Jwt | TokenKind::Platform => !is("apiKey") && !is("InternalKey"),
+            TokenKind::ApiKey => is("apiKey"),
+            TokenKind::Internal => is("InternalKey"),
         }
     }
 }
@@ -68,11 +68,11 @@ impl Refusal {
     }
 
     /// The same of what was seen to be a token. Choreo Connect distinguishes it from what is no token.
-    pub(crate) fn of_token(self, kind: Kind) -> Refusal {
+    pub(crate) fn of_token(self, kind: TokenKind) -> Refusal {
         let description = self.description.or(match kind {
             _ if self.code != codes::INVALID_CREDENTIALS => None,
-            Kind::ApiKey => Some(WRONG_KEY),
-            Kind::Jwt | Kind::Internal | Kind::Platform => Some(WRONG_TOKEN),
+            TokenKind::ApiKey => Some(WRONG_KEY),
+            TokenKind::Jwt | TokenKind::Internal | TokenKind::Platform => Some(WRONG_TOKEN),
         });
         Refusal { description, ..self }
     }
@@ -106,7 +106,7 @@ pub(crate) struct SubscribedApi {
 #[derive(Debug)]
 pub(crate) struct Verified {
     /// What it is used as.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Whose it is, by the name of the configuration.
     pub issuer: Arc<str>,
     /// What it calls its issuer.
@@ -155,7 +155,7 @@ struct AtApi {
 impl Verified {
     /// Reads the claims of a token of an issuer. Times are checked by the caller.
     pub(crate) fn read(
-        kind: Kind,
+        kind: TokenKind,
         token: Arc<str>,
         claims: Map<String, Value>,
         issuer: &Issuer,
@@ -167,7 +167,7 @@ impl Verified {
         let expires = match numeric_date(&claims, "exp") {
             Some(expires) => expires,
             // Keys may be made without an end; they end by being revoked.
-            None if kind != Kind::Jwt && !claims.contains_key("exp") => u64::MAX,
+            None if kind != TokenKind::Jwt && !claims.contains_key("exp") => u64::MAX,
             None => return Err(Refusal::invalid("the token has no `exp`")),
         };
         let audiences = texts(claims.get("aud"), false);
@@ -222,9 +222,9 @@ impl Verified {
             audiences,
             subscribed: subscribed(&claims),
             validate_subscription: match kind {
-                Kind::Jwt => issuer.validate_subscription,
-                Kind::ApiKey => !issuer.keys_for_any_api,
-                Kind::Internal | Kind::Platform => true,
+                TokenKind::Jwt => issuer.validate_subscription,
+                TokenKind::ApiKey => !issuer.keys_for_any_api,
+                TokenKind::Internal | TokenKind::Platform => true,
             },
             permitted_ips,
             permitted_referers: list("permittedReferer").into_iter().map(Arc::from).collect(),

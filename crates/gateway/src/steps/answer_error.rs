@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Headers, Message};
+use penstock_xml::escaped_text;
 
-use crate::error::{Maker, Teller, Told, codes, grpc, told};
+use crate::error::{ErrorResponse, ErrorSequence, Maker, codes, error_response, grpc};
 use crate::policy::body_limit;
 use crate::{CallContext, ErrorStyle, GatewayConfig};
 
@@ -35,43 +36,43 @@ impl Mediator for AnswerError {
         }
         let style = self.config.error_style;
         let unknown = Fault::new("a fault without a name");
-        let told = told(exchange.current_fault().unwrap_or(&unknown), style);
+        let error = error_response(exchange.current_fault().unwrap_or(&unknown), style);
         exchange.explain("refused", || {
             let reason = exchange.current_fault().map_or("", |fault| &fault.message);
-            format!("{}: {reason}", told.code)
+            format!("{}: {reason}", error.code)
         });
         if exchange.direction == Direction::Request && grpc::is_grpc(&exchange.message.headers) {
-            exchange.message = grpc::refusal(told.status, grpc_message(&told));
+            exchange.message = grpc::refusal(error.status, grpc_message(&error));
             return Ok(Flow::Respond);
         }
         let form = self.form(exchange);
-        let next_access = next_access_time(exchange, &told);
+        let next_access = next_access_time(exchange, &error);
         let (content_type, body) = match (form, style) {
             // Written by the guardrail itself, in either style.
-            _ if told.code == codes::GUARDRAIL => ("application/json", told.description.clone()),
-            (Form::Soap11 | Form::Soap12, ErrorStyle::ApiManager) => ("text/xml", soap_of_api_manager(&told)),
-            (Form::Soap11, ErrorStyle::ChoreoConnect) => ("text/xml", soap11(&told)),
-            (Form::Soap12, ErrorStyle::ChoreoConnect) => ("application/soap+xml", soap12(&told)),
-            (Form::Xml, _) => ("application/xml", xml(&told, next_access.as_deref())),
+            _ if error.code == codes::GUARDRAIL => ("application/json", error.description.clone()),
+            (Form::Soap11 | Form::Soap12, ErrorStyle::ApiManager) => ("text/xml", soap_of_api_manager(&error)),
+            (Form::Soap11, ErrorStyle::ChoreoConnect) => ("text/xml", soap11(&error)),
+            (Form::Soap12, ErrorStyle::ChoreoConnect) => ("application/soap+xml", soap12(&error)),
+            (Form::Xml, _) => ("application/xml", xml(&error, next_access.as_deref())),
             (Form::Json, ErrorStyle::ApiManager) => {
-                ("application/json; charset=UTF-8", api_manager(&told, next_access.as_deref()))
+                ("application/json; charset=UTF-8", api_manager(&error, next_access.as_deref()))
             }
-            (Form::Json, ErrorStyle::ChoreoConnect) => ("application/json", choreo_connect(&told)),
+            (Form::Json, ErrorStyle::ChoreoConnect) => ("application/json", choreo_connect(&error)),
         };
-        if told.status == 401 || (style == ErrorStyle::ChoreoConnect && NOT_LET_IN.contains(&told.code)) {
+        if error.status == 401 || (style == ErrorStyle::ChoreoConnect && NOT_LET_IN.contains(&error.code)) {
             challenge(exchange, style);
         }
         let mut headers = Headers::new();
         headers.set("content-type", content_type);
-        let (body, status) = (Body::bytes(body), told.status);
+        let (body, status) = (Body::bytes(body), error.status);
         exchange.message = Message { headers, body, status, ..Message::default() };
         Ok(Flow::Respond)
     }
 }
 
 /// What a client of gRPC reads.
-fn grpc_message(told: &Told) -> &str {
-    if told.description.is_empty() { told.message } else { &told.description }
+fn grpc_message(error: &ErrorResponse) -> &str {
+    if error.description.is_empty() { error.message } else { &error.description }
 }
 
 /// Authenticated callers without permission. Choreo Connect sends them a challenge too.
@@ -124,11 +125,11 @@ impl AnswerError {
     }
 }
 
-fn choreo_connect(told: &Told) -> String {
+fn choreo_connect(error: &ErrorResponse) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
-    let (message, description) = (text(told.message), text(&told.description));
-    let code = told.code;
-    match told.maker {
+    let (message, description) = (text(error.message), text(&error.description));
+    let code = error.code;
+    match error.maker {
         Maker::Enforcer => {
             format!("{{\"error_message\":{message},\"code\":\"{code}\",\"error_description\":{description}}}")
         }
@@ -139,9 +140,9 @@ fn choreo_connect(told: &Told) -> String {
     }
 }
 
-fn api_manager(told: &Told, next_access: Option<&str>) -> String {
+fn api_manager(error: &ErrorResponse, next_access: Option<&str>) -> String {
     let mut out = String::from("{");
-    for (index, (name, text)) in members(told, next_access).enumerate() {
+    for (index, (name, text)) in members(error, next_access).enumerate() {
         let comma = if index == 0 { "" } else { "," };
         // Writing to a `String` cannot fail.
         let _ = write!(out, "{comma}\"{name}\":{}", serde_json::Value::from(&*text));
@@ -151,20 +152,23 @@ fn api_manager(told: &Told, next_access: Option<&str>) -> String {
 }
 
 /// The members of an error, in their order.
-fn members<'t>(told: &'t Told, next_access: Option<&'t str>) -> impl Iterator<Item = (&'static str, Cow<'t, str>)> {
-    let kind = match told.teller {
-        Teller::Blocked => Some(told.message),
-        Teller::Fault | Teller::Main => Some("Status report"),
-        Teller::AuthFailure | Teller::ThrottleOut | Teller::Threat => None,
+fn members<'t>(
+    error: &'t ErrorResponse,
+    next_access: Option<&'t str>,
+) -> impl Iterator<Item = (&'static str, Cow<'t, str>)> {
+    let kind = match error.sequence {
+        ErrorSequence::Blocked => Some(error.message),
+        ErrorSequence::Fault | ErrorSequence::Main => Some("Status report"),
+        ErrorSequence::AuthFailure | ErrorSequence::ThrottleOut | ErrorSequence::Threat => None,
     };
     let description: Cow<'t, str> = match next_access {
-        Some(time) => format!("{} .You can access API after {time}", told.description).into(),
-        None => (&*told.description).into(),
+        Some(time) => format!("{} .You can access API after {time}", error.description).into(),
+        None => (&*error.description).into(),
     };
     let all = [
-        ("code", Some(told.code.to_string().into())),
+        ("code", Some(error.code.to_string().into())),
         ("type", kind.map(Cow::from)),
-        ("message", Some(told.message.into())),
+        ("message", Some(error.message.into())),
         ("description", Some(description)),
         ("nextAccessTime", next_access.map(Cow::from)),
     ];
@@ -172,9 +176,9 @@ fn members<'t>(told: &'t Told, next_access: Option<&'t str>) -> impl Iterator<It
 }
 
 /// When a refused caller may come again, as API Manager writes it: what `Retry-After` says, in another order.
-fn next_access_time(exchange: &Exchange, told: &Told) -> Option<String> {
-    let has_none = matches!(told.code, codes::HARD_LIMIT | codes::BLOCKED | codes::BURST_LIMIT);
-    if told.teller != Teller::ThrottleOut || has_none {
+fn next_access_time(exchange: &Exchange, error: &ErrorResponse) -> Option<String> {
+    let has_none = matches!(error.code, codes::HARD_LIMIT | codes::BLOCKED | codes::BURST_LIMIT);
+    if error.sequence != ErrorSequence::ThrottleOut || has_none {
         return None;
     }
     let mut words = exchange.reply_headers.get("Retry-After")?.split(' ').skip(1);
@@ -182,61 +186,61 @@ fn next_access_time(exchange: &Exchange, told: &Told) -> Option<String> {
     Some(format!("{year}-{month}-{day} {time}+0000 UTC"))
 }
 
-fn xml(told: &Told, next_access: Option<&str>) -> String {
-    let (prefix, namespace) = match told.teller {
-        Teller::AuthFailure => ("ams", "http://wso2.org/apimanager/security"),
-        Teller::ThrottleOut => ("amt", "http://wso2.org/apimanager/throttling"),
-        Teller::Threat | Teller::Blocked | Teller::Fault | Teller::Main => ("am", "http://wso2.org/apimanager"),
+fn xml(error: &ErrorResponse, next_access: Option<&str>) -> String {
+    let (prefix, namespace) = match error.sequence {
+        ErrorSequence::AuthFailure => ("ams", "http://wso2.org/apimanager/security"),
+        ErrorSequence::ThrottleOut => ("amt", "http://wso2.org/apimanager/throttling"),
+        ErrorSequence::Threat | ErrorSequence::Blocked | ErrorSequence::Fault | ErrorSequence::Main => {
+            ("am", "http://wso2.org/apimanager")
+        }
     };
     let mut out = format!("<{prefix}:fault xmlns:{prefix}=\"{namespace}\">");
-    for (name, text) in members(told, next_access) {
+    for (name, text) in members(error, next_access) {
         // Writing to a `String` cannot fail.
-        let _ = write!(out, "<{prefix}:{name}>{}</{prefix}:{name}>", escaped(&text));
+        let _ = write!(out, "<{prefix}:{name}>{}</{prefix}:{name}>", escaped_text(&text));
     }
     let _ = write!(out, "</{prefix}:fault>");
     out
 }
 
 /// A fault as API Manager's sequences make it, always of SOAP 1.1.
-fn soap_of_api_manager(told: &Told) -> String {
-    let (code, reason, detail) = match told.teller {
-        Teller::AuthFailure => ("Client", "Authentication Failure", told.message),
-        Teller::ThrottleOut | Teller::Threat | Teller::Blocked => ("Server", told.message, &*told.description),
-        Teller::Fault => ("Server", &*told.description, ""),
-        Teller::Main => ("Server", "The requested endpoint is not available.", ""),
+fn soap_of_api_manager(error: &ErrorResponse) -> String {
+    let (code, reason, detail) = match error.sequence {
+        ErrorSequence::AuthFailure => ("Client", "Authentication Failure", error.message),
+        ErrorSequence::ThrottleOut | ErrorSequence::Threat | ErrorSequence::Blocked => {
+            ("Server", error.message, &*error.description)
+        }
+        ErrorSequence::Fault => ("Server", &*error.description, ""),
+        ErrorSequence::Main => ("Server", "The requested endpoint is not available.", ""),
     };
-    let detail = if detail.is_empty() { String::new() } else { format!("<detail>{}</detail>", escaped(detail)) };
+    let detail = if detail.is_empty() { String::new() } else { format!("<detail>{}</detail>", escaped_text(detail)) };
     format!(
         "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><soapenv:Fault>\
          <faultcode>soapenv:{code}</faultcode><faultstring>{}</faultstring>{detail}\
          </soapenv:Fault></soapenv:Body></soapenv:Envelope>",
-        escaped(reason)
+        escaped_text(reason)
     )
 }
 
-fn soap11(told: &Told) -> String {
+fn soap11(error: &ErrorResponse) -> String {
     format!(
         "<soapenv:Envelope xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\"><soapenv:Body><soapenv:Fault>\
          <faultcode>Server</faultcode><faultstring>{}</faultstring><detail>{}:{}</detail>\
          </soapenv:Fault></soapenv:Body></soapenv:Envelope>",
-        escaped(told.message),
-        told.code,
-        escaped(&told.description)
+        escaped_text(error.message),
+        error.code,
+        escaped_text(&error.description)
     )
 }
 
-fn soap12(told: &Told) -> String {
+fn soap12(error: &ErrorResponse) -> String {
     format!(
         "<env:Envelope xmlns:env=\"http://www.w3.org/2003/05/soap-envelope\"><env:Body><env:Fault>\
          <env:Code><env:Value>env:Receiver</env:Value></env:Code>\
          <env:Reason><env:Text xml:lang=\"en\">{}</env:Text></env:Reason><env:Detail>{}:{}</env:Detail>\
          </env:Fault></env:Body></env:Envelope>",
-        escaped(told.message),
-        told.code,
-        escaped(&told.description)
+        escaped_text(error.message),
+        error.code,
+        escaped_text(&error.description)
     )
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -273,7 +273,7 @@ impl Upstreams {
         asked.clear();
         let base = self.config.upstream.retry_base;
         let longest = (base * (2_u32.saturating_pow(*repeated) - 1)).min(base * BACK_OFF_MAX);
-        // Any pause up to the longest, so that those who failed together do not come back together.
+        // A random pause up to the longest, so that requests that failed together are not retried together.
         Some(Duration::from_nanos(clock::random() % (longest.as_nanos() as u64).max(1)))
     }
 }

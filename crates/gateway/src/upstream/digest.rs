@@ -17,11 +17,11 @@ use crate::hex::hex;
 /// Credentials, and the last challenge of the backend.
 pub(super) struct Digest {
     user: BasicCredentials,
-    asked: Mutex<Option<Asked>>,
+    used: Mutex<Option<UsedChallenge>>,
 }
 
 /// A challenge, and how many requests answered it.
-struct Asked {
+struct UsedChallenge {
     challenge: Challenge,
     count: u32,
 }
@@ -42,16 +42,16 @@ struct Challenge {
 
 impl Digest {
     pub(super) fn new(user: BasicCredentials) -> Digest {
-        Digest { user, asked: Mutex::default() }
+        Digest { user, used: Mutex::default() }
     }
 
     /// The value of `Authorization` for a request; nothing before the first challenge.
     pub(super) fn next(&self, method: &str, target: &str) -> Option<String> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = asked.as_mut()?;
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = used.as_mut()?;
         // After so many uses a challenge is renewed.
-        asked.count = asked.count.checked_add(1)?;
-        let (challenge, count) = (asked.challenge.clone(), asked.count);
+        used.count = used.count.checked_add(1)?;
+        let (challenge, count) = (used.challenge.clone(), used.count);
         let client_nonce = client_nonce()?;
         Some(challenge.answer(&self.user, method, target, count, &client_nonce))
     }
@@ -63,19 +63,19 @@ impl Digest {
         // The stronger one, wherever it stands.
         let best = offered.iter().find(|challenge| challenge.sha256).or(offered.first()).cloned();
         let found = best.is_some();
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         // Servers that count find a number that was there before a theft.
-        let known = asked.take();
-        *asked = best.map(|challenge| {
+        let known = used.take();
+        *used = best.map(|challenge| {
             let count = known.filter(|known| known.challenge.nonce == challenge.nonce).map_or(0, |known| known.count);
-            Asked { challenge, count }
+            UsedChallenge { challenge, count }
         });
         found
     }
 
     /// Begins anew.
     pub(super) fn forget(&self) {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
             let answer = digest.next("GET", "/").unwrap();
             assert!(answer.contains(&format!("algorithm=SHA-256, qop=auth, nc=0000000{count}")), "{answer}");
         }
-        // Of those who were refused together each brings the challenge.
+        // Requests that were refused at once each bring a challenge.
         assert!(digest.is_challenged(&headers));
         assert!(digest.next("GET", "/").unwrap().contains("nc=00000004"));
         headers.set("WWW-Authenticate", "Digest realm=r, nonce=o, qop=auth");

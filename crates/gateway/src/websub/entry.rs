@@ -88,7 +88,7 @@ pub(super) fn read(kept: &[u8], waiting: &Arc<AtomicUsize>) -> Result<(Vec<Entry
 }
 
 fn one(entry: &[u8], waiting: &Arc<AtomicUsize>) -> Option<Entry> {
-    let mut reader = Reader(entry);
+    let mut reader = EntryReader(entry);
     match reader.take(1)? {
         b"D" => Some(Entry::Done(reader.number()?, reader.number()?)).filter(|_| reader.0.is_empty()),
         b"E" => {
@@ -108,9 +108,9 @@ fn one(entry: &[u8], waiting: &Arc<AtomicUsize>) -> Option<Entry> {
     }
 }
 
-struct Reader<'b>(&'b [u8]);
+struct EntryReader<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> EntryReader<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

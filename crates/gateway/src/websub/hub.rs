@@ -124,7 +124,7 @@ impl Hub {
         Ok(torn)
     }
 
-    /// Takes a subscription, or puts it in the place of the same one. The receiver hears when it is kept.
+    /// Adds or replaces a subscription. The receiver is notified when it is saved.
     pub(super) fn subscribe(
         &self,
         subscription: Subscription,

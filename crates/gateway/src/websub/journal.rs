@@ -17,7 +17,7 @@ const OVER_BYTES_MIN: u64 = 16 << 20;
 pub trait EventFile: Send {
     /// Puts bytes behind those that are there.
     fn append(&mut self, bytes: &[u8]) -> Result<(), String>;
-    /// Puts pieces in the place of all that is there.
+    /// Replaces the whole file by pieces.
     fn replace(&mut self, pieces: &mut dyn Iterator<Item = Vec<u8>>) -> Result<(), String>;
 }
 

@@ -26,4 +26,4 @@ pub(crate) use hub::Hub;
 pub use journal::EventFile;
 
 pub(crate) use keep::rewritten;
-pub(crate) use subscribe::asked;
+pub(crate) use subscribe::requested;

@@ -12,7 +12,7 @@ use super::book::now;
 use super::subscription::{Full, Question, Subscription};
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::{Plans, Subscriber};
-use crate::security::Kind;
+use crate::security::TokenKind;
 use crate::text::percent_decoded;
 use crate::{CallContext, Site, client_request};
 
@@ -37,7 +37,7 @@ pub(super) struct Subscribe {
 
 /// The request.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct SubscriptionRequest {
     subscribes: bool,
     /// As it was written.
     topic: String,
@@ -46,54 +46,54 @@ struct Asked {
     lease_seconds: Option<u64>,
 }
 
-impl Asked {
+impl SubscriptionRequest {
     /// Reads parameters; the error says what is wrong.
-    fn read(query: &str, form: &str) -> Result<Asked, String> {
+    fn read(query: &str, form: &str) -> Result<SubscriptionRequest, String> {
         // Those of the form come last, and win.
         let pairs = query.split('&').chain(form.split('&')).filter_map(|pair| pair.split_once('='));
-        let mut asked = Asked::default();
+        let mut wanted = SubscriptionRequest::default();
         let (mut mode, mut lease) = (String::new(), String::new());
         for (name, value) in pairs {
             let value = percent_decoded(value, true).into_owned();
             match &*percent_decoded(name, true) {
                 "hub.mode" => mode = value,
-                "hub.topic" => asked.topic = value,
-                "hub.callback" => asked.callback = value,
-                "hub.secret" => asked.secret = Some(value).filter(|secret| !secret.is_empty()),
+                "hub.topic" => wanted.topic = value,
+                "hub.callback" => wanted.callback = value,
+                "hub.secret" => wanted.secret = Some(value).filter(|secret| !secret.is_empty()),
                 "hub.lease_seconds" => lease = value,
                 _ => {}
             }
         }
-        if topic_name(&asked.topic).is_empty() {
+        if topic_name(&wanted.topic).is_empty() {
             return Err("Topic name not found for web hook subscription request".to_owned());
         }
-        if asked.callback.is_empty() {
+        if wanted.callback.is_empty() {
             return Err("Callback URL cannot be empty".to_owned());
         }
-        if !is_callback(&asked.callback) {
+        if !is_callback(&wanted.callback) {
             return Err("Callback URL must be absolute and begin with http:// or https://".to_owned());
         }
-        asked.subscribes = match mode.trim().to_ascii_lowercase().as_str() {
+        wanted.subscribes = match mode.trim().to_ascii_lowercase().as_str() {
             "subscribe" => true,
             "unsubscribe" => false,
             "" => return Err("Mode cannot be empty".to_owned()),
             _ => return Err("Invalid Entry for hub.mode".to_owned()),
         };
-        if asked.secret.as_ref().is_some_and(|secret| secret.len() > SECRET_BYTES_MAX) {
+        if wanted.secret.as_ref().is_some_and(|secret| secret.len() > SECRET_BYTES_MAX) {
             return Err(format!("hub.secret has more than {SECRET_BYTES_MAX} bytes"));
         }
         if !lease.is_empty() {
             let seconds = lease.trim().parse().ok().filter(|seconds| (1..=LEASE_SECONDS_MAX).contains(seconds));
             let wrong = || format!("hub.lease_seconds must be a number from 1 to {LEASE_SECONDS_MAX}");
-            asked.lease_seconds = Some(seconds.ok_or_else(wrong)?);
+            wanted.lease_seconds = Some(seconds.ok_or_else(wrong)?);
         }
-        Ok(asked)
+        Ok(wanted)
     }
 }
 
 /// Topic and callback of the request.
-pub(crate) fn asked(query: &str, form: &str) -> Option<(String, String)> {
-    Asked::read(query, form).ok().map(|asked| (topic_name(&asked.topic), asked.callback))
+pub(crate) fn requested(query: &str, form: &str) -> Option<(String, String)> {
+    SubscriptionRequest::read(query, form).ok().map(|wanted| (topic_name(&wanted.topic), wanted.callback))
 }
 
 /// Whether events can be sent to an address.
@@ -138,25 +138,26 @@ impl Mediator for Subscribe {
             Form::Bytes(bytes) if is_form => String::from_utf8_lossy(bytes).into_owned(),
             _ => String::new(),
         };
-        let asked = Asked::read(exchange.client.line.query().unwrap_or_default(), &form).map_err(refuse)?;
+        let wanted =
+            SubscriptionRequest::read(exchange.client.line.query().unwrap_or_default(), &form).map_err(refuse)?;
         let context = CallContext::of(exchange)?;
-        let topic = topic_name(&at_hub(&asked.topic, &context.site.base_path));
+        let topic = topic_name(&at_hub(&wanted.topic, &context.site.base_path));
         self.may(&context, &topic)?;
         let who = subscriber(&context);
         let most = self.plans.subscribers(&who.subscription_tier);
         let subscription = Subscription {
             api: self.api.clone(),
             topic: topic.into(),
-            callback: asked.callback.into(),
+            callback: wanted.callback.into(),
             hub: hub_address(exchange, &context.site, self.trusts_forwarded).into(),
-            secret: asked.secret.map(|secret| Secret(secret.into())),
+            secret: wanted.secret.map(|secret| Secret(secret.into())),
             algorithm: self.websub.algorithm,
-            ends: asked.lease_seconds.map(|seconds| now() + seconds),
+            ends: wanted.lease_seconds.map(|seconds| now() + seconds),
             who,
         };
         let hub = &self.hub;
         if self.websub.verifies {
-            let Asked { topic, subscribes, lease_seconds, .. } = asked;
+            let SubscriptionRequest { topic, subscribes, lease_seconds, .. } = wanted;
             if subscribes && !hub.has_room(&subscription, most) {
                 return Err(GatewayError::new(codes::SUBSCRIBERS_LIMIT).into());
             }
@@ -165,7 +166,7 @@ impl Mediator for Subscribe {
             }
             return Ok(answer(exchange, 202));
         }
-        let kept = match asked.subscribes {
+        let kept = match wanted.subscribes {
             false => hub.unsubscribe(&subscription),
             true => match hub.subscribe(subscription, most) {
                 Ok(kept) => kept,
@@ -207,7 +208,7 @@ impl Subscribe {
             return Err(GatewayError::new(codes::NO_MATCHING_RESOURCE).because("there is no such topic").into());
         };
         let credential = context.credential.borrow();
-        let token = credential.as_ref().filter(|token| token.kind == Kind::Jwt);
+        let token = credential.as_ref().filter(|token| token.kind == TokenKind::Jwt);
         let has_scope = || token.is_none_or(|token| token.scopes.iter().any(|scope| found.scopes.contains(scope)));
         if found.scopes.is_empty() || has_scope() {
             return Ok(());
@@ -223,18 +224,18 @@ mod tests {
 
     #[test]
     fn parameters_are_read_from_query_and_form() {
-        let asked = Asked::read(
+        let wanted = SubscriptionRequest::read(
             "hub.mode=Subscribe&hub.topic=%2FIssues&hub.callback=http%3A%2F%2Fa%3A1%2Fx%3Fy%3D1",
             "hub.secret=a+b&hub.lease_seconds=60",
         );
-        let expected = Asked {
+        let expected = SubscriptionRequest {
             subscribes: true,
             topic: "/Issues".to_owned(),
             callback: "http://a:1/x?y=1".to_owned(),
             secret: Some("a b".to_owned()),
             lease_seconds: Some(60),
         };
-        assert_eq!(asked, Ok(expected));
+        assert_eq!(wanted, Ok(expected));
         let whole = "hub.mode=subscribe&hub.topic=t&hub.callback=http://a/";
         for (query, problem) in [
             ("", "Topic name not found"),
@@ -248,7 +249,7 @@ mod tests {
             (&format!("{whole}&hub.lease_seconds=99999999999999999999"), "hub.lease_seconds must be"),
             (&format!("{whole}&hub.secret={}", "s".repeat(200)), "hub.secret has more than"),
         ] {
-            let error = Asked::read(query, "").expect_err(query);
+            let error = SubscriptionRequest::read(query, "").expect_err(query);
             assert!(error.starts_with(problem), "{query}: {error}");
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::ast::TailFunction;
 
 impl TailFunction {
-    /// The result; `None` when the value is of a kind the function knows nothing to do with.
+    /// The result; `None` for a type of value that the function does not accept.
     pub(super) fn apply(self, value: &Value) -> Option<Value> {
         match self {
             TailFunction::Length => match value {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use penstock_engine::clock;
 use penstock_message::Headers;
 
-/// What the header says, as far as anybody acts on it.
+/// The directives of the header that are implemented.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Control {
     pub(super) no_cache: bool,

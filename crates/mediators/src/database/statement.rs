@@ -16,18 +16,18 @@ pub struct Statement {
 }
 
 struct Parameter {
-    kind: Kind,
-    source: Source,
+    kind: ValueType,
+    source: ValueSource,
 }
 
-enum Source {
+enum ValueSource {
     Constant(SqlValue),
     Computed(Expression),
 }
 
 /// The types of Micro Integrator that can be bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueType {
     Text,
     Decimal,
     Bit,
@@ -63,21 +63,21 @@ const KINDS: [&str; 16] = [
     "TIMESTAMP",
 ];
 
-impl Kind {
-    fn of(name: &str) -> Option<Kind> {
-        let whole = |min: i64, max: i64| Kind::Integer { min, max };
+impl ValueType {
+    fn of(name: &str) -> Option<ValueType> {
+        let whole = |min: i64, max: i64| ValueType::Integer { min, max };
         Some(match name {
-            "CHAR" | "VARCHAR" | "LONGVARCHAR" => Kind::Text,
-            "NUMERIC" | "DECIMAL" => Kind::Decimal,
-            "BIT" => Kind::Bit,
+            "CHAR" | "VARCHAR" | "LONGVARCHAR" => ValueType::Text,
+            "NUMERIC" | "DECIMAL" => ValueType::Decimal,
+            "BIT" => ValueType::Bit,
             "TINYINT" => whole(i8::MIN.into(), i8::MAX.into()),
             "SMALLINT" => whole(i16::MIN.into(), i16::MAX.into()),
             "INTEGER" => whole(i32::MIN.into(), i32::MAX.into()),
             "BIGINT" => whole(i64::MIN, i64::MAX),
-            "REAL" | "FLOAT" | "DOUBLE" => Kind::Double,
-            "DATE" => Kind::Date,
-            "TIME" => Kind::Time,
-            "TIMESTAMP" => Kind::Timestamp,
+            "REAL" | "FLOAT" | "DOUBLE" => ValueType::Double,
+            "DATE" => ValueType::Date,
+            "TIME" => ValueType::Time,
+            "TIMESTAMP" => ValueType::Timestamp,
             _ => return None,
         })
     }
@@ -88,26 +88,26 @@ impl Kind {
             return Ok(SqlValue::Null);
         }
         match self {
-            Kind::Text => Ok(SqlValue::Text(text.into())),
-            Kind::Decimal if is_decimal(text) => Ok(SqlValue::Decimal(text.into())),
-            Kind::Decimal => Err("a number"),
-            Kind::Bit => Ok(SqlValue::Boolean(text.eq_ignore_ascii_case("true"))),
-            Kind::Integer { min, max } => match text.parse() {
+            ValueType::Text => Ok(SqlValue::Text(text.into())),
+            ValueType::Decimal if is_decimal(text) => Ok(SqlValue::Decimal(text.into())),
+            ValueType::Decimal => Err("a number"),
+            ValueType::Bit => Ok(SqlValue::Boolean(text.eq_ignore_ascii_case("true"))),
+            ValueType::Integer { min, max } => match text.parse() {
                 Ok(number) if (min..=max).contains(&number) => Ok(SqlValue::Integer(number)),
                 _ => Err("a whole number within the range of the type"),
             },
-            Kind::Double => match text.trim().trim_end_matches(['d', 'D', 'f', 'F']).parse() {
+            ValueType::Double => match text.trim().trim_end_matches(['d', 'D', 'f', 'F']).parse() {
                 Ok(number) => Ok(SqlValue::Double(number)),
                 Err(_) => Err("a number"),
             },
-            Kind::Date if is_shaped(text, "0-0-0") => Ok(SqlValue::Temporal(text.into())),
-            Kind::Date => Err("a date such as `2024-02-29`"),
-            Kind::Time if is_shaped(text, "0:0:0") => Ok(SqlValue::Temporal(text.into())),
-            Kind::Time => Err("a time such as `23:59:59`"),
-            Kind::Timestamp if is_shaped(text, "0-0-0 0:0:0") || is_shaped(text, "0-0-0 0:0:0.0") => {
+            ValueType::Date if is_shaped(text, "0-0-0") => Ok(SqlValue::Temporal(text.into())),
+            ValueType::Date => Err("a date such as `2024-02-29`"),
+            ValueType::Time if is_shaped(text, "0:0:0") => Ok(SqlValue::Temporal(text.into())),
+            ValueType::Time => Err("a time such as `23:59:59`"),
+            ValueType::Timestamp if is_shaped(text, "0-0-0 0:0:0") || is_shaped(text, "0-0-0 0:0:0.0") => {
                 Ok(SqlValue::Temporal(text.into()))
             }
-            Kind::Timestamp => Err("a time such as `2024-02-29 23:59:59`"),
+            ValueType::Timestamp => Err("a time such as `2024-02-29 23:59:59`"),
         }
     }
 }
@@ -168,8 +168,8 @@ impl Statement {
 
     pub(super) fn needs(&self) -> Needs {
         let needs = |parameter: &Parameter| match &parameter.source {
-            Source::Constant(_) => Needs::Nothing,
-            Source::Computed(expression) => expression.needs(),
+            ValueSource::Constant(_) => Needs::Nothing,
+            ValueSource::Computed(expression) => expression.needs(),
         };
         self.parameters.iter().map(needs).max().unwrap_or_default()
     }
@@ -177,8 +177,8 @@ impl Statement {
     /// The values of the parameters for a message.
     pub(super) fn values(&self, exchange: &mut Exchange) -> Result<Vec<SqlValue>, Fault> {
         let value = |(index, parameter): (usize, &Parameter)| match &parameter.source {
-            Source::Constant(value) => Ok(value.clone()),
-            Source::Computed(expression) => {
+            ValueSource::Constant(value) => Ok(value.clone()),
+            ValueSource::Computed(expression) => {
                 let text = expression.text(exchange)?;
                 parameter.kind.value(&text).map_err(|expected| {
                     let place = index + 1;
@@ -209,7 +209,7 @@ impl Parameter {
     fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<Parameter>> {
         let (constant, expression) = (el.attribute("value"), el.attribute("expression"));
         let name = el.required(cx, "type")?;
-        let Some(kind) = Kind::of(name) else {
+        let Some(kind) = ValueType::of(name) else {
             let hint = penstock_compile::suggestion(name, KINDS.into_iter());
             let hint = hint.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
             cx.error(el.attribute_place("type"), format!("`{name}` is not a type that can be bound{hint}"));
@@ -217,13 +217,13 @@ impl Parameter {
         };
         let source = match (constant, expression) {
             (Some(constant), _) => match kind.value(constant) {
-                Ok(value) => Source::Constant(value),
+                Ok(value) => ValueSource::Constant(value),
                 Err(expected) => {
                     cx.error(el.attribute_place("value"), format!("`{constant}` must be {expected}"));
                     return None;
                 }
             },
-            (None, Some(_)) => Source::Computed(cx.expression(el, "expression")?),
+            (None, Some(_)) => ValueSource::Computed(cx.expression(el, "expression")?),
             (None, None) => {
                 cx.warn(el.place(), "<parameter> has neither `value` nor `expression` and is ignored");
                 return Some(None);
@@ -261,9 +261,9 @@ mod tests {
             ("TIMESTAMP", "2024-02-09 01:02:03.5", temporal("2024-02-09 01:02:03.5")),
             ("TIMESTAMP", "2024-02-09", Err("a time such as `2024-02-29 23:59:59`")),
         ] {
-            assert_eq!(Kind::of(kind).unwrap().value(given), expected, "{kind} `{given}`");
+            assert_eq!(ValueType::of(kind).unwrap().value(given), expected, "{kind} `{given}`");
         }
-        assert!(KINDS.iter().all(|name| Kind::of(name).is_some()));
-        assert_eq!(Kind::of("BLOB"), None);
+        assert!(KINDS.iter().all(|name| ValueType::of(name).is_some()));
+        assert_eq!(ValueType::of("BLOB"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Basic authentication of an API's clients: 401 for those who say no name, 403 for those whose password is wrong, as in
+//! Basic authentication of an API's clients: 401 without credentials, 403 for a wrong password, as in
 //! Micro Integrator.
 
 use penstock_compile::{Compiler, Element};

@@ -11,9 +11,9 @@ use serde_json::{Map, Number, Value as Json};
 const DEPTH_MAX: usize = 256;
 
 /// What a schema makes of values, compiled once.
-pub(super) struct Shape(Kind);
+pub(super) struct Shape(SchemaType);
 
-enum Kind {
+enum SchemaType {
     /// Stays as it is.
     Any,
     /// No value fits, and why.
@@ -67,9 +67,9 @@ struct ObjectShape {
 impl Shape {
     /// The shape that a whole schema describes.
     pub(super) fn new(schema: &Json) -> Shape {
-        let never = |why: &str| Shape(Kind::Never(why.to_owned()));
+        let never = |why: &str| Shape(SchemaType::Never(why.to_owned()));
         match schema {
-            Json::Bool(true) => Shape(Kind::Any),
+            Json::Bool(true) => Shape(SchemaType::Any),
             Json::Bool(false) => never("JSON schema is false, so all validations will fail"),
             Json::Object(_) if type_of(schema).is_none() => never("the JSON schema names no type"),
             Json::Object(_) => Shape::inner(schema),
@@ -80,16 +80,16 @@ impl Shape {
     /// The shape that a part of a schema describes.
     fn inner(schema: &Json) -> Shape {
         Shape(match type_of(schema) {
-            None => Kind::Any,
-            Some("boolean") => Kind::Boolean(Limits::new(schema)),
-            Some("string") => Kind::Text(Limits::new(schema)),
+            None => SchemaType::Any,
+            Some("boolean") => SchemaType::Boolean(Limits::new(schema)),
+            Some("string") => SchemaType::Text(Limits::new(schema)),
             Some(kind @ ("number" | "integer")) => {
-                Kind::Number { is_integer: kind == "integer", limits: Limits::new(schema) }
+                SchemaType::Number { is_integer: kind == "integer", limits: Limits::new(schema) }
             }
-            Some("null") => Kind::Null,
-            Some("array") => Kind::Array(Box::new(ArrayShape::new(schema))),
-            Some("object") => Kind::Object(Box::new(ObjectShape::new(schema))),
-            Some(other) => Kind::Never(format!("`{other}` is not a type")),
+            Some("null") => SchemaType::Null,
+            Some("array") => SchemaType::Array(Box::new(ArrayShape::new(schema))),
+            Some("object") => SchemaType::Object(Box::new(ObjectShape::new(schema))),
+            Some(other) => SchemaType::Never(format!("`{other}` is not a type")),
         })
     }
 
@@ -103,18 +103,18 @@ impl Shape {
             return Err(format!("values nest deeper than {DEPTH_MAX}"));
         }
         match &self.0 {
-            Kind::Any => Ok(value),
-            Kind::Never(why) => Err(why.clone()),
-            Kind::Boolean(limits) => limits.check(boolean(value)?),
-            Kind::Text(limits) => limits.check(text(value)?),
-            Kind::Number { is_integer, limits } => limits.check(number(value, *is_integer)?),
-            Kind::Null => match &value {
+            SchemaType::Any => Ok(value),
+            SchemaType::Never(why) => Err(why.clone()),
+            SchemaType::Boolean(limits) => limits.check(boolean(value)?),
+            SchemaType::Text(limits) => limits.check(text(value)?),
+            SchemaType::Number { is_integer, limits } => limits.check(number(value, *is_integer)?),
+            SchemaType::Null => match &value {
                 Json::Null => Ok(Json::Null),
                 Json::String(text) if text.is_empty() || text == "null" => Ok(Json::Null),
                 other => Err(format!("the value {other} should be null")),
             },
-            Kind::Array(shape) => shape.apply(value, depth),
-            Kind::Object(shape) => shape.apply(value, depth),
+            SchemaType::Array(shape) => shape.apply(value, depth),
+            SchemaType::Object(shape) => shape.apply(value, depth),
         }
     }
 }

@@ -6,12 +6,12 @@ use penstock_message::Value;
 
 /// A compiled argument.
 pub struct Argument {
-    source: Source,
+    source: ArgumentValue,
     /// The value is always text.
     literal: bool,
 }
 
-enum Source {
+enum ArgumentValue {
     Constant(String),
     /// `evaluator="xml"`, or none.
     Path(Expression),
@@ -45,7 +45,7 @@ pub fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Argument> {
     let literal = el.flag("literal", false);
     let evaluator = el.attribute("evaluator").unwrap_or("xml");
     let source = match (el.attribute("value"), evaluator) {
-        (Some(value), _) => Source::Constant(value.to_owned()),
+        (Some(value), _) => ArgumentValue::Constant(value.to_owned()),
         (None, "json") => {
             let text = el.required(cx, "expression")?;
             let at = el.attribute_place("expression");
@@ -54,11 +54,15 @@ pub fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Argument> {
             } else {
                 format!("json-eval({text})")
             };
-            Source::Json(Expression::compile(cx, el, &text, at)?)
+            ArgumentValue::Json(Expression::compile(cx, el, &text, at)?)
         }
         (None, _) => {
             let expression = cx.required_expression(el, "expression")?;
-            if expression.json_path().is_some() { Source::Json(expression) } else { Source::Path(expression) }
+            if expression.json_path().is_some() {
+                ArgumentValue::Json(expression)
+            } else {
+                ArgumentValue::Path(expression)
+            }
         }
     };
     Some(Argument { source, literal })
@@ -68,9 +72,9 @@ impl Argument {
     /// The value for a message.
     pub fn evaluate(&self, exchange: &mut Exchange) -> Result<Given, Fault> {
         let value = match &self.source {
-            Source::Constant(text) => GivenValue::Text(text.clone()),
-            Source::Path(expression) => GivenValue::Text(expression.text(exchange)?),
-            Source::Json(expression) => json(expression, exchange)?,
+            ArgumentValue::Constant(text) => GivenValue::Text(text.clone()),
+            ArgumentValue::Path(expression) => GivenValue::Text(expression.text(exchange)?),
+            ArgumentValue::Json(expression) => json(expression, exchange)?,
         };
         Ok(Given { value, literal: self.literal })
     }
@@ -78,8 +82,8 @@ impl Argument {
     /// Whether it looks at the body.
     pub fn reads_body(&self) -> bool {
         match &self.source {
-            Source::Constant(_) => false,
-            Source::Path(expression) | Source::Json(expression) => expression.needs() != Needs::Nothing,
+            ArgumentValue::Constant(_) => false,
+            ArgumentValue::Path(expression) | ArgumentValue::Json(expression) => expression.needs() != Needs::Nothing,
         }
     }
 }

@@ -21,13 +21,13 @@ pub const KIND: MediatorKind = MediatorKind { name: "validate", compile };
 const COMPUTED_MAX: usize = 256;
 
 struct Validate {
-    schema: Source,
+    schema: ValidationSchema,
     source: Option<Expression>,
     on_fail: SequenceId,
     locations: Locations,
 }
 
-enum Source {
+enum ValidationSchema {
     Static(Arc<Schema>),
     /// Keys that are computed, and the schemas they led to. `cache-schema="false"` keeps none.
     Computed(Vec<Text>, Option<RwLock<HashMap<String, Arc<Schema>>>>),
@@ -83,11 +83,11 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         Some(keys) => {
             let schema = Schema::compile(&*cx, &keys, &locations);
             schema.tell(cx);
-            Source::Static(Arc::new(schema))
+            ValidationSchema::Static(Arc::new(schema))
         }
         None => {
             cx.depends_on_resources();
-            Source::Computed(keys, keep.then(RwLock::default))
+            ValidationSchema::Computed(keys, keep.then(RwLock::default))
         }
     };
     Some(Box::new(Validate { schema, source, on_fail, locations }))
@@ -96,8 +96,8 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 impl Validate {
     fn schema(&self, exchange: &mut Exchange) -> Result<Arc<Schema>, Fault> {
         let (keys, kept) = match &self.schema {
-            Source::Static(schema) => return Ok(schema.clone()),
-            Source::Computed(keys, kept) => (keys, kept),
+            ValidationSchema::Static(schema) => return Ok(schema.clone()),
+            ValidationSchema::Computed(keys, kept) => (keys, kept),
         };
         let keys = keys.iter().map(|key| key.text(exchange)).collect::<Result<Vec<_>, _>>()?;
         let name = keys.join("\n");

@@ -1,5 +1,5 @@
 //! Multipart bodies: fields of a form as child elements of `mediate`, and the first part of a
-//! `multipart/related`. What a part contains beyond that stays in the original bytes.
+//! `multipart/related`. The other content of a part stays in the bytes of the body.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -315,7 +315,7 @@ fn what_cannot_be_read_says_where_and_why() {
     assert!(matches!(forgiven.strict_json(&Conversion::default()), Err(BodyError::Malformed(_))));
     assert_eq!(forgiven.json(&Conversion::default()).unwrap()["city"], "Oslo");
     assert!(matches!(forgiven.xml(&Conversion::default()), Err(BodyError::Malformed(_))));
-    // Only what is not quite JSON is forgiven, not what cannot be unpacked.
+    // Malformed JSON is tolerated, a broken compression is not.
     let mut packed = message("application/json", "{city: Oslo}");
     packed.headers.set("Content-Encoding", "gzip");
     assert!(matches!(packed.json(&Conversion::default()), Err(BodyError::Malformed(_))));

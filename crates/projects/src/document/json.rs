@@ -12,7 +12,7 @@ use super::{DEPTH_MAX, Entry, Malformed, NODES_MAX, Node, Reading, Scalar, Value
 /// Mappings with more members find repeated names by a set.
 const MEMBERS_COMPARED_MAX: usize = 16;
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     text: &'t str,
     /// The next byte.
     at: usize,
@@ -24,13 +24,13 @@ struct Reader<'t> {
 }
 
 pub(super) fn parse(text: &str, reading: Reading) -> Result<Node, Malformed> {
-    let mut reader = Reader { text, at: 0, counted: 0, line: 1, column: 1, nodes: 0 };
+    let mut reader = JsonReader { text, at: 0, counted: 0, line: 1, column: 1, nodes: 0 };
     let node = reader.node(0, Part::root(reading))?;
     reader.blanks();
     if reader.at < text.len() { Err(reader.wrong("unexpected text after the end of the document")) } else { Ok(node) }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> JsonReader<'t> {
     fn wrong(&mut self, message: impl Into<String>) -> Malformed {
         let (line, column) = self.place();
         Malformed::new(line, column, message)

@@ -56,7 +56,7 @@ pub(super) fn read(import: &mut Import<'_>, spec: &Item<'_>, of_api: &OfApi<'_>)
     found
 }
 
-/// What requests an operation is for.
+/// The requests that an operation matches.
 struct Matched {
     method: String,
     path: Arc<str>,

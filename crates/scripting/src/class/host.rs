@@ -37,23 +37,23 @@ pub(super) struct Guest {
 
 /// The kinds of values, by the number a module gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Payload,
     Scoped(Scope),
     Variable,
     Own,
 }
 
-impl Kind {
-    fn of(number: i32) -> Result<Kind, Error> {
+impl ValueKind {
+    fn of(number: i32) -> Result<ValueKind, Error> {
         Ok(match number {
-            0 => Kind::Payload,
-            1 => Kind::Scoped(Scope::Default),
-            2 => Kind::Scoped(Scope::Axis2),
-            3 => Kind::Scoped(Scope::Transport),
-            4 => Kind::Scoped(Scope::Operation),
-            5 => Kind::Variable,
-            6 => Kind::Own,
+            0 => ValueKind::Payload,
+            1 => ValueKind::Scoped(Scope::Default),
+            2 => ValueKind::Scoped(Scope::Axis2),
+            3 => ValueKind::Scoped(Scope::Transport),
+            4 => ValueKind::Scoped(Scope::Operation),
+            5 => ValueKind::Variable,
+            6 => ValueKind::Own,
             other => return Err(Error::new(format!("there is no kind of value {other}, only 0 to 6"))),
         })
     }
@@ -84,7 +84,7 @@ fn get(
 ) -> Result<i32, Error> {
     let memory = memory(&caller)?;
     let name = text(&memory, &mut caller, name, name_length)?;
-    let kind = Kind::of(kind)?;
+    let kind = ValueKind::of(kind)?;
     let found = value(caller.data_mut(), kind, &name).map_err(failed)?;
     let Some(found) = found else { return Ok(-1) };
     charge(&mut caller, moved(kind, found.len()))?;
@@ -107,16 +107,16 @@ fn set(
     let memory = memory(&caller)?;
     let name = text(&memory, &mut caller, name, name_length)?;
     let value = text(&memory, &mut caller, value, value_length)?;
-    let kind = Kind::of(kind)?;
-    if kind == Kind::Payload {
+    let kind = ValueKind::of(kind)?;
+    if kind == ValueKind::Payload {
         charge(&mut caller, moved(kind, value.len()))?;
     }
     let exchange = &mut caller.data_mut().exchange;
     match kind {
-        Kind::Payload => set_payload(exchange, &name, value).map_err(failed)?,
-        Kind::Scoped(scope) => exchange.set_property(scope, &name, Value::string(value)),
-        Kind::Variable => exchange.message.variables.set(name.as_str(), Value::string(value)),
-        Kind::Own => return Err(Error::new("a class cannot set the properties it is configured with")),
+        ValueKind::Payload => set_payload(exchange, &name, value).map_err(failed)?,
+        ValueKind::Scoped(scope) => exchange.set_property(scope, &name, Value::string(value)),
+        ValueKind::Variable => exchange.message.variables.set(name.as_str(), Value::string(value)),
+        ValueKind::Own => return Err(Error::new("a class cannot set the properties it is configured with")),
     }
     Ok(())
 }
@@ -126,17 +126,17 @@ fn remove(mut caller: Caller<'_, Guest>, kind: i32, name: i32, name_length: i32)
     let memory = memory(&caller)?;
     let name = text(&memory, &mut caller, name, name_length)?;
     let exchange = &mut caller.data_mut().exchange;
-    match Kind::of(kind)? {
-        Kind::Scoped(scope) => exchange.remove_property(scope, &name),
-        Kind::Variable => drop(exchange.message.variables.remove(&name)),
-        Kind::Payload | Kind::Own => return Err(Error::new("only properties and variables can be removed")),
+    match ValueKind::of(kind)? {
+        ValueKind::Scoped(scope) => exchange.remove_property(scope, &name),
+        ValueKind::Variable => drop(exchange.message.variables.remove(&name)),
+        ValueKind::Payload | ValueKind::Own => return Err(Error::new("only properties and variables can be removed")),
     }
     Ok(())
 }
 
 /// What a value costs that is given to a module, or a payload that it sets.
-fn moved(kind: Kind, bytes: usize) -> u64 {
-    bytes as u64 * if kind == Kind::Payload { PAYLOAD_BYTE_FUEL } else { BYTE_FUEL }
+fn moved(kind: ValueKind, bytes: usize) -> u64 {
+    bytes as u64 * if kind == ValueKind::Payload { PAYLOAD_BYTE_FUEL } else { BYTE_FUEL }
 }
 
 /// Takes fuel for work that is done for a module.
@@ -191,13 +191,13 @@ fn failed(fault: Fault) -> Error {
     Error::new(fault.message.to_string())
 }
 
-fn value(guest: &mut Guest, kind: Kind, name: &str) -> Result<Option<String>, Fault> {
+fn value(guest: &mut Guest, kind: ValueKind, name: &str) -> Result<Option<String>, Fault> {
     let exchange = &mut guest.exchange;
     Ok(match kind {
-        Kind::Payload => payload_text(exchange)?,
-        Kind::Scoped(scope) => exchange.property(scope, name).map(|value| value.to_text().into_owned()),
-        Kind::Variable => exchange.message.variables.get(name).map(|value| value.to_text().into_owned()),
-        Kind::Own => guest.properties.iter().find(|(own, _)| **own == *name).map(|(_, value)| value.to_string()),
+        ValueKind::Payload => payload_text(exchange)?,
+        ValueKind::Scoped(scope) => exchange.property(scope, name).map(|value| value.to_text().into_owned()),
+        ValueKind::Variable => exchange.message.variables.get(name).map(|value| value.to_text().into_owned()),
+        ValueKind::Own => guest.properties.iter().find(|(own, _)| **own == *name).map(|(_, value)| value.to_string()),
     })
 }
 

@@ -1,4 +1,4 @@
-//! The gateway's tables of those who call: users, issuers of tokens, applications with their subscriptions.
+//! The gateway's tables of callers: users, issuers of tokens, applications with their subscriptions.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ pub(super) enum MapTable {
     Users,
     /// `[roles]`: the names of users by role.
     Roles,
-    /// Names and passwords of those who may deploy APIs.
+    /// Names and passwords of users that may deploy APIs.
     AdapterUsers,
     /// Names and passwords for the admin port.
     AdminUsers,
@@ -21,9 +21,9 @@ pub(super) enum MapTable {
     TlsHosts,
     /// Hosts of deployment environments.
     VirtualHosts,
-    /// Names and passwords of those who may call APIs.
+    /// Names and passwords of users that may call APIs.
     GatewayUsers,
-    /// Names and passwords of those who get development tokens.
+    /// Names and passwords of users that get development tokens.
     TestUsers,
     /// Whose tokens count.
     Issuers,

@@ -151,7 +151,7 @@ pub(super) struct Connector {
     pub(super) name: String,
     /// The Java package it belongs to.
     pub(super) package: String,
-    /// What it is for.
+    /// Its description.
     pub(super) description: String,
     /// Folders of operations.
     pub(super) folders: Vec<String>,

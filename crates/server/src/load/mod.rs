@@ -73,7 +73,7 @@ pub struct Connector {
     pub name: String,
     /// The package that its `connector.xml` writes.
     pub package: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
 }
 

@@ -74,7 +74,7 @@ pub(super) fn is_for_gateway(bytes: &[u8]) -> bool {
     is_descriptor || bytes.windows(EXTENSION.len()).any(|part| part == EXTENSION)
 }
 
-/// Whether a resource is one of WSO2's API Platform, and not of Kubernetes or of anybody else.
+/// Whether a resource is one of WSO2's API Platform, and not of Kubernetes or another product.
 fn is_of_platform(api_version: &str) -> bool {
     ["gateway.api-platform.wso2.com/", "api-platform.wso2.com/"].iter().any(|group| api_version.starts_with(group))
 }

@@ -81,7 +81,7 @@ struct Api {
     events: Sender<Event>,
     users: Users,
     tokens: Tokens,
-    /// The artifacts that are served, read when they are first asked for after a change.
+    /// The artifacts that are served, read at the first request after a change.
     inventory: RefCell<Option<(Arc<Artifacts>, Rc<Inventory>)>>,
     /// Passwords that are hashed at once.
     hashing: tokio::sync::Semaphore,

@@ -43,7 +43,7 @@ impl Switches {
         Switches { states: RegistryStates::new(registry), set: Mutex::default() }
     }
 
-    /// Sets the switches of a program before it is served. What is no longer deployed is forgotten.
+    /// Sets the switches of a program before it is served. Switches of artifacts that are no longer deployed are dropped.
     pub fn apply(&self, program: &Program) {
         for proxy in program.routes.proxies() {
             if let Some(is_stopped) = self.states.paused(PROXY, &proxy.name) {

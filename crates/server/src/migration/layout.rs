@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use penstock_xml::escaped;
 use serde_json::{Value, json};
 
 use super::{Report, Verdict};
@@ -125,8 +126,4 @@ fn class(verdict: Verdict) -> &'static str {
         Verdict::Differs => "differs",
         Verdict::NotSupported => "not",
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

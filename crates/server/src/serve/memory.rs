@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, getrlimit};
 
-/// Of what there is, in percent: the rest is for buffers of sockets, for what the allocator keeps, and for other programs.
+/// Percent of the available memory: the rest is for socket buffers, free memory of the allocator, and other programs.
 const SHARE_PERCENT: u64 = 75;
 
 /// Of an address space, in percent. Stacks and what the allocator reserves take addresses without using memory.

@@ -154,7 +154,7 @@ pub struct Redirected {
 }
 
 impl Redirected {
-    /// Puts the mock service in the place of an address.
+    /// Replaces an address by the mock service.
     pub fn new(inner: Box<dyn Leaf>, mock: &Mock) -> Redirected {
         let authority = format!("http://localhost:{}", mock.port).into();
         Redirected { inner, authority, context: mock.context.clone() }

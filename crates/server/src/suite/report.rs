@@ -169,17 +169,6 @@ fn junit_case(out: &mut String, suite: &str, case: &CaseReport) {
 
 /// Text that may stand in XML: characters that XML has no way to write are left out.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(letter),
-            other if other.is_control() => {}
-            other => out.push(other),
-        }
-    }
-    out
+    let writable = |letter: &char| matches!(letter, '\n' | '\t') || !letter.is_control();
+    penstock_xml::escaped(&text.chars().filter(writable).collect::<String>())
 }

@@ -188,6 +188,18 @@ impl Server {
         Connection::open(self.admin).request("GET", path, &[], b"")
     }
 
+    /// Waits until the metrics have all of these texts: a request is counted after its response.
+    pub fn wait_for_metrics(&self, texts: &[&str]) -> String {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let metrics = self.admin("/metric-service/metrics").body;
+            let missing = texts.iter().find(|text| !metrics.contains(**text));
+            let Some(missing) = missing else { return metrics };
+            assert!(Instant::now() < end, "no `{missing}` in\n{metrics}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub fn post(&self, path: &str, content_type: &str, body: &str) -> Reply {
         Connection::open(self.http).request("POST", path, &[("Content-Type", content_type)], body.as_bytes())
     }

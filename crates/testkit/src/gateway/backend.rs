@@ -4,7 +4,7 @@
 use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -95,6 +95,24 @@ impl Answer {
     }
 }
 
+/// Holds answers back until it is opened: what happens before is independent of them.
+#[derive(Clone, Default)]
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    /// Lets all answers go.
+    pub fn open(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until it is opened.
+    pub fn wait(&self) {
+        let is_open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.0.1.wait_while(is_open, |is_open| !*is_open));
+    }
+}
+
 type Handler = dyn Fn(&Received) -> Answer + Send + Sync;
 
 /// A running server. It ends when it is dropped.
@@ -112,12 +130,23 @@ impl Backend {
         Backend::launch(Arc::new(handler), None, None)
     }
 
+    /// The same, with its answers held back until the gate is open.
+    pub fn start_held(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> (Backend, Gate) {
+        let gate = Gate::default();
+        let held = gate.clone();
+        let backend = Backend::start(move |request| {
+            held.wait();
+            handler(request)
+        });
+        (backend, gate)
+    }
+
     /// Answers 200 with the request's body and its content type, or 204 when there is none.
     pub fn echo() -> Backend {
         Backend::start(echo)
     }
 
-    /// The same with TLS; with `client`, only for those who show that certificate.
+    /// The same with TLS; with `client`, only for clients with that certificate.
     pub fn start_tls(
         handler: impl Fn(&Received) -> Answer + Send + Sync + 'static,
         client: Option<&CertificateDer<'static>>,

@@ -32,7 +32,7 @@ use penstock_transports::http::{HttpListener, HttpSender, ListenerConfig, PerCor
 use rustls::pki_types::CertificateDer;
 use tokio::runtime::LocalOptions;
 
-pub use backend::{Answer, Backend, Received, echo};
+pub use backend::{Answer, Backend, Gate, Received, echo};
 pub use client::{Client, ClientIdentity, Reply};
 
 /// Nothing that is waited for in a test takes longer on any machine.
@@ -258,7 +258,7 @@ impl TestGateway {
         &self.gateway.config
     }
 
-    /// Tells it to stop, as a process is told that ends.
+    /// Stops the gateway, as a process that ends does.
     pub fn stop(&mut self) {
         if let Some(trigger) = self.trigger.take() {
             trigger.stop();

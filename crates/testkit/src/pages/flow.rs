@@ -190,7 +190,7 @@ impl Flow {
 fn modules(blocks: &[Block]) -> HashMap<String, bytes::Bytes> {
     let module = |block: &Block| {
         let class = block.info.strip_prefix("wat ")?.trim().to_owned();
-        // What is not WebAssembly is handed over as it is: the compiler says so, at the element that names the class.
+        // Text that is not WebAssembly is passed unchanged: the compiler reports it at the element that names the class.
         let bytes = wat::parse_str(&block.text).unwrap_or_else(|_| block.text.clone().into_bytes());
         Some((class, bytes.into()))
     };
@@ -237,7 +237,7 @@ fn reply(text: &str) -> Result<Message, String> {
     Ok(Message { headers, body, status, ..Message::default() })
 }
 
-/// Answers what the page says, in order; then nobody is there any more.
+/// Responds as the page has it, in order; afterwards connections are refused.
 struct Backend {
     replies: RefCell<VecDeque<Message>>,
     received: RefCell<Vec<Shown>>,

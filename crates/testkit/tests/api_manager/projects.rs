@@ -254,7 +254,7 @@ fn a_product_offers_operations_of_several_apis() {
         "900802",
         "the plan of its API"
     );
-    assert_eq!(ask("GET", "/market/1.0.0/shops", &[]).status, 204, "credentials are asked for as its API says");
+    assert_eq!(ask("GET", "/market/1.0.0/shops", &[]).status, 204, "the API decides whether credentials are required");
     assert_eq!(elsewhere.last().target, "/there/shops");
     assert_eq!(ask("POST", "/market/1.0.0/pets", &[("Authorization", &bearer)]).status, 404, "not in the product");
     assert_eq!(ask("GET", "/Pets/1.0/pets/7", &[("Authorization", &bearer)]).status, 404, "no API by itself");

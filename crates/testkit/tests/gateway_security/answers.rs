@@ -77,7 +77,7 @@ fn backends_get_a_verifiable_token_about_the_caller() {
     };
     let one = gateway.bearer(&json!({"sub": "anna", "color": "red", "keytype": "PRODUCTION"}));
     let first = told(&one);
-    assert_eq!(told(&one), first, "the same caller is told about in the same way");
+    assert_eq!(told(&one), first, "the same caller, the same claims");
     assert_ne!(told(&gateway.bearer(&json!({"sub": "anna"}))), first);
 
     let payload = first.split('.').nth(1).unwrap();

@@ -43,7 +43,7 @@ fn client_certificates_are_requested_and_checked() {
         let got = [&mut known, &mut unknown, &mut none].map(|client| client.get(path, headers).status);
         assert_eq!(got, statuses, "{path} {headers:?}");
     }
-    // Nobody may claim a certificate in a header field unless the configuration trusts whoever is before us.
+    // A certificate in a header field is ignored unless the configuration trusts the proxy before the gateway.
     let encoded = app.pem.replace('\n', "%0A").replace(' ', "%20");
     assert_eq!(none.get("/only/x", &[("X-WSO2-CLIENT-CERTIFICATE", &encoded)]).status, 401);
 }

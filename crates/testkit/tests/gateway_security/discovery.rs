@@ -43,7 +43,7 @@ impl Idp {
     }
 }
 
-/// A gateway that knows nothing of its issuer but its name; keys are always old.
+/// A gateway whose issuer has a name and no keys; fetched keys are stale at once.
 fn discovering(backend: &Backend, issuer: &str, refresh: Duration) -> TestGateway {
     TestGateway::start(Setup::of([pets(backend)]).configured(|config| {
         config.security.keys_refresh = refresh;

@@ -41,7 +41,7 @@ fn a_failing_issuer_affects_only_its_own_tokens() {
         let gone = Backend::echo();
         gone.url()
     };
-    let slow = Backend::start(|_| Answer::status(200).after(Duration::from_secs(20)));
+    let (slow, gate) = Backend::start_held(|_| Answer::status(200));
     let text = Backend::start(|_| Answer::new(200, "text/html", "<html>login</html>"));
     let failing = Backend::start(|_| Answer::status(500));
     let garbage = Backend::start(|_| Answer::garbage("\u{1}\u{2}\u{3} not HTTP\r\n\r\n"));
@@ -64,20 +64,18 @@ fn a_failing_issuer_affects_only_its_own_tokens() {
     let hanging = {
         let token = format!("Bearer {}", signed(&signer, &json!({"iss": "https://slow"})));
         let mut client = gateway.client();
-        std::thread::spawn(move || (Instant::now(), ask(&mut client, &token)))
+        std::thread::spawn(move || ask(&mut client, &token))
     };
     let mut client = gateway.client();
     for (name, _) in issuers.iter().filter(|(name, _)| *name != "slow") {
         let token = signed(&signer, &json!({"iss": format!("https://{name}")}));
         let reply = ask(&mut client, &format!("Bearer {token}"));
         assert_eq!((reply.status, reply.json()["code"].as_str()), (401, Some("900900")), "{name}");
-        let started = Instant::now();
         assert_eq!(client.get("/open/x", &[]).status, 204);
         assert_eq!(ask(&mut client, &gateway.bearer(&json!({}))).status, 204);
-        assert!(started.elapsed() < Duration::from_secs(2), "{name} held others up");
     }
-    let (started, reply) = hanging.join().unwrap();
-    refused(&reply, 401, "900900");
-    assert!(started.elapsed() < Duration::from_secs(15));
+    // The time for fetching keys ends while the issuer still holds its answer.
+    refused(&hanging.join().unwrap(), 401, "900900");
+    gate.open();
     assert!(gateway.log().contains("the keys of the token's issuer cannot be fetched"), "{}", gateway.log());
 }

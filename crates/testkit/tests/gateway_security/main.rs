@@ -11,7 +11,7 @@ mod rights;
 mod tokens;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -26,7 +26,7 @@ use penstock_gateway::security::{
 use penstock_testkit::gateway::{Answer, Backend, Client, ClientIdentity, Reply, Setup, TestGateway, api, secured_api};
 use serde_json::{Value, json};
 
-/// What Choreo Connect says to whoever has no valid credential.
+/// The body of Choreo Connect for a client without a valid credential.
 const INVALID: &str = "{\"error_message\":\"Invalid Credentials\",\"code\":\"900901\",\
     \"error_description\":\"Make sure you have provided the correct security credentials\"}";
 

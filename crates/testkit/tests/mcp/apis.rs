@@ -54,7 +54,7 @@ fn a_tool_runs_through_the_policies_of_its_api_and_not_through_its_gate() {
     let gateway = served(files(&backend.url(), operations));
     let mut talk = Talk::with(&gateway, json!({ "sub": "ann" }));
     talk.initialize();
-    // The token has not the scope of the API's operation: the tool was asked for, and it has none.
+    // The token lacks the scope of the API's operation.
     let got = told(&talk.call("animal", json!({ "id": "7" })));
     assert_eq!((&got["target"], &got["fields"]["x-policy"]), (&json!("/animals/7"), &json!("zoo")));
     assert_eq!(got["fields"].get("authorization"), None);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A small MCP server with sessions of its own. It answers as events to those who ask for the tool `stream`.
+/// A small MCP server with sessions of its own. It responds with events to calls of the tool `stream`.
 fn mcp_backend() -> Backend {
     Backend::start(|request: &Received| {
         if request.method == "GET" {

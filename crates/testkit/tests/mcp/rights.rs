@@ -39,8 +39,7 @@ fn a_client_without_a_valid_token_gets_the_metadata_address() {
             assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
         }
     }
-    // Agents get their token when they are refused at the first message. Who is nobody may say hello; who pretends to be
-    // somebody may not.
+    // Agents fetch a token after the 401 of their first message. `ping` needs no token, but an invalid token is refused.
     assert_eq!((send("", "initialize").status, send("", "resources/list").status), (401, 200));
     assert_eq!((send("", "ping").status, send("Bearer a.b.c", "ping").status), (200, 401));
     let reply = gateway.client().get("/pets/1.0.0/.well-known/oauth-protected-resource", &[("Host", &host)]);
@@ -53,7 +52,7 @@ fn a_client_without_a_valid_token_gets_the_metadata_address() {
     let forwarded =
         [("Host", host.as_str()), ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "agents.example, x")];
     let reply = gateway.client().get("/pets/1.0.0/.well-known/oauth-protected-resource", &forwarded);
-    assert_eq!(reply.json()["resource"], format!("http://{host}{PATH}"), "anybody could say so");
+    assert_eq!(reply.json()["resource"], format!("http://{host}{PATH}"), "the host is that of the request");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn agents_see_what_tools_take_and_everything_else_that_is_said_of_them() {
         { "name": "bare", "description": "Does getPet", "inputSchema": { "type": "object", "properties": {} } },
     ] });
     assert_eq!(listed, expected);
-    // Whoever says what a tool gives gets it as data (MCP, structured content).
+    // A tool with an output schema returns structured content (MCP).
     let result = talk.call("described", json!({ "id": "1" }));
     assert_eq!(result["structuredContent"], told(&result));
     let result = talk.call("bare", json!({}));

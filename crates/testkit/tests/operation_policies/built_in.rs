@@ -99,7 +99,7 @@ fn answers_are_as_the_client_accepts() {
     assert!(gateway.log().contains("Status = 200"), "{}", gateway.log());
 }
 
-/// A policy says where requests go, and nobody else does.
+/// Only the policy chooses the endpoint.
 #[test]
 fn a_policy_sets_the_address() {
     let backend = Backend::start(show);

@@ -113,7 +113,7 @@ fn addresses_are_changed() {
     }
 }
 
-/// A class that nobody wrote again, and settings that make no sense, refuse the API.
+/// A class without a native implementation and invalid settings keep the API from being deployed.
 #[test]
 fn what_a_class_cannot_do_is_said() {
     let guardrail = "org.wso2.apim.policies.mediation.ai.word.count.guardrail.WordCountGuardrail";

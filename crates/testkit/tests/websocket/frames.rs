@@ -109,7 +109,7 @@ fn what_is_no_frame_ends_its_connection_and_no_other() {
                 b"\x81\x02ok" => assert_eq!(rest(&mut socket).await, b"\x88\x02\x03\xea"),
                 _ => assert_eq!(&got, b"\x88\x02\x03\xea"),
             }
-            assert_eq!(backend.ends(count).await[count - 1], Some(1001), "the backend is told");
+            assert_eq!(backend.ends(count).await[count - 1], Some(1001), "the backend gets a close frame");
             echoes(&mut other, "still here").await;
         }
     });

@@ -1,4 +1,4 @@
-//! Subscriptions of GraphQL APIs: what is asked for on a connection is asked what a query is.
+//! Subscriptions of GraphQL APIs: an operation on a connection needs the credentials of a query.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +138,7 @@ fn each_message_of_a_subscription_counts() {
     run(async {
         let mut socket = connect(&gateway, "/lifts", &[OLDER]).await.unwrap();
         let ack = json!({ "type": "connection_ack" });
-        // Asking counts, and each message; what nobody asked for goes nowhere, and what is no data counts nothing.
+        // The subscription counts, and each message with data; messages without a subscription are dropped.
         let message = asks("a", "few", json!([ack, data("a"), data("other"), data("a"), data("a"), ack]));
         socket.send(Message::text(message.clone())).await.unwrap();
         assert_eq!(next_text(&mut socket).await, message);

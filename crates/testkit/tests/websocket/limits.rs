@@ -117,7 +117,7 @@ fn a_plan_of_the_subscription_and_what_is_compressed() {
     run(async {
         let mut socket = connect(&gateway, "/sub/x", &[("authorization", &bearer), deflate]).await.unwrap();
         assert_eq!(echoed_of_ten(&mut socket, 5).await, 2);
-        // What is left out would be missed by whoever decompresses what follows.
+        // A dropped message would break the decompression of the next ones.
         assert_eq!(backend.last().header("sec-websocket-extensions"), None);
         connect(&gateway, "/free/x", &[deflate]).await.unwrap();
         assert_eq!(backend.last().header("sec-websocket-extensions"), Some("permessage-deflate"));

@@ -62,7 +62,7 @@ fn an_event_that_cannot_be_kept_is_not_promised() {
     state.keep_events(Box::new(Full), b"").unwrap();
     let gateway = TestGateway::start(Setup { inputs: hub(json!({})), state, ..Setup::of([]) });
     let mut publisher = gateway.client();
-    assert_eq!(publish(&mut publisher, "issues", "nobody is there to miss it"), 202);
+    assert_eq!(publish(&mut publisher, "issues", "no subscriber"), 202);
     let other = subscriber();
     Talk::with(&gateway, json!({})).subscribe("issues", &other.url(), "");
     assert_eq!(publish(&mut publisher, "issues", "1"), 500);

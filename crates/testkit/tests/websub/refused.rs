@@ -72,7 +72,7 @@ fn only_the_publisher_publishes() {
     let large = vec![b'x'; (1 << 20) + 1];
     let reply = gateway.client().try_request("POST", &format!("{path}?topic=issues"), &[], &large);
     assert!(reply.map_or(true, |reply| reply.status == 413));
-    // Of a length that nobody said before: the form of a subscriber, which may have 16 KiB.
+    // Without a Content-Length: the form of a subscriber, which may have 16 KiB.
     let chunked = [b"4e20\r\n".as_slice(), &[b'x'; 20_000], b"\r\n0\r\n\r\n"].concat();
     let bearer = gateway.bearer(&json!({}));
     let fields = [
@@ -87,7 +87,11 @@ fn only_the_publisher_publishes() {
 #[test]
 fn without_a_secret_anybody_publishes_and_that_is_said() {
     let gateway = served(json!({ "websubSubscriptionConfiguration": { "enable": false, "secret": "x" } }));
-    assert!(gateway.diagnostics.iter().any(|note| note.contains("anybody may publish")), "{:?}", gateway.diagnostics);
+    assert!(
+        gateway.diagnostics.iter().any(|note| note.contains("publishers are not authenticated")),
+        "{:?}",
+        gateway.diagnostics
+    );
     let other = subscriber();
     Talk::with(&gateway, json!({})).subscribe("issues", &other.url(), "");
     let path = format!("{HUB}/webhooks_events_receiver_resource?topic=issues");

@@ -35,7 +35,7 @@ const MESSAGE_BYTES_MAX: u64 = 128 << 20;
 /// The filter for selectors, as Apache registered it.
 const SELECTOR_FILTER: &str = "apache.org:selector-filter:string";
 
-/// Why the broker did not do what was asked.
+/// Why an operation of the broker failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JmsError {
     /// The reason, without secrets.
@@ -62,7 +62,7 @@ impl JmsError {
     }
 }
 
-/// What a consumer asks of a queue or topic.
+/// How a consumer reads a queue or topic.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Subscription {
     /// The name of a durable subscription, and the client identifier.
@@ -70,7 +70,7 @@ pub(super) struct Subscription {
     /// Several consumers share a subscription.
     pub(super) is_shared: bool,
     pub(super) selector: Option<String>,
-    /// Messages that are sent ahead; none when they are asked for one by one.
+    /// The number of messages that the broker sends ahead; `None` when they are fetched one by one.
     pub(super) prefetch: Option<u32>,
 }
 

@@ -21,7 +21,7 @@ use crate::broker::link::Attempts;
 use crate::broker::lookup::Lookup;
 use crate::broker::store::{BrokerQueue, Reserved};
 
-/// How long an empty queue is asked for a message.
+/// How long `take` waits for a message.
 const EMPTY_AFTER: Duration = Duration::from_millis(100);
 
 /// The queue of one store.

@@ -256,7 +256,7 @@ async fn acknowledge(client: AsyncClient, mut queue: mpsc::UnboundedReceiver<Pub
     let _ = client.disconnect().await;
 }
 
-/// Keeps the connection, on the runtime of broker clients. Ends when it is lost or nobody reads its reports.
+/// Keeps the connection, on the runtime of broker clients. Ends when it is lost or the receiver of its reports is gone.
 async fn pump(mut events: EventLoop, reports: mpsc::Sender<Report>) {
     loop {
         let event = tokio::select! {

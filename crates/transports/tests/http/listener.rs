@@ -224,12 +224,12 @@ fn draining_finishes_what_runs_and_closes_what_waits() {
 
 /// Keeps the records of an access log.
 #[derive(Default)]
-struct Told(std::cell::RefCell<Vec<Line>>);
+struct Recorder(std::cell::RefCell<Vec<Line>>);
 
 /// Request, status, length, whether it arrived.
 type Line = (String, u16, Option<u64>, bool);
 
-impl AccessLog for Told {
+impl AccessLog for Recorder {
     fn record(&self, entry: &AccessEntry<'_>) {
         let line = format!("{} {} {}", entry.line.method.as_str(), entry.line.target(), entry.protocol);
         self.0.borrow_mut().push((line, entry.status, entry.body_bytes, entry.complete));
@@ -242,7 +242,7 @@ fn every_exchange_is_logged_and_counted() {
         let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), ListenerConfig::default()).unwrap();
         let address = listener.local_addr();
         let core = PerCore::start();
-        let told = Rc::new(Told::default());
+        let told = Rc::new(Recorder::default());
         let (_trigger, word) = shutdown();
         tokio::task::spawn_local(listener.serve(core.clone(), Rc::new(Obedient), Some(told.clone()), word));
         let requests = "HEAD /exact HTTP/1.1\r\nHost: h\r\n\r\nGET /status/404 HTTP/1.1\r\nHost: h\r\n\r\n\

@@ -10,7 +10,7 @@ use crate::reader::Reader;
 use crate::text::OWNED;
 
 impl Parse<'_> {
-    /// Puts what an entity stands for in the place of a reference to it.
+    /// Replaces a reference to an entity by its text.
     pub(super) fn entity(&mut self, reader: &mut Reader<'_>, start: u32, end: u32) -> Result<(), Box<XmlError>> {
         let name = reader.piece(start, end);
         let at = reader.offset();

@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Duration;
-use calendar::{MAX_YEAR, civil_from_days, days_from_civil, days_in_month};
+pub use calendar::days_from_civil;
+use calendar::{MAX_YEAR, civil_from_days, days_in_month};
 pub(crate) use lexical::format_offset;
 
 /// Stands for "no time zone".
@@ -64,7 +65,7 @@ impl DateTime {
 
     /// Days since 1970-01-01 of the local date.
     pub fn days(self) -> i64 {
-        days_from_civil(self.year, self.month, self.day)
+        days_from_civil(self.year.into(), self.month.into(), self.day.into())
     }
 
     /// Nanoseconds of the local time line since 1970-01-01.
@@ -143,14 +144,14 @@ impl DateTime {
 
     /// 1 to 366.
     pub fn day_of_year(self) -> u16 {
-        (self.days() - days_from_civil(self.year, 1, 1) + 1) as u16
+        (self.days() - days_from_civil(self.year.into(), 1, 1) + 1) as u16
     }
 
     /// Week of the year by ISO 8601.
     pub fn week_of_year(self) -> u8 {
         let thursday = self.days() + 4 - i64::from(self.weekday());
         let year = civil_from_days(thursday).map_or(self.year, |(year, _, _)| year);
-        ((thursday - days_from_civil(year, 1, 1)) / 7 + 1) as u8
+        ((thursday - days_from_civil(year.into(), 1, 1)) / 7 + 1) as u8
     }
 
     /// Week of the month: the first is the one that holds the first Thursday.

@@ -16,7 +16,7 @@ pub mod number;
 mod types;
 
 pub use atomic::{Atomic, QName};
-pub use datetime::DateTime;
+pub use datetime::{DateTime, days_from_civil};
 pub use decimal::Decimal;
 pub use duration::Duration;
 pub use integer::WideInteger;

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use penstock_xpath::days_from_civil;
+
 use super::value::Value;
 
 const NANOS: i128 = 1_000_000_000;
@@ -64,7 +66,7 @@ impl Duration {
                 let months = i128::from(year) * 12 + i128::from(month) - 1 + i128::from(duration.months);
                 let year = i64::try_from(months.div_euclid(12)).ok()?;
                 let month = months.rem_euclid(12) as i64 + 1;
-                (i128::from(days(year, month, 1)) * DAY_SECONDS * NANOS).checked_add(duration.nanos)
+                (i128::from(days_from_civil(year, month, 1)) * DAY_SECONDS * NANOS).checked_add(duration.nanos)
             };
             let here = end(self)?.cmp(&end(other)?);
             if order.is_some_and(|order| order != here) {
@@ -74,16 +76,6 @@ impl Duration {
         }
         order
     }
-}
-
-/// Days since 1970 in the proleptic Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Howard Hinnant's algorithm: years start in March so that the leap day is the last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
 fn month_length(year: i64, month: i64) -> i64 {
@@ -215,7 +207,7 @@ pub(crate) fn instant(text: &str, shape: Shape) -> Option<Value<'static>> {
         nanos = scanner.time()?;
     }
     let zone_minutes = scanner.zone()?;
-    let local_nanos = i128::from(days(year, month, day)) * DAY_SECONDS * NANOS + nanos;
+    let local_nanos = i128::from(days_from_civil(year, month, day)) * DAY_SECONDS * NANOS + nanos;
     Some(Value::Instant(Instant { local_nanos, zone_minutes }))
 }
 

@@ -234,7 +234,7 @@ pub(crate) fn suggestion<'a>(wrong: &str, known: impl IntoIterator<Item = &'a st
     let limit = (wrong.chars().count() / 3).max(1);
     known
         .into_iter()
-        .map(|name| (distance(wrong, name), name))
+        .map(|name| (strsim::osa_distance(wrong, name), name))
         .filter(|(distance, _)| *distance <= limit)
         .min()
         .map(|(_, name)| name)
@@ -243,25 +243,6 @@ pub(crate) fn suggestion<'a>(wrong: &str, known: impl IntoIterator<Item = &'a st
 /// All element names, for suggestions.
 pub(crate) fn element_names() -> impl Iterator<Item = &'static str> {
     ELEMENTS.iter().map(|element| element.name)
-}
-
-/// Edit distance in which exchanging neighbours counts as one edit.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let mut best = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + usize::from(a[i - 1] != b[j - 1]));
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]

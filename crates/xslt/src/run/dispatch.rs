@@ -13,7 +13,7 @@ pub(crate) struct DispatchTable {
     pub(super) attributes: Box<[u32]>,
 }
 
-/// A table, and what it is for.
+/// A table, and where it applies.
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatch {
     pub document: u32,

@@ -128,7 +128,7 @@ impl PhasePlan {
 
 /// What a thread counted.
 #[derive(Default)]
-struct Part {
+struct ThreadTally {
     tally: Tally,
     requests: Vec<LabelCount>,
     transactions: Vec<LabelCount>,
@@ -172,12 +172,12 @@ fn run_phase(
         groups,
     });
     let threads = options.threads.clamp(1, users.max(1));
-    let body = |index| -> Box<dyn FnOnce() -> Result<Part, Error> + Send> {
+    let body = |index| -> Box<dyn FnOnce() -> Result<ThreadTally, Error> + Send> {
         let plan = plan.clone();
         Box::new(move || run_thread(&plan, index, threads))
     };
     let measured = threads::run(&span, (0..threads).map(body).collect(), observer)?;
-    let mut whole = Part::default();
+    let mut whole = ThreadTally::default();
     for part in measured.parts {
         whole.tally.merge(part.tally);
         merge(&mut whole.requests, &part.requests);
@@ -299,7 +299,7 @@ fn add(counts: &RefCell<Vec<LabelCount>>, label: usize, exchange: &Finished<'_>)
 }
 
 /// Runs one thread's users until all of them have ended or the load is over.
-fn run_thread(plan: &Arc<PhasePlan>, index: usize, threads: usize) -> Result<Part, Error> {
+fn run_thread(plan: &Arc<PhasePlan>, index: usize, threads: usize) -> Result<ThreadTally, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -332,7 +332,7 @@ fn run_thread(plan: &Arc<PhasePlan>, index: usize, threads: usize) -> Result<Par
     // The runtime ends the tasks that look for hosts.
     runtime.shutdown_background();
     let thread = Rc::into_inner(thread).ok_or_else(|| Error::Environment("a user outlived its thread".to_owned()))?;
-    Ok(Part {
+    Ok(ThreadTally {
         tally: thread.recorder.finish()?,
         requests: thread.requests.into_inner(),
         transactions: thread.transactions.into_inner(),

@@ -8,7 +8,7 @@ use penstock_engine::Exchange;
 
 use super::{Accepted, Attempt, Authenticate, SentIn};
 use crate::error::{RESOURCE_FORBIDDEN, codes};
-use crate::security::{Kind, Refusal, Verified};
+use crate::security::{Refusal, TokenKind, Verified};
 use crate::{CallContext, ErrorStyle, client_request, text};
 
 /// The name of header field and query parameter, for APIs that name none.
@@ -55,7 +55,7 @@ pub(super) fn attempt<'r>(
             }
         };
         let Some(sent) = sent.map(<[u8]>::trim_ascii) else { continue };
-        let attempt = rules.verify(exchange, Kind::ApiKey, sent, may_fetch, sent_in);
+        let attempt = rules.verify(exchange, TokenKind::ApiKey, sent, may_fetch, sent_in);
         if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
             && let Some(reason) = not_from_here(exchange, token)
         {

@@ -24,7 +24,7 @@ use self::strip::Strip;
 use crate::caller::Caller;
 use crate::error::{GatewayError, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind, scopes};
-use crate::security::{Kind, Need, OWN_ISSUER, Outcome, Refusal, Verified, Verifier};
+use crate::security::{Need, OWN_ISSUER, Outcome, Refusal, TokenKind, Verified, Verifier};
 use crate::{CallContext, ErrorStyle, Gateway, GatewayConfig, Site};
 
 /// The kind.
@@ -324,7 +324,7 @@ fn admit(
 impl Authenticate {
     /// Whether an access token has none of the required scopes.
     fn lacks_scope(&self, accepted: &Accepted<'_>) -> bool {
-        let token = accepted.token.as_ref().filter(|token| token.kind == Kind::Jwt);
+        let token = accepted.token.as_ref().filter(|token| token.kind == TokenKind::Jwt);
         token.is_some_and(|token| !self.scopes.is_empty() && !token.has_one_of(&self.scopes))
     }
 
@@ -353,13 +353,13 @@ impl Authenticate {
     fn verify<'r>(
         &'r self,
         exchange: &Exchange,
-        kind: Kind,
+        kind: TokenKind,
         sent: &[u8],
         may_fetch: bool,
         sent_in: SentIn<'r>,
     ) -> Attempt<'r> {
         let examined = || match std::str::from_utf8(sent) {
-            Ok(text) if kind != Kind::Jwt || is_one_token(text) || self.verifier.introspects() => {
+            Ok(text) if kind != TokenKind::Jwt || is_one_token(text) || self.verifier.introspects() => {
                 self.verifier.verify(kind, text, may_fetch)
             }
             text => {
@@ -394,7 +394,7 @@ fn internal_key<'r>(
     let name = &rules.config.security.internal_key_header;
     match exchange.message.headers.get_bytes(name) {
         None => Attempt::Absent,
-        Some(sent) => rules.verify(exchange, Kind::Internal, sent.trim_ascii(), may_fetch, SentIn::Header(name)),
+        Some(sent) => rules.verify(exchange, TokenKind::Internal, sent.trim_ascii(), may_fetch, SentIn::Header(name)),
     }
 }
 
@@ -419,7 +419,7 @@ fn bearer<'r>(rules: &'r Authenticate, exchange: &mut Exchange, context: &CallCo
     if !scheme.eq_ignore_ascii_case(BEARER) {
         return Attempt::Absent;
     }
-    let attempt = rules.verify(exchange, Kind::Jwt, sent.trim_ascii_start(), may_fetch, SentIn::Header(name));
+    let attempt = rules.verify(exchange, TokenKind::Jwt, sent.trim_ascii_start(), may_fetch, SentIn::Header(name));
     if let Attempt::Accepted(Accepted { token: Some(token), .. }) = &attempt
         && !rules.key_managers.is_empty()
         && !rules.key_managers.contains(&token.issuer)

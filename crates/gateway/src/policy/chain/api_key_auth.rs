@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::policy::authenticate::{not_from_here, query_value};
 use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 use crate::policy::subscription::subscribed_by_token;
-use crate::security::{Kind, Outcome, Verifier};
+use crate::security::{Outcome, TokenKind, Verifier};
 use crate::{CallContext, text};
 
 /// The policy.
@@ -45,7 +45,7 @@ impl Mediator for ApiKeyAuth {
 
 fn look(rules: &Arc<Rules>, exchange: &mut Exchange, may_fetch: bool) -> Result<Flow, Fault> {
     let Some(key) = rules.key(exchange) else { return Ok(refuse(exchange)) };
-    match rules.verifier.look_up(Kind::ApiKey, &key, may_fetch) {
+    match rules.verifier.look_up(TokenKind::ApiKey, &key, may_fetch) {
         Outcome::Valid(token) | Outcome::First(token) => {
             let context = CallContext::of(exchange)?;
             let mut caller = Caller::clone(&token.caller);

@@ -1,5 +1,4 @@
-//! `cors`: which pages of other sites may call. As in the API Platform a preflight request is answered here alone when the
-//! API has an operation for its method, `OPTIONS`.
+//! `cors`: CORS of the API Platform. A preflight request is answered only when the API has an operation for `OPTIONS`.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 pub(super) const POLICY: ChainPolicy = ChainPolicy { name: "cors", make };
 
 struct Rules {
-    /// Nothing stands for all.
+    /// `None` allows all.
     origins: Option<Vec<Regex>>,
     methods: Option<Vec<Arc<str>>>,
     headers: Option<Vec<Arc<str>>>,
@@ -32,14 +31,16 @@ struct CorsRequest(Arc<Rules>);
 
 struct CorsAnswer(Arc<Rules>);
 
-/// What an answer gets: fields, or none of those that would let a page in.
+/// The CORS headers of the response.
 enum Decided {
-    Fields(Headers),
-    Nothing,
+    /// The origin is allowed.
+    Set(Headers),
+    /// It is not: the headers of the backend are removed.
+    Removed,
 }
 
-/// Fields of backends that would let in whom the rules do not.
-const LETS_IN: [&str; 3] =
+/// Headers of backends that are removed for origins that are not allowed.
+const CORS_HEADERS: [&str; 3] =
     ["Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"];
 
 fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
@@ -84,7 +85,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
 }
 
 impl Rules {
-    /// What `Access-Control-Allow-Origin` says; `None` when the page may not.
+    /// The value of `Access-Control-Allow-Origin`; `None` for an origin that is not allowed.
     fn origin<'o>(&self, origin: Option<&'o str>) -> Option<&'o str> {
         match &self.origins {
             None => Some("*"),
@@ -134,14 +135,14 @@ impl Rules {
     }
 
     fn answer(&self, origin: Option<&str>) -> Option<Decided> {
-        let Some(allowed) = self.origin(origin) else { return origin.map(|_| Decided::Nothing) };
+        let Some(allowed) = self.origin(origin) else { return origin.map(|_| Decided::Removed) };
         let mut headers = Headers::new();
         headers.append("Access-Control-Allow-Origin", allowed);
         if !self.exposed.is_empty() {
             headers.append("Access-Control-Expose-Headers", self.exposed.join(","));
         }
         self.credentials(&mut headers);
-        Some(Decided::Fields(headers))
+        Some(Decided::Set(headers))
     }
 }
 
@@ -167,15 +168,15 @@ impl Mediator for CorsAnswer {
         let decided = CallContext::of(exchange)?.chain.borrow_mut().take::<Decided>(self.0.index);
         let headers = &mut exchange.message.headers;
         match decided {
-            Some(Decided::Fields(fields)) => {
+            Some(Decided::Set(fields)) => {
                 headers.set_all(fields);
                 if self.0.origins.is_some() {
-                    // Beside what the backend's answer varies by.
+                    // In addition to the `Vary` of the backend.
                     headers.append("Vary", "Origin");
                 }
             }
-            Some(Decided::Nothing) => {
-                for name in LETS_IN {
+            Some(Decided::Removed) => {
+                for name in CORS_HEADERS {
                     headers.remove(name);
                 }
             }

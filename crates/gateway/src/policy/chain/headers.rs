@@ -9,7 +9,7 @@ use super::params::{Param, Params};
 use crate::policy::chain::kind::{ChainPhase, ChainPolicy, Made, Making};
 use crate::text::is_field_value;
 
-/// Puts fields in the place of others, or after them.
+/// Replaces header fields, or adds to them.
 pub(super) const SET: ChainPolicy = ChainPolicy { name: "set-headers", make: make_set };
 
 /// Adds fields.

@@ -31,22 +31,22 @@ const TIMEOUT_MS: u64 = 5_000;
 const HEAD_BYTES: usize = 2048;
 
 /// What is sent to a service in one flow.
-struct Told {
+struct Includes {
     request_headers: bool,
     request_body: bool,
     response_headers: bool,
     response_body: bool,
 }
 
-struct Asked {
+struct ServiceCall {
     service: Service,
-    told: Told,
+    includes: Includes,
     passes_on: bool,
 }
 
 struct Rules {
-    request: Option<Asked>,
-    response: Option<Asked>,
+    request: Option<ServiceCall>,
+    response: Option<ServiceCall>,
     index: usize,
 }
 
@@ -72,7 +72,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
             "`tlsSkipVerify` is not supported: trust the service's certificate (`tls.trust` of the configuration)",
         );
     }
-    let asked = |flow: Params<'_>, handler: &str, of_answer: bool| Asked {
+    let call = |flow: Params<'_>, handler: &str, of_answer: bool| ServiceCall {
         service: Service {
             url: format!("{base}/{handler}").into(),
             timeout: Duration::from_millis(timeout),
@@ -80,7 +80,7 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
             headers: json_fields(None),
             reply_bytes_max: making.gateway.config.interceptors.reply_bytes_max,
         },
-        told: Told {
+        includes: Includes {
             request_headers: flow.flag("includeRequestHeaders", !of_answer),
             request_body: flow.flag("includeRequestBody", !of_answer),
             response_headers: of_answer && flow.flag("includeResponseHeaders", true),
@@ -89,8 +89,8 @@ fn make(making: &Making<'_>, params: &Params<'_>) -> Option<Made> {
         passes_on: flow.flag("passthroughOnError", false),
     };
     let rules = Arc::new(Rules {
-        request: params.map("request").map(|flow| asked(flow, "handle-request", false)),
-        response: params.map("response").map(|flow| asked(flow, "handle-response", true)),
+        request: params.map("request").map(|flow| call(flow, "handle-request", false)),
+        response: params.map("response").map(|flow| call(flow, "handle-response", true)),
         index: making.index,
     });
     if rules.request.is_none() && rules.response.is_none() {
@@ -105,43 +105,43 @@ impl Mediator for OnRequest {
         let context = CallContext::of(exchange)?;
         let id = identify(exchange);
         if let Some(response) = &self.0.response {
-            let members = describe(exchange, &context, &response.told, &id)?;
+            let members = describe(exchange, &context, &response.includes, &id)?;
             context.chain.borrow_mut().keep(self.0.index, Remembered(members.into_vec().into()));
         }
-        let Some(asked) = &self.0.request else { return Ok(Flow::Next) };
-        let members = describe(exchange, &context, &asked.told, &id)?;
+        let Some(call) = &self.0.request else { return Ok(Flow::Next) };
+        let members = describe(exchange, &context, &call.includes, &id)?;
         let mut object = JsonObject::new(members.len() + HEAD_BYTES);
         object.members(&members);
-        Ok(ask(exchange, &context, &self.0, asked, object, after_request))
+        Ok(ask(exchange, &context, &self.0, call, object, after_request))
     }
 
     fn needs(&self) -> Needs {
         let both = [&self.0.request, &self.0.response];
-        if both.into_iter().flatten().any(|asked| asked.told.request_body) { Needs::Whole } else { Needs::Nothing }
+        if both.into_iter().flatten().any(|call| call.includes.request_body) { Needs::Whole } else { Needs::Nothing }
     }
 }
 
 impl Mediator for OnAnswer {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let Some(asked) = &self.0.response else { return Ok(Flow::Next) };
+        let Some(call) = &self.0.response else { return Ok(Flow::Next) };
         let context = CallContext::of(exchange)?;
         let remembered = context.chain.borrow_mut().take::<Remembered>(self.0.index);
-        let body = if asked.told.response_body { body_bytes(exchange)? } else { Bytes::new() };
+        let body = if call.includes.response_body { body_bytes(exchange)? } else { Bytes::new() };
         let message = &exchange.message;
         let mut object = JsonObject::new(HEAD_BYTES + body.len() / 3 * 4);
         object.number("responseCode", message.status);
         object.members(remembered.as_ref().map(|remembered| &*remembered.0).unwrap_or_default());
-        if asked.told.response_headers {
+        if call.includes.response_headers {
             object.object("responseHeaders", |object| write_fields(object, &message.headers));
         }
         if !body.is_empty() {
             object.base64("responseBody", &body);
         }
-        Ok(ask(exchange, &context, &self.0, asked, object, after_answer))
+        Ok(ask(exchange, &context, &self.0, call, object, after_answer))
     }
 
     fn needs(&self) -> Needs {
-        let reads = self.0.response.as_ref().is_some_and(|asked| asked.told.response_body);
+        let reads = self.0.response.as_ref().is_some_and(|call| call.includes.response_body);
         if reads { Needs::Whole } else { Needs::Nothing }
     }
 }
@@ -154,14 +154,14 @@ fn ask(
     exchange: &Exchange,
     context: &CallContext,
     rules: &Arc<Rules>,
-    asked: &Asked,
+    call: &ServiceCall,
     mut object: JsonObject,
     then: Then,
 ) -> Flow {
     if let Some(shared) = &context.chain.borrow().interceptor_context {
         object.raw("interceptorContext", shared);
     }
-    let question = asked.service.ask(exchange, object.end().into());
+    let question = call.service.ask(exchange, object.end().into());
     let rules = rules.clone();
     Flow::WaitBounded(Box::pin(async move {
         let answer = question.answer().await;
@@ -170,12 +170,12 @@ fn ask(
 }
 
 /// Members of the object about the request.
-fn describe(exchange: &mut Exchange, context: &CallContext, told: &Told, id: &str) -> Result<Box<[u8]>, Fault> {
-    let body = if told.request_body { body_bytes(exchange)? } else { Bytes::new() };
+fn describe(exchange: &mut Exchange, context: &CallContext, includes: &Includes, id: &str) -> Result<Box<[u8]>, Fault> {
+    let body = if includes.request_body { body_bytes(exchange)? } else { Bytes::new() };
     let site = &context.site;
     let message = &exchange.message;
     let mut object = JsonObject::new(HEAD_BYTES + body.len() / 3 * 4);
-    if told.request_headers {
+    if includes.request_headers {
         object.object("requestHeaders", |object| write_fields(object, &message.headers));
     }
     if !body.is_empty() {
@@ -208,10 +208,10 @@ fn decision(answer: Result<Answer, String>) -> Result<Decision, String> {
 }
 
 fn after_request(exchange: &mut Exchange, rules: &Rules, answer: Result<Answer, String>) -> Result<Flow, Fault> {
-    let Some(asked) = &rules.request else { return Ok(Flow::Next) };
+    let Some(call) = &rules.request else { return Ok(Flow::Next) };
     let decision = match decision(answer) {
         Ok(decision) => decision,
-        Err(why) => return Ok(failed(exchange, asked, &why)),
+        Err(why) => return Ok(failed(exchange, call, &why)),
     };
     let context = CallContext::of(exchange)?;
     if let Some(shared) = &decision.interceptor_context {
@@ -237,10 +237,10 @@ fn after_request(exchange: &mut Exchange, rules: &Rules, answer: Result<Answer, 
 }
 
 fn after_answer(exchange: &mut Exchange, rules: &Rules, answer: Result<Answer, String>) -> Result<Flow, Fault> {
-    let Some(asked) = &rules.response else { return Ok(Flow::Next) };
+    let Some(call) = &rules.response else { return Ok(Flow::Next) };
     let decision = match decision(answer) {
         Ok(decision) => decision,
-        Err(why) => return Ok(failed(exchange, asked, &why)),
+        Err(why) => return Ok(failed(exchange, call, &why)),
     };
     let message = &mut exchange.message;
     fields(&mut message.headers, &decision);
@@ -277,11 +277,11 @@ fn direct(exchange: &mut Exchange, decision: Decision) -> Flow {
 }
 
 /// The outcome for a message whose service failed. The client does not get the service's address.
-fn failed(exchange: &mut Exchange, asked: &Asked, why: &str) -> Flow {
-    let outcome = if asked.passes_on { "the message is forwarded unchanged" } else { "the message is refused" };
-    let text = format!("the interceptor service `{}` failed: {why}; {outcome}", asked.service.url);
+fn failed(exchange: &mut Exchange, call: &ServiceCall, why: &str) -> Flow {
+    let outcome = if call.passes_on { "the message is forwarded unchanged" } else { "the message is refused" };
+    let text = format!("the interceptor service `{}` failed: {why}; {outcome}", call.service.url);
     exchange.log(Level::Warn, LOGGER, &text);
-    if asked.passes_on {
+    if call.passes_on {
         return Flow::Next;
     }
     let body = r#"{"type":"INTERCEPTOR_SERVICE","message":"interceptor unavailable"}"#;

@@ -136,7 +136,7 @@ fn path(params: &Params<'_>, operation: &str) -> Option<Path> {
     path
 }
 
-/// A pattern, and what stands in the place of what fits it.
+/// A pattern and the text that replaces its matches.
 fn regex_pair(params: &Params<'_>) -> Option<(Regex, String)> {
     let substitution = params.text("substitution");
     let regex = params.regex("pattern");

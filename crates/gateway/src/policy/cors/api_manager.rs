@@ -1,7 +1,7 @@
-//! Rules for browsers as API Manager keeps them: every answer says which origin may see it, a preflight request is
-//! answered for the resource it is about, and what the backend says of origins comes before what the gateway says.
+//! CORS as in API Manager: each response names the allowed origin, a preflight request is answered for its resource, and CORS
+//! headers of the backend win over those of the gateway.
 //!
-//! Which resource that is, and that there is none without `Access-Control-Request-Method`, the router decides.
+//! The router finds the resource of a preflight request by `Access-Control-Request-Method`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use penstock_catalog::Cors as Rules;
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Headers, Message};
 
-use super::origin::fits;
+use super::origin::matches_origin;
 use crate::Site;
 
 const ORIGIN: &str = "Access-Control-Allow-Origin";
@@ -17,8 +17,8 @@ const CREDENTIALS: &str = "Access-Control-Allow-Credentials";
 const EXPOSE: &str = "Access-Control-Expose-Headers";
 
 /// The CORS headers of a resource.
-pub(super) struct OfResource {
-    /// Whether scripts of every site may see answers.
+pub(super) struct ResourceCors {
+    /// Whether all origins are allowed.
     every: bool,
     origins: Vec<Arc<str>>,
     credentials: bool,
@@ -34,15 +34,14 @@ struct Preflight {
     every_header: bool,
 }
 
-/// Whether a site is what answers for browsers, since its path has no such operation.
+/// Whether the site answers preflight requests; `None` when the API has an OPTIONS operation of its own.
 fn answers_preflight(site: &Site) -> Option<bool> {
     let is_options = &*site.operation.method == "OPTIONS";
     let is_own = is_options && site.methods.split(' ').any(|method| method == "OPTIONS");
-    // What the API answers itself is between the browser and its backend.
     (!is_own).then_some(is_options)
 }
 
-/// The policy of a site; `None` when there is nothing to say.
+/// The policy of a site; `None` when it adds no header.
 pub(super) fn compile(rules: Option<&Rules>, site: &Site, authorization: &str) -> Option<Box<dyn Mediator>> {
     let is_preflight = answers_preflight(site)?;
     let off = Rules::default();
@@ -66,7 +65,7 @@ pub(super) fn compile(rules: Option<&Rules>, site: &Site, authorization: &str) -
         every_header,
     });
     let origins: Vec<Arc<str>> = rules.origins.iter().map(|origin| origin.trim().into()).collect();
-    Some(Box::new(OfResource {
+    Some(Box::new(ResourceCors {
         every: origins.iter().any(|origin| &**origin == "*"),
         origins,
         credentials: rules.credentials,
@@ -75,19 +74,19 @@ pub(super) fn compile(rules: Option<&Rules>, site: &Site, authorization: &str) -
     }))
 }
 
-impl Mediator for OfResource {
+impl Mediator for ResourceCors {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let headers = &exchange.message.headers;
         let origin = match headers.get("Origin") {
             _ if self.every => Some("*"),
-            Some(origin) if self.origins.iter().any(|pattern| fits(pattern, origin)) => Some(origin),
+            Some(origin) if self.origins.iter().any(|pattern| matches_origin(pattern, origin)) => Some(origin),
             _ => None,
         };
         let fields = &mut exchange.reply_headers;
         if let Some(origin) = origin {
             fields.set(ORIGIN, origin);
             if !self.every {
-                // A cache must not give this answer to another origin (Fetch §3.2.5).
+                // A cache must not return this response to another origin (Fetch §3.2.5).
                 fields.append("Vary", "Origin");
             }
             // Browsers refuse both together.
@@ -99,20 +98,20 @@ impl Mediator for OfResource {
             }
         }
         let Some(preflight) = &self.preflight else { return Ok(Flow::Next) };
-        let asked = headers.get("Access-Control-Request-Headers").filter(|_| preflight.every_header);
+        let requested = headers.get("Access-Control-Request-Headers").filter(|_| preflight.every_header);
         let mut put = |name: &str, value: &str| {
             if !value.is_empty() {
                 fields.set(name, value);
             }
         };
         put("Access-Control-Allow-Methods", &preflight.methods);
-        put("Access-Control-Allow-Headers", asked.unwrap_or(&preflight.headers));
+        put("Access-Control-Allow-Headers", requested.unwrap_or(&preflight.headers));
         exchange.message = Message { headers: Headers::new(), status: 200, ..Message::default() };
         Ok(Flow::Respond)
     }
 }
 
-/// Leaves what the backend says of origins.
+/// Keeps the CORS headers of the backend.
 pub(super) struct BackendFirst;
 
 impl Mediator for BackendFirst {

@@ -1,8 +1,7 @@
-//! Rules for browsers: the API's own, or those of the gateway when it has none or they are off.
+//! CORS: the configuration of the API, or of the gateway where the API has none or disables it.
 //!
-//! What Envoy's filter does, which Choreo Connect relies on: a preflight request from an origin that may come is answered
-//! here; from another origin, and without one, a request goes on as if there were no rules, and its answer has no
-//! field that would let the browser show it. In the style of API Manager it is otherwise: `api_manager.rs`.
+//! As Envoy's filter in Choreo Connect: a preflight request of an allowed origin is answered here; requests of other origins, or
+//! without one, are forwarded, and their responses have no CORS headers. API Manager differs: `api_manager.rs`.
 
 mod api_manager;
 mod origin;
@@ -15,7 +14,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Headers, Message, Method};
 
 use self::api_manager::BackendFirst;
-use self::origin::fits;
+use self::origin::matches_origin;
 use crate::error::{GatewayError, codes};
 use crate::policy::{ApiKinds, Phase, PolicyKind, asks_for_socket};
 use crate::{ErrorStyle, Gateway, Site};
@@ -29,12 +28,12 @@ pub const KIND: PolicyKind = PolicyKind {
     response: Some(compile_answer),
 };
 
-/// Lets scripts of other sites in.
+/// CORS as in Choreo Connect.
 struct Cors {
     origins: Vec<Arc<str>>,
-    /// What every answer to an origin that may come has besides.
+    /// Headers of each response to an allowed origin.
     answer: Headers,
-    /// What the answer to a preflight request has besides.
+    /// Further headers of the response to a preflight request.
     preflight: Headers,
 }
 
@@ -53,10 +52,10 @@ fn compile(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Optio
     match (site.is_websocket(), &site.graphql) {
         (true, _) => origins().map(|origins| Box::new(origins) as Box<dyn Mediator>),
         (false, None) if site.api.kind == ApiKind::Mcp => {
-            Some(Box::new(OfMessages { origins: origins()?, requests: of_requests? }))
+            Some(Box::new(McpCors { origins: origins()?, requests: of_requests? }))
         }
         (false, None) => of_requests,
-        (false, Some(_)) => Some(Box::new(OfBoth { sockets: origins()?, requests: of_requests? })),
+        (false, Some(_)) => Some(Box::new(GraphQlCors { sockets: origins()?, requests: of_requests? })),
     }
 }
 
@@ -65,26 +64,26 @@ fn compile_answer(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -
     applies.then(|| Box::new(BackendFirst) as Box<dyn Mediator>)
 }
 
-/// The origins of an API that answers requests and carries connections.
-struct OfBoth {
+/// CORS of a GraphQL API, which has requests and WebSocket connections.
+struct GraphQlCors {
     sockets: Origins,
     requests: Box<dyn Mediator>,
 }
 
-impl Mediator for OfBoth {
+impl Mediator for GraphQlCors {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         if asks_for_socket(exchange) { self.sockets.run(exchange) } else { self.requests.run(exchange) }
     }
 }
 
-/// The origins of an MCP server, which must refuse pages that may not ask it (Streamable HTTP, security warning): one on
-/// the reader's own machine has nothing else that keeps them out.
-struct OfMessages {
+/// CORS of an MCP server, which must refuse other origins (Streamable HTTP, security warning): a server on the machine of the
+/// browser has no other protection.
+struct McpCors {
     origins: Origins,
     requests: Box<dyn Mediator>,
 }
 
-impl Mediator for OfMessages {
+impl Mediator for McpCors {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         if exchange.client.line.method != Method::Options {
             self.origins.run(exchange)?;
@@ -93,14 +92,13 @@ impl Mediator for OfMessages {
     }
 }
 
-/// The origins of a WebSocket API. A browser sends no preflight before it connects, so a
-/// page that may not is refused here.
+/// The allowed origins of a WebSocket API: a browser sends no preflight before it connects.
 struct Origins(Cors);
 
 impl Mediator for Origins {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         match exchange.message.headers.get("Origin") {
-            Some(origin) if !self.0.lets_in(origin) => {
+            Some(origin) if !self.0.allows(origin) => {
                 Err(GatewayError::described(codes::FORBIDDEN, "Pages of this origin may not connect.").into())
             }
             _ => Ok(Flow::Next),
@@ -127,20 +125,20 @@ impl Cors {
         Cors { origins, answer, preflight }
     }
 
-    fn lets_in(&self, origin: &str) -> bool {
-        self.origins.iter().any(|pattern| fits(pattern, origin))
+    fn allows(&self, origin: &str) -> bool {
+        self.origins.iter().any(|pattern| matches_origin(pattern, origin))
     }
 }
 
 impl Mediator for Cors {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let headers = &exchange.message.headers;
-        let Some(origin) = headers.get("Origin").filter(|origin| self.lets_in(origin)) else { return Ok(Flow::Next) };
+        let Some(origin) = headers.get("Origin").filter(|origin| self.allows(origin)) else { return Ok(Flow::Next) };
         let is_preflight = exchange.client.line.method == Method::Options
             && headers.get("Access-Control-Request-Method").is_some_and(|method| !method.is_empty());
         let fields = &mut exchange.reply_headers;
         fields.set("access-control-allow-origin", origin);
-        // A cache must not give this answer to another origin (Fetch §3.2.5).
+        // A cache must not return this response to another origin (Fetch §3.2.5).
         fields.append("vary", "Origin");
         fields.set_all(self.answer.clone());
         if !is_preflight {

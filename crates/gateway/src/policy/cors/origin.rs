@@ -1,9 +1,9 @@
 //! Patterns of origins.
 
-/// Whether a text fits a pattern in which `*` stands for any text.
-pub(super) fn fits(pattern: &str, text: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(mut text) = text.strip_prefix(first) else { return false };
+/// Whether an origin matches a pattern in which `*` stands for any text.
+pub(super) fn matches_origin(pattern: &str, origin: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == origin };
+    let Some(mut text) = origin.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
     for part in parts {
@@ -29,7 +29,7 @@ mod tests {
             ("*://a*b*", "https://a-b", true),
             ("a*a", "a", false),
         ] {
-            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(matches_origin(pattern, text), expected, "{pattern} {text}");
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) enum Protocol {
     Newer,
 }
 
-/// What a message is for.
+/// The meaning of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A subscription: `subscribe`, `start`.

@@ -22,7 +22,7 @@ pub(super) struct Sent<'m> {
     pub variables: Option<Map<String, Value>>,
 }
 
-/// What a client is told.
+/// The message of the error response.
 type Problem = &'static str;
 
 const NO_BODY: Problem = "Query cannot be empty";

@@ -11,7 +11,7 @@ use super::Definition;
 use crate::error::{GatewayError, codes};
 use crate::policy::limits::Plans;
 use crate::policy::{ApiKinds, Phase, PolicyKind};
-use crate::security::Kind;
+use crate::security::TokenKind;
 use crate::{CallContext, Gateway, Site};
 
 /// The kind.
@@ -72,7 +72,7 @@ impl Definition {
     /// The first operation of which the caller's token has no scope.
     pub(super) fn missing_scope<'c>(&self, context: &'c CallContext, operations: &[usize]) -> Option<&'c str> {
         let credential = context.credential.borrow();
-        let token = credential.as_ref().filter(|token| token.kind == Kind::Jwt)?;
+        let token = credential.as_ref().filter(|token| token.kind == TokenKind::Jwt)?;
         let secured = operations.iter().filter(|index| self.asks_for_credentials(**index));
         let mut operations = secured.filter_map(|index| context.site.api.operations.get(*index));
         let is_missing = |operation: &&Arc<Operation>| {

@@ -86,7 +86,7 @@ impl MessageGate for Subscriptions {
             (true, Some(envelope)) => self.of_client(envelope, text.len()),
             (true, None) => Verdict::Close(INVALID_MESSAGE, "Invalid message received"),
             (false, Some(envelope)) => self.of_backend(&envelope, text.len()),
-            // What a backend says besides is for the client to understand.
+            // Other messages of the backend are passed to the client.
             (false, None) => Verdict::Pass,
         }
     }

@@ -78,7 +78,7 @@ impl BodyWatch for ChangedTrailers {
     }
 }
 
-/// Gives a message a body, whose length is anybody's to state but the old field's.
+/// Replaces the body of a message and drops its Content-Length.
 pub(in crate::policy) fn body(message: &mut Message, body: &Bytes) {
     message.body.put(if body.is_empty() { Form::Empty } else { Form::Bytes(body.clone()) });
     message.headers.remove("content-length");

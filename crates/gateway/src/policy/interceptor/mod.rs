@@ -45,14 +45,14 @@ pub const KIND: PolicyKind = PolicyKind {
 const LOGGER: &str = "Interceptor";
 
 /// A service and how its failure is taken.
-struct Asked {
+struct FlowService {
     service: Service,
     includes: Includes,
     /// Whether messages go on as they are when it fails.
     passthrough_on_error: bool,
 }
 
-impl Asked {
+impl FlowService {
     /// Whether Choreo Connect has sent head and body of an answer before the call, because it waited for the trailers:
     /// only that can still be changed then.
     fn comes_too_late(&self, config: &GatewayConfig) -> bool {
@@ -62,7 +62,7 @@ impl Asked {
 
 /// Calls the service of the request flow, and stores the data for that of the response flow.
 struct InterceptRequest {
-    asked: Option<Arc<Asked>>,
+    called: Option<Arc<FlowService>>,
     /// Data of the request for the service of the response flow.
     remembered: Option<Includes>,
     constants: Constants,
@@ -71,7 +71,7 @@ struct InterceptRequest {
 
 /// Calls the service of the response flow.
 struct InterceptResponse {
-    asked: Arc<Asked>,
+    called: Arc<FlowService>,
     config: Arc<GatewayConfig>,
 }
 
@@ -87,12 +87,12 @@ fn interceptors(site: &Site) -> (Option<Interceptor>, Option<Interceptor>) {
 fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let (request, response) = interceptors(site);
     let remembered = response.map(|response| Includes::of(&response.includes).of_request());
-    let asked = request.and_then(|request| asked(gateway, site, &request, "handle-request", cx));
-    if asked.is_none() && remembered.is_none() {
+    let called = request.and_then(|request| service_call(gateway, site, &request, "handle-request", cx));
+    if called.is_none() && remembered.is_none() {
         return None;
     }
     Some(Box::new(InterceptRequest {
-        asked,
+        called,
         remembered,
         constants: Constants::of(site),
         config: gateway.config.clone(),
@@ -102,17 +102,17 @@ fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -
 fn compile_response(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let (_, response) = interceptors(site);
     let response = response?;
-    let asked = asked(gateway, site, &response, "handle-response", cx)?;
-    Some(Box::new(InterceptResponse { asked, config: gateway.config.clone() }))
+    let called = service_call(gateway, site, &response, "handle-response", cx)?;
+    Some(Box::new(InterceptResponse { called, config: gateway.config.clone() }))
 }
 
-fn asked(
+fn service_call(
     gateway: &Gateway,
     site: &Site,
     interceptor: &Interceptor,
     handler: &str,
     cx: &mut Compiler<'_>,
-) -> Option<Arc<Asked>> {
+) -> Option<Arc<FlowService>> {
     let Some(origin) = origin(&interceptor.service_url) else {
         let message =
             format!("the interceptor's `serviceURL` `{}` is not an http or https URL", interceptor.service_url);
@@ -121,7 +121,7 @@ fn asked(
     };
     let config = &gateway.config.interceptors;
     let timeout = interceptor.request_timeout.or(interceptor.connect_timeout).unwrap_or(config.timeout);
-    Some(Arc::new(Asked {
+    Some(Arc::new(FlowService {
         service: Service {
             url: format!("{origin}/api/v1/{handler}").into(),
             timeout: timeout.max(SHORTEST),
@@ -142,24 +142,24 @@ impl Mediator for InterceptRequest {
         let context = CallContext::of(exchange)?;
         let compat = self.config.compat;
         let id = identify(exchange);
-        let told = match &self.asked {
-            Some(asked) => Some(describe::request(exchange, &context, &self.constants, asked.includes, &id, compat)?),
+        let described = match &self.called {
+            Some(called) => Some(describe::request(exchange, &context, &self.constants, called.includes, &id, compat)?),
             None => None,
         };
         if let Some(remembered) = self.remembered {
-            let same = self.asked.as_ref().is_some_and(|asked| asked.includes.of_request() == remembered);
-            let body = match &told {
-                Some(told) if same => told.clone(),
+            let same = self.called.as_ref().is_some_and(|called| called.includes.of_request() == remembered);
+            let body = match &described {
+                Some(described) if same => described.clone(),
                 _ => describe::request(exchange, &context, &self.constants, remembered, &id, compat)?,
             };
             context.interception.borrow_mut().request_members = describe::members(&body);
         }
-        let (Some(asked), Some(told)) = (&self.asked, told) else { return Ok(Flow::Next) };
-        let question = asked.service.ask(exchange, told);
-        let (asked, config) = (asked.clone(), self.config.clone());
+        let (Some(called), Some(described)) = (&self.called, described) else { return Ok(Flow::Next) };
+        let question = called.service.ask(exchange, described);
+        let (called, config) = (called.clone(), self.config.clone());
         Ok(Flow::WaitBounded(Box::pin(async move {
             let answer = question.answer().await;
-            Resume::new(move |exchange, ()| after_request(exchange, &asked, &config, answer))
+            Resume::new(move |exchange, ()| after_request(exchange, &called, &config, answer))
         })))
     }
 
@@ -167,7 +167,7 @@ impl Mediator for InterceptRequest {
         // What follows a body is known once all of it is here.
         let whole = |includes: Includes| includes.request_body || (includes.request_trailers && !self.config.compat);
         let wanted =
-            self.asked.as_ref().is_some_and(|asked| whole(asked.includes)) || self.remembered.is_some_and(whole);
+            self.called.as_ref().is_some_and(|called| whole(called.includes)) || self.remembered.is_some_and(whole);
         if wanted { Needs::Whole } else { Needs::Nothing }
     }
 }
@@ -176,28 +176,28 @@ impl Mediator for InterceptResponse {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let context = CallContext::of(exchange)?;
         let trailers = exchange.message.body.trailers();
-        if self.config.compat && self.asked.includes.response_trailers && trailers.is_none() {
+        if self.config.compat && self.called.includes.response_trailers && trailers.is_none() {
             // Choreo Connect's script fails where it looks for trailers that are not there.
             return Ok(Flow::Next);
         }
-        let told = {
+        let described = {
             let interception = context.interception.borrow();
             if interception.skips_response {
                 return Ok(Flow::Next);
             }
             let (members, interceptor_context) = (&interception.request_members, interception.context.as_deref());
-            describe::response(exchange, self.asked.includes, members, interceptor_context, self.config.compat)?
+            describe::response(exchange, self.called.includes, members, interceptor_context, self.config.compat)?
         };
-        let question = self.asked.service.ask(exchange, told);
-        let (asked, config) = (self.asked.clone(), self.config.clone());
+        let question = self.called.service.ask(exchange, described);
+        let (called, config) = (self.called.clone(), self.config.clone());
         Ok(Flow::WaitBounded(Box::pin(async move {
             let answer = question.answer().await;
-            Resume::new(move |exchange, ()| after_response(exchange, &asked, &config, answer))
+            Resume::new(move |exchange, ()| after_response(exchange, &called, &config, answer))
         })))
     }
 
     fn needs(&self) -> Needs {
-        let includes = self.asked.includes;
+        let includes = self.called.includes;
         if includes.response_body || includes.response_trailers { Needs::Whole } else { Needs::Nothing }
     }
 }

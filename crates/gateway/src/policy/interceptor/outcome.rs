@@ -5,7 +5,7 @@ use penstock_engine::{Exchange, Fault, Flow};
 use penstock_message::{Body, Headers, Message};
 
 use super::reply::Decision;
-use super::{Asked, LOGGER, apply};
+use super::{FlowService, LOGGER, apply};
 use crate::error::{GatewayError, codes};
 use crate::service::Answer;
 use crate::{CallContext, GatewayConfig, client_request};
@@ -32,7 +32,7 @@ fn decision(answer: Result<Answer, String>, compat: bool) -> Result<Option<Decis
 
 pub(super) fn after_request(
     exchange: &mut Exchange,
-    asked: &Asked,
+    called: &FlowService,
     config: &GatewayConfig,
     answer: Result<Answer, String>,
 ) -> Result<Flow, Fault> {
@@ -43,7 +43,7 @@ pub(super) fn after_request(
             context.interception.borrow_mut().skips_response = config.compat;
             return Ok(Flow::Next);
         }
-        Err(failure) => return failed(exchange, asked, config, failure, Some("text/plain")),
+        Err(failure) => return failed(exchange, called, config, failure, Some("text/plain")),
     };
     if decision.direct_respond {
         exchange.message = apply::direct_answer(decision, config.compat);
@@ -54,7 +54,7 @@ pub(super) fn after_request(
         context.interception.borrow_mut().skips_response = true;
         Ok(Flow::Next)
     };
-    let takes_body = may_change_body(exchange, &decision, asked.includes.request_body, "request_body");
+    let takes_body = may_change_body(exchange, &decision, called.includes.request_body, "request_body");
     if !takes_body && config.compat {
         return ends(&context);
     }
@@ -121,21 +121,21 @@ pub(in crate::policy) fn choose_endpoint(
 
 pub(super) fn after_response(
     exchange: &mut Exchange,
-    asked: &Asked,
+    called: &FlowService,
     config: &GatewayConfig,
     answer: Result<Answer, String>,
 ) -> Result<Flow, Fault> {
     let decision = match decision(answer, config.compat) {
         Ok(Some(decision)) => decision,
         Ok(None) => return Ok(Flow::Next),
-        Err(failure) => return failed(exchange, asked, config, failure, None),
+        Err(failure) => return failed(exchange, called, config, failure, None),
     };
-    let takes_body = may_change_body(exchange, &decision, asked.includes.response_body, "response_body");
+    let takes_body = may_change_body(exchange, &decision, called.includes.response_body, "response_body");
     if !takes_body && config.compat {
         return Ok(Flow::Next);
     }
     let message = &mut exchange.message;
-    if asked.comes_too_late(config) {
+    if called.comes_too_late(config) {
         if decision.headers.is_empty() {
             apply::trailers(&mut message.body, &decision.trailers, config.compat);
         }
@@ -161,15 +161,15 @@ pub(super) fn after_response(
 /// What becomes of a message whose service failed.
 fn failed(
     exchange: &mut Exchange,
-    asked: &Asked,
+    called: &FlowService,
     config: &GatewayConfig,
     failure: Failure,
     content_type: Option<&str>,
 ) -> Result<Flow, Fault> {
     let in_answer_flow = content_type.is_none();
-    let open = asked.passthrough_on_error || (in_answer_flow && asked.comes_too_late(config));
+    let open = called.passthrough_on_error || (in_answer_flow && called.comes_too_late(config));
     let outcome = if open { "the message is forwarded unchanged" } else { "the message is refused" };
-    let text = format!("the interceptor service `{}` failed: {}; {outcome}", asked.service.url, failure.why);
+    let text = format!("the interceptor service `{}` failed: {}; {outcome}", called.service.url, failure.why);
     exchange.log(Level::Warn, LOGGER, &text);
     if open {
         return Ok(Flow::Next);
@@ -179,7 +179,7 @@ fn failed(
     }
     // The bytes of Choreo Connect, blanks and order included.
     let code = failure.code;
-    let body = if in_answer_flow && !asked.includes.response_body {
+    let body = if in_answer_flow && !called.includes.response_body {
         r#"{"code":"102503","message":"Upstream connection failed","description":"Upstream connection failed"}"#
             .to_owned()
     } else {

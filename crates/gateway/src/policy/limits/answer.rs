@@ -7,7 +7,7 @@ use penstock_engine::clock::{MONTHS, WEEKDAYS, civil};
 
 /// One limit as a client sees it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct LimitState {
     pub(super) limit: u64,
     pub(super) left: u64,
     pub(super) reset_ms: u64,
@@ -16,15 +16,15 @@ pub(super) struct Told {
 /// A limit that refused.
 pub(super) struct Refusal {
     pub(super) code: u32,
-    pub(super) told: Told,
+    pub(super) state: LimitState,
 }
 
 const STANDARD: [&str; 3] = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 const COMMON: [&str; 3] = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
-impl Told {
+impl LimitState {
     /// How much is left.
-    pub(super) fn tell(&self, exchange: &mut Exchange) {
+    pub(super) fn report(&self, exchange: &mut Exchange) {
         self.put(exchange, &STANDARD);
     }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use penstock_catalog::{Limit, LimitUnit};
 
-use super::answer::{Refusal, Told};
+use super::answer::{LimitState, Refusal};
 use super::caller::OfCaller;
 use super::counters::{AtHand, Counters};
 use super::frames::FrameLimit;
@@ -65,7 +65,7 @@ pub(super) struct Asking<'a> {
     /// What was taken, to be given back when a later limit refuses.
     taken: Taking<'a>,
     /// The limit that is nearest to its end.
-    pub(super) tightest: Option<Told>,
+    pub(super) tightest: Option<LimitState>,
     /// Counters of bytes, for the answer's.
     pub(super) metered: Vec<(Arc<Counter>, u64)>,
     /// For a WebSocket connection and a stream of events: what it carries is counted later, it is not.
@@ -132,19 +132,19 @@ impl<'a> Asking<'a> {
             LimitUnit::Bytes => counter.add(self.bytes, limit.amount, self.now_ms),
         };
         let Taken { granted, left, reset_ms } = taken;
-        let told = Told { limit: limit.amount, left, reset_ms };
+        let state = LimitState { limit: limit.amount, left, reset_ms };
         if !granted {
             if !stops {
                 return Ok(false);
             }
             self.taken.give_back(self.now_ms);
             self.metered.iter().for_each(|(counter, _)| counter.give_back(self.bytes, self.now_ms));
-            return Err(Refusal { code, told });
+            return Err(Refusal { code, state });
         }
         match limit.unit {
             LimitUnit::Requests => {
-                if self.tightest.as_ref().is_none_or(|tightest| told.left < tightest.left) {
-                    self.tightest = Some(told);
+                if self.tightest.as_ref().is_none_or(|tightest| state.left < tightest.left) {
+                    self.tightest = Some(state);
                 }
             }
             LimitUnit::Bytes => self.metered.push((counter.clone(), limit.amount)),

@@ -175,7 +175,7 @@ fn bounded(key: &str) -> Cow<'_, str> {
         return Cow::Borrowed(key);
     }
     let digest = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
-    // What is counted stands at the beginning, for those who look.
+    // The counter's subject stands at the beginning, which helps in debugging.
     let beginning: String = key.chars().take(KEY_BYTES_MAX / 8).collect();
     Cow::Owned(format!("{beginning}{SEPARATOR}{}", URL_SAFE_NO_PAD.encode(digest)))
 }

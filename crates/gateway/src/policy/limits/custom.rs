@@ -13,11 +13,11 @@ use crate::{CallContext, Site};
 /// A custom limit at one operation.
 pub(super) struct Custom {
     name: Arc<str>,
-    parts: Vec<Part>,
+    parts: Vec<KeyPart>,
     pub(super) limit: Limit,
 }
 
-enum Part {
+enum KeyPart {
     Text(String),
     User,
     Application,
@@ -32,11 +32,11 @@ impl Custom {
         while let Some((before, after)) = rest.split_once('$') {
             let end = after.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(after.len());
             let (name, after) = after.split_at(end);
-            parts.push(Part::Text(before.to_owned()));
-            parts.push(Part::of(name, site));
+            parts.push(KeyPart::Text(before.to_owned()));
+            parts.push(KeyPart::of(name, site));
             rest = after;
         }
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(KeyPart::Text(rest.to_owned()));
         Custom { name: custom.name.clone(), parts, limit: custom.limit }
     }
 
@@ -47,10 +47,10 @@ impl Custom {
         let _ = write!(key, "custom{SEPARATOR}{}{SEPARATOR}", self.name);
         for part in &self.parts {
             match part {
-                Part::Text(text) => key.push_str(text),
-                Part::User => key.push_str(&caller.subject),
-                Part::Application => key.push_str(&caller.application_id),
-                Part::ClientIp => {
+                KeyPart::Text(text) => key.push_str(text),
+                KeyPart::User => key.push_str(&caller.subject),
+                KeyPart::Application => key.push_str(&caller.application_id),
+                KeyPart::ClientIp => {
                     let _ = write!(key, "{}", exchange.client.address);
                 }
             }
@@ -58,21 +58,21 @@ impl Custom {
     }
 }
 
-impl Part {
-    fn of(name: &str, site: &Site) -> Part {
+impl KeyPart {
+    fn of(name: &str, site: &Site) -> KeyPart {
         let api = &site.api;
         match name {
-            "userId" => Part::User,
-            "appId" => Part::Application,
-            "clientIp" => Part::ClientIp,
-            "apiContext" => Part::Text(api.base_path.to_string()),
-            "apiVersion" => Part::Text(api.version.to_string()),
-            "apiProvider" => Part::Text(api.provider.to_string()),
+            "userId" => KeyPart::User,
+            "appId" => KeyPart::Application,
+            "clientIp" => KeyPart::ClientIp,
+            "apiContext" => KeyPart::Text(api.base_path.to_string()),
+            "apiVersion" => KeyPart::Text(api.version.to_string()),
+            "apiProvider" => KeyPart::Text(api.provider.to_string()),
             "resourceKey" => {
                 let operation = &site.operation;
-                Part::Text(format!("{}/{}{}:{}", api.base_path, api.version, operation.path, operation.method))
+                KeyPart::Text(format!("{}/{}{}:{}", api.base_path, api.version, operation.path, operation.method))
             }
-            other => Part::Text(format!("${other}")),
+            other => KeyPart::Text(format!("${other}")),
         }
     }
 }

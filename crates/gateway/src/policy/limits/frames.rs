@@ -8,7 +8,7 @@ use std::time::Instant;
 use penstock_catalog::{Limit, LimitUnit};
 use penstock_engine::websocket::{Frame, FrameGate};
 
-use super::answer::{Refusal, Told};
+use super::answer::{LimitState, Refusal};
 use super::counters::Counters;
 use super::window::{Counter, Taken};
 
@@ -60,8 +60,8 @@ impl FrameLimits {
         let now_ms = self.counters.millis(Instant::now());
         self.limits.iter().filter(|limit| limit.stops).find_map(|limit| {
             let Taken { granted, left, reset_ms } = limit.counter.add(0, limit.limit.amount, now_ms);
-            let told = Told { limit: limit.limit.amount, left, reset_ms };
-            (!granted).then_some(Refusal { code: limit.code, told })
+            let state = LimitState { limit: limit.limit.amount, left, reset_ms };
+            (!granted).then_some(Refusal { code: limit.code, state })
         })
     }
 

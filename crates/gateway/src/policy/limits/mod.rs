@@ -86,10 +86,10 @@ struct Limits {
     site: Arc<Site>,
     /// `context:version`, the last part of a subscription's key.
     api_key: Box<str>,
-    tells: bool,
+    reports: bool,
     /// The report to clients of connections for each dropped message.
     refusal: Option<&'static str>,
-    /// Whether answers are streams of events, which are counted in the place of requests.
+    /// Whether responses are streams of events: events are counted, not requests.
     of_events: bool,
 }
 
@@ -198,7 +198,7 @@ impl Limits {
             backend: [backend("production", production), backend("sandbox", sandbox)],
             site: site.clone(),
             api_key: api_key.into(),
-            tells: config.tell_what_is_left,
+            reports: config.tell_what_is_left,
             of_events: api.kind == ApiKind::Sse,
             refusal: (gateway.config.error_style == ErrorStyle::ApiManager).then_some(FRAME_REFUSED),
             plans,
@@ -300,21 +300,23 @@ impl Mediator for Limits {
         let bytes = bytes::of_request(&exchange.message);
         let mut asking = Asking::new(&self.counters, now, bytes, self.of_events || context.opens_socket.get());
         if let Err(refusal) = self.ask(exchange, &context, &mut asking) {
-            refusal.told.refuse(exchange);
-            exchange.explain("limits", || format!("refused with {}: {:?}", refusal.code, refusal.told));
+            refusal.state.refuse(exchange);
+            exchange.explain("limits", || format!("refused with {}: {:?}", refusal.code, refusal.state));
             return Err(GatewayError::new(refusal.code).into());
         }
         exchange.explain("limits", || {
             let counted = asking.counted();
-            asking.tightest.map_or(format!("{counted} counted"), |told| format!("{counted} counted, tightest {told:?}"))
+            asking
+                .tightest
+                .map_or(format!("{counted} counted"), |state| format!("{counted} counted, tightest {state:?}"))
         });
         if self.of_events {
             // Events are counted where they can be read.
             exchange.message.headers.set("Accept-Encoding", "identity");
         }
         let Asking { tightest, metered, .. } = asking;
-        if let Some(told) = tightest.filter(|_| self.tells) {
-            told.tell(exchange);
+        if let Some(state) = tightest.filter(|_| self.reports) {
+            state.report(exchange);
         }
         if !metered.is_empty() {
             *context.limits.metered.borrow_mut() = metered;

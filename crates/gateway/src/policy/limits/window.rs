@@ -165,7 +165,7 @@ mod tests {
                 scope.spawn(|| {
                     loop {
                         let step = clock.fetch_add(1, Ordering::Relaxed);
-                        // Each window is asked for five times its limit, and the clock moves on while others ask.
+                        // Each window gets five times as many requests as its limit, and the clock moves on between them.
                         let now = step * 10 / (5 * LIMIT);
                         let Some(window) = granted.get((now / 10) as usize) else { return };
                         if counter.take(LIMIT, now).granted {

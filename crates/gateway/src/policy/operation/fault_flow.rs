@@ -3,7 +3,7 @@
 use penstock_engine::{Exchange, Fault, Flow, Mediator};
 use penstock_message::{Body, Headers, Value};
 
-use crate::error::{Told, told};
+use crate::error::{ErrorResponse, error_response};
 use crate::{CallContext, ErrorStyle};
 
 /// Sets the request aside, so that what policies make is theirs alone.
@@ -29,18 +29,18 @@ impl Mediator for BeginFault {
             *context.set_aside.borrow_mut() = Some(headers);
         }
         // The error response, not the log text, which may name backends.
-        let told = current(exchange, self.style);
+        let error = current(exchange, self.style);
         let properties = &mut exchange.message.properties;
-        properties.set("ERROR_CODE", Value::Integer(i64::from(told.code)));
-        properties.set("ERROR_MESSAGE", Value::string(told.message));
-        properties.set("ERROR_DETAIL", Value::string(told.description));
+        properties.set("ERROR_CODE", Value::Integer(i64::from(error.code)));
+        properties.set("ERROR_MESSAGE", Value::string(error.message));
+        properties.set("ERROR_DETAIL", Value::string(error.description));
         Ok(Flow::Next)
     }
 }
 
-fn current(exchange: &Exchange, style: ErrorStyle) -> Told {
+fn current(exchange: &Exchange, style: ErrorStyle) -> ErrorResponse {
     let unknown = Fault::new("a fault without a name");
-    told(exchange.current_fault().unwrap_or(&unknown), style)
+    error_response(exchange.current_fault().unwrap_or(&unknown), style)
 }
 
 impl Mediator for EndFault {

@@ -86,7 +86,7 @@ impl BodyCheck {
         let is_json = media_type.is_empty() || MediaType::of(&media_type) == MediaType::Json;
         let Some(schema) = media.schema.as_ref().filter(|_| is_json) else { return };
         match value_of(exchange) {
-            Ok(value) => wrong.extend(schema.validate(&value).iter().map(told)),
+            Ok(value) => wrong.extend(schema.validate(&value).iter().map(described)),
             Err(problem) => wrong.push(format!("Unable to parse JSON - {problem}.")),
         }
     }
@@ -105,7 +105,7 @@ fn value_of(exchange: &mut Exchange) -> Result<Arc<Value>, String> {
 }
 
 /// A violation in the words of API Manager: where, and what with a capital.
-pub(super) fn told(violation: &Violation) -> String {
+pub(super) fn described(violation: &Violation) -> String {
     let mut letters = violation.message.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let message = format!("{first}{}", letters.as_str());

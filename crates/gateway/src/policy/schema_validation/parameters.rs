@@ -6,7 +6,7 @@ use penstock_json::schema::JsonSchema;
 use penstock_message::Headers;
 use serde_json::{Map, Value};
 
-use super::body::told;
+use super::body::described;
 use super::convert::{Side, compile};
 use super::definition::{Definition, HOPS_MAX};
 use crate::Site;
@@ -162,7 +162,7 @@ impl ParameterCheck {
             Several::Between(separator) => Value::Array(first.split(separator).map(|one| typed(one.trim())).collect()),
         };
         for violation in schema.validate(&value) {
-            wrong.push(format!("{kind} parameter '{}': {}", self.name, told(&violation)));
+            wrong.push(format!("{kind} parameter '{}': {}", self.name, described(&violation)));
         }
     }
 

@@ -132,7 +132,7 @@ fn masked(found: &Deployed<'_>) -> String {
     let mut secrets = Vec::new();
     collect_secrets(found.element, &mut secrets);
     for secret in secrets {
-        let escaped = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let escaped = penstock_xml::escaped_text(&secret);
         for written in [escaped, secret] {
             xml = xml.replace(&format!(">{written}<"), &format!(">{MASKED}<"));
         }

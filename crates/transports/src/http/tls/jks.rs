@@ -48,7 +48,7 @@ impl Jks {
         if sum.finish().as_ref() != digest {
             return Err(TlsError::Password);
         }
-        let mut reader = Reader(content);
+        let mut reader = JksReader(content);
         reader.take(MAGIC.len())?;
         let version = reader.number()?;
         let mut store = Jks { keys: Vec::new(), certificates: Vec::new() };
@@ -115,9 +115,9 @@ fn truncated() -> TlsError {
     TlsError::Format("the JKS keystore is cut off".into())
 }
 
-struct Reader<'a>(&'a [u8]);
+struct JksReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> JksReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], TlsError> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or_else(truncated)?;
         self.0 = rest;

@@ -18,12 +18,12 @@ pub(super) fn days_in_month(year: i32, month: u8) -> u8 {
 }
 
 /// Days since 1970-01-01, by counting years from March so that the leap day comes last.
-pub(super) fn days_from_civil(year: i32, month: u8, day: u8) -> i64 {
-    let year = i64::from(year) - i64::from(month <= 2);
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
-    let month_from_march = (i64::from(month) + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 

@@ -19,13 +19,13 @@ const AMOUNT_MAX: f64 = 1e9;
 
 /// What is added up.
 pub(super) struct Cost {
-    request: Vec<Source>,
-    answer: Vec<Source>,
+    request: Vec<CostSource>,
+    answer: Vec<CostSource>,
     /// When no source says anything.
     otherwise: f64,
 }
 
-struct Source {
+struct CostSource {
     from: From,
     times: f64,
 }
@@ -69,11 +69,11 @@ impl Cost {
     }
 
     pub(super) fn reads_request(&self) -> bool {
-        self.request.iter().any(Source::reads_body)
+        self.request.iter().any(CostSource::reads_body)
     }
 
     pub(super) fn reads_answer(&self) -> bool {
-        self.answer.iter().any(Source::reads_body)
+        self.answer.iter().any(CostSource::reads_body)
     }
 
     /// Whether it reads fields of the request.
@@ -89,7 +89,7 @@ impl Cost {
         self.sum(&self.answer, exchange, "response_body")
     }
 
-    fn sum(&self, sources: &[Source], exchange: &mut Exchange, phase: &'static str) -> Result<u64, Fault> {
+    fn sum(&self, sources: &[CostSource], exchange: &mut Exchange, phase: &'static str) -> Result<u64, Fault> {
         let reads = sources.iter().any(|source| matches!(source.from, From::Body(_)));
         let body = if reads { Documents::of(&body_decoded(exchange)?) } else { Documents::default() };
         let mut sum = None;
@@ -118,7 +118,7 @@ impl Cost {
     }
 }
 
-impl Source {
+impl CostSource {
     fn reads_body(&self) -> bool {
         match &self.from {
             From::Body(_) => true,
@@ -153,7 +153,7 @@ fn number_of(headers: &Headers, name: &str) -> Option<f64> {
 }
 
 /// A source, and whether it is in the answer.
-fn source(item: Param<'_>) -> Option<(bool, Source)> {
+fn source(item: Param<'_>) -> Option<(bool, CostSource)> {
     let item = item.map("sources")?;
     #[derive(Clone, Copy)]
     enum Type {
@@ -201,5 +201,5 @@ fn source(item: Param<'_>) -> Option<(bool, Source)> {
             From::Expression(item.expression("expression", variables)?)
         }
     };
-    Some((of_answer, Source { from, times }))
+    Some((of_answer, CostSource { from, times }))
 }

@@ -15,17 +15,17 @@ const PARTS_MAX: usize = 5;
 
 /// What the key of a quota is made of.
 #[derive(Clone)]
-pub(super) struct Key(Arc<[Part]>);
+pub(super) struct Key(Arc<[KeyPart]>);
 
-struct Part {
-    source: Source,
+struct KeyPart {
+    source: KeySource,
     /// The quota is not for requests whose part does not fit.
     fits: Option<Regex>,
 }
 
 /// Where a part comes from.
 #[derive(Clone)]
-enum Source {
+enum KeySource {
     Header(Arc<str>),
     /// A claim of the caller's token.
     Claim(Arc<str>),
@@ -42,8 +42,8 @@ enum Source {
 impl Key {
     /// Requests of an operation, or of all operations together.
     pub(super) fn usual(of_api: bool) -> Key {
-        let source = if of_api { Source::ApiName } else { Source::Route };
-        Key([Part { source, fits: None }].into())
+        let source = if of_api { KeySource::ApiName } else { KeySource::Route };
+        Key([KeyPart { source, fits: None }].into())
     }
 
     /// Reads one; `None` when none is given.
@@ -52,14 +52,14 @@ impl Key {
         if list.len() > PARTS_MAX {
             params.error(format!("`{name}` has at most {PARTS_MAX} parts"));
         }
-        let parts: Vec<Part> = list.into_iter().filter_map(part).collect();
+        let parts: Vec<KeyPart> = list.into_iter().filter_map(part).collect();
         (!parts.is_empty()).then(|| Key(parts.into()))
     }
 
     /// Whether all operations of an API share it.
     pub(super) fn is_of_whole_api(&self) -> bool {
-        let has = |wanted: fn(&Source) -> bool| self.0.iter().any(|part| wanted(&part.source));
-        has(|source| matches!(source, Source::ApiName)) && !has(|source| matches!(source, Source::Route))
+        let has = |wanted: fn(&KeySource) -> bool| self.0.iter().any(|part| wanted(&part.source));
+        has(|source| matches!(source, KeySource::ApiName)) && !has(|source| matches!(source, KeySource::Route))
     }
 
     /// The key of a request; `None` when the quota is not for it.
@@ -80,28 +80,30 @@ impl Key {
 
     /// Whether it reads fields of the request.
     pub(super) fn reads_sent(&self) -> bool {
-        let reads = |part: &Part| matches!(part.source, Source::Header(_) | Source::Address | Source::Expression(_));
+        let reads = |part: &KeyPart| {
+            matches!(part.source, KeySource::Header(_) | KeySource::Address | KeySource::Expression(_))
+        };
         self.0.iter().any(reads)
     }
 }
 
-fn part(item: Param<'_>) -> Option<Part> {
+fn part(item: Param<'_>) -> Option<KeyPart> {
     let item = item.map("keyExtraction")?;
     #[derive(Clone, Copy)]
     enum Type {
-        Named(fn(Arc<str>) -> Source),
-        Alone(fn() -> Source),
+        Named(fn(Arc<str>) -> KeySource),
+        Alone(fn() -> KeySource),
         Expression,
     }
     let types = [
-        ("header", Type::Named(Source::Header)),
-        ("metadata", Type::Named(Source::Metadata)),
-        ("authproperty", Type::Named(Source::Claim)),
-        ("constant", Type::Named(Source::Constant)),
-        ("ip", Type::Alone(|| Source::Address)),
-        ("apiname", Type::Alone(|| Source::ApiName)),
-        ("apiversion", Type::Alone(|| Source::ApiVersion)),
-        ("routename", Type::Alone(|| Source::Route)),
+        ("header", Type::Named(KeySource::Header)),
+        ("metadata", Type::Named(KeySource::Metadata)),
+        ("authproperty", Type::Named(KeySource::Claim)),
+        ("constant", Type::Named(KeySource::Constant)),
+        ("ip", Type::Alone(|| KeySource::Address)),
+        ("apiname", Type::Alone(|| KeySource::ApiName)),
+        ("apiversion", Type::Alone(|| KeySource::ApiVersion)),
+        ("routename", Type::Alone(|| KeySource::Route)),
         ("cel", Type::Expression),
     ];
     let fits = item.map("match").and_then(|fits| {
@@ -116,19 +118,19 @@ fn part(item: Param<'_>) -> Option<Part> {
         }
         Some(Type::Expression) => {
             let _ = item.text("key");
-            Source::Expression(item.expression("expression", OF_KEYS)?)
+            KeySource::Expression(item.expression("expression", OF_KEYS)?)
         }
         None => {
             item.error("a part of a key needs `type`");
             return None;
         }
     };
-    Some(Part { source, fits })
+    Some(KeyPart { source, fits })
 }
 
-impl Source {
+impl KeySource {
     fn of(&self, exchange: &mut Exchange, context: &CallContext) -> Result<String, Fault> {
-        if let Source::Expression(expression) = self {
+        if let KeySource::Expression(expression) = self {
             return evaluate(expression, exchange, "request_headers", true, |value| match value {
                 Ok(Value::Text(key)) => key.into_owned(),
                 // As the API Platform has it.
@@ -139,11 +141,11 @@ impl Source {
         let headers = chain.sent.as_ref().unwrap_or(&exchange.message.headers);
         let api = &context.site.api;
         Ok(match self {
-            Source::Header(name) => match headers.get(name).filter(|value| !value.is_empty()) {
+            KeySource::Header(name) => match headers.get(name).filter(|value| !value.is_empty()) {
                 Some(value) => value.to_owned(),
                 None => format!("_missing_header_{name}_"),
             },
-            Source::Claim(name) => {
+            KeySource::Claim(name) => {
                 let caller = context.caller.borrow();
                 match caller.claims.as_ref().and_then(|claims| claims.get(&**name)) {
                     Some(serde_json::Value::String(text)) if !text.is_empty() => text.clone(),
@@ -151,12 +153,12 @@ impl Source {
                     _ => format!("_missing_authproperty_{name}_"),
                 }
             }
-            Source::Metadata(name) => format!("_missing_metadata_{name}_"),
-            Source::Constant(text) => text.to_string(),
-            Source::Address => exchange.client.address.to_string(),
-            Source::ApiName => api.name.to_string(),
-            Source::ApiVersion => api.version.to_string(),
-            Source::Route | Source::Expression(_) => "route".to_owned(),
+            KeySource::Metadata(name) => format!("_missing_metadata_{name}_"),
+            KeySource::Constant(text) => text.to_string(),
+            KeySource::Address => exchange.client.address.to_string(),
+            KeySource::ApiName => api.name.to_string(),
+            KeySource::ApiVersion => api.version.to_string(),
+            KeySource::Route | KeySource::Expression(_) => "route".to_owned(),
         })
     }
 }

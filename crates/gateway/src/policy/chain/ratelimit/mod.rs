@@ -3,9 +3,9 @@
 //! `limiter.rs` counts, `key.rs` says for whom, `cost.rs` how much, `tell.rs` the headers of responses.
 
 mod cost;
+mod headers;
 mod key;
 mod limiter;
-mod tell;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,10 +13,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 
 use self::cost::Cost;
+use self::headers::QuotaHeaders;
 use self::key::Key;
 pub(crate) use self::limiter::Buckets;
 use self::limiter::{Limit, Verdict};
-use self::tell::Tell;
 use super::params::Params;
 use super::{Algorithm, answer};
 use crate::CallContext;
@@ -64,11 +64,11 @@ struct Rules {
     status: u16,
     body: Arc<str>,
     is_json: bool,
-    tell: Tell,
+    headers: QuotaHeaders,
 }
 
 /// The verdict of a quota on a request; none until the response decides the cost.
-struct Asked {
+struct Counted {
     key: String,
     verdict: Option<Verdict>,
 }
@@ -149,7 +149,7 @@ fn finish(
         status,
         body,
         is_json,
-        tell: Tell::new(config),
+        headers: QuotaHeaders::new(config),
     };
     let rules = Arc::new(rules);
     let made =
@@ -237,7 +237,7 @@ impl Quota {
 
 impl CountRequest {
     /// What a quota says, and under which key; nothing when the request is none of its business.
-    fn ask(&self, exchange: &mut Exchange, quota: &Quota, now: u64) -> Result<Option<Asked>, Fault> {
+    fn ask(&self, exchange: &mut Exchange, quota: &Quota, now: u64) -> Result<Option<Counted>, Fault> {
         let context = CallContext::of(exchange)?;
         let Some(key) = quota.key.of(exchange, &context)? else { return Ok(None) };
         let buckets = &self.0.buckets;
@@ -252,7 +252,7 @@ impl CountRequest {
                 (left == 0).then(|| quota.seen(0, now))
             }
         };
-        Ok(Some(Asked { key, verdict }))
+        Ok(Some(Counted { key, verdict }))
     }
 }
 
@@ -260,14 +260,15 @@ impl Mediator for CountRequest {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let now = unix_nanos();
         let rules = &*self.0;
-        let mut all: Vec<Option<Asked>> = Vec::with_capacity(rules.quotas.len());
+        let mut all: Vec<Option<Counted>> = Vec::with_capacity(rules.quotas.len());
         for quota in &rules.quotas {
-            let asked = self.ask(exchange, quota, now)?;
-            let refused = asked.as_ref().is_some_and(|asked| asked.verdict.as_ref().is_some_and(|one| !one.granted));
-            all.push(asked);
+            let counted = self.ask(exchange, quota, now)?;
+            let refused =
+                counted.as_ref().is_some_and(|counted| counted.verdict.as_ref().is_some_and(|one| !one.granted));
+            all.push(counted);
             if refused {
                 exchange.explain("limits", || format!("the quota `{}` is used up", quota.name));
-                let mut headers = rules.tell.fields(rules.told(&all), now, Some(&quota.name));
+                let mut headers = rules.headers.fields(rules.verdicts(&all), now, Some(&quota.name));
                 headers.set("content-type", if rules.is_json { "application/json" } else { "text/plain" });
                 return Ok(answer::immediately(exchange, rules.status, headers, rules.body.to_string()));
             }
@@ -282,9 +283,9 @@ impl Mediator for CountRequest {
 }
 
 impl Rules {
-    fn told<'a>(&'a self, all: &'a [Option<Asked>]) -> impl Iterator<Item = (&'a str, &'a Verdict)> + Clone {
+    fn verdicts<'a>(&'a self, all: &'a [Option<Counted>]) -> impl Iterator<Item = (&'a str, &'a Verdict)> + Clone {
         let pairs = self.quotas.iter().zip(all);
-        pairs.filter_map(|(quota, asked)| Some((&*quota.name, asked.as_ref()?.verdict.as_ref()?)))
+        pairs.filter_map(|(quota, counted)| Some((&*quota.name, counted.as_ref()?.verdict.as_ref()?)))
     }
 }
 
@@ -292,27 +293,27 @@ impl Mediator for CountAnswer {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let rules = &*self.0;
         let context = CallContext::of(exchange)?;
-        let kept = context.chain.borrow_mut().take::<Vec<Option<Asked>>>(rules.index);
+        let kept = context.chain.borrow_mut().take::<Vec<Option<Counted>>>(rules.index);
         let Some(mut all) = kept else { return Ok(Flow::Next) };
         let now = unix_nanos();
         let buckets = &rules.buckets;
-        for (quota, asked) in rules.quotas.iter().zip(&mut all) {
-            let (Some(cost), Some(asked)) = (&quota.cost, asked) else { continue };
+        for (quota, counted) in rules.quotas.iter().zip(&mut all) {
+            let (Some(cost), Some(counted)) = (&quota.cost, counted) else { continue };
             if !cost.is_known_after() {
                 continue;
             }
             // The answer is there already: what it cost is taken as far as there is any left.
             let cost = cost.of_answer(exchange)?;
             if cost > 0 {
-                asked.verdict = quota.charge(buckets, &asked.key, cost, now);
-            } else if asked.verdict.is_none() {
-                asked.verdict = Some(quota.seen(quota.left(buckets, &asked.key, now), now));
+                counted.verdict = quota.charge(buckets, &counted.key, cost, now);
+            } else if counted.verdict.is_none() {
+                counted.verdict = Some(quota.seen(quota.left(buckets, &counted.key, now), now));
             }
         }
         for name in OF_BACKENDS {
             exchange.message.headers.remove(name);
         }
-        let fields = rules.tell.fields(rules.told(&all), now, None);
+        let fields = rules.headers.fields(rules.verdicts(&all), now, None);
         exchange.message.headers.set_all(fields);
         Ok(Flow::Next)
     }

@@ -12,12 +12,12 @@ use crate::{CallContext, client_request, text};
 /// Gives a request another path below its API.
 #[derive(Debug)]
 pub(super) struct Rewrite {
-    parts: Vec<Part>,
+    parts: Vec<PathPart>,
     keeps_query: bool,
 }
 
 #[derive(Debug)]
-enum Part {
+enum PathPart {
     Text(String),
     /// A parameter of the path template, by its index.
     Parameter(usize),
@@ -29,7 +29,7 @@ impl Rewrite {
         let mut parts = Vec::new();
         let mut rest = template.trim();
         if !rest.starts_with('/') {
-            parts.push(Part::Text("/".into()));
+            parts.push(PathPart::Text("/".into()));
         }
         if rest.bytes().any(|byte| byte <= 0x20 || byte == 0x7f) {
             return Err(Problem::Refuse(format!("the path `{template}` holds white space")));
@@ -45,11 +45,11 @@ impl Rewrite {
                     "the path `{template}` names the parameter `{name}`, which the operation's path does not have"
                 )));
             };
-            parts.push(Part::Text(text.to_owned()));
-            parts.push(Part::Parameter(index));
+            parts.push(PathPart::Text(text.to_owned()));
+            parts.push(PathPart::Parameter(index));
             rest = after;
         }
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(PathPart::Text(rest.to_owned()));
         Ok(Rewrite { parts, keeps_query })
     }
 
@@ -57,8 +57,8 @@ impl Rewrite {
         let mut path = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => path.push_str(text),
-                Part::Parameter(index) => {
+                PathPart::Text(text) => path.push_str(text),
+                PathPart::Parameter(index) => {
                     let in_query = path.contains('?');
                     text::push_path_value(&mut path, values.get(*index).map_or("", String::as_str), in_query);
                 }

@@ -50,7 +50,7 @@ impl Mediator for JsonThreat {
 fn check(text: &str, limits: &Limits) -> Result<(), String> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let mut properties = 0;
-    let seen = Reader { limits, depth: 0, properties: &mut properties }.deserialize(&mut reader);
+    let seen = LimitedReader { limits, depth: 0, properties: &mut properties }.deserialize(&mut reader);
     let ended = seen.and_then(|()| reader.end());
     ended.map_err(|error| match error.classify() {
         // The place in the body says nothing about a limit.
@@ -65,19 +65,19 @@ pub(crate) fn keeps_limits(text: &str, limit: usize) -> bool {
     check(text, &limits).is_ok()
 }
 
-struct Reader<'l> {
+struct LimitedReader<'l> {
     limits: &'l Limits,
     depth: usize,
     properties: &'l mut usize,
 }
 
-impl Reader<'_> {
-    fn inside(&mut self) -> Reader<'_> {
-        Reader { limits: self.limits, depth: self.depth, properties: self.properties }
+impl LimitedReader<'_> {
+    fn inside(&mut self) -> LimitedReader<'_> {
+        LimitedReader { limits: self.limits, depth: self.depth, properties: self.properties }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for LimitedReader<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -85,7 +85,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for LimitedReader<'_> {
     type Value = ();
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,7 +21,7 @@ struct Masking {
     redacts: bool,
     /// What each pattern finds is called.
     patterns: Vec<(String, Regex)>,
-    /// Finds what was put in the place of something.
+    /// Finds the placeholders of masked text.
     marks: Regex,
 }
 

@@ -10,15 +10,15 @@ use crate::policy::chain::config::RateLimitConfig;
 const SECOND: u64 = 1_000_000_000;
 
 /// Which headers are sent.
-pub(super) struct Tell {
+pub(super) struct QuotaHeaders {
     common: bool,
     standard: bool,
     retry: bool,
 }
 
-impl Tell {
-    pub(super) fn new(config: &RateLimitConfig) -> Tell {
-        Tell { common: config.tells_common, standard: config.tells_standard, retry: config.tells_retry }
+impl QuotaHeaders {
+    pub(super) fn new(config: &RateLimitConfig) -> QuotaHeaders {
+        QuotaHeaders { common: config.tells_common, standard: config.tells_standard, retry: config.tells_retry }
     }
 
     /// The fields of these quotas; `refused` is the one that let nothing through.
@@ -83,19 +83,19 @@ mod tests {
         };
         let quotas = [("a", verdict(3, 20, None)), ("b", verdict(0, 5, Some(SECOND * 9 / 2)))];
         let all = || quotas.iter().map(|(name, verdict)| (*name, verdict));
-        let told = |tell: &Tell, refused| {
+        let told = |tell: &QuotaHeaders, refused| {
             let headers = tell.fields(all(), 100 * SECOND, refused);
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             headers.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect::<Vec<_>>()
         };
-        let everything = Tell::new(&RateLimitConfig::default());
+        let everything = QuotaHeaders::new(&RateLimitConfig::default());
         let standard =
             ["ratelimit-policy: \"a\";q=10;w=60, \"b\";q=10;w=60", "ratelimit: \"a\";r=3;t=20, \"b\";r=0;t=5"];
         let common = ["x-ratelimit-limit: 10", "x-ratelimit-remaining: 0", "x-ratelimit-reset: 105"];
         assert_eq!(told(&everything, None), [&common[..], &standard[..]].concat());
         let refused = ["retry-after: 5", "x-ratelimit-quota: b"];
         assert_eq!(told(&everything, Some("b")), [&common[..], &standard[..], &refused[..]].concat());
-        let nothing = Tell { common: false, standard: false, retry: false };
+        let nothing = QuotaHeaders { common: false, standard: false, retry: false };
         assert_eq!(told(&nothing, Some("b")), ["x-ratelimit-quota: b"]);
         assert!(told(&nothing, None).is_empty());
     }
