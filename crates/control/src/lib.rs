@@ -34,12 +34,13 @@ mod store;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use host::{Access, DeployedApi, Host, Login, PlanText, Prepared, Snapshot};
 pub use http::{Request, Response};
 use identity::keys::Keys;
-pub use identity::keys::SigningKey;
+pub use identity::keys::{SigningKey, rotate_signing_key};
 pub use identity::passwords::{self, PasswordCost};
 use identity::scopes::SystemScopes;
 use identity::{ADMIN_ROLE, SUPER_ORGANIZATION, users};
@@ -49,6 +50,9 @@ use store::{Filter, Kind, Store, Transaction};
 
 /// The largest body of a request: archives with documents and definitions.
 pub const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// Pause between removals of ended tokens, in seconds.
+const SWEEP_S: u64 = 60;
 
 /// How a control plane is started.
 #[derive(Clone)]
@@ -82,6 +86,8 @@ pub struct Control {
     no_password: String,
     /// Held while what is served changes.
     turn: Mutex<()>,
+    /// When tokens that have ended are removed from the store again, in seconds since 1970.
+    next_sweep: AtomicU64,
 }
 
 /// A control plane that was started.
@@ -111,6 +117,7 @@ impl Control {
             scopes,
             no_password,
             turn: Mutex::default(),
+            next_sweep: AtomicU64::new(clock::now() + SWEEP_S),
         };
         let generated_password =
             control.prepare_store().map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))?;
@@ -155,9 +162,14 @@ impl Control {
         problem.response()
     }
 
-    /// The public key of access tokens, as a JWK.
-    pub fn public_jwk(&self) -> serde_json::Value {
-        self.keys.jwk()
+    /// The public keys of access tokens, as JWKs.
+    pub fn public_jwks(&self) -> Vec<serde_json::Value> {
+        self.keys.jwks()
+    }
+
+    /// Revokes access tokens at the gateway.
+    fn end_tokens(&self, ended: &[(String, u64)]) {
+        ended.iter().for_each(|(id, ends)| self.host.revoke(id, *ends));
     }
 
     /// `iss` of access tokens.
@@ -213,6 +225,17 @@ impl Control {
         let (result, access) = self.store.change(|tx| Ok((run(tx)?, snapshot::access(tx)?)))?;
         self.host.set_access(access);
         Ok(result)
+    }
+
+    /// Removes tokens that have ended, when it is time to.
+    fn sweep_tokens(&self, tx: &Transaction<'_>) -> Result<(), Problem> {
+        let now = clock::now();
+        let due = self.next_sweep.load(Ordering::Relaxed);
+        let next = now + SWEEP_S;
+        if now < due || self.next_sweep.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return Ok(());
+        }
+        tx.sweep_tokens(now)
     }
 
     /// Writes a copy of the database, as it is at one moment, to a file that is not there yet.

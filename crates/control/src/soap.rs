@@ -101,16 +101,18 @@ fn user_service(control: &Control, caller: &Caller, action: &str, message: &Mess
             let found = control.store.read(|tx| tx.find(Kind::User, organization, &name))?.is_some();
             Ok(Outcome::Value(action.to_owned(), format!("<ns:return>{found}</ns:return>")))
         }
-        "deleteUser" => control.store.change(|tx| {
+        "deleteUser" => {
             if name == ADMIN_ROLE {
                 return fault("the administrator cannot be removed".to_owned());
             }
-            if let Some(user) = tx.find(Kind::User, organization, &name)? {
-                tx.drop_refresh_tokens_of_user(organization, &name)?;
+            let ended = control.store.change(|tx| {
+                let Some(user) = tx.find(Kind::User, organization, &name)? else { return Ok(Vec::new()) };
                 tx.delete(&user)?;
-            }
+                tx.end_tokens_of_user(organization, &name)
+            })?;
+            control.end_tokens(&ended);
             Ok(Outcome::Accepted)
-        }),
+        }
         "addRole" => {
             if role.is_empty() {
                 return fault("a role needs a name".to_owned());

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Control;
 use crate::http::Response;
+use crate::oauth::token::GRANT_TYPES;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
 
@@ -11,9 +12,6 @@ pub(super) const HANDLERS: &[Registration] = &[("GET", "/key-managers", list)];
 
 /// The name of the key manager of this server.
 pub(crate) const RESIDENT: &str = "Resident Key Manager";
-
-/// Grants that applications may be given.
-pub(crate) const GRANT_TYPES: [&str; 3] = ["client_credentials", "password", "refresh_token"];
 
 fn resident(control: &Control) -> Value {
     let base = control.base_url();

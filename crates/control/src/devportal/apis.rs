@@ -268,7 +268,7 @@ fn settings(call: &Call<'_>) -> Result<Response, Problem> {
     let (http, https) = call.control.config.gateway_ports;
     let host = &call.control.config.hostname;
     let body = json!({
-        "grantTypes": key_managers::GRANT_TYPES,
+        "grantTypes": crate::oauth::token::GRANT_TYPES,
         "scopes": of_portal,
         "applicationSharingEnabled": false,
         "mapExistingAuthApps": true,

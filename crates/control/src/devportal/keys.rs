@@ -213,7 +213,7 @@ fn generate(call: &Call<'_>) -> Result<Response, Problem> {
         let user = shown(&client.owner, &client.organization);
         let lasts_s = validity.map(|seconds| seconds.min(LIFETIME_MAX_S));
         let subject = Subject { client: &client, user: &user, is_user: false, scopes: &scopes, lasts_s };
-        let issued = tokens::issue(call.control, &subject);
+        let issued = tokens::issue(call.control, &subject)?;
         body["token"] = json!({"accessToken": issued.token, "tokenScopes": scopes, "validityTime": issued.lasts_s});
     }
     Ok(Response::json(200, &body))
@@ -268,7 +268,7 @@ pub(super) fn remove(tx: &Transaction<'_>, mapping: &Object) -> Result<(), Probl
     if mapping.text("mode") == "CREATED"
         && let Some(client) = tx.get(Kind::Client, &mapping.organization, &mapping.target)?
     {
-        tx.drop_refresh_tokens(&client.id)?;
+        tx.end_tokens_of_client(&client.id)?;
         tx.delete(&client)?;
     }
     tx.delete(mapping)
@@ -366,7 +366,7 @@ fn token(call: &Call<'_>) -> Result<Response, Problem> {
     let lasts_s = given.get("validityPeriod").and_then(Value::as_u64).map(|seconds| seconds.min(LIFETIME_MAX_S));
     let user = shown(&client.owner, &client.organization);
     let subject = Subject { client: &client, user: &user, is_user: false, scopes: &scopes, lasts_s };
-    let issued = tokens::issue(call.control, &subject);
+    let issued = tokens::issue(call.control, &subject)?;
     let body = json!({"accessToken": issued.token, "tokenScopes": scopes, "validityTime": issued.lasts_s});
     Ok(Response::json(200, &body))
 }

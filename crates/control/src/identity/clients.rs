@@ -69,3 +69,9 @@ pub(crate) fn find(tx: &Transaction<'_>, id: &str) -> Result<Option<Object>, Pro
 pub(crate) fn allows(client: &Object, grant_type: &str) -> bool {
     client.texts("grantTypes").contains(&grant_type)
 }
+
+/// Whether a setting of a client is `true`, as a text or as a truth value.
+pub(crate) fn setting_is_true(client: &Object, name: &str) -> bool {
+    let value = client.document.get("additionalProperties").and_then(|settings| settings.get(name));
+    value.is_some_and(|value| value == &Value::Bool(true) || value.as_str() == Some("true"))
+}

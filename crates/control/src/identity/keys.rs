@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -22,6 +22,9 @@ const RSA_BITS: usize = 2048;
 
 const SIGNING_KEY_FILE: &str = "signing-key.pem";
 
+/// What names of files with keys that were replaced begin with.
+const RETIRED_PREFIX: &str = "signing-key-retired-";
+
 const SECRET_KEY_FILE: &str = "secret.key";
 
 /// The keys.
@@ -29,8 +32,25 @@ pub(crate) struct Keys {
     signing: RsaKeyPair,
     kid: String,
     thumbprint: String,
+    /// Keys that signed before: they verify, and are published.
+    retired: Vec<RetiredKey>,
     secrets: hmac::Key,
     random: SystemRandom,
+}
+
+/// A key that does not sign any more.
+struct RetiredKey {
+    kid: String,
+    public: Vec<u8>,
+    components: PublicKeyComponents<Vec<u8>>,
+}
+
+impl RetiredKey {
+    fn of(pair: &RsaKeyPair) -> RetiredKey {
+        let public = pair.public();
+        let thumbprint = STANDARD_NO_PAD.encode(random::sha256(public.as_ref()));
+        RetiredKey { kid: format!("{thumbprint}_RS256"), public: public.as_ref().to_vec(), components: public.into() }
+    }
 }
 
 /// A key that signs tokens, from outside.
@@ -49,9 +69,12 @@ impl Keys {
             Some(key) => (key.pkcs8.clone(), key.certificate.clone()),
             None => (own_signing_key(folder)?, None),
         };
-        let signing = RsaKeyPair::from_pkcs8(&pkcs8).or_else(|_| RsaKeyPair::from_der(&pkcs8));
-        let signing =
-            signing.map_err(|error| format!("the signing key must be an RSA key of 2048 bits or more: {error}"))?;
+        let signing = key_pair(&pkcs8)?;
+        // The folder's own key signed before another one was imported.
+        let mut retired = Vec::new();
+        for file in retired_files(folder, imported.is_some())? {
+            retired.push(RetiredKey::of(&key_pair(&read_pem(&file)?)?));
+        }
         let secret = keep(folder, SECRET_KEY_FILE, || STANDARD.encode(random::bytes::<32>()))?;
         let secret = STANDARD.decode(secret.trim()).map_err(|error| format!("`{SECRET_KEY_FILE}`: {error}"))?;
         // API Manager derives the id from the certificate; without one the public key stands in its place.
@@ -61,6 +84,7 @@ impl Keys {
             kid: format!("{thumbprint}_RS256"),
             thumbprint,
             signing,
+            retired,
             secrets: hmac::Key::new(hmac::HMAC_SHA256, &secret),
             random: SystemRandom::new(),
         })
@@ -89,28 +113,45 @@ impl Keys {
         if header.get("alg").and_then(Value::as_str) != Some("RS256") {
             return None;
         }
-        let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, self.signing.public().as_ref());
-        key.verify(signed.as_bytes(), &decode(signature)?).ok()?;
+        let signature = decode(signature)?;
+        let verifies = |public: &[u8]| {
+            UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, public).verify(signed.as_bytes(), &signature).is_ok()
+        };
+        let kid = header.get("kid").and_then(Value::as_str);
+        let mut retired = self.retired.iter().filter(|key| kid == Some(&key.kid));
+        if !verifies(self.signing.public().as_ref()) && !retired.any(|key| verifies(&key.public)) {
+            return None;
+        }
         serde_json::from_slice(&decode(claims)?).ok()
     }
 
-    /// The public key as a JWK.
-    pub(crate) fn jwk(&self) -> Value {
-        let public: PublicKeyComponents<Vec<u8>> = self.signing.public().into();
-        json!({
-            "kty": "RSA",
-            "e": URL_SAFE_NO_PAD.encode(&public.e),
-            "n": URL_SAFE_NO_PAD.encode(&public.n),
-            "use": "sig",
-            "alg": "RS256",
-            "kid": self.kid,
-        })
+    /// The public keys as JWKs; the first one signs.
+    pub(crate) fn jwks(&self) -> Vec<Value> {
+        let components: PublicKeyComponents<Vec<u8>> = self.signing.public().into();
+        let retired = self.retired.iter().map(|key| jwk(&key.kid, &key.components));
+        std::iter::once(jwk(&self.kid, &components)).chain(retired).collect()
     }
 
     /// The secret of a client. It is computed, so that nothing in the database is worth stealing, and still can be shown again.
     pub(crate) fn client_secret(&self, client: &str, number: u64) -> String {
         let tag = hmac::sign(&self.secrets, format!("client {client} {number}").as_bytes());
         URL_SAFE_NO_PAD.encode(&tag.as_ref()[..24])
+    }
+
+    /// Text that leaves the server and comes back, with a tag that only this server can make. A purpose keeps what was made
+    /// for one use from another.
+    pub(crate) fn seal(&self, purpose: &str, text: &str) -> String {
+        let text = URL_SAFE_NO_PAD.encode(text);
+        let tag = hmac::sign(&self.secrets, format!("{purpose} {text}").as_bytes());
+        format!("{text}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()))
+    }
+
+    /// The text of [`Keys::seal`].
+    pub(crate) fn unseal(&self, purpose: &str, sealed: &str) -> Option<String> {
+        let (text, tag) = sealed.split_once('.')?;
+        let tag = URL_SAFE_NO_PAD.decode(tag).ok()?;
+        hmac::verify(&self.secrets, format!("{purpose} {text}").as_bytes(), &tag).ok()?;
+        String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
 
     /// The hash of half of a token, for `at_hash` of an ID token (OpenID Connect Core §3.1.3.6).
@@ -135,6 +176,54 @@ fn own_signing_key(folder: &Path) -> Result<Vec<u8>, String> {
         }
         Err(error) => return Err(format!("`{}`: {error}", file.display())),
     };
+    decode_pem(&file, &pem)
+}
+
+/// Replaces the signing key of a folder. The one before is kept: tokens that it signed are accepted until its file is removed.
+pub fn rotate_signing_key(folder: &Path) -> Result<(), String> {
+    let file = folder.join(SIGNING_KEY_FILE);
+    let failed = |error: std::io::Error| format!("`{}`: {error}", file.display());
+    let name = format!("{RETIRED_PREFIX}{}.pem", crate::clock::now_ms());
+    match std::fs::rename(&file, folder.join(name)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    own_signing_key(folder).map(|_| ())
+}
+
+/// The files of keys that do not sign any more.
+fn retired_files(folder: &Path, is_imported: bool) -> Result<Vec<PathBuf>, String> {
+    let failed = |error: std::io::Error| format!("`{}`: {error}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if (name.starts_with(RETIRED_PREFIX) && name.ends_with(".pem")) || (is_imported && name == SIGNING_KEY_FILE) {
+            files.push(path);
+        }
+    }
+    files.sort_unstable_by(|left, right| right.cmp(left));
+    Ok(files)
+}
+
+fn key_pair(pkcs8: &[u8]) -> Result<RsaKeyPair, String> {
+    let pair = RsaKeyPair::from_pkcs8(pkcs8).or_else(|_| RsaKeyPair::from_der(pkcs8));
+    pair.map_err(|error| format!("the signing key must be an RSA key of 2048 bits or more: {error}"))
+}
+
+fn jwk(kid: &str, public: &PublicKeyComponents<Vec<u8>>) -> Value {
+    json!({
+        "kty": "RSA", "e": URL_SAFE_NO_PAD.encode(&public.e), "n": URL_SAFE_NO_PAD.encode(&public.n), "use": "sig",
+        "alg": "RS256", "kid": kid,
+    })
+}
+
+fn read_pem(file: &Path) -> Result<Vec<u8>, String> {
+    let pem = std::fs::read_to_string(file).map_err(|error| format!("`{}`: {error}", file.display()))?;
+    decode_pem(file, &pem)
+}
+
+fn decode_pem(file: &Path, pem: &str) -> Result<Vec<u8>, String> {
     let digits: String = pem.lines().filter(|line| !line.starts_with("-----")).map(str::trim).collect();
     STANDARD.decode(digits).map_err(|error| format!("`{}`: {error}", file.display()))
 }
@@ -172,6 +261,13 @@ pub(crate) fn test_key() -> SigningKey {
     SigningKey { pkcs8: STANDARD.decode(digits).unwrap(), certificate: None }
 }
 
+/// Another key for tests.
+#[cfg(test)]
+pub(crate) fn other_test_key() -> SigningKey {
+    let text = include_str!("../../tests/other-signing-key.pem");
+    SigningKey { pkcs8: decode_pem(Path::new("other"), text).unwrap(), certificate: None }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +285,23 @@ mod tests {
         let unsigned = URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
         assert!(keys.verified(&format!("{unsigned}.{}.", parts[1])).is_none());
         assert!(keys.verified("a.b").is_none());
+    }
+
+    #[test]
+    fn a_replaced_key_still_verifies_and_is_published() {
+        let folder = scratch("rotation");
+        let text = include_str!("../../tests/signing-key.pem");
+        std::fs::write(folder.0.join(format!("{RETIRED_PREFIX}1.pem")), text).unwrap();
+        let before = Keys::open(&scratch("before").0, Some(&test_key())).unwrap();
+        let token = before.sign("at+jwt", &json!({"sub": "anna"}));
+        let after = Keys::open(&folder.0, Some(&other_test_key())).unwrap();
+        assert_eq!(after.verified(&token).unwrap()["sub"], "anna");
+        assert_eq!(after.jwks().len(), 2);
+        assert_eq!(after.jwks()[1]["n"], before.jwks()[0]["n"]);
+        assert!(before.verified(&after.sign("at+jwt", &json!({}))).is_none());
+        let sealed = after.seal("login", "text");
+        assert_eq!(after.unseal("login", &sealed).as_deref(), Some("text"));
+        assert_eq!(after.unseal("consent", &sealed), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::Control;
 use crate::clock::now;
 use crate::problem::Problem;
 use crate::random;
-use crate::store::{Object, RefreshToken};
+use crate::store::{Object, RefreshToken, Ticket, TicketKind};
 
 /// How long access tokens last unless the application says otherwise.
 pub(crate) const ACCESS_S: u64 = 3600;
@@ -37,15 +37,10 @@ pub(crate) struct Subject<'s> {
 }
 
 /// Issues an access token.
-pub(crate) fn issue(control: &Control, subject: &Subject<'_>) -> Issued {
+pub(crate) fn issue(control: &Control, subject: &Subject<'_>) -> Result<Issued, Problem> {
     let Subject { client, user, is_user, scopes, lasts_s } = subject;
     let member = if *is_user { "user_access_token_expiry_time" } else { "application_access_token_expiry_time" };
-    let of_client = || {
-        let settings = client.document.get("additionalProperties")?;
-        let value = settings.get(member)?;
-        value.as_u64().or_else(|| value.as_str()?.parse().ok())
-    };
-    let lasts_s = lasts_s.or_else(of_client).filter(|lasts| *lasts > 0).unwrap_or(ACCESS_S);
+    let lasts_s = lasts_s.or_else(|| seconds_of(client, member)).filter(|lasts| *lasts > 0).unwrap_or(ACCESS_S);
     let (start, id) = (now(), random::uuid());
     let ends = start.saturating_add(lasts_s);
     let claims = json!({
@@ -61,7 +56,29 @@ pub(crate) fn issue(control: &Control, subject: &Subject<'_>) -> Issued {
         "exp": ends,
         "jti": id,
     });
-    Issued { token: control.keys.sign("at+jwt", &claims), id, ends, lasts_s }
+    let token = if is_opaque(client) {
+        let token = random::secret();
+        let mut ticket = Ticket::new(TicketKind::Opaque, &token, ends);
+        ticket.client.clone_from(&client.id);
+        ticket.user = (*user).to_owned();
+        ticket.document = claims.as_object().cloned().unwrap_or_default();
+        control.store.change(|tx| tx.add_ticket(&ticket))?;
+        token
+    } else {
+        control.keys.sign("at+jwt", &claims)
+    };
+    Ok(Issued { token, id, ends, lasts_s })
+}
+
+/// A lifetime that a client sets.
+pub(crate) fn seconds_of(client: &Object, member: &str) -> Option<u64> {
+    let value = client.document.get("additionalProperties")?.get(member)?;
+    value.as_u64().or_else(|| value.as_str()?.parse().ok()).filter(|seconds| *seconds > 0)
+}
+
+/// Whether a client gets tokens that say nothing by themselves.
+fn is_opaque(client: &Object) -> bool {
+    ["DEFAULT", "OPAQUE"].iter().any(|name| client.text("tokenType").eq_ignore_ascii_case(name))
 }
 
 /// Makes a refresh token, and what is kept of it.
@@ -70,6 +87,7 @@ pub(crate) fn refresh(
     organization: &str,
     user: &str,
     scope: &str,
+    family: &str,
     access: &Issued,
 ) -> (String, RefreshToken) {
     let token = random::secret();
@@ -79,16 +97,28 @@ pub(crate) fn refresh(
         client: client.id.clone(),
         user: user.to_owned(),
         scope: scope.to_owned(),
+        family: family.to_owned(),
         access_id: access.id.clone(),
         access_ends: access.ends,
-        ends: now().saturating_add(REFRESH_S),
+        ends: now().saturating_add(seconds_of(client, "refresh_token_expiry_time").unwrap_or(REFRESH_S)),
     };
     (token, kept)
 }
 
 /// The claims of an access token that is valid now.
 pub(crate) fn verify(control: &Control, token: &str) -> Result<Option<Map<String, Value>>, Problem> {
-    let Some(Value::Object(claims)) = control.keys.verified(token) else { return Ok(None) };
+    let claims = if token.contains('.') {
+        match control.keys.verified(token) {
+            Some(Value::Object(claims)) => claims,
+            _ => return Ok(None),
+        }
+    } else {
+        let hash = random::sha256(token.as_bytes());
+        match control.store.read(|tx| tx.ticket(TicketKind::Opaque, &hash))? {
+            Some(ticket) => ticket.document,
+            None => return Ok(None),
+        }
+    };
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     let is_over = claims.get("exp").and_then(Value::as_u64).is_none_or(|ends| ends <= now());
     // API keys and internal keys have the same signature, and are for the gateway only.

@@ -86,21 +86,20 @@ pub(crate) fn login(
     }
 }
 
-/// Replaces the password of a user.
+/// Replaces the password of a user: the access tokens that ended with it, for the gateway; `None` when there is no such user.
 pub(crate) fn set_password(
     tx: &Transaction<'_>,
     organization: &str,
     name: &str,
     password: &str,
     cost: PasswordCost,
-) -> Result<bool, Problem> {
-    let Some(mut user) = tx.find(Kind::User, organization, name)? else { return Ok(false) };
+) -> Result<Option<Vec<(String, u64)>>, Problem> {
+    let Some(mut user) = tx.find(Kind::User, organization, name)? else { return Ok(None) };
     let hash = passwords::hash(password, cost).ok_or_else(|| Problem::bad_request("the password is too long"))?;
     user.set("password", hash);
     tx.update(&mut user)?;
     // What was issued for the old password must not outlive it.
-    tx.drop_refresh_tokens_of_user(organization, name)?;
-    Ok(true)
+    tx.end_tokens_of_user(organization, name).map(Some)
 }
 
 /// The roles that a role list of a body names and that do not exist.

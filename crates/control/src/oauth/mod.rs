@@ -1,7 +1,14 @@
-//! The key manager: dynamic client registration, tokens, revocation, introspection, user information, discovery.
+//! The key manager: dynamic client registration, authorization, tokens, revocation, introspection, user information,
+//! discovery.
 
+mod assertion;
+mod authorize;
+mod device;
+mod grants;
+mod pages;
 mod register;
-mod token;
+mod session;
+pub(crate) mod token;
 
 use serde_json::{Value, json};
 
@@ -15,6 +22,9 @@ use crate::store::Object;
 /// The response to a request of the key manager; `None` for other paths.
 pub(crate) fn respond(control: &Control, request: &Request) -> Option<Result<Response, Problem>> {
     let path = request.path.as_str();
+    if let Some(id) = path.strip_prefix(register::STANDARD_PATH) {
+        return Some(register::standard(control, request, id.trim_start_matches('/')));
+    }
     if let Some(rest) = path.strip_prefix("/client-registration/") {
         return rest.ends_with("/register").then(|| register::respond(control, request));
     }
@@ -29,13 +39,29 @@ pub(crate) fn respond(control: &Control, request: &Request) -> Option<Result<Res
         ("/oauth2/introspect", "POST") => introspect,
         ("/oauth2/userinfo", "GET" | "POST") => user_information,
         ("/oauth2/jwks", "GET") => jwks,
+        ("/oauth2/authorize", "GET" | "POST") => authorize::respond,
+        ("/oauth2/device_authorize", "POST") => device::authorize,
+        ("/commonauth", "POST") => session::login,
+        (authorize::LOGIN, "GET") => session::login_page,
+        (authorize::CONSENT, "GET") => authorize::consent_page,
+        (device::PAGE, "GET" | "POST") => device::page,
+        ("/oidc/logout", "GET" | "POST") => session::logout,
         (
             "/oauth2/token/.well-known/openid-configuration" | "/oidcdiscovery/.well-known/openid-configuration",
             "GET",
         ) => discovery,
-        ("/oauth2/token" | "/oauth2/revoke" | "/oauth2/introspect" | "/oauth2/userinfo" | "/oauth2/jwks", _) => {
-            |_, _| Err(Problem::new(405, 405, "Method Not Allowed", "The resource does not have this method"))
-        }
+        (
+            "/oauth2/token"
+            | "/oauth2/revoke"
+            | "/oauth2/introspect"
+            | "/oauth2/userinfo"
+            | "/oauth2/jwks"
+            | "/oauth2/authorize"
+            | "/oauth2/device_authorize"
+            | "/commonauth"
+            | "/oidc/logout",
+            _,
+        ) => |_, _| Err(Problem::new(405, 405, "Method Not Allowed", "The resource does not have this method")),
         _ => return None,
     };
     Some(handler(control, request))
@@ -61,8 +87,19 @@ fn fields(request: &Request) -> Parameters {
     Parameters::parse(&text)
 }
 
-/// The client of a request, with its secret in the header or in the body.
+/// The client of a request, with its secret in the header or in the body. A client that is registered as public names itself
+/// only, for codes that PKCE protects, for devices and for refresh tokens.
 fn client(control: &Control, request: &Request, fields: &Parameters) -> Result<Option<Object>, Problem> {
+    let is_public_grant = fields
+        .get("grant_type")
+        .is_none_or(|grant| matches!(grant, "authorization_code" | "refresh_token" | token::DEVICE_CODE));
+    if is_public_grant {
+        return client_or_public(control, request, fields);
+    }
+    authenticated_client(control, request, fields)
+}
+
+fn authenticated_client(control: &Control, request: &Request, fields: &Parameters) -> Result<Option<Object>, Problem> {
     let given = match request.header("authorization") {
         Some(authorization) => basic(authorization),
         None => fields.get("client_id").zip(fields.get("client_secret")).map(|(id, secret)| (id.into(), secret.into())),
@@ -70,6 +107,15 @@ fn client(control: &Control, request: &Request, fields: &Parameters) -> Result<O
     let Some((id, secret)) = given else { return Ok(None) };
     let found = control.store.read(|tx| clients::find(tx, &id))?;
     Ok(found.filter(|client| clients::has_secret(&control.keys, client, &secret)))
+}
+
+fn client_or_public(control: &Control, request: &Request, fields: &Parameters) -> Result<Option<Object>, Problem> {
+    if request.header("authorization").is_some() || fields.get("client_secret").is_some() {
+        return authenticated_client(control, request, fields);
+    }
+    let Some(id) = fields.get("client_id") else { return Ok(None) };
+    let found = control.store.read(|tx| clients::find(tx, id))?;
+    Ok(found.filter(|client| clients::setting_is_true(client, "bypassClientCredentials")))
 }
 
 /// RFC 7009. A token that is not known is no error.
@@ -89,16 +135,15 @@ fn revoke(control: &Control, request: &Request) -> Result<Response, Problem> {
         if let Some((id, ends)) = of_access {
             tx.revoke(&client.organization, &id, ends)?;
             tx.drop_refresh_token_of(&client.id, &id)?;
-            return Ok(Some((id, ends)));
+            return Ok(vec![(id, ends)]);
         }
         let hash = crate::random::sha256(token.as_bytes());
-        let Some(refresh) = tx.take_refresh_token(&hash, &client.id)? else { return Ok(None) };
-        tx.revoke(&client.organization, &refresh.access_id, refresh.access_ends)?;
-        Ok(Some((refresh.access_id, refresh.access_ends)))
+        match tx.refresh_family(&hash, &client.id)? {
+            Some(family) => tx.end_family(&family),
+            None => Ok(Vec::new()),
+        }
     })?;
-    if let Some((id, ends)) = revoked {
-        control.host.revoke(&id, ends);
-    }
+    control.end_tokens(&revoked);
     Ok(Response::empty(200))
 }
 
@@ -148,7 +193,7 @@ fn user_information(control: &Control, request: &Request) -> Result<Response, Pr
 }
 
 fn jwks(control: &Control, _: &Request) -> Result<Response, Problem> {
-    Ok(Response::json(200, &json!({"keys": [control.keys.jwk()]})))
+    Ok(Response::json(200, &json!({"keys": control.keys.jwks()})))
 }
 
 /// OpenID Connect Discovery §3: what is there, and nothing else.
@@ -157,19 +202,24 @@ fn discovery(control: &Control, _: &Request) -> Result<Response, Problem> {
     let at = |path: &str| format!("{base}{path}");
     let body = json!({
         "issuer": control.issuer(),
+        "authorization_endpoint": at("/oauth2/authorize"),
         "token_endpoint": at("/oauth2/token"),
+        "device_authorization_endpoint": at("/oauth2/device_authorize"),
+        "end_session_endpoint": at("/oidc/logout"),
         "revocation_endpoint": at("/oauth2/revoke"),
         "introspection_endpoint": at("/oauth2/introspect"),
         "userinfo_endpoint": at("/oauth2/userinfo"),
         "jwks_uri": at("/oauth2/jwks"),
         "registration_endpoint": at("/client-registration/v0.17/register"),
         "grant_types_supported": token::GRANT_TYPES,
-        "response_types_supported": [],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "code_challenge_methods_supported": ["S256", "plain"],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["RS256"],
-        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
         "scopes_supported": ["openid"],
-        "claims_supported": ["sub", "iss", "aud", "exp", "iat"],
+        "claims_supported": ["sub", "iss", "aud", "exp", "iat", "auth_time", "nonce"],
     });
     Ok(Response::json(200, &body))
 }

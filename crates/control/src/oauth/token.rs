@@ -1,30 +1,61 @@
-//! `POST /oauth2/token`: grants.
+//! `POST /oauth2/token`: from a request to a grant, and from a grant to tokens. The grants are in `grants.rs`, `assertion.rs`
+//! and `device.rs`.
 
 use serde_json::{Value, json};
 
-use super::{client, error, fields, invalid_client};
+use super::{assertion, client, device, error, fields, grants, invalid_client};
 use crate::Control;
 use crate::clock::now;
 use crate::http::{Parameters, Request, Response};
 use crate::identity::keys::Keys;
 use crate::identity::tokens::{self, Issued, Subject};
-use crate::identity::{clients, scopes, users};
+use crate::identity::{clients, scopes};
 use crate::problem::Problem;
 use crate::store::Object;
 
+pub(super) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+pub(super) const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+pub(super) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
 /// The grants that are implemented.
-pub(super) const GRANT_TYPES: [&str; 3] = ["client_credentials", "password", "refresh_token"];
+pub(crate) const GRANT_TYPES: [&str; 7] =
+    ["client_credentials", "password", "refresh_token", "authorization_code", JWT_BEARER, TOKEN_EXCHANGE, DEVICE_CODE];
 
 /// The longest lifetime that a request may ask for, in seconds: a year.
 const LIFETIME_MAX_S: u64 = 366 * 86_400;
 
+/// How long ID tokens last unless the client has a setting, in seconds.
+const ID_TOKEN_S: u64 = 3600;
+
 /// A grant that succeeded.
-struct Grant {
+#[derive(Default)]
+pub(super) struct Grant {
     /// `sub`.
-    user: String,
-    organization: String,
-    is_user: bool,
-    scopes: Vec<String>,
+    pub(super) user: String,
+    pub(super) organization: String,
+    pub(super) is_user: bool,
+    pub(super) scopes: Vec<String>,
+    /// Tokens of the same login; `None` when no refresh token is issued.
+    pub(super) family: Option<String>,
+    /// Claims of the ID token: `nonce`, `auth_time`.
+    pub(super) id_claims: Vec<(&'static str, Value)>,
+    /// The latest end of the access token, when what it came of ends.
+    pub(super) ends: Option<u64>,
+    /// `issued_token_type` of the response (RFC 8693 §2.2.1).
+    pub(super) issued_type: Option<&'static str>,
+}
+
+/// A grant, or the response that refuses it.
+pub(super) type Granted = Result<Result<Grant, Response>, Problem>;
+
+/// The refusal of a grant.
+pub(super) fn invalid_grant(description: &str) -> Granted {
+    Ok(Err(error(400, "invalid_grant", description)))
+}
+
+/// The refusal of a request without a parameter.
+pub(super) fn missing(names: &str) -> Granted {
+    Ok(Err(error(400, "invalid_request", &format!("Missing parameters: {names}"))))
 }
 
 pub(super) fn respond(control: &Control, request: &Request) -> Result<Response, Problem> {
@@ -41,99 +72,54 @@ pub(super) fn respond(control: &Control, request: &Request) -> Result<Response, 
         return Ok(error(400, "unauthorized_client", text));
     }
     let granted = match grant_type {
-        "password" => password(control, request, &fields)?,
-        "refresh_token" => refresh(control, &fields, &client)?,
-        _ => client_credentials(control, &fields, &client)?,
+        "password" => grants::password(control, request, &fields)?,
+        "refresh_token" => grants::refresh(control, &fields, &client)?,
+        "authorization_code" => grants::code(control, &fields, &client)?,
+        JWT_BEARER => assertion::jwt_bearer(control, &fields)?,
+        TOKEN_EXCHANGE => assertion::token_exchange(control, &fields)?,
+        DEVICE_CODE => device::grant(control, &fields, &client)?,
+        _ => grants::client_credentials(control, &fields, &client)?,
     };
     match granted {
-        Ok(grant) => issue(control, &fields, &client, grant_type, &grant),
+        Ok(grant) => issue(control, &fields, &client, &grant),
         Err(refusal) => Ok(refusal),
     }
 }
 
-type Granted = Result<Result<Grant, Response>, Problem>;
-
 /// The requested scopes that the user is granted.
-fn granted(control: &Control, organization: &str, roles: &[String], requested: &str) -> Result<Vec<String>, Problem> {
-    control.store.read(|tx| scopes::granted(tx, control.scopes(), organization, roles, requested))
-}
-
-fn client_credentials(control: &Control, fields: &Parameters, client: &Object) -> Granted {
-    // The client has the roles of its owner.
-    let owner = control.store.read(|tx| users::find(control, tx, &client.owner, &client.organization))?;
-    let roles = owner.map(|owner| owner.roles).unwrap_or_default();
-    let asked = fields.get("scope").unwrap_or_default();
-    let mut scopes = granted(control, &client.organization, &roles, asked)?;
-    scopes.retain(|scope| scope != "openid");
-    if scopes.is_empty() {
-        scopes.push("default".to_owned());
-    }
-    let user = tokens::subject_of(&client.owner, &client.organization);
-    Ok(Ok(Grant { user, organization: client.organization.clone(), is_user: false, scopes }))
-}
-
-fn password(control: &Control, request: &Request, fields: &Parameters) -> Granted {
-    let (Some(name), Some(password)) = (fields.get("username"), fields.get("password")) else {
-        return Ok(Err(error(400, "invalid_request", "Missing parameters: username, password")));
-    };
-    let Some(user) = users::login(control, name, password, request.client)? else {
-        return Ok(Err(error(400, "invalid_grant", &format!("Authentication failed for {name}"))));
-    };
-    let asked = fields.get("scope").unwrap_or_default();
-    let scopes = granted(control, &user.organization, &user.roles, asked)?;
-    let subject = tokens::subject_of(&user.name, &user.organization);
-    Ok(Ok(Grant { user: subject, organization: user.organization, is_user: true, scopes }))
-}
-
-/// A refresh token counts once; the access token that came with it ends.
-fn refresh(control: &Control, fields: &Parameters, client: &Object) -> Granted {
-    let invalid = || Ok(Err(error(400, "invalid_grant", "Persisted access token data not found")));
-    let Some(sent) = fields.get("refresh_token") else {
-        return Ok(Err(error(400, "invalid_request", "Missing parameters: refresh_token")));
-    };
-    let hash = crate::random::sha256(sent.as_bytes());
-    let taken = control.store.change(|tx| {
-        let Some(taken) = tx.take_refresh_token(&hash, &client.id)? else { return Ok(None) };
-        tx.revoke(&taken.organization, &taken.access_id, taken.access_ends)?;
-        Ok(Some(taken))
-    })?;
-    let Some(taken) = taken else { return invalid() };
-    control.host.revoke(&taken.access_id, taken.access_ends);
-    if taken.ends <= now() {
-        return invalid();
-    }
-    let user = control.store.read(|tx| {
-        let (name, organization) = users::identify(tx, &taken.user)?;
-        users::find(control, tx, &name, &organization)
-    })?;
-    let Some(user) = user else { return invalid() };
-    let before: Vec<&str> = taken.scope.split_whitespace().collect();
-    let asked = fields.get("scope").unwrap_or(&taken.scope);
-    if asked.split_whitespace().any(|scope| !before.contains(&scope)) {
-        return Ok(Err(error(400, "invalid_scope", "A scope that the refresh token does not have was requested")));
-    }
-    let scopes = granted(control, &taken.organization, &user.roles, asked)?;
-    Ok(Ok(Grant { user: taken.user, organization: taken.organization, is_user: true, scopes }))
-}
-
-fn issue(
+pub(super) fn granted_scopes(
     control: &Control,
-    fields: &Parameters,
-    client: &Object,
-    grant_type: &str,
-    grant: &Grant,
-) -> Result<Response, Problem> {
-    let lasts_s = fields.number("validity_period").map(|seconds| (seconds as u64).min(LIFETIME_MAX_S));
+    organization: &str,
+    roles: &[String],
+    asked: &str,
+) -> Result<Vec<String>, Problem> {
+    control.store.read(|tx| scopes::granted(tx, control.scopes(), organization, roles, asked))
+}
+
+fn issue(control: &Control, fields: &Parameters, client: &Object, grant: &Grant) -> Result<Response, Problem> {
+    let asked_s = fields.number("validity_period").map(|seconds| (seconds as u64).min(LIFETIME_MAX_S));
+    let rest_s = grant.ends.map(|ends| ends.saturating_sub(now()).max(1));
+    let lasts_s = match (asked_s, rest_s) {
+        (Some(asked), Some(rest)) => Some(asked.min(rest)),
+        (None, Some(rest)) => Some(rest.min(tokens::ACCESS_S)),
+        (asked, None) => asked,
+    };
     let subject = Subject { client, user: &grant.user, is_user: grant.is_user, scopes: &grant.scopes, lasts_s };
-    let access = tokens::issue(control, &subject);
+    let access = tokens::issue(control, &subject)?;
     let scope = grant.scopes.join(" ");
     let mut body = json!({
         "access_token": access.token, "scope": scope, "token_type": "Bearer", "expires_in": access.lasts_s,
     });
-    if grant_type != "client_credentials" {
-        let (token, kept) = tokens::refresh(client, &grant.organization, &grant.user, &scope, &access);
-        control.store.change(|tx| tx.keep_refresh_token(&kept))?;
+    if let Some(family) = &grant.family {
+        let (token, kept) = tokens::refresh(client, &grant.organization, &grant.user, &scope, family, &access);
+        control.store.change(|tx| {
+            control.sweep_tokens(tx)?;
+            tx.keep_refresh_token(&kept)
+        })?;
         body["refresh_token"] = token.into();
+    }
+    if let Some(issued_type) = grant.issued_type {
+        body["issued_token_type"] = issued_type.into();
     }
     if grant.scopes.iter().any(|scope| scope == "openid") {
         body["id_token"] = id_token(control, client, grant, &access).into();
@@ -142,9 +128,13 @@ fn issue(
 }
 
 fn id_token(control: &Control, client: &Object, grant: &Grant, access: &Issued) -> String {
-    let claims: Value = json!({
-        "iss": control.issuer(), "sub": grant.user, "aud": client.id, "azp": client.id, "iat": now(), "exp": access.ends,
-        "at_hash": Keys::half_hash(&access.token), "jti": crate::random::uuid(),
+    let lasts_s = tokens::seconds_of(client, "id_token_expiry_time").unwrap_or(ID_TOKEN_S);
+    let mut claims: Value = json!({
+        "iss": control.issuer(), "sub": grant.user, "aud": client.id, "azp": client.id, "iat": now(),
+        "exp": now().saturating_add(lasts_s), "at_hash": Keys::half_hash(&access.token), "jti": crate::random::uuid(),
     });
+    for (name, value) in &grant.id_claims {
+        claims[*name] = value.clone();
+    }
     control.keys.sign("JWT", &claims)
 }

@@ -10,6 +10,7 @@ mod files;
 mod object;
 mod schema;
 mod search;
+mod tickets;
 mod tokens;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use crate::problem::Problem;
 pub(crate) use files::File;
 pub(crate) use object::{Kind, Object, Order};
 pub(crate) use search::{Filter, Term};
+pub(crate) use tickets::{Presented, Ticket, TicketKind};
 pub(crate) use tokens::RefreshToken;
 
 /// How long a statement waits for a lock of another process, such as a backup.

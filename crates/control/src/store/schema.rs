@@ -76,6 +76,31 @@ const MIGRATIONS: &[&str] = &[
         object TEXT NOT NULL
     );
     ",
+    // 2: authorization codes, device codes, sessions, consents, opaque tokens; families of refresh tokens.
+    "
+    CREATE TABLE ticket (
+        kind TEXT NOT NULL,
+        -- SHA-256 of the secret.
+        hash TEXT NOT NULL,
+        client TEXT NOT NULL,
+        user_name TEXT NOT NULL,
+        state TEXT NOT NULL,
+        document TEXT NOT NULL,
+        ends INTEGER NOT NULL,
+        PRIMARY KEY (kind, hash)
+    ) WITHOUT ROWID;
+    CREATE INDEX ticket_client ON ticket (client, kind) WHERE client <> '';
+    CREATE INDEX ticket_user ON ticket (user_name) WHERE user_name <> '';
+    CREATE INDEX ticket_ends ON ticket (ends);
+
+    ALTER TABLE refresh_token ADD COLUMN family TEXT NOT NULL DEFAULT '';
+    ALTER TABLE refresh_token ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+    UPDATE refresh_token SET family = hash;
+    CREATE INDEX refresh_token_family ON refresh_token (family);
+    CREATE INDEX refresh_token_user ON refresh_token (organization, user);
+    CREATE INDEX refresh_token_ends ON refresh_token (ends);
+    CREATE INDEX revoked_token_ends ON revoked_token (ends);
+    ",
 ];
 
 /// Brings a database up to date. One of a newer version is refused: an older program would damage it.

@@ -70,7 +70,8 @@ impl Operations {
 fn message_of(response: Response) -> Message {
     let mut headers = Headers::new();
     for (name, value) in response.headers {
-        headers.set(name, value);
+        // `Set-Cookie` may come several times.
+        headers.append(name, value);
     }
     let body = if response.body.is_empty() { Body::default() } else { Body::bytes(response.body) };
     Message { headers, body, status: response.status, ..Message::default() }

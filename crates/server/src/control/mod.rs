@@ -83,12 +83,15 @@ impl ControlHost {
     /// Takes what the control plane has at the start.
     pub fn load(&self, control: &Control, gateway: &Arc<penstock_gateway::GatewayState>) -> Result<(), String> {
         let snapshot = control.snapshot()?;
-        let key =
-            PublicKey::from_jwk(&control.public_jwk()).ok_or("the signing key cannot be used for verification")?;
+        let mut keys = Vec::new();
+        for jwk in control.public_jwks() {
+            let key = PublicKey::from_jwk(&jwk).ok_or("a signing key cannot be used for verification")?;
+            keys.push(TrustedKey { kid: None, key });
+        }
         let issuer = |name: &str| Issuer {
             name: name.into(),
             issuer: control.issuer().into(),
-            keys: vec![TrustedKey { kid: None, key: key.clone() }],
+            keys: keys.clone(),
             validate_subscription: true,
             ..Issuer::default()
         };
