@@ -96,6 +96,7 @@ fn statuses_say_whose_fault_it_is() {
         (&["xpath", "//["], 1, "error: "),
         (&["xpath", "1", "o.xml", "-v", "x"], 2, "NAME=VALUE"),
         (&["xslt", "s.xsl", "--param-expr", "p"], 2, "NAME=VALUE"),
+        (&["xsd", "missing.xsd"], 3, "`missing.xsd` does not exist"),
         (&["xpath", "1", "missing.xml"], 3, "`missing.xml` does not exist"),
     ] {
         let done = penstock(&folder.0, arguments);
@@ -124,6 +125,36 @@ fn xpath_prints_one_item_a_line() {
     ] {
         let done = penstock(&folder.0, arguments);
         assert_eq!((done.status, done.stdout.as_str()), (0, expected), "{arguments:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn xsd_prints_one_violation_a_line() {
+    let folder = Folder::new("xsd");
+    let schema =
+        |content: &str| format!("<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>{content}</xs:schema>");
+    folder
+        .write("order.xsd", schema("<xs:include schemaLocation='types/size.xsd'/><xs:element name='n' type='size'/>"));
+    folder
+        .write("types/size.xsd", schema("<xs:simpleType name='size'><xs:restriction base='xs:int'/></xs:simpleType>"));
+    folder.write("extra.xsd", schema("<xs:element name='extra'/>"));
+    folder.write("wrong.xsd", schema("<xs:element name='n' type='nothing'/>"));
+    folder.write("good.xml", "<n>7</n>");
+    folder.write("bad.xml", "<n>seven</n>");
+    folder.write("extra.xml", "<extra/>");
+    folder.write("open.xml", "<n>");
+    for (arguments, status, expected) in [
+        (&["xsd", "order.xsd"][..], 0, ""),
+        (&["xsd", "order.xsd", "good.xml"], 0, "good.xml: valid\n"),
+        (&["xsd", "order.xsd", "-s", "extra.xsd", "extra.xml"], 0, "extra.xml: valid\n"),
+        (&["xsd", "order.xsd", "good.xml", "bad.xml"], 1, "bad.xml:1:1: cvc-datatype-valid.1.2.1: 'seven'"),
+        (&["xsd", "order.xsd", "open.xml"], 1, "open.xml:1:4: "),
+        (&["xsd", "wrong.xsd", "good.xml"], 1, "error: wrong.xsd:1:"),
+    ] {
+        let done = penstock(&folder.0, arguments);
+        assert_eq!(done.status, status, "{arguments:?}: {}{}", done.stdout, done.stderr);
+        let printed = done.stdout + &done.stderr;
+        assert!(printed.contains(expected), "{arguments:?}: {printed}");
     }
 }
 

@@ -11,6 +11,7 @@ mod run;
 mod test;
 mod token;
 mod xpath;
+mod xsd;
 mod xslt;
 
 use std::ffi::OsString;
@@ -69,6 +70,7 @@ fn dispatch(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("token", matches)) => token::run(matches),
         Some(("xslt", matches)) => xslt::run(matches),
         Some(("xpath", matches)) => xpath::run(matches),
+        Some(("xsd", matches)) => xsd::run(matches),
         Some(("example", matches)) => example::run(matches),
         _ => Err(Failure::usage("missing subcommand; see `penstock --help`")),
     }
@@ -104,6 +106,7 @@ fn command() -> Command {
         .subcommand(token::command())
         .subcommand(xslt::command())
         .subcommand(xpath::command())
+        .subcommand(xsd::command())
         .subcommand(penstock_bench::command::echo_command())
         .subcommand(penstock_bench::command::bench_command())
         .subcommand(completions::command())
