@@ -4,6 +4,7 @@
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -30,6 +31,8 @@ pub enum StoreBackend {
         source: Arc<DataSource>,
         /// The table's name.
         table: Arc<str>,
+        /// Set when messages leave in the order of their sequence numbers.
+        resequencing: Option<Resequencing>,
     },
     /// In a back end that a transport implements, by the scheme of its transport: `rabbitmq`, `jms`.
     Broker {
@@ -40,6 +43,13 @@ pub enum StoreBackend {
     },
 }
 
+/// How a store waits for the next sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resequencing {
+    /// After this time the smallest number that is there is next; `None`: it waits for ever.
+    pub timeout: Option<Duration>,
+}
+
 /// A message in a store. What the bytes mean is the business of who stores and reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -47,6 +57,8 @@ pub struct Record {
     pub id: Arc<str>,
     /// Brokers deliver higher ones first; `None` is the broker's default.
     pub priority: Option<u8>,
+    /// Its place in the order of a resequencing store.
+    pub sequence: Option<i64>,
     /// The message.
     pub bytes: Bytes,
 }

@@ -28,7 +28,7 @@ pub(crate) const KIND: ArtifactKind = ArtifactKind {
 const DEFAULT_INTERVAL_MS: u64 = 1000;
 
 /// Parameters of Micro Integrator's threads and cluster, which all protocols may have.
-const COMMON_IGNORED: [&str; 3] = ["coordination", "inbound.behavior", "statistics"];
+const COMMON_IGNORED: [&str; 2] = ["inbound.behavior", "statistics"];
 
 /// Protocols of Micro Integrator that are not served, and why.
 const REFUSED: [(&str, &str); 5] = [
@@ -57,6 +57,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         }
     }
     let suspended = el.flag("suspend", false);
+    let wants_coordination = parameters.flag("coordination", true);
     let kind = find_kind(cx, name, el);
     let pace = pace(&parameters, el, cx);
     let source = Source {
@@ -81,13 +82,17 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     if cx.errors_so_far() > errors {
         return;
     }
+    let runner = feed.into_service(pace);
+    // Clients may connect to a port on each node.
+    let is_coordinated = wants_coordination && !runner.opens_port();
     cx.add_service(BackgroundService {
         kind: INBOUND_ENDPOINT,
         name: name.into(),
         content,
         at: el.place(),
         starts_paused: suspended,
-        runner: feed.into_service(pace),
+        is_coordinated,
+        runner,
     });
 }
 

@@ -10,14 +10,23 @@ use serde_json::{Map, Value as Json, json};
 /// Properties that belong to one connection or to the store itself.
 const NOT_STORED: [&str; 2] = ["inbound.endpoint.name", "RESPONSE_WRITTEN"];
 
-/// Writes the message of an exchange. Its body has been buffered.
-pub(crate) fn encode(exchange: &mut Exchange) -> Result<Vec<u8>, Fault> {
+/// Writes the message of an exchange, with its number for a resequencing store. Its body has been buffered.
+pub(crate) fn encode(exchange: &mut Exchange, sequence: Option<i64>) -> Result<Vec<u8>, Fault> {
     let program = exchange.program().clone();
-    encode_message(&exchange.message, &program.conversion)
+    let mut stored = to_json(&exchange.message, &program.conversion)?;
+    if let Some(number) = sequence {
+        stored["sequence"] = number.into();
+    }
+    Ok(stored.to_string().into_bytes())
 }
 
-/// Writes a message whose body has been buffered.
-pub(crate) fn encode_message(message: &Message, conversion: &Conversion) -> Result<Vec<u8>, Fault> {
+/// The number of a stored message.
+pub(crate) fn sequence(bytes: &[u8]) -> Option<i64> {
+    serde_json::from_slice::<Json>(bytes).ok()?["sequence"].as_i64()
+}
+
+/// A message whose body has been buffered.
+fn to_json(message: &Message, conversion: &Conversion) -> Result<Json, Fault> {
     let mut copy = message.copy();
     let output = copy.output(conversion, Shape::Same)?;
     let bytes = match output.form {
@@ -41,7 +50,7 @@ pub(crate) fn encode_message(message: &Message, conversion: &Conversion) -> Resu
         .map(|(name, value)| json!([String::from_utf8_lossy(name), String::from_utf8_lossy(value)]))
         .collect();
     let addressing = message.addressing.as_deref().map(addressing_to_json);
-    let stored = json!({
+    Ok(json!({
         "version": 1,
         "method": message.method.as_str(),
         "postfix": message.url_postfix.as_deref(),
@@ -52,8 +61,7 @@ pub(crate) fn encode_message(message: &Message, conversion: &Conversion) -> Resu
         "axis2": properties_to_json(&message.axis2),
         "variables": properties_to_json(&message.variables),
         "addressing": addressing,
-    });
-    Ok(stored.to_string().into_bytes())
+    }))
 }
 
 /// Reads what [`encode`] wrote.
@@ -172,7 +180,7 @@ mod tests {
     use super::*;
 
     fn stored(message: &Message) -> Message {
-        decode(&encode_message(message, &Conversion::default()).unwrap()).unwrap()
+        decode(to_json(message, &Conversion::default()).unwrap().to_string().as_bytes()).unwrap()
     }
 
     #[test]

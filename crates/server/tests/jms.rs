@@ -151,7 +151,7 @@ fn stored_messages_are_forwarded_in_their_order() {
 #[test]
 #[ignore = "needs ActiveMQ"]
 fn no_stored_message_is_lost_when_the_process_is_killed() {
-    broker::test_kills("jms-kill", &store("store-kill", port()), || Client::open().wait_until_empty("store-kill"));
+    broker::test_kills("jms-kill", "", &store("store-kill", port()), || Client::open().wait_until_empty("store-kill"));
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn stored_messages_are_forwarded_in_their_order() {
 #[ignore = "needs RabbitMQ"]
 fn no_stored_message_is_lost_when_the_process_is_killed() {
     let wait_until_empty = || Client::open().wait_until_empty("store-kill");
-    broker::test_kills("rabbitmq-kill", &store("store-kill", port()), wait_until_empty);
+    broker::test_kills("rabbitmq-kill", "", &store("store-kill", port()), wait_until_empty);
 }
 
 #[test]

@@ -12,6 +12,7 @@
 
 mod background;
 mod connection;
+mod lease;
 mod mapping;
 mod mysql;
 mod pool;
@@ -35,6 +36,7 @@ use penstock_engine::database::{Answer, DataSource, DatabaseError, Databases, Di
 use penstock_engine::ports::LocalFuture;
 use tokio::sync::Semaphore;
 
+pub use lease::SqlLeases;
 pub use mapping::{DatabaseEntry, Mapping, Remark};
 pub use tls::{ServerTls, Verification};
 

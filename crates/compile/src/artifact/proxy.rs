@@ -99,6 +99,8 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
                 content: content_hash(el),
                 at: el.place(),
                 starts_paused: proxy.is_stopped.is_on(),
+                // Several nodes may listen side by side.
+                is_coordinated: false,
                 runner,
             });
         }

@@ -102,6 +102,23 @@ impl Control {
         }
     }
 
+    /// Notes that another node runs the service.
+    pub(super) fn standby(&self) {
+        self.status.reported();
+        self.status.set_state(ServiceState::Standby);
+    }
+
+    /// Notes that this node runs the service from now on.
+    pub(super) fn leads(&self) {
+        self.status.set_state(ServiceState::Running);
+    }
+
+    /// The same service with commands of its own, which begin as they are now.
+    pub(super) fn derived(&self) -> (Control, watch::Sender<Wanted>) {
+        let sender = watch::Sender::new(*self.wanted.borrow());
+        (Control { wanted: sender.subscribe(), ..self.clone() }, sender)
+    }
+
     /// Notes that the service did all it had to do.
     pub(super) fn finished(&self) {
         self.status.set_state(ServiceState::Finished);

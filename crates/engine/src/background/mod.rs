@@ -7,6 +7,7 @@
 
 mod backoff;
 mod control;
+mod leased;
 mod poll;
 mod supervisor;
 mod table;
@@ -19,6 +20,7 @@ use crate::ports::LocalFuture;
 
 pub use backoff::Backoff;
 pub use control::Control;
+pub use leased::Coordination;
 pub use poll::{Pace, Poll, PollSource, Polled, Polling};
 pub use supervisor::{SavedStates, Supervisor};
 pub use table::{ServiceState, ServiceStatus, ServiceTable};
@@ -37,6 +39,8 @@ pub struct BackgroundService {
     pub at: Place,
     /// Whether it waits to be activated when it is deployed for the first time.
     pub starts_paused: bool,
+    /// Whether it runs on one node of a cluster only.
+    pub is_coordinated: bool,
     /// What it does.
     pub runner: Arc<dyn RunService>,
 }

@@ -10,7 +10,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::backoff::{Backoff, LONGEST};
 use super::control::Control;
 use super::table::{ServiceStatus, ServiceTable, Wanted};
-use super::{BackgroundService, ServiceError};
+use super::{BackgroundService, Coordination, ServiceError, leased};
 use crate::Core;
 use crate::ports::Level;
 
@@ -41,6 +41,8 @@ pub struct Supervisor {
     states: Arc<dyn SavedStates>,
     /// How long a service may take to stop before it is ended.
     drain: Duration,
+    /// Absent on a node that is alone.
+    coordination: Option<Coordination>,
     running: HashMap<Key, Running>,
     /// Services that were replaced or removed and are still stopping.
     stopping: Vec<JoinHandle<()>>,
@@ -49,7 +51,12 @@ pub struct Supervisor {
 impl Supervisor {
     /// A supervisor with nothing to run. Must live on a [`tokio::task::LocalSet`] or a local runtime.
     pub fn new(core: Rc<Core>, table: Arc<ServiceTable>, states: Arc<dyn SavedStates>, drain: Duration) -> Supervisor {
-        Supervisor { core, table, states, drain, running: HashMap::new(), stopping: Vec::new() }
+        Supervisor { core, table, states, drain, coordination: None, running: HashMap::new(), stopping: Vec::new() }
+    }
+
+    /// Runs coordinated services under leases from now on.
+    pub fn coordinate(&mut self, coordination: Coordination) {
+        self.coordination = Some(coordination);
     }
 
     /// Runs these services from now on: those whose content is the same go on undisturbed, those that changed stop and
@@ -95,12 +102,13 @@ impl Supervisor {
         let content = service.content;
         let control = Control::new(self.core.clone(), status.clone(), "Service");
         let states = self.states.clone();
+        let coordination = self.coordination.clone().filter(|_| service.is_coordinated);
         let task = tokio::task::spawn_local(async move {
             // Two versions of a service never hold the same port, file or queue.
             if let Some(before) = before {
                 before.await;
             }
-            tokio::join!(keep_running(service, control.clone()), save_pauses(control, states));
+            tokio::join!(keep_running(service, control.clone(), coordination), save_pauses(control, states));
         });
         Running { content, status, task }
     }
@@ -132,13 +140,16 @@ async fn save_pauses(control: Control, states: Arc<dyn SavedStates>) {
 }
 
 /// Runs a service, again after an error, until it must stop.
-async fn keep_running(service: BackgroundService, mut control: Control) {
+async fn keep_running(service: BackgroundService, mut control: Control, coordination: Option<Coordination>) {
     let mut backoff = Backoff::default();
     while control.next().await {
         let started = tokio::time::Instant::now();
         // A task of its own, so that a panic ends this service only; the set ends it when the supervisor gives up waiting.
         let mut task = JoinSet::new();
-        task.spawn_local(service.runner.run(control.clone()));
+        match coordination.clone() {
+            None => task.spawn_local(service.runner.run(control.clone())),
+            Some(coordination) => task.spawn_local(leased::run(service.clone(), control.clone(), coordination)),
+        };
         let error = match task.join_next().await {
             Some(Ok(Ok(()))) if control.is_stopping() => return,
             Some(Ok(Ok(()))) => {

@@ -13,6 +13,8 @@ pub enum ServiceState {
     Running,
     /// It was paused, or waits to be activated.
     Paused,
+    /// Another node of the cluster runs it.
+    Standby,
     /// It did all it had to do: a task that ran as often as its count.
     Finished,
     /// It does not work; the reason.

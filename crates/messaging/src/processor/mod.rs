@@ -87,6 +87,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         content: content_hash(el),
         at: el.place(),
         starts_paused: !parameters.flag("is.active", true),
+        is_coordinated: true,
         runner,
     });
 }

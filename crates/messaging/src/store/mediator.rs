@@ -47,10 +47,25 @@ impl Mediator for Store {
         let name = self.name.text(exchange)?;
         let program = exchange.program().clone();
         let Some(store) = find(&program, &name) else { return Err(Fault::new("Message Store does not exist.")) };
-        let bytes = stored::encode(exchange)?;
+        let failover = store.failover.as_deref().filter(|_| store.guaranteed).and_then(|name| find(&program, name));
+        let expression =
+            [Some(&store), failover.as_ref()].into_iter().flatten().find_map(|store| store.sequence.as_ref());
+        let sequence = match expression {
+            None => None,
+            Some(expression) => {
+                let text = expression.text(exchange)?;
+                match text.trim().parse::<i64>() {
+                    Ok(number) => Some(number),
+                    Err(_) => {
+                        let reason = format!("the sequence number `{text}` is not a whole number");
+                        return Err(failed(exchange, &name, &reason));
+                    }
+                }
+            }
+        };
+        let bytes = stored::encode(exchange, sequence)?;
         let priority = exchange.message.axis2.get("JMS_PRIORITY").and_then(|value| value.to_text().trim().parse().ok());
         let core = exchange.core().clone();
-        let failover = store.failover.as_deref().filter(|_| store.guaranteed).and_then(|name| find(&program, name));
         let outcome = async move {
             let mut outcome = put(&core, &store, bytes.clone(), priority).await;
             if let (Err(_), Some(failover)) = (&outcome, failover) {

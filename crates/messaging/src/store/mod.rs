@@ -4,13 +4,16 @@
 pub(crate) mod mediator;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use penstock_compile::{
-    ArtifactKind, ArtifactName, Compiler, Element, NameKind, Parameters, suggestion, withdraw_nothing,
+    ArtifactKind, ArtifactName, Compiler, Element, Expression, NameKind, Parameters, suggestion, withdraw_nothing,
 };
 use penstock_engine::database::{DataSource, Location, PoolSettings, Secret};
-use penstock_engine::store::{Record, StoreBackend, StoreDefinition, StoreError};
+use penstock_engine::store::{Record, Resequencing, StoreBackend, StoreDefinition, StoreError};
 use penstock_engine::{Core, Program, clock};
+
+use crate::stored;
 
 /// The kind. A store is read when it is declared, because `store` mediators and processors refer to it.
 pub(crate) const KIND: ArtifactKind = ArtifactKind {
@@ -29,6 +32,9 @@ const PACKAGE: &str = "org.apache.synapse.message.store.impl.";
 
 /// The table of a JDBC store that names none.
 const DEFAULT_TABLE: &str = "jdbc_message_store";
+
+/// The expression of the sequence number of a message.
+const SEQUENCE_PATH: &str = "store.resequence.id.path";
 
 type Backend = fn(&str, &Parameters, &Element<'_>, &mut Compiler<'_>) -> Option<StoreBackend>;
 
@@ -51,6 +57,8 @@ pub(crate) struct Store {
     pub(crate) guaranteed: bool,
     /// `store.failover.message.store.name`
     pub(crate) failover: Option<Arc<str>>,
+    /// `store.resequence.id.path`
+    pub(crate) sequence: Option<Expression>,
 }
 
 /// The store of a name in a program.
@@ -60,7 +68,9 @@ pub(crate) fn find(program: &Program, name: &str) -> Option<Arc<Store>> {
 
 /// Adds a message at the end of a store.
 pub(crate) async fn put(core: &Core, store: &Store, bytes: Vec<u8>, priority: Option<u8>) -> Result<(), StoreError> {
-    let record = Record { id: clock::uuid().into(), priority, bytes: bytes.into() };
+    // A message keeps its number on the way through other stores.
+    let sequence = store.sequence.as_ref().and_then(|_| stored::sequence(&bytes));
+    let record = Record { id: clock::uuid().into(), priority, sequence, bytes: bytes.into() };
     core.stores()?.open(&store.definition)?.put(record).await
 }
 
@@ -80,12 +90,14 @@ fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         return;
     };
     let backend = backend(name, &parameters, el, cx);
+    let is_resequencing = matches!(backend, Some(StoreBackend::Table { resequencing: Some(_), .. }));
+    let sequence = if is_resequencing { sequence(el, cx) } else { None };
     el.finish(cx);
-    let Some(backend) = backend else { return };
+    let Some(backend) = backend.filter(|_| sequence.is_some() == is_resequencing) else { return };
     let guaranteed = parameters.flag("store.producer.guaranteed.delivery.enable", false);
     let failover = parameters.text("store.failover.message.store.name");
     let definition = StoreDefinition { name: name.into(), backend };
-    cx.shared(name, || Store { definition, guaranteed, failover });
+    cx.shared(name, || Store { definition, guaranteed, failover, sequence });
 }
 
 fn is_class(class: &str, known: &str) -> bool {
@@ -124,7 +136,7 @@ fn table(_: &str, parameters: &Parameters, el: &Element<'_>, cx: &mut Compiler<'
         pool: PoolSettings::default(),
     });
     cx.add_data_source(el.place(), source.clone());
-    Some(StoreBackend::Table { source, table })
+    Some(StoreBackend::Table { source, table, resequencing: None })
 }
 
 /// The name stands in SQL, so nothing else may stand in it.
@@ -132,9 +144,35 @@ fn is_table_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.'))
 }
 
-fn resequence(_: &str, _: &Parameters, el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<StoreBackend> {
-    cx.error(el.attribute_place("class"), "the resequencing message store is not supported yet");
-    None
+fn resequence(name: &str, parameters: &Parameters, el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<StoreBackend> {
+    if parameters.get("store.resequence.timeout").is_none() {
+        cx.error(
+            el.place(),
+            "a resequencing message store needs `store.resequence.timeout`, in seconds; -1 waits for ever",
+        );
+        return None;
+    }
+    let seconds: i64 = parameters.number("store.resequence.timeout", el, cx)?;
+    let timeout = u64::try_from(seconds).ok().map(Duration::from_secs);
+    match table(name, parameters, el, cx)? {
+        StoreBackend::Table { source, table, .. } => {
+            Some(StoreBackend::Table { source, table, resequencing: Some(Resequencing { timeout }) })
+        }
+        other => Some(other),
+    }
+}
+
+/// The expression of the sequence number; `None` after an error.
+fn sequence(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Expression> {
+    let of_path = |parameter: &Element<'_>| parameter.attribute("name") == Some(SEQUENCE_PATH);
+    let parameter = el.elements("parameter").filter(of_path).last();
+    let text = parameter.as_ref().and_then(|parameter| parameter.attribute("expression"));
+    let (Some(parameter), Some(text)) = (&parameter, text) else {
+        let text = format!("a resequencing message store needs the parameter `{SEQUENCE_PATH}` with an `expression`");
+        cx.error(el.place(), text);
+        return None;
+    };
+    Expression::compile(cx, parameter, text, parameter.value_place("expression"))
 }
 
 fn jms(_: &str, parameters: &Parameters, el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<StoreBackend> {

@@ -56,6 +56,8 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         .filter(|server| !server.is_empty())
         .map(Arc::from)
         .collect();
+    // A pinned task names its servers itself.
+    let is_coordinated = pinned.is_empty();
     let trigger = Trigger::compile(cx, el, pinned);
     let injector = Injector::compile(cx, name, el);
     el.child("description");
@@ -70,6 +72,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         content: content_hash(el),
         at: el.place(),
         starts_paused: false,
+        is_coordinated,
         runner: Arc::new(Task { trigger: Arc::new(trigger), injector: Arc::new(injector) }),
     });
 }

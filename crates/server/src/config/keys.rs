@@ -91,6 +91,10 @@ const PENSTOCK: &[Key] = &[
     Key { name: "gateway.proxy_protocol", kind: FLAG, set: assign!(gateway_proxy_protocol = flag()) },
     Key { name: "listener.hostname", kind: TEXT, set: hostname },
     Key { name: "listener.list_services", kind: FLAG, set: assign!(list_services = flag()) },
+    Key { name: "message_stores.in_memory_database", kind: TEXT, set: assign!(in_memory_database = some string) },
+    Key { name: "coordination.database", kind: TEXT, set: assign!(coordination.database = some string) },
+    Key { name: "coordination.node", kind: TEXT, set: assign!(coordination.node = some string) },
+    Key { name: "coordination.lease", kind: TIME, set: assign!(coordination.lease = duration("s")) },
     Key { name: "registry.folder", kind: TEXT, set: assign!(registry_folder = some path) },
     Key { name: "admin.host", kind: TEXT, set: assign!(admin_host = number("an IP address")) },
     Key { name: "admin.strict_ready", kind: FLAG, set: assign!(strict_ready = flag()) },
@@ -192,6 +196,7 @@ const PENSTOCK: &[Key] = &[
 /// Keys of `deployment.toml` that mean something here.
 pub(super) const MICRO_INTEGRATOR: &[Key] = &[
     Key { name: "server.hostname", kind: TEXT, set: hostname },
+    Key { name: "cluster_config.node_id", kind: TEXT, set: assign!(coordination.node = some string) },
     Key { name: "server.offset", kind: NUMBER, set: assign!(offset = port()) },
     Key { name: "server.hot_deployment", kind: FLAG, set: assign!(watch = flag()) },
     Key {

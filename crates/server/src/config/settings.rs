@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use penstock_engine::ports::{ConnectionFactory, Level};
 use penstock_engine::{ForwardedField, Limits, TrustedProxies};
@@ -61,6 +62,10 @@ pub struct Settings {
     pub hostname: String,
     /// Where resources are kept that flows write to the registry.
     pub registry_folder: Option<PathBuf>,
+    /// The database that keeps the messages of in-memory message stores; without it they are in memory.
+    pub in_memory_database: Option<String>,
+    /// Which node of a cluster runs tasks, message processors and polling inbound endpoints.
+    pub coordination: CoordinationSettings,
     /// Whether `/services/` lists the proxy services.
     pub list_services: bool,
     /// Whether clients may speak HTTP/2.
@@ -173,6 +178,24 @@ pub enum AccessTarget {
     File(PathBuf),
 }
 
+/// `[coordination]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoordinationSettings {
+    /// The database with the leases: the name of a data source, or an address.
+    pub database: Option<String>,
+    /// The name of this node in the log and in the table of leases.
+    pub node: Option<String>,
+    /// How long a lease lasts after it was extended.
+    pub lease: Duration,
+}
+
+impl Default for CoordinationSettings {
+    fn default() -> CoordinationSettings {
+        // Micro Integrator takes a node for dead after three heartbeats of 5 s.
+        CoordinationSettings { database: None, node: None, lease: Duration::from_secs(15) }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -188,6 +211,8 @@ impl Default for Settings {
             admin_port: None,
             hostname: "localhost".to_owned(),
             registry_folder: None,
+            in_memory_database: None,
+            coordination: CoordinationSettings::default(),
             list_services: true,
             http2: true,
             // Memory for heads and buffers stays within a few hundred megabytes.

@@ -22,6 +22,7 @@ use super::service_states::RegistryStates;
 use super::state::State;
 use crate::command::Failure;
 use crate::control::listen;
+use crate::databases;
 use crate::management::Operators;
 
 /// The management runtime. It stops when [`Management::stop`] is called.
@@ -95,7 +96,7 @@ async fn work(
     if let Some(ControlPort { listener, control, stop }) = control {
         tokio::task::spawn_local(listen(listener, control, facilities.log.clone(), stop));
     }
-    let Facilities { settings, environment, current, state, .. } = facilities;
+    let Facilities { settings, environment, current, state, databases: all_databases, .. } = facilities;
     let gateway = state.gateway_state().clone();
     tokio::task::spawn_local(async move { gateway.run_background(sender).await });
     let (trigger, stop) = shutdown();
@@ -104,6 +105,9 @@ async fn work(
     }
     let states = Arc::new(RegistryStates::new(environment.registry.clone()));
     let mut supervisor = Supervisor::new(core, state.services.clone(), states, settings.timeouts.drain);
+    if let Some(coordination) = databases::coordination(&settings, all_databases) {
+        supervisor.coordinate(coordination);
+    }
     let mut programs = current.changes();
     loop {
         programs.borrow_and_update();

@@ -159,7 +159,8 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     banner.add_management(&ports, &settings);
     let Ports { workers, admin, adapter, management: operators_port, control: control_listener, live, .. } = ports;
     let databases = databases::open(&settings, live.tls.client.clone());
-    let stores = Arc::new(MessageStores::new(databases.clone(), &settings.connection_factories));
+    let stores = MessageStores::new(databases.clone(), &settings.connection_factories);
+    let stores = Arc::new(stores.keep_memory_in(settings.in_memory_database.as_deref().map(databases::source)));
     let facilities = Facilities {
         settings: settings.clone(),
         tls: live.tls.client.clone(),

@@ -166,6 +166,8 @@ fn keep_fixed(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         "admin.host": admin_host;
         "admin.port": admin_port;
         "registry.folder": registry_folder;
+        "message_stores.in_memory_database": in_memory_database;
+        "coordination": coordination;
         "gateway.enabled": gateway_opening;
         "adapter.enabled": adapter.enabled;
         "adapter.host": adapter.host;

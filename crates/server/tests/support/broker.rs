@@ -161,13 +161,13 @@ pub fn test_order(folder: &str, store: &str, wait_until_empty: impl FnOnce()) {
 }
 
 /// Kills the program while messages wait and are under way: all arrive, at most one twice for each kill.
-pub fn test_kills(folder: &str, store: &str, wait_until_empty: impl FnOnce()) {
+pub fn test_kills(folder: &str, toml: &str, store: &str, wait_until_empty: impl FnOnce()) {
     const MESSAGES: usize = 400;
     const KILLS: usize = 6;
     let folder = Folder::new(folder);
     let (backend, received) = backend();
     folder.write("artifacts/a.xml", store_and_forward(store, backend, UNTIL_DELIVERED));
-    let mut server = Server::start(&folder, &["run", "artifacts"], "");
+    let mut server = Server::start(&folder, &["run", "artifacts"], toml);
     let mut accepted = 0;
     for kill in 0..=KILLS {
         while accepted < MESSAGES * (kill + 1) / (KILLS + 1) {
@@ -178,7 +178,7 @@ pub fn test_kills(folder: &str, store: &str, wait_until_empty: impl FnOnce()) {
         if kill < KILLS {
             server.signal(Signal::KILL);
             server.wait();
-            server = Server::start(&folder, &["run", "artifacts"], "");
+            server = Server::start(&folder, &["run", "artifacts"], toml);
         }
     }
     let mut seen: HashMap<String, usize> = HashMap::new();

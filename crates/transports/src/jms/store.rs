@@ -124,7 +124,7 @@ impl BrokerQueue for Queue {
         let id = message.properties.as_ref().and_then(|properties| properties.message_id.as_ref()).map(id_text);
         let priority = message.header.as_ref().map(|header| header.priority.0);
         let (bytes, _) = payload(message.body);
-        let record = Record { id: id.unwrap_or_default().into(), priority, bytes: bytes.into() };
+        let record = Record { id: id.unwrap_or_default().into(), priority, sequence: None, bytes: bytes.into() };
         Ok(Some((record, taken)))
     }
 

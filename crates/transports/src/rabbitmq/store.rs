@@ -116,7 +116,12 @@ impl BrokerQueue for Queue {
         let Some(message) = got else { return Ok(None) };
         let delivery = message.delivery;
         let id = delivery.properties.message_id().as_ref().map_or_else(String::new, ToString::to_string);
-        let record = Record { id: id.into(), priority: *delivery.properties.priority(), bytes: delivery.data.into() };
+        let record = Record {
+            id: id.into(),
+            priority: *delivery.properties.priority(),
+            sequence: None,
+            bytes: delivery.data.into(),
+        };
         Ok(Some((record, (delivery.acker, channel))))
     }
 

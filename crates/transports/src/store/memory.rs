@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn record(id: &str) -> Record {
-        Record { id: id.into(), priority: None, bytes: id.to_owned().into() }
+        Record { id: id.into(), priority: None, sequence: None, bytes: id.to_owned().into() }
     }
 
     #[test]

@@ -3,14 +3,17 @@
 //! Reservations are kept in this process. Two processes that consume one table need a lease around their processors.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use penstock_engine::database::{
-    Answer, DataSource, DatabaseError, DatabaseErrorKind, Databases, Dialect, Query, SqlValue,
+    Answer, DataSource, DatabaseError, DatabaseErrorKind, Databases, Dialect, Query, SqlValue, Transaction,
 };
 use penstock_engine::ports::LocalFuture;
 use penstock_engine::store::{MessageStore, Record, Reservation, StoreError};
 use tokio::sync::OnceCell;
+
+use super::ordered;
 
 /// The messages of one store.
 pub(super) struct Table {
@@ -20,19 +23,38 @@ pub(super) struct Table {
     /// Whether the table was made, or is there.
     prepared: OnceCell<()>,
     reserved: Mutex<BTreeSet<i64>>,
+    /// Whether the table has the column `seq_id`.
+    has_sequence_numbers: bool,
 }
 
 impl Table {
     pub(super) fn new(databases: Arc<dyn Databases>, source: Arc<DataSource>, table: Arc<str>) -> Table {
-        Table { databases, source, table, prepared: OnceCell::new(), reserved: Mutex::default() }
+        let (prepared, reserved) = (OnceCell::new(), Mutex::default());
+        Table { databases, source, table, prepared, reserved, has_sequence_numbers: false }
     }
 
-    fn reserved(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+    pub(super) fn with_sequence_numbers(self) -> Table {
+        Table { has_sequence_numbers: true, ..self }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.table
+    }
+
+    pub(super) fn begin(&self) -> Rc<dyn Transaction> {
+        self.databases.begin()
+    }
+
+    pub(super) fn source(&self) -> &Arc<DataSource> {
+        &self.source
+    }
+
+    pub(super) fn reserved(&self) -> MutexGuard<'_, BTreeSet<i64>> {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a statement. The name of the table is checked when the artifact is compiled; values are bound.
-    async fn run(&self, sql: String, values: Vec<SqlValue>) -> Result<Answer, StoreError> {
+    pub(super) async fn run(&self, sql: String, values: Vec<SqlValue>) -> Result<Answer, StoreError> {
         self.prepared.get_or_try_init(|| self.prepare()).await?;
         self.query(sql, values).await.map_err(failed)
     }
@@ -53,16 +75,33 @@ impl Table {
                 "indexId BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, msg_id VARCHAR(200) NOT NULL, message LONGBLOB NOT NULL"
             }
         };
-        match self.query(format!("CREATE TABLE IF NOT EXISTS {} ({columns})", self.table), Vec::new()).await {
-            // An account that may use the table and not make one: a table that is missing shows at its first use.
-            Err(error) if error.kind == DatabaseErrorKind::Refused => Ok(()),
-            outcome => outcome.map(drop).map_err(failed),
+        let sequence = if self.has_sequence_numbers { ", seq_id BIGINT NOT NULL" } else { "" };
+        let mut definitions = vec![format!("CREATE TABLE IF NOT EXISTS {} ({columns}{sequence})", self.table)];
+        if self.has_sequence_numbers {
+            definitions.push(ordered::LAST_PROCESSED.to_owned());
         }
+        for definition in definitions {
+            match self.query(definition, Vec::new()).await {
+                // An account that may use the table and not make one: a table that is missing shows at its first use.
+                Err(error) if error.kind == DatabaseErrorKind::Refused => {}
+                outcome => drop(outcome.map_err(failed)?),
+            }
+        }
+        Ok(())
     }
 
-    async fn put(&self, record: Record) -> Result<(), StoreError> {
-        let sql = format!("INSERT INTO {} (msg_id, message) VALUES (?, ?)", self.table);
-        self.run(sql, vec![SqlValue::Text(record.id), SqlValue::Bytes(record.bytes)]).await.map(drop)
+    pub(super) async fn put(&self, record: Record) -> Result<(), StoreError> {
+        let (id, message) = (SqlValue::Text(record.id), SqlValue::Bytes(record.bytes));
+        if !self.has_sequence_numbers {
+            let sql = format!("INSERT INTO {} (msg_id, message) VALUES (?, ?)", self.table);
+            return self.run(sql, vec![id, message]).await.map(drop);
+        }
+        let Some(sequence) = record.sequence else {
+            let message = "the message has no sequence number; a resequencing store takes it from the `store` mediator";
+            return Err(StoreError { message: message.to_owned(), is_unreachable: false });
+        };
+        let sql = format!("INSERT INTO {} (msg_id, seq_id, message) VALUES (?, ?, ?)", self.table);
+        self.run(sql, vec![id, SqlValue::Integer(sequence), message]).await.map(drop)
     }
 
     async fn reserve(self: Arc<Table>) -> Result<Option<Reservation>, StoreError> {
@@ -85,13 +124,30 @@ impl Table {
         self.record(self.run(sql, reserved.iter().map(|index| SqlValue::Integer(*index)).collect()).await?)
     }
 
+    pub(super) async fn count(&self) -> Result<Option<u64>, StoreError> {
+        let answer = self.run(format!("SELECT COUNT(*) FROM {}", self.table), Vec::new()).await?;
+        Ok(answer.row.and_then(|row| row.get("1").ok().flatten().and_then(|text| text.parse().ok())))
+    }
+
+    /// The first records in the order of their arrival.
+    pub(super) async fn browse(&self, most: usize) -> Result<Vec<Record>, StoreError> {
+        let (mut records, mut last) = (Vec::new(), i64::MIN);
+        while records.len() < most
+            && let Some((index, record)) = self.after(last).await?
+        {
+            records.push(record);
+            last = index;
+        }
+        Ok(records)
+    }
+
     async fn after(&self, index: i64) -> Result<Option<(i64, Record)>, StoreError> {
         let sql =
             format!("SELECT indexId, msg_id, message FROM {} WHERE indexId > ? ORDER BY indexId LIMIT 1", self.table);
         self.record(self.run(sql, vec![SqlValue::Integer(index)]).await?)
     }
 
-    fn record(&self, answer: Answer) -> Result<Option<(i64, Record)>, StoreError> {
+    pub(super) fn record(&self, answer: Answer) -> Result<Option<(i64, Record)>, StoreError> {
         let Some(row) = answer.row else { return Ok(None) };
         let wrong = || StoreError {
             message: format!("the table `{}` does not have the columns of a message store", self.table),
@@ -100,11 +156,11 @@ impl Table {
         let text = |column: &str| row.get(column).ok().flatten().cloned().ok_or_else(wrong);
         let index = text("indexId")?.parse().map_err(|_| wrong())?;
         let bytes = from_hex(&text("message")?).ok_or_else(wrong)?;
-        Ok(Some((index, Record { id: text("msg_id")?, priority: None, bytes: bytes.into() })))
+        Ok(Some((index, Record { id: text("msg_id")?, priority: None, sequence: None, bytes: bytes.into() })))
     }
 }
 
-fn failed(error: DatabaseError) -> StoreError {
+pub(super) fn failed(error: DatabaseError) -> StoreError {
     let is_unreachable = error.kind != DatabaseErrorKind::Refused;
     StoreError { message: error.message, is_unreachable }
 }
@@ -115,9 +171,9 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Releases a record whose consumer is gone.
-struct Hold {
-    table: Arc<Table>,
-    index: i64,
+pub(super) struct Hold {
+    pub(super) table: Arc<Table>,
+    pub(super) index: i64,
 }
 
 impl Drop for Hold {
@@ -154,24 +210,11 @@ impl MessageStore for Handle {
 
     fn count(&self) -> LocalFuture<'static, Result<Option<u64>, StoreError>> {
         let table = self.0.clone();
-        Box::pin(async move {
-            let answer = table.run(format!("SELECT COUNT(*) FROM {}", table.table), Vec::new()).await?;
-            let count = answer.row.and_then(|row| row.get("1").ok().flatten().and_then(|text| text.parse().ok()));
-            Ok(count)
-        })
+        Box::pin(async move { table.count().await })
     }
 
     fn browse(&self, most: usize) -> LocalFuture<'static, Result<Vec<Record>, StoreError>> {
         let table = self.0.clone();
-        Box::pin(async move {
-            let (mut records, mut last) = (Vec::new(), i64::MIN);
-            while records.len() < most
-                && let Some((index, record)) = table.after(last).await?
-            {
-                records.push(record);
-                last = index;
-            }
-            Ok(records)
-        })
+        Box::pin(async move { table.browse(most).await })
     }
 }

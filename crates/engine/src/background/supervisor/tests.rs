@@ -85,6 +85,7 @@ impl Bench {
             content,
             at: Place::default(),
             starts_paused: false,
+            is_coordinated: true,
             runner,
         }
     }
@@ -165,5 +166,56 @@ fn a_service_that_fails_is_run_again_and_one_that_cannot_work_waits_for_an_opera
         status.activate();
         assert_eq!(bench.event().await, "queue starts");
         assert_eq!(status.state(), ServiceState::Running);
+    });
+}
+
+/// Leases in this process, which a test takes away.
+#[derive(Default)]
+struct FakeLeases {
+    holder: Mutex<u64>,
+    is_away: std::sync::atomic::AtomicBool,
+}
+
+impl crate::lease::Leases for FakeLeases {
+    fn acquire(
+        &self,
+        name: &str,
+        _time: Duration,
+    ) -> LocalFuture<'static, Result<Option<crate::lease::Lease>, crate::lease::LeaseError>> {
+        let lease = match *self.holder.lock().unwrap() {
+            0 => None,
+            fencing_token => Some(crate::lease::Lease { name: name.into(), fencing_token }),
+        };
+        let is_away = self.is_away.load(Ordering::Relaxed);
+        let outcome = if is_away { Err(crate::lease::LeaseError("away".to_owned())) } else { Ok(lease) };
+        Box::pin(std::future::ready(outcome))
+    }
+
+    fn release(&self, _lease: &crate::lease::Lease) -> LocalFuture<'static, Result<(), crate::lease::LeaseError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[test]
+fn a_coordinated_service_runs_while_its_lease_is_held() {
+    run(async {
+        let mut bench = Bench::new();
+        let leases = Arc::new(FakeLeases::default());
+        bench.supervisor.coordinate(Coordination { leases: leases.clone(), time: Duration::from_millis(60) });
+        bench.supervisor.apply(&[bench.service("led", 1, 0, false)]);
+        let status = bench.table.get("probe", "led").unwrap();
+        while status.state() != ServiceState::Standby {
+            tokio::task::yield_now().await;
+        }
+        *leases.holder.lock().unwrap() = 1;
+        assert_eq!(bench.event().await, "led starts");
+        *leases.holder.lock().unwrap() = 0;
+        assert_eq!(bench.event().await, "led stops");
+        *leases.holder.lock().unwrap() = 2;
+        assert_eq!(bench.event().await, "led starts");
+        // The state of the lease is not known: the service stops before it ends.
+        leases.is_away.store(true, Ordering::Relaxed);
+        assert_eq!(bench.event().await, "led stops");
+        bench.supervisor.stop_all().await;
     });
 }
