@@ -69,11 +69,19 @@ class Server:
         with open(config, "w") as out:
             out.write(ports + toml)
         self.log_path = os.path.join(self.folder, "log")
-        command = [binary, "run", self.artifacts, *extra, "--config", config]
+        self.command = [binary, "run", self.artifacts, *extra, "--config", config]
+        self.start()
+
+    def start(self):
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(command, stderr=log, stdout=log, cwd=self.folder)
+            self.process = subprocess.Popen(self.command, stderr=log, stdout=log, cwd=self.folder)
         self.port = self.port_after(r"^  HTTP +http://localhost:(\d+)")
         self.admin = self.port_after(r"health +http://localhost:(\d+)")
+
+    def restart_after_kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.start()
 
     def write(self, name, text):
         path = os.path.join(self.artifacts, name)
