@@ -1,5 +1,6 @@
 //! The REST APIs without sockets: a store in a folder of its own, and a gateway that notes what it is given.
 
+mod mcp;
 mod oauth;
 mod resources;
 
@@ -191,9 +192,14 @@ impl Server {
     }
 
     fn deploy(&self, token: &str, id: &str) -> String {
-        let path = format!("/api/am/publisher/v4/apis/{id}/revisions");
+        self.deploy_at(token, "apis", id)
+    }
+
+    /// Deploys an API, a product or an MCP server; the id of the revision.
+    fn deploy_at(&self, token: &str, kind: &str, id: &str) -> String {
+        let path = format!("/api/am/publisher/v4/{kind}/{id}/revisions");
         let revision = text(&self.expect(201, "POST", &path, token, &json!({"description": "first"}))["id"]);
-        let path = format!("/api/am/publisher/v4/apis/{id}/deploy-revision?revisionId={revision}");
+        let path = format!("/api/am/publisher/v4/{kind}/{id}/deploy-revision?revisionId={revision}");
         let targets = json!([{"name": "Default", "vhost": "localhost", "displayOnDevportal": true}]);
         let deployments = self.expect(201, "POST", &path, token, &targets);
         assert_eq!(deployments[0]["revisionUuid"], revision.as_str());

@@ -172,6 +172,14 @@ pub(crate) fn choices(tx: &Transaction<'_>, organization: &str, level: &str) -> 
     Ok(shown.map(|policy| choice(policy, level)).collect())
 }
 
+/// The plans that count events, as an administrator sees them.
+pub(crate) fn streaming(tx: &Transaction<'_>, organization: &str) -> Result<Vec<Value>, Problem> {
+    let policies = tx.list(&Filter::new(Kind::Throttling, organization).parent("subscription"))?;
+    let counts_events =
+        |policy: &&Object| policy.document.get("defaultLimit").is_some_and(|limit| limit["type"] == "EVENTCOUNTLIMIT");
+    Ok(policies.iter().filter(counts_events).map(body).collect())
+}
+
 fn choice(policy: &Object, level: &str) -> Value {
     let limit = policy.document.get("defaultLimit").cloned().unwrap_or_default();
     let kind = limit["type"].as_str().unwrap_or_default();

@@ -29,6 +29,13 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("GET", "/key-managers", |call| key_managers::list_for_portals(call)),
     ("GET", "/throttling-policies/{policyLevel}", throttling_policies),
     ("GET", "/throttling-policies/{policyLevel}/{policyId}", throttling_policy),
+    ("GET", "/mcp-servers", list_servers),
+    ("GET", "/mcp-servers/{mcpServerId}", get),
+    ("GET", "/mcp-servers/{mcpServerId}/documents", list_documents),
+    ("GET", "/mcp-servers/{mcpServerId}/documents/{documentId}", get_document),
+    ("GET", "/mcp-servers/{mcpServerId}/documents/{documentId}/content", document_content),
+    ("GET", "/mcp-servers/{mcpServerId}/thumbnail", thumbnail),
+    ("GET", "/mcp-servers/{mcpServerId}/subscription-policies", plans),
 ];
 
 /// States that the portal lists.
@@ -83,22 +90,26 @@ pub(super) fn info(api: &Object) -> Value {
     })
 }
 
-fn listed(call: &Call<'_>, path: &str) -> Result<Response, Problem> {
+fn listed(call: &Call<'_>, path: &str, filter: Filter) -> Result<Response, Problem> {
     let query = call.query.get("query").unwrap_or_default();
     let order = match api::order(call) {
         Order::Created { descending: true } if call.query.get("sortBy").is_none() => Order::Name { descending: false },
         order => order,
     };
-    let filter = shown_to(call).query(&Term::parse(query)).latest(&LISTED).sorted(order);
+    let filter = filter.query(&Term::parse(query)).latest(&LISTED).sorted(order);
     api::page_of(call, path, filter, info)
 }
 
 fn list(call: &Call<'_>) -> Result<Response, Problem> {
-    listed(call, "/apis")
+    listed(call, "/apis", shown_to(call).without_member("type", &["MCP"]))
+}
+
+fn list_servers(call: &Call<'_>) -> Result<Response, Problem> {
+    listed(call, "/mcp-servers", shown_to(call).member("type", &["MCP"]))
 }
 
 fn search(call: &Call<'_>) -> Result<Response, Problem> {
-    listed(call, "/search")
+    listed(call, "/search", shown_to(call))
 }
 
 fn get(call: &Call<'_>) -> Result<Response, Problem> {

@@ -39,7 +39,7 @@ const MEMBERS: Members = &[
 ];
 
 /// What is kept of a body.
-const KEPT: [&str; 5] = ["throttlingPolicy", "description", "groups", "attributes", "tokenType"];
+pub(super) const KEPT: [&str; 5] = ["throttlingPolicy", "description", "groups", "attributes", "tokenType"];
 
 /// The application that every user has.
 pub(super) const DEFAULT_APPLICATION: &str = "DefaultApplication";
@@ -56,7 +56,7 @@ pub(super) fn by_id(tx: &Transaction<'_>, call: &Call<'_>, id: &str) -> Result<O
     if may { Ok(found) } else { Err(Problem::forbidden("The application is of another user")) }
 }
 
-fn key(owner: &str, name: &str) -> String {
+pub(super) fn key(owner: &str, name: &str) -> String {
     format!("{owner}/{}", name.to_lowercase())
 }
 
@@ -151,7 +151,7 @@ fn list(call: &Call<'_>) -> Result<Response, Problem> {
     Ok(Response::json(200, &body))
 }
 
-fn check(tx: &Transaction<'_>, call: &Call<'_>, given: &Map<String, Value>) -> Result<(), Problem> {
+pub(super) fn check(tx: &Transaction<'_>, call: &Call<'_>, given: &Map<String, Value>) -> Result<(), Problem> {
     let plan = text(given, "throttlingPolicy");
     match crate::admin::throttling::exists(tx, call.organization(), "application", plan)? {
         true => Ok(()),
@@ -161,7 +161,7 @@ fn check(tx: &Transaction<'_>, call: &Call<'_>, given: &Map<String, Value>) -> R
     }
 }
 
-fn taken(name: &str) -> Problem {
+pub(super) fn taken(name: &str) -> Problem {
     let text = format!("An application already exists with name {name}");
     Problem::conflict(900_301, "The application already exists.", text)
 }

@@ -51,7 +51,7 @@ const SETTINGS: [(&str, &str); 7] = [
     ("bypassClientCredentials", "false"),
 ];
 
-fn settings(given: Option<&Value>) -> Value {
+pub(super) fn settings(given: Option<&Value>) -> Value {
     let value = |name: &str, default: &str| {
         let given = given.and_then(|given| given.get(name)).filter(|value| !value.is_null());
         given.cloned().unwrap_or_else(|| default.into())
@@ -158,7 +158,7 @@ fn check_key_manager(given: &Map<String, Value>) -> Result<(), Problem> {
 }
 
 /// Adds the mapping of a client; an application has one for each key type.
-fn add_mapping(
+pub(super) fn add_mapping(
     tx: &Transaction<'_>,
     application: &Object,
     key_type: &str,

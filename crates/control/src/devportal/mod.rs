@@ -5,6 +5,7 @@ pub(crate) mod applications;
 mod keys;
 pub(crate) mod ratings;
 mod subscriptions;
+mod transfer;
 
 use crate::route::Registration;
 
@@ -16,4 +17,5 @@ pub(crate) const HANDLERS: &[&[Registration]] = &[
     keys::HANDLERS,
     ratings::HANDLERS,
     subscriptions::HANDLERS,
+    transfer::HANDLERS,
 ];

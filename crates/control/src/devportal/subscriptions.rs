@@ -74,7 +74,7 @@ fn list(call: &Call<'_>) -> Result<Response, Problem> {
     Ok(Response::json(200, &body))
 }
 
-fn insert(tx: &Transaction<'_>, call: &Call<'_>, given: &Map<String, Value>) -> Result<Object, Problem> {
+pub(super) fn insert(tx: &Transaction<'_>, call: &Call<'_>, given: &Map<String, Value>) -> Result<Object, Problem> {
     let application = applications::by_id(tx, call, text(given, "applicationId"))?;
     let id = text(given, "apiId");
     let api = tx.get(Kind::Api, call.organization(), id)?.ok_or_else(|| Problem::not_found("API", id))?;

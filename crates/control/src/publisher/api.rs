@@ -25,6 +25,12 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("GET", "/apis/{apiId}/thumbnail", thumbnail),
     ("PUT", "/apis/{apiId}/thumbnail", set_thumbnail),
     ("POST", "/apis/{apiId}/generate-key", generate_key),
+    ("POST", "/mcp-servers/validate", validate),
+    ("GET", "/mcp-servers/{mcpServerId}/thumbnail", thumbnail),
+    ("PUT", "/mcp-servers/{mcpServerId}/thumbnail", set_thumbnail),
+    ("POST", "/mcp-servers/{mcpServerId}/generate-key", generate_key),
+    ("GET", "/api-products/{apiProductId}/thumbnail", thumbnail),
+    ("PUT", "/api-products/{apiProductId}/thumbnail", set_thumbnail),
 ];
 
 /// Characters that names must not contain.
@@ -44,8 +50,14 @@ const INTERNAL_KEY_S: u64 = 60_000;
 const SECRETS: [&str; 4] = ["password", "clientSecret", "apiKeyValue", "secretKey"];
 
 /// Members of the document that responses do not have.
-const INTERNAL: [&str; 5] =
-    ["lastRevision", "lifecycleHistory", "updatedBy", crate::labels::LABELS, crate::devportal::ratings::AVERAGE];
+const INTERNAL: [&str; 6] = [
+    "lastRevision",
+    "lifecycleHistory",
+    "updatedBy",
+    crate::labels::LABELS,
+    crate::devportal::ratings::AVERAGE,
+    super::mcp::BACKENDS,
+];
 
 /// The API of a path; one that the caller must not see is not found, or forbidden by access control.
 pub(crate) fn of_call(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Object, Problem> {
@@ -96,7 +108,7 @@ pub(crate) fn body(api: &Object) -> Value {
     Value::Object(body)
 }
 
-fn without_secrets(value: &mut Value) {
+pub(super) fn without_secrets(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (name, value) in members.iter_mut() {
@@ -113,7 +125,7 @@ fn without_secrets(value: &mut Value) {
 }
 
 /// Puts secrets back that a client sent as it got them, which is empty.
-fn keep_secrets(new: &mut Value, old: &Value) {
+pub(super) fn keep_secrets(new: &mut Value, old: &Value) {
     let (Value::Object(new), Value::Object(old)) = (new, old) else { return };
     for (name, value) in new.iter_mut() {
         let Some(before) = old.get(name) else { continue };

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::archive::{self, Project};
+use super::archive;
+use super::import::Project;
 use super::{api, yaml};
 use crate::certificate::{self, Described};
 use crate::http::Response;
@@ -239,19 +240,28 @@ pub(super) fn listed(
     Ok(found)
 }
 
+/// Adds a certificate unless there is one of its alias.
+pub(super) fn put(
+    tx: &Transaction<'_>,
+    call: &Call<'_>,
+    alias: &str,
+    endpoint: &str,
+    content: &Bytes,
+) -> Result<(), Problem> {
+    if alias.is_empty() || authority(endpoint).is_none() {
+        return Err(Problem::bad_request("A certificate of a backend needs an alias, and the URL of an endpoint"));
+    }
+    if tx.find(Kind::EndpointCertificate, call.organization(), alias)?.is_none() {
+        add(tx, call.organization(), alias, endpoint, content)?;
+    }
+    Ok(())
+}
+
 /// Adds the certificates of an imported project that are not there yet.
 pub(super) fn import_files(tx: &Transaction<'_>, call: &Call<'_>, project: &Project) -> Result<(), Problem> {
     for (entry, content) in listed(call, project, FOLDER, "endpoint_certificates")? {
         let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (alias, endpoint) = (text("alias"), text("endpoint"));
-        if alias.is_empty() || authority(endpoint).is_none() {
-            return Err(Problem::bad_request(format!(
-                "{FOLDER}/endpoint_certificates.yaml: an entry needs `alias`, and `endpoint` with a URL"
-            )));
-        }
-        if tx.find(Kind::EndpointCertificate, call.organization(), alias)?.is_none() {
-            add(tx, call.organization(), alias, endpoint, &content)?;
-        }
+        put(tx, call, text("alias"), text("endpoint"), &content)?;
     }
     Ok(())
 }

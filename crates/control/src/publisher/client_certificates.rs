@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::archive::{self, Project};
+use super::archive;
 use super::certificates::{content_of, download, field, listed, missing, renamed, uploaded};
+use super::import::Project;
 use super::{api, yaml};
 use crate::certificate::{self, Described};
 use crate::http::Response;
@@ -197,6 +198,22 @@ pub(super) fn files(tx: &Transaction<'_>, api: &Object) -> Result<Vec<(String, B
     Ok(files)
 }
 
+/// Adds a certificate unless the API has one of its alias.
+pub(super) fn put(
+    tx: &Transaction<'_>,
+    api: &Object,
+    key_type: &str,
+    alias: &str,
+    tier: &str,
+    content: &Bytes,
+) -> Result<(), Problem> {
+    let key_type = if KEY_TYPES.contains(&key_type) { key_type } else { KEY_TYPES[0] };
+    if tx.find(Kind::ClientCertificate, &api.organization, &key(&api.id, key_type, alias))?.is_none() {
+        add(tx, api, key_type, alias, tier, content)?;
+    }
+    Ok(())
+}
+
 /// Adds the certificates of an imported project that the API does not have yet.
 pub(super) fn import_files(
     tx: &Transaction<'_>,
@@ -215,9 +232,7 @@ pub(super) fn import_files(
             let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
             let alias = text("alias");
             let key_type = if text("keyType").is_empty() { key_type } else { text("keyType") };
-            if tx.find(Kind::ClientCertificate, &api.organization, &key(&api.id, key_type, alias))?.is_none() {
-                add(tx, api, key_type, alias, text("tierName"), &content)?;
-            }
+            put(tx, api, key_type, alias, text("tierName"), &content)?;
         }
     }
     Ok(())

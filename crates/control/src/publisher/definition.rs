@@ -16,10 +16,21 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("PUT", "/apis/{apiId}/swagger", put),
     ("POST", "/apis/import-openapi", import),
     ("POST", "/apis/validate-openapi", validate),
+    ("GET", "/api-products/{apiProductId}/swagger", get),
+    ("POST", "/mcp-servers/validate-openapi", validate),
 ];
 
 /// Where the definition of an API is kept, and its place in a project.
 pub(crate) const FILE: &str = "Definitions/swagger.json";
+
+/// Definitions of other kinds, which are kept as they came.
+pub(super) const KEPT: [&str; 5] = [
+    "Definitions/schema.graphql",
+    "Definitions/graphql-complexity.yaml",
+    "Definitions/asyncapi.yaml",
+    "Definitions/asyncapi.yml",
+    "Definitions/asyncapi.json",
+];
 
 /// The methods of OpenAPI.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -150,6 +161,13 @@ pub(super) fn read(call: &Call<'_>, bytes: &[u8]) -> Result<Described, Problem> 
     Ok(Described { title, version, description, operations, file, server })
 }
 
+/// The operations of a definition, each as it is among the known ones when it is there.
+pub(super) fn overlaid(described: &Described, known: &[Value]) -> Value {
+    let is = |left: &Value, right: &Value| ["target", "verb"].iter().all(|name| left.get(*name) == right.get(*name));
+    let one = |operation: &Value| known.iter().find(|known| is(known, operation)).unwrap_or(operation).clone();
+    described.operations.iter().map(one).collect()
+}
+
 /// The scopes that `security` of an operation names under `default`, which is how API Manager writes them.
 fn scopes(operation: &Value) -> Value {
     let security = operation.get("security").and_then(Value::as_array).into_iter().flatten();
@@ -206,7 +224,7 @@ fn part<'p>(parts: &'p [FormPart], name: &str) -> Option<&'p FormPart> {
 }
 
 /// The part of a form with the definition.
-fn definition_part(parts: &[FormPart]) -> Result<&FormPart, Problem> {
+pub(super) fn definition_part(parts: &[FormPart]) -> Result<&FormPart, Problem> {
     if part(parts, "url").is_some() {
         return Err(Problem::bad_request("Definitions are not fetched from addresses; send the part `file`"));
     }
@@ -214,18 +232,23 @@ fn definition_part(parts: &[FormPart]) -> Result<&FormPart, Problem> {
     given.ok_or_else(|| Problem::bad_request("The part `file` or `inlineAPIDefinition` is missing"))
 }
 
+/// The members of an API in the part `additionalProperties` of a form.
+pub(super) fn additional_properties(parts: &[FormPart]) -> Result<Map<String, Value>, Problem> {
+    match part(parts, "additionalProperties") {
+        None => Ok(Map::new()),
+        Some(part) => match serde_json::from_slice(&part.content) {
+            Ok(Value::Object(body)) => Ok(body),
+            Ok(_) | Err(_) => Err(Problem::bad_request("The part `additionalProperties` is not a JSON object")),
+        },
+    }
+}
+
 /// Creates an API from a definition and the members in `additionalProperties`.
 fn import(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = archive::parts(call)?;
     let given = definition_part(&parts)?;
     let described = read(call, &given.content)?;
-    let mut body = match part(&parts, "additionalProperties") {
-        None => Map::new(),
-        Some(part) => match serde_json::from_slice(&part.content) {
-            Ok(Value::Object(body)) => body,
-            Ok(_) | Err(_) => return Err(Problem::bad_request("The part `additionalProperties` is not a JSON object")),
-        },
-    };
+    let mut body = additional_properties(&parts)?;
     schema::check(&body, members::MEMBERS, &[])?;
     let mut or = |name: &str, value: Value| {
         if body.get(name).is_none_or(|known| known.is_null() || known.as_str() == Some("")) {

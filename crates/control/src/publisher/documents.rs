@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::api;
-use super::archive::{self, Project};
+use super::archive;
+use super::import::Project;
 use crate::clock;
 use crate::http::Response;
 use crate::page::Page;
@@ -27,6 +28,15 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("DELETE", "/api-products/{apiProductId}/documents/{documentId}", delete),
     ("GET", "/api-products/{apiProductId}/documents/{documentId}/content", content),
     ("POST", "/api-products/{apiProductId}/documents/{documentId}/content", set_content),
+    ("POST", "/apis/{apiId}/documents/validate", validate),
+    ("GET", "/mcp-servers/{mcpServerId}/documents", list),
+    ("POST", "/mcp-servers/{mcpServerId}/documents", create),
+    ("POST", "/mcp-servers/{mcpServerId}/documents/validate", validate),
+    ("GET", "/mcp-servers/{mcpServerId}/documents/{documentId}", get),
+    ("PUT", "/mcp-servers/{mcpServerId}/documents/{documentId}", update),
+    ("DELETE", "/mcp-servers/{mcpServerId}/documents/{documentId}", delete),
+    ("GET", "/mcp-servers/{mcpServerId}/documents/{documentId}/content", content),
+    ("POST", "/mcp-servers/{mcpServerId}/documents/{documentId}/content", set_content),
 ];
 
 const MEMBERS: Members = &[
@@ -136,6 +146,19 @@ fn insert(
         tx.put_file(&api.organization, &document.id, &File::new(CONTENT, "text/plain", text.to_owned()))?;
     }
     Ok(document)
+}
+
+/// 200 when the API has a document of a name, 404 otherwise.
+fn validate(call: &Call<'_>) -> Result<Response, Problem> {
+    let name = call.needed("name")?;
+    let found = call.control.store.read(|tx| {
+        let api = api::of_call(tx, call)?;
+        tx.find(Kind::Document, &api.organization, &key(&api, name))
+    })?;
+    match found {
+        Some(_) => Ok(Response::empty(200)),
+        None => Err(Problem::not_found("Document", name)),
+    }
 }
 
 fn get(call: &Call<'_>) -> Result<Response, Problem> {

@@ -17,6 +17,9 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("POST", "/api-products/change-lifecycle", |call| change(call, "apiProductId", "API Product")),
     ("GET", "/api-products/{apiProductId}/lifecycle-state", get),
     ("GET", "/api-products/{apiProductId}/lifecycle-history", history),
+    ("POST", "/mcp-servers/change-lifecycle", |call| change(call, "mcpServerId", "MCP Server")),
+    ("GET", "/mcp-servers/{mcpServerId}/lifecycle-state", get),
+    ("GET", "/mcp-servers/{mcpServerId}/lifecycle-history", history),
 ];
 
 /// State, action, target.

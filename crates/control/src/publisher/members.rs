@@ -82,6 +82,11 @@ pub(crate) const MEMBERS: Members = &[
     ("initiatedFromGateway", Is::Flag),
     ("asyncTransportProtocols", Is::Texts),
     ("egress", Is::Flag),
+    // Of MCP servers.
+    ("throttlingPolicy", Is::Text),
+    ("mcpServerPolicies", Is::Map),
+    ("protocolVersion", Is::Text),
+    ("revisionedMCPServerId", Is::Text),
     // Of products.
     ("state", Is::Text),
     ("apiType", Is::Text),
@@ -96,6 +101,10 @@ pub(crate) fn defaults() -> Map<String, Value> {
         || serde_json::from_str(include_str!("defaults.json")).expect("the file is an object, which a test shows");
     DEFAULTS.get_or_init(parse).clone()
 }
+
+/// Members of the tools of MCP servers, which have no method.
+const TOOL_MEMBERS: [&str; 5] =
+    ["feature", "description", "schemaDefinition", "backendOperationMapping", "apiOperationMapping"];
 
 /// An operation as it is kept: the client's, completed.
 pub(crate) fn operation(given: &Map<String, Value>) -> Map<String, Value> {
@@ -117,6 +126,12 @@ pub(crate) fn operation(given: &Map<String, Value>) -> Map<String, Value> {
     let flow = |name: &str| flow(name).unwrap_or_else(|| json!([]));
     let policies = json!({"request": flow("request"), "response": flow("response"), "fault": flow("fault")});
     operation.insert("operationPolicies".into(), policies);
+    if given.get("feature").is_some_and(|feature| feature == "TOOL") {
+        operation.shift_remove("verb");
+        for name in TOOL_MEMBERS {
+            operation.insert(name.into(), or(name, Value::Null));
+        }
+    }
     operation
 }
 

@@ -8,8 +8,11 @@ mod certificates;
 mod client_certificates;
 pub(crate) mod definition;
 pub(crate) mod documents;
+mod import;
 pub(crate) mod lifecycle;
+pub(crate) mod mcp;
 pub(crate) mod members;
+mod params;
 pub(crate) mod policies;
 pub(crate) mod products;
 pub(crate) mod revisions;
@@ -30,7 +33,9 @@ pub(crate) const HANDLERS: &[&[Registration]] = &[
     crate::labels::PUBLISHER_HANDLERS,
     definition::HANDLERS,
     documents::HANDLERS,
+    import::HANDLERS,
     lifecycle::HANDLERS,
+    mcp::HANDLERS,
     policies::HANDLERS,
     products::HANDLERS,
     revisions::HANDLERS,

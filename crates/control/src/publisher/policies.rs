@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::archive::{self, Project, parts};
+use super::archive::{self, parts};
+use super::import::Project;
 use super::{api, yaml};
 use crate::http::Response;
 use crate::page::Page;
@@ -24,9 +25,11 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("GET", "/apis/{apiId}/operation-policies/{operationPolicyId}", get_of_api),
     ("DELETE", "/apis/{apiId}/operation-policies/{operationPolicyId}", delete_of_api),
     ("GET", "/apis/{apiId}/operation-policies/{operationPolicyId}/content", content_of_api),
+    ("GET", "/throttling-policies/streaming/subscription", streaming),
     ("GET", "/throttling-policies/{policyLevel}", throttling),
     ("GET", "/throttling-policies/{policyLevel}/{policyName}", throttling_by_name),
     ("GET", "/apis/{apiId}/subscription-policies", subscription_policies),
+    ("GET", "/mcp-servers/{mcpServerId}/subscription-policies", subscription_policies),
 ];
 
 const FLOWS: [&str; 3] = ["request", "response", "fault"];
@@ -431,6 +434,12 @@ fn throttling_by_name(call: &Call<'_>) -> Result<Response, Problem> {
     let list = call.control.store.read(|tx| crate::admin::throttling::choices(tx, call.organization(), level))?;
     let found = list.into_iter().find(|policy| policy["name"] == name);
     Ok(Response::json(200, &found.ok_or_else(|| Problem::not_found("Throttling Policy", name))?))
+}
+
+/// The plans that count events.
+fn streaming(call: &Call<'_>) -> Result<Response, Problem> {
+    let list = call.control.store.read(|tx| crate::admin::throttling::streaming(tx, call.organization()))?;
+    Ok(Response::json(200, &Page::of(&call.query).cut("/throttling-policies/streaming/subscription", list)))
 }
 
 fn level<'c>(call: &'c Call<'_>) -> Result<&'c str, Problem> {

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{api, archive, members};
+use super::archive::{Subject, uploaded};
+use super::import::{self, Project};
+use super::{api, mcp, members};
 use crate::http::Response;
 use crate::identity::Caller;
 use crate::problem::Problem;
@@ -17,7 +19,7 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("PUT", "/api-products/{apiProductId}", update),
     ("DELETE", "/api-products/{apiProductId}", delete),
     ("POST", "/api-products/copy-api-products", copy),
-    ("GET", "/api-products/export", |call| archive::exported(call, "apiProductId", true)),
+    ("POST", "/api-products/import", import_archive),
 ];
 
 fn body(product: &Object) -> Value {
@@ -60,21 +62,96 @@ pub(super) fn create_in(
     mut given: Map<String, Value>,
 ) -> Result<Object, Problem> {
     given.insert("operations".into(), Value::Array(operations_of(tx, caller, &given)?));
+    name_sources(tx, caller, &mut given)?;
     api::create_in(tx, caller, given, None)
 }
 
 fn update(call: &Call<'_>) -> Result<Response, Problem> {
-    let mut given = schema::body(call.request, members::MEMBERS, &[])?;
-    given.shift_remove("type");
-    let product = call.control.store.change(|tx| {
-        let product = of_call(tx, call)?;
-        if given.get("apis").is_none_or(Value::is_null) {
-            given.insert("apis".into(), product.document.get("apis").cloned().unwrap_or_default());
-        }
-        given.insert("operations".into(), Value::Array(operations_of(tx, &call.caller, &given)?));
-        api::update_in(tx, &call.caller, product, given)
-    })?;
+    let given = schema::body(call.request, members::MEMBERS, &[])?;
+    let product = call.control.store.change(|tx| update_in(tx, &call.caller, of_call(tx, call)?, given))?;
     Ok(Response::json(200, &body(&product)))
+}
+
+fn update_in(
+    tx: &Transaction<'_>,
+    caller: &Caller,
+    product: Object,
+    mut given: Map<String, Value>,
+) -> Result<Object, Problem> {
+    given.shift_remove("type");
+    if given.get("apis").is_none_or(Value::is_null) {
+        given.insert("apis".into(), product.document.get("apis").cloned().unwrap_or_default());
+    }
+    given.insert("operations".into(), Value::Array(operations_of(tx, caller, &given)?));
+    name_sources(tx, caller, &mut given)?;
+    api::update_in(tx, caller, product, given)
+}
+
+const DESCRIPTORS: [&str; 3] = ["api_product.yaml", "api_product.yml", "api_product.json"];
+
+/// Imports a product, and with `importAPIs` the APIs that it is made of.
+fn import_archive(call: &Call<'_>) -> Result<Response, Problem> {
+    let part = uploaded(call, "file")?;
+    let (project, parameters) = Project::read(call, part.content, &DESCRIPTORS)?;
+    let (product, revision) = call.control.change_served(|tx| {
+        let parameters = parameters.as_ref();
+        import_apis(tx, call, &project, parameters)?;
+        let (mut data, wanted_state) = import::members_of(call, &project, &DESCRIPTORS, parameters)?;
+        find_sources(tx, call, &mut data)?;
+        data.insert("type".into(), "APIPRODUCT".into());
+        let overwrite = call.query.flag("overwriteAPIProduct");
+        let product = match import::known(tx, call, Subject::Product, &data)? {
+            Some(_) if !overwrite => return Err(import::exists(Subject::Product, &data)),
+            Some(known) => update_in(tx, &call.caller, known, data)?,
+            None => create_in(tx, &call.caller, data)?,
+        };
+        import::finish(tx, call, product, &project, parameters, &wanted_state, overwrite)
+    })?;
+    Ok(import::imported(call, Subject::Product, &product, revision.as_ref()))
+}
+
+/// Imports the APIs in the archive of a product; those that are there stay unless `overwriteAPIs` is set.
+fn import_apis(
+    tx: &Transaction<'_>,
+    call: &Call<'_>,
+    project: &Project,
+    parameters: Option<&Value>,
+) -> Result<(), Problem> {
+    let overwrite = call.query.flag("overwriteAPIs");
+    if !overwrite && !call.query.flag("importAPIs") {
+        return Ok(());
+    }
+    let mut folders: Vec<String> = project
+        .folder("APIs/")
+        .filter_map(|(path, _)| path.split_once('/').map(|(folder, _)| folder.to_owned()))
+        .collect();
+    folders.sort_unstable();
+    folders.dedup();
+    for folder in folders {
+        let part = project.within(&format!("APIs/{folder}/"));
+        let own = parameters.and_then(|parameters| parameters.get("dependentAPIs")?.get(&folder));
+        let (data, _) = import::members_of(call, &part, &import::DESCRIPTORS, None)?;
+        if overwrite || import::known(tx, call, Subject::Api, &data)?.is_none() {
+            import::import_in(tx, call, Subject::Api, &part, own, overwrite)?;
+        }
+    }
+    Ok(())
+}
+
+/// The ids of APIs are those of the server that exported; here they are found by name and version.
+fn find_sources(tx: &Transaction<'_>, call: &Call<'_>, data: &mut Map<String, Value>) -> Result<(), Problem> {
+    let parts = data.get_mut("apis").and_then(Value::as_array_mut).into_iter().flatten();
+    for part in parts.filter_map(Value::as_object_mut) {
+        match import::known(tx, call, Subject::Api, part)? {
+            Some(source) => drop(part.insert("apiId".into(), source.id.into())),
+            None => {
+                let (name, version) = (api::text(part, "name"), api::text(part, "version"));
+                let text = format!("The API {name} {version}, which the product is made of, does not exist");
+                return Err(Problem::new(404, 900_308, "API Not Found", text));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn delete(call: &Call<'_>) -> Result<Response, Problem> {
@@ -135,6 +212,17 @@ fn operations_of(tx: &Transaction<'_>, caller: &Caller, given: &Map<String, Valu
     Ok(operations)
 }
 
+/// Says name and version of each API of a product: an archive of it names them by these.
+fn name_sources(tx: &Transaction<'_>, caller: &Caller, given: &mut Map<String, Value>) -> Result<(), Problem> {
+    let parts = given.get_mut("apis").and_then(Value::as_array_mut).into_iter().flatten();
+    for part in parts.filter_map(Value::as_object_mut) {
+        let source = api::by_id(tx, caller, api::text(part, "apiId"), "API")?;
+        part.insert("name".into(), source.name.as_str().into());
+        part.insert("version".into(), source.text("version").into());
+    }
+    Ok(())
+}
+
 /// The APIs that a product is made of.
 pub(super) fn sources(tx: &Transaction<'_>, product: &Object) -> Result<Vec<Object>, Problem> {
     let mut found = Vec::new();
@@ -153,8 +241,12 @@ fn products_with(tx: &Transaction<'_>, api: &Object) -> Result<Vec<Object>, Prob
         .collect())
 }
 
-/// An API that a product is made of cannot be removed.
+/// An API that a product is made of, or that the tools of an MCP server call, cannot be removed.
 pub(super) fn check_unused(tx: &Transaction<'_>, api: &Object) -> Result<(), Problem> {
+    if let Some(server) = mcp::servers_of(tx, api)?.first() {
+        let text = format!("Cannot remove the API {} as it is used by the MCP Server {}", api.name, server.name);
+        return Err(Problem::conflict(409, "Conflict", text));
+    }
     match products_with(tx, api)?.first() {
         None => Ok(()),
         Some(product) => {

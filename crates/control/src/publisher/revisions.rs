@@ -29,6 +29,14 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("POST", "/api-products/{apiProductId}/restore-revision", restore),
     ("GET", "/api-products/{apiProductId}/deployments", deployments),
     ("PUT", "/api-products/{apiProductId}/deployments/{deploymentId}", set_display),
+    ("GET", "/mcp-servers/{mcpServerId}/revisions", list),
+    ("POST", "/mcp-servers/{mcpServerId}/revisions", create),
+    ("DELETE", "/mcp-servers/{mcpServerId}/revisions/{revisionId}", delete),
+    ("POST", "/mcp-servers/{mcpServerId}/deploy-revision", deploy),
+    ("POST", "/mcp-servers/{mcpServerId}/undeploy-revision", undeploy),
+    ("POST", "/mcp-servers/{mcpServerId}/restore-revision", restore),
+    ("GET", "/mcp-servers/{mcpServerId}/deployments", deployments),
+    ("PUT", "/mcp-servers/{mcpServerId}/deployments/{deploymentId}", set_display),
 ];
 
 /// Revisions of one API, as API Manager limits them.

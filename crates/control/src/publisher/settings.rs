@@ -38,7 +38,7 @@ fn settings(call: &Call<'_>) -> Result<Response, Problem> {
         "designAssistantEnabled": false,
         "aiAuthTokenProvided": false,
         "isGatewayNotificationEnabled": false,
-        "isMCPSupportEnabled": false,
+        "isMCPSupportEnabled": true,
         "customProperties": [],
     });
     Ok(Response::json(200, &body))

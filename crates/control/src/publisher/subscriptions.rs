@@ -16,6 +16,7 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("POST", "/subscriptions/block-subscription", block),
     ("POST", "/subscriptions/unblock-subscription", unblock),
     ("POST", "/subscriptions/change-business-plan", change_plan),
+    ("GET", "/subscriptions/{subscriptionId}/subscriber-info", subscriber),
 ];
 
 /// States in which a subscription can be blocked to.
@@ -60,6 +61,14 @@ fn by_id(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Object, Problem> {
         let text = format!("The requested subscription with ID '{id}' was not found.");
         Problem::new(404, 900_310, "Subscription not found", text)
     })
+}
+
+/// Who subscribed.
+fn subscriber(call: &Call<'_>) -> Result<Response, Problem> {
+    let found = call.control.store.read(|tx| tx.get(Kind::Subscription, call.organization(), call.id()))?;
+    let found = found.ok_or_else(|| Problem::not_found("Subscription", call.id()))?;
+    let name = shown(&found.owner, &found.organization);
+    Ok(Response::json(200, &json!({"name": name, "claims": []})))
 }
 
 fn set_state(call: &Call<'_>, state: &str) -> Result<Response, Problem> {

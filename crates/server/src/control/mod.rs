@@ -154,9 +154,19 @@ impl Base {
     }
 }
 
-/// The files of deployed APIs as inputs of a build.
+/// The service whose address scripts poll until API Manager has started.
+const VERSION_SERVICE: &str = concat!(
+    r#"<proxy xmlns="http://ws.apache.org/ns/synapse" name="Version" transports="http https"><target><inSequence>"#,
+    r#"<payloadFactory media-type="xml"><format><ns:getVersionResponse xmlns:ns="http://version.services.core.carbon.wso2.org">"#,
+    "<ns:return>Penstock ",
+    env!("CARGO_PKG_VERSION"),
+    "</ns:return></ns:getVersionResponse></format></payloadFactory><respond/></inSequence></target></proxy>"
+);
+
+/// The files of deployed APIs as inputs of a build, and the service of the version.
 fn inputs(snapshot: &Snapshot) -> Vec<Input> {
-    let mut inputs = Vec::new();
+    let version = Bytes::from_static(VERSION_SERVICE.as_bytes());
+    let mut inputs = vec![Input { file: "control:version.xml".into(), bytes: version, kind: InputKind::Artifact }];
     for api in &snapshot.apis {
         let project: Arc<str> = format!("control:{}", api.name).into();
         for (path, bytes) in &api.files {
