@@ -16,6 +16,7 @@ pub mod clock;
 mod core;
 mod credentials;
 pub mod database;
+pub mod der;
 mod describe;
 pub mod endpoint;
 pub mod entrance;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use penstock_engine::der::split;
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm};
 use serde_json::Value;
 
-use super::certificate::{Certificate, key_parts, pem_blocks, split};
+use super::certificate::{Certificate, key_parts, pem_blocks};
 
 /// OBJECT IDENTIFIER 1.2.840.113549.1.1.1, rsaEncryption, as an algorithm identifier begins.
 const RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];

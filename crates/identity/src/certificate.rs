@@ -1,11 +1,12 @@
-//! X.509 certificates and keys in PEM, as far as a gateway reads them: the public key, the subject, the time it is
-//! good for. Chains are the business of TLS; here a certificate counts because it is one that was configured.
+//! X.509 certificates and keys in PEM: the public key, the subject and the validity. TLS verifies chains; a certificate here
+//! is trusted because it is configured.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use penstock_engine::der::split;
 
 const BIT_STRING: u8 = 0x03;
 const OBJECT_IDENTIFIER: u8 = 0x06;
@@ -17,14 +18,14 @@ const TAG_0: u8 = 0xa0;
 /// A block of a PEM file larger than this is no certificate and no key.
 const PEM_BLOCK_BYTES_MAX: usize = 64 * 1024;
 
-/// What is known of a certificate.
+/// A certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// The whole in DER.
     pub der: Arc<[u8]>,
     /// The subject as RFC 2253 writes it: `CN=app,O=Example`.
     pub subject: Arc<str>,
-    /// From when to when it is good, in seconds since 1970.
+    /// The times from and until which it is valid, in seconds since 1970.
     pub validity: (i64, i64),
     /// The algorithm identifier of its key, without the outer sequence.
     pub(super) key_algorithm: Vec<u8>,
@@ -74,7 +75,7 @@ impl Certificate {
         })
     }
 
-    /// Whether it is good at a time, in seconds since 1970.
+    /// Whether it is valid at a time, in seconds since 1970.
     pub fn is_valid_at(&self, unix: u64) -> bool {
         let unix = i64::try_from(unix).unwrap_or(i64::MAX);
         self.validity.0 <= unix && unix <= self.validity.1
@@ -89,7 +90,7 @@ pub(super) fn key_parts(info: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((algorithm.to_vec(), key.to_vec()))
 }
 
-/// The blocks of a PEM file: what each calls itself, and its bytes. What is not PEM between them is passed over.
+/// The blocks of a PEM file: label and bytes. Other text is skipped.
 pub fn pem_blocks(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let text = String::from_utf8_lossy(bytes);
     let mut blocks = Vec::new();
@@ -107,22 +108,6 @@ pub fn pem_blocks(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
         rest = after;
     }
     blocks
-}
-
-/// The first DER value: its tag, its content, and what follows it.
-pub(super) fn split(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&tag, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81..=0x84 => {
-            let (bytes, rest) = rest.split_at_checked(usize::from(first - 0x80))?;
-            (bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)), rest)
-        }
-        _ => return None,
-    };
-    let (content, rest) = rest.split_at_checked(length)?;
-    Some((tag, content, rest))
 }
 
 /// The most specific part first, as RFC 2253 §2.1 orders them.
@@ -211,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_tells_its_subject_and_its_time() {
+    fn a_certificate_has_a_subject_and_a_validity() {
         let mut parameters = rcgen::CertificateParams::new(["app".to_owned()]).unwrap();
         parameters.distinguished_name = rcgen::DistinguishedName::new();
         parameters.distinguished_name.push(rcgen::DnType::OrganizationName, "Rivers, Ltd");
@@ -231,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn malformed_certificates_are_refused() {
         for bad in [
             &b""[..],
             b"hello",

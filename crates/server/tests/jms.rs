@@ -17,7 +17,7 @@ use fe2o3_amqp::types::messaging::{
 use fe2o3_amqp::types::primitives::{SimpleValue, Symbol, Value};
 use fe2o3_amqp::{Connection, Receiver, Sender, Session};
 use rustix::process::Signal;
-use support::broker::{self, Gate, PATIENCE, order, variable};
+use support::broker::{self, EndpointProxies, Gate, PATIENCE, order, variable};
 use support::{Folder, Server};
 use tokio::runtime::Runtime;
 
@@ -276,44 +276,28 @@ fn a_durable_subscription_keeps_messages_while_the_program_is_stopped() {
 fn an_endpoint_sends_and_waits_for_replies_of_a_listening_proxy() {
     let folder = Folder::new("jms-endpoint");
     let to = |queue: &str, query: &str| format!("jms:/{queue}?transport.jms.ConnectionFactory=Broker&amp;{query}");
-    folder.write(
-        "artifacts/a.xml",
-        format!(
-            r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
-  <proxy name="Plain"><target><inSequence>
-    <property name="OUT_ONLY" value="true"/>
-    <property name="FORCE_SC_ACCEPTED" value="true" scope="axis2"/>
-    <property name="JMS_PRIORITY" value="7" scope="axis2"/>
+    let proxies = EndpointProxies {
+        transport: "jms",
+        properties: r#"<property name="JMS_PRIORITY" value="7" scope="axis2"/>
     <property name="JMS_TYPE" value="order" scope="axis2"/>
-    <property name="X-Order" value="5" scope="transport"/>
-    <send><endpoint><address uri="{}"/></endpoint></send>
-  </inSequence></target></proxy>
-  <proxy name="Ask"><target><inSequence>
-    <call><endpoint><address uri="{}"/></endpoint></call><respond/>
-  </inSequence></target></proxy>
-  <proxy name="AskNamed"><target><inSequence>
-    <call><endpoint><address uri="{}"/></endpoint></call><respond/>
-  </inSequence></target></proxy>
-  <proxy name="Silent"><target><inSequence>
-    <property name="JMS_WAIT_REPLY" value="200" scope="axis2"/>
-    <call><endpoint><address uri="{}"/></endpoint></call><respond/>
-  </inSequence><faultSequence>
-    <payloadFactory media-type="json"><format>{{"fault":"$1"}}</format><args>
-      <arg expression="get-property('ERROR_MESSAGE')"/></args></payloadFactory><respond/>
-  </faultSequence></target></proxy>
-  <proxy name="out-answer" transports="jms">
-    <target><inSequence>
-      <payloadFactory media-type="json"><format>{{"got":"$1"}}</format><args><arg evaluator="json" expression="$.a"/></args></payloadFactory>
-      <respond/>
-    </inSequence></target>
-    <parameter name="transport.jms.ConnectionFactory">Broker</parameter>
-    <parameter name="transport.jms.ContentType"><rules><jmsProperty>kind</jmsProperty><default>text/plain</default></rules></parameter>
-  </proxy>
-</definitions>"#,
-            to("out-plain", "transport.jms.MessagePropertyHyphens=replace"),
-            to("out-answer", "transport.jms.ContentTypeProperty=kind"),
-            to("out-answer", "transport.jms.ContentTypeProperty=kind&amp;transport.jms.ReplyDestination=out-replies"),
-            to("out-silent", ""),
+    <property name="X-Order" value="5" scope="transport"/>"#,
+        plain: &to("out-plain", "transport.jms.MessagePropertyHyphens=replace"),
+        asked: &to("out-answer", "transport.jms.ContentTypeProperty=kind"),
+        wait: "JMS_WAIT_REPLY",
+        silent: &to("out-silent", ""),
+        answer: "out-answer",
+        parameters: r#"<parameter name="transport.jms.ConnectionFactory">Broker</parameter>
+    <parameter name="transport.jms.ContentType"><rules><jmsProperty>kind</jmsProperty><default>text/plain</default></rules></parameter>"#,
+    };
+    folder.write("artifacts/a.xml", proxies.to_xml());
+    let named =
+        to("out-answer", "transport.jms.ContentTypeProperty=kind&amp;transport.jms.ReplyDestination=out-replies");
+    folder.write(
+        "artifacts/named.xml",
+        format!(
+            r#"<proxy xmlns="http://ws.apache.org/ns/synapse" name="AskNamed"><target><inSequence>
+  <call><endpoint><address uri="{named}"/></endpoint></call><respond/>
+</inSequence></target></proxy>"#
         ),
     );
     let url = format!(

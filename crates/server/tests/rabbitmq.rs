@@ -11,7 +11,7 @@ use lapin::message::Delivery;
 use lapin::options::*;
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
-use support::broker::{self, Gate, PATIENCE, order};
+use support::broker::{self, EndpointProxies, Gate, PATIENCE, order};
 use support::{Folder, Server};
 use tokio::runtime::Runtime;
 
@@ -237,40 +237,18 @@ fn an_endpoint_publishes_and_waits_for_replies_of_a_listening_proxy() {
     client.declare("out-plain", &[]);
     let folder = Folder::new("rabbitmq-endpoint");
     let to = |query: &str| format!("rabbitmq:/x?rabbitmq.connection.factory=Broker&amp;{query}");
-    folder.write(
-        "artifacts/a.xml",
-        format!(
-            r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
-  <proxy name="Plain"><target><inSequence>
-    <property name="OUT_ONLY" value="true"/>
-    <property name="FORCE_SC_ACCEPTED" value="true" scope="axis2"/>
-    <property name="rabbitmq.message.priority" value="4" scope="axis2"/>
-    <send><endpoint><address uri="{}"/></endpoint></send>
-  </inSequence></target></proxy>
-  <proxy name="Ask"><target><inSequence>
-    <call><endpoint><address uri="{}"/></endpoint></call><respond/>
-  </inSequence></target></proxy>
-  <proxy name="Silent"><target><inSequence>
-    <property name="RABBITMQ_WAIT_REPLY" value="200" scope="axis2"/>
-    <call><endpoint><address uri="{}"/></endpoint></call><respond/>
-  </inSequence><faultSequence>
-    <payloadFactory media-type="json"><format>{{"fault":"$1"}}</format><args>
-      <arg expression="get-property('ERROR_MESSAGE')"/></args></payloadFactory><respond/>
-  </faultSequence></target></proxy>
-  <proxy name="Answer" transports="rabbitmq">
-    <target><inSequence>
-      <payloadFactory media-type="json"><format>{{"got":"$1"}}</format><args><arg evaluator="json" expression="$.a"/></args></payloadFactory>
-      <respond/>
-    </inSequence></target>
-    <parameter name="rabbitmq.connection.factory">Broker</parameter>
-    <parameter name="rabbitmq.queue.name">out-answer</parameter>
-  </proxy>
-</definitions>"#,
-            to("rabbitmq.queue.name=out-plain&amp;rabbitmq.exchange.name=out-exchange"),
-            to("rabbitmq.queue.name=out-answer"),
-            to("rabbitmq.queue.name=out-silent"),
-        ),
-    );
+    let proxies = EndpointProxies {
+        transport: "rabbitmq",
+        properties: r#"<property name="rabbitmq.message.priority" value="4" scope="axis2"/>"#,
+        plain: &to("rabbitmq.queue.name=out-plain&amp;rabbitmq.exchange.name=out-exchange"),
+        asked: &to("rabbitmq.queue.name=out-answer"),
+        wait: "RABBITMQ_WAIT_REPLY",
+        silent: &to("rabbitmq.queue.name=out-silent"),
+        answer: "Answer",
+        parameters: r#"<parameter name="rabbitmq.connection.factory">Broker</parameter>
+    <parameter name="rabbitmq.queue.name">out-answer</parameter>"#,
+    };
+    folder.write("artifacts/a.xml", proxies.to_xml());
     let toml = format!(
         "[connections.Broker]\ntransport = \"rabbitmq\"\n\"rabbitmq.server.host.name\" = \"127.0.0.1\"\n\
          \"rabbitmq.server.port\" = {}\n",

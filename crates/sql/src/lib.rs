@@ -1,7 +1,7 @@
 //! SQL databases behind the port of the engine ([`penstock_engine::database`]): SQLite in this process; PostgreSQL, MySQL and
 //! MariaDB over sockets. Pools, statements, transactions, addresses and dialects.
 //!
-//! This crate knows nothing of artifacts, mediators or HTTP: a caller gives a data source, statements and values.
+//! This crate is independent of artifacts, mediators and HTTP: a caller gives a data source, statements and values.
 //!
 //! [`Sql`] is one for the whole process, so that a pool's limit is the limit; any core may use it. SQLite blocks, so each of
 //! its connections has a thread; connections to servers live on a runtime of their own. A core only ever awaits. Values are

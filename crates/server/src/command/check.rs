@@ -12,20 +12,20 @@ use crate::build::{self, BuildOptions, Built};
 use crate::config;
 use crate::migration::Report;
 
+const AFTER: &str = "\
+Exit status 1 if there is an error or no artifact, with --strict also for a warning. With --report: 1 if anything is not
+supported, with --strict also if anything differs.";
+
 pub(super) fn command() -> Command {
     Command::new("check")
         .about("Compiles everything and prints every diagnostic as file:line:column: level: message")
-        .after_help("With --report the exit status is 1 if anything is not supported, with --strict also if anything differs. Without it: exit status 1 if anything is an error or there is no artifact; with --strict also for a warning.")
+        .after_help(AFTER)
         .arg(super::paths_argument().required(true))
         .arg(super::run::config_argument())
         .arg(Arg::new("strict").long("strict").action(ArgAction::SetTrue).help("Warnings count as errors"))
-        .arg(
-            Arg::new("report")
-                .long("report")
-                .value_name("FORMAT")
-                .value_parser(["text", "json", "html"])
-                .help("Prints a migration report: for each artifact and key whether it is exact, differs or is not supported"),
-        )
+        .arg(Arg::new("report").long("report").value_name("FORMAT").value_parser(["text", "json", "html"]).help(
+            "Prints a migration report: for each artifact and key whether it is exact, differs or is not supported",
+        ))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {

@@ -17,17 +17,18 @@ use crate::load;
 use crate::serve::{self, Plan, Reread, Signals};
 
 const AFTER: &str = "\
-Integrations are served at 8280 (HTTP) and 8243 (HTTPS) plus the offset, which is 10 unless it is given; health and
-metrics are at 9191 plus the offset. Managed APIs are served at 8280 and 8243, and the adapter deploys them at 9843;
---offset is added to these ports, too, and one listener serves both kinds where their ports are the same. Ports that
-the configuration names are not moved. Without --config, ./penstock.toml is read if it is there. A deployment.toml of Micro Integrator is
-read for the keys that have a meaning here.
+Integrations are served at 8280 (HTTP) and 8243 (HTTPS) plus the offset (default 10); health and metrics at 9191 plus
+the offset. Managed APIs are served at 8280 and 8243, and the adapter deploys them at 9843; --offset is added to these
+ports, too, and one listener serves both kinds where their ports are the same. Ports in the configuration are not moved.
+Without --config, ./penstock.toml is read if it exists. Of a deployment.toml of Micro Integrator the supported keys are
+read; the others are listed.
 
 Files are watched: a change that compiles is deployed without losing a request; one that does not is reported, and the
 previous configuration stays. SIGHUP reads the configuration again and opens log files again.";
 
 pub(super) fn command() -> Command {
-    serving_arguments(Command::new("run").about("Serves artifacts").after_help(AFTER)).arg(super::paths_argument())
+    serving_arguments(Command::new("run").about("Serves integrations and managed APIs").after_help(AFTER))
+        .arg(super::paths_argument())
 }
 
 /// The arguments of every command that serves.

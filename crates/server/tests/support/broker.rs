@@ -245,3 +245,51 @@ fn forward(mut from: TcpStream, mut to: TcpStream, text: &str, by: &[u8]) {
     }
     let _ = to.shutdown(Shutdown::Both);
 }
+
+/// Proxy services that send to `plain`, that wait for a reply of `asked`, and that wait in vain for one of `silent`; and the
+/// proxy service `answer` that listens on a transport with these parameters.
+pub struct EndpointProxies<'a> {
+    pub transport: &'a str,
+    /// Properties of the message to `plain`.
+    pub properties: &'a str,
+    pub plain: &'a str,
+    pub asked: &'a str,
+    /// The property with the time to wait for a reply.
+    pub wait: &'a str,
+    pub silent: &'a str,
+    pub answer: &'a str,
+    pub parameters: &'a str,
+}
+
+impl EndpointProxies<'_> {
+    pub fn to_xml(&self) -> String {
+        let EndpointProxies { transport, properties, plain, asked, wait, silent, answer, parameters } = self;
+        format!(
+            r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
+  <proxy name="Plain"><target><inSequence>
+    <property name="OUT_ONLY" value="true"/>
+    <property name="FORCE_SC_ACCEPTED" value="true" scope="axis2"/>
+    {properties}
+    <send><endpoint><address uri="{plain}"/></endpoint></send>
+  </inSequence></target></proxy>
+  <proxy name="Ask"><target><inSequence>
+    <call><endpoint><address uri="{asked}"/></endpoint></call><respond/>
+  </inSequence></target></proxy>
+  <proxy name="Silent"><target><inSequence>
+    <property name="{wait}" value="200" scope="axis2"/>
+    <call><endpoint><address uri="{silent}"/></endpoint></call><respond/>
+  </inSequence><faultSequence>
+    <payloadFactory media-type="json"><format>{{"fault":"$1"}}</format><args>
+      <arg expression="get-property('ERROR_MESSAGE')"/></args></payloadFactory><respond/>
+  </faultSequence></target></proxy>
+  <proxy name="{answer}" transports="{transport}">
+    <target><inSequence>
+      <payloadFactory media-type="json"><format>{{"got":"$1"}}</format><args><arg evaluator="json" expression="$.a"/></args></payloadFactory>
+      <respond/>
+    </inSequence></target>
+    {parameters}
+  </proxy>
+</definitions>"#
+        )
+    }
+}

@@ -1,6 +1,7 @@
-//! Private keys on elliptic curves as Java writes them: without the public key, which the TLS library insists on.
-//! It stands in the certificate, so the two are put together.
+//! Private keys on elliptic curves as Java writes them: without the public key, which the TLS library requires. It is copied
+//! from the certificate.
 
+use penstock_engine::der::split;
 use rustls::pki_types::CertificateDer;
 
 const SEQUENCE: u8 = 0x30;
@@ -56,22 +57,6 @@ fn public_key<'a>(certificate: &'a CertificateDer<'_>) -> Option<&'a [u8]> {
         (BIT_STRING, bits, _) => Some(bits),
         _ => None,
     }
-}
-
-/// The first DER value: its tag, its content, and what follows it.
-pub(super) fn split(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&tag, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81..=0x84 => {
-            let (bytes, rest) = rest.split_at_checked(usize::from(first - 0x80))?;
-            (bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)), rest)
-        }
-        _ => return None,
-    };
-    let (content, rest) = rest.split_at_checked(length)?;
-    Some((tag, content, rest))
 }
 
 fn wrap(tag: u8, parts: &[&[u8]]) -> Vec<u8> {

@@ -3,11 +3,11 @@
 //! The format and the protection of keys are what `sun.security.provider.JavaKeyStore` and `KeyProtector` write:
 //! big-endian fields, a SHA-1 over everything with the password at the end, keys under a SHA-1 key stream. Read only.
 
+use penstock_engine::der::split;
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use rustls::pki_types::CertificateDer;
 
 use super::TlsError;
-use super::ec::split;
 
 const MAGIC: [u8; 4] = [0xfe, 0xed, 0xfe, 0xed];
 
