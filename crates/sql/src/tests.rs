@@ -571,7 +571,34 @@ fn connections_to_mariadb_are_encrypted_on_demand() {
     assert_eq!(error.kind, DatabaseErrorKind::Unreachable, "{error}");
 }
 
+fn a_lease_has_one_holder_at_a_time(url: &str) {
+    use penstock_engine::lease::Leases;
+    let (databases, source) = (Arc::new(sql()), source(url, PoolSettings::default()));
+    let node = |name: &str| SqlLeases::new(databases.clone(), source.clone(), name.into());
+    let (one, two, long) = (node("one"), node("two"), Duration::from_secs(600));
+    // Tests of earlier runs may have used the table.
+    let name = penstock_engine::clock::uuid();
+    let acquire = |node: &SqlLeases, time| wait(node.acquire(&name, time)).unwrap();
+    let token = |node: &SqlLeases, time| acquire(node, time).map(|lease| lease.fencing_token);
+    let first = acquire(&one, long).unwrap();
+    assert_eq!((first.fencing_token, token(&two, long)), (1, None), "{url}");
+    assert_eq!(token(&one, long), Some(1), "{url}: extended");
+    wait(two.release(&first)).unwrap();
+    assert_eq!(token(&two, long), None, "{url}: only its holder gives it back");
+    wait(one.release(&first)).unwrap();
+    assert_eq!((token(&two, long), token(&one, long)), (Some(2), None), "{url}");
+    // A lease that ended goes to the next node that wants it.
+    assert_eq!(token(&two, Duration::from_millis(1)), Some(2));
+    let next = loop {
+        if let Some(token) = token(&one, long) {
+            break token;
+        }
+    };
+    assert_eq!((next, token(&two, long)), (3, None), "{url}");
+}
+
 on_each_database! {
+    a_lease_has_one_holder_at_a_time
     values_are_bound_and_read
     several_statements_of_one_text_share_its_values_in_order
     a_refused_statement_says_why_and_leaves_the_connection_usable
