@@ -537,3 +537,23 @@ fn an_operator_ends_the_server() {
     );
     assert!(api.server.wait().success());
 }
+
+#[test]
+fn the_dashboard_gets_heartbeats() {
+    let folder = Folder::new("heartbeat");
+    folder.write("artifacts/api.xml", support::api("a"));
+    let (port, beats) = support::broker::backend();
+    let toml = format!(
+        "{USERS}[management.dashboard]\nurl = 'http://127.0.0.1:{port}/dashboard/api/'\ngroup = 'blue'\nnode = 'n1'\ninterval = '1s'\n\
+         host = 'gateway.example'\nport = 9164\n"
+    );
+    let _server = Server::start(&folder, &["run", "artifacts"], &toml);
+    for _ in 0..2 {
+        let beat: Value = serde_json::from_str(&beats.recv().unwrap()).unwrap();
+        let expected = json!({
+            "product": "mi", "groupId": "blue", "nodeId": "n1", "interval": 1,
+            "mgtApiUrl": "https://gateway.example:9164/management/",
+        });
+        assert_eq!(beat, expected);
+    }
+}

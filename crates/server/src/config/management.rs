@@ -44,6 +44,32 @@ pub struct Management {
     pub applications: Option<PathBuf>,
     /// The home of the Micro Integrator whose configuration this is.
     pub home: Option<PathBuf>,
+    /// The dashboard that gets heartbeats.
+    pub dashboard: Dashboard,
+}
+
+/// The dashboard of Micro Integrator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dashboard {
+    /// Its address; none is no heartbeats.
+    pub url: Option<String>,
+    /// The group of this server.
+    pub group: String,
+    /// The name of this server in its group; generated when there is none.
+    pub node: Option<String>,
+    /// The time between heartbeats.
+    pub interval: Duration,
+    /// The host of the management API as the dashboard reaches it.
+    pub host: Option<String>,
+    /// Its port as the dashboard reaches it.
+    pub port: Option<u16>,
+}
+
+impl Default for Dashboard {
+    fn default() -> Dashboard {
+        let interval = Duration::from_secs(10);
+        Dashboard { url: None, group: "default".to_owned(), node: None, interval, host: None, port: None }
+    }
 }
 
 /// A user of the management API.
@@ -72,6 +98,7 @@ impl Default for Management {
             state: PathBuf::from("penstock-management"),
             applications: None,
             home: None,
+            dashboard: Dashboard::default(),
         }
     }
 }
@@ -111,6 +138,12 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "management.read_only_users", kind: FLAG, set: assign!(management.read_only_users = flag()) },
     Key { name: "management.state", kind: TEXT, set: assign!(management.state = path) },
     Key { name: "management.applications", kind: TEXT, set: assign!(management.applications = some path) },
+    Key { name: "management.dashboard.url", kind: TEXT, set: dashboard_url },
+    Key { name: "management.dashboard.group", kind: TEXT, set: dashboard_group },
+    Key { name: "management.dashboard.node", kind: TEXT, set: dashboard_node },
+    Key { name: "management.dashboard.interval", kind: TIME, set: dashboard_interval },
+    Key { name: "management.dashboard.host", kind: TEXT, set: dashboard_host },
+    Key { name: "management.dashboard.port", kind: PORT, set: assign!(management.dashboard.port = some port()) },
 ];
 
 /// Keys of `deployment.toml`.
@@ -140,7 +173,46 @@ pub(super) const MICRO_INTEGRATOR: &[Key] = &[
         kind: FLAG,
         set: assign!(management.read_only_users = flag()),
     },
+    Key { name: "dashboard_config.dashboard_url", kind: TEXT, set: dashboard_url },
+    Key { name: "dashboard_config.group_id", kind: TEXT, set: dashboard_group },
+    Key { name: "dashboard_config.node_id", kind: TEXT, set: dashboard_node },
+    Key { name: "dashboard_config.heartbeat_interval", kind: TIME, set: dashboard_interval },
+    Key { name: "dashboard_config.management_hostname", kind: TEXT, set: dashboard_host },
+    Key { name: "dashboard_config.management_port", kind: PORT, set: assign!(management.dashboard.port = some port()) },
 ];
+
+fn dashboard_url(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    let url = value.text().trim_end_matches('/');
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err("must be an address with http or https".to_owned());
+    }
+    settings.management.dashboard.url = Some(url.to_owned());
+    Ok(())
+}
+
+fn dashboard_group(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.management.dashboard.group = value.text().to_owned();
+    Ok(())
+}
+
+fn dashboard_node(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.management.dashboard.node = Some(value.text().to_owned());
+    Ok(())
+}
+
+fn dashboard_interval(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    let interval = value.duration("s")?;
+    if interval < Duration::from_secs(1) {
+        return Err("must be at least one second".to_owned());
+    }
+    settings.management.dashboard.interval = interval;
+    Ok(())
+}
+
+fn dashboard_host(settings: &mut Settings, value: &Value) -> Result<(), String> {
+    settings.management.dashboard.host = Some(value.text().to_owned());
+    Ok(())
+}
 
 /// `management.users.NAME.password` and `.admin`.
 pub(super) fn user(settings: &mut Settings, key: &str, value: &Value) -> Result<bool, String> {

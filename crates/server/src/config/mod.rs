@@ -35,7 +35,7 @@ use toml::de::{DeTable, DeValue};
 pub use environment::{Surroundings, surroundings, take_aws};
 pub use gateway::{Adapter, Opening};
 pub use keys::Dialect;
-pub use management::{Management, ManagementUser};
+pub use management::{Dashboard, Management, ManagementUser};
 pub use security::{read_message_keys, read_rsa_key, read_signing_key};
 pub use settings::{AccessTarget, Keystore, LogFormat, Settings};
 

@@ -10,6 +10,7 @@
 mod access;
 mod audit;
 mod call;
+mod heartbeat;
 mod inventory;
 mod openapi;
 mod resources;
@@ -26,7 +27,7 @@ use std::sync::mpsc::Sender;
 use penstock_engine::ports::{Level, LocalFuture, Request, Service};
 use penstock_engine::{Core, Registry};
 use penstock_message::{Message, Method};
-use penstock_transports::http::{HttpListener, PerCore, Shutdown};
+use penstock_transports::http::{HttpListener, HttpSender, PerCore, Shutdown};
 
 use crate::adapter::Deployer;
 use crate::serve::{Artifacts, Event, State};
@@ -49,10 +50,16 @@ pub struct Operators {
 
 impl Operators {
     /// Serves until the server ends. Runs on the management runtime, whose core it takes stores from.
-    pub async fn serve(self, core: Rc<Core>, stop: Shutdown) {
+    pub async fn serve(self, core: Rc<Core>, sender: Rc<HttpSender>, stop: Shutdown) {
         let Operators { listener, deployer, registry, events } = self;
         let log = deployer.log().clone();
         let settings = deployer.settings();
+        let port = listener.local_addr().port();
+        let beats = heartbeat::Heartbeat::new(&settings.management.dashboard, &core.environment.host, port);
+        if let Some(beats) = beats {
+            // The task ends with the runtime.
+            tokio::task::spawn_local(beats.run(sender, log.clone()));
+        }
         let users = Users::open(&settings.management.state);
         if let Err(cause) = &users {
             log.say(Level::Error, "ManagementAPI", &format!("users added by the API are not known: {cause}"));

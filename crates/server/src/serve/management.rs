@@ -98,10 +98,11 @@ async fn work(
     }
     let Facilities { settings, environment, current, state, databases: all_databases, .. } = facilities;
     let gateway = state.gateway_state().clone();
-    tokio::task::spawn_local(async move { gateway.run_background(sender).await });
+    let gateway_sender = sender.clone();
+    tokio::task::spawn_local(async move { gateway.run_background(gateway_sender).await });
     let (trigger, stop) = shutdown();
     if let Some(operators) = operators {
-        tokio::task::spawn_local(operators.serve(core.clone(), stop));
+        tokio::task::spawn_local(operators.serve(core.clone(), sender, stop));
     }
     let states = Arc::new(RegistryStates::new(environment.registry.clone()));
     let mut supervisor = Supervisor::new(core, state.services.clone(), states, settings.timeouts.drain);
