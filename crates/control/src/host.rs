@@ -37,6 +37,25 @@ pub struct PlanText {
     pub text: String,
 }
 
+/// A key manager of another product, whose tokens count for the APIs that name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalIssuer {
+    /// What APIs call it.
+    pub name: String,
+    /// `iss` of its tokens.
+    pub issuer: String,
+    /// Where its keys are published.
+    pub jwks_url: Option<String>,
+    /// Its certificate or public key, PEM or base64 of it.
+    pub pem: Option<String>,
+    /// The claim with the consumer key.
+    pub consumer_key_claim: String,
+    /// The claim with the scopes.
+    pub scopes_claim: String,
+    /// Names of claims: theirs, ours.
+    pub claim_mapping: Vec<(String, String)>,
+}
+
 /// What the gateway serves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -46,6 +65,8 @@ pub struct Snapshot {
     pub plans: Vec<PlanText>,
     /// Deny conditions in the notation of the configuration.
     pub denials: Vec<String>,
+    /// Key managers of other products.
+    pub issuers: Vec<ExternalIssuer>,
 }
 
 /// Applications and subscriptions.

@@ -33,11 +33,11 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use host::{Access, DeployedApi, Host, Login, PlanText, Prepared, Snapshot};
+pub use host::{Access, DeployedApi, ExternalIssuer, Host, Login, PlanText, Prepared, Snapshot};
 pub use http::{Request, Response};
 use identity::keys::Keys;
 pub use identity::keys::{SigningKey, rotate_signing_key};
@@ -46,6 +46,7 @@ use identity::scopes::SystemScopes;
 use identity::{ADMIN_ROLE, SUPER_ORGANIZATION, users};
 use problem::Problem;
 use route::Routes;
+pub use store::backup::{backup, restore};
 use store::{Filter, Kind, Store, Transaction};
 
 /// The largest body of a request: archives with documents and definitions.
@@ -236,11 +237,6 @@ impl Control {
             return Ok(());
         }
         tx.sweep_tokens(now)
-    }
-
-    /// Writes a copy of the database, as it is at one moment, to a file that is not there yet.
-    pub fn backup(&self, target: &Path) -> Result<(), String> {
-        self.store.backup(target).map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))
     }
 
     /// How many APIs are kept.

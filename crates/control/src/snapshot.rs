@@ -29,6 +29,9 @@ pub(crate) fn of(tx: &Transaction<'_>) -> Result<Snapshot, Problem> {
             let Some(api) = tx.get(Kind::Api, &organization, &revision.parent)? else { continue };
             snapshot.apis.push(deployed_api(tx, &api, &revision)?);
         }
+        for manager in tx.list(&Filter::new(Kind::KeyManager, &organization))? {
+            snapshot.issuers.extend(crate::admin::key_managers::issuer(&manager));
+        }
         // Plans are known to the gateway by name only, so an organization cannot have one that differs from another's.
         if organization == SUPER_ORGANIZATION {
             for policy in tx.list(&Filter::new(Kind::Throttling, &organization))? {

@@ -1,5 +1,6 @@
 //! The REST APIs without sockets: a store in a folder of its own, and a gateway that notes what it is given.
 
+mod key_managers;
 mod mcp;
 mod oauth;
 mod resources;
@@ -411,9 +412,29 @@ fn what_is_kept_outlives_a_restart() {
     assert_eq!(started.control.snapshot().unwrap().apis.len(), 1);
     let server = Server { control: started.control, gateway, folder };
     server.expect(200, "GET", "/api/am/publisher/v4/apis", &token, &Value::Null);
-    let copy = server.folder.0.join("copy.sqlite");
-    server.control.backup(&copy).unwrap();
-    assert!(std::fs::metadata(copy).unwrap().len() > 0);
+}
+
+#[test]
+fn a_backup_is_restored_with_its_keys() {
+    let server = Server::start();
+    let client = server.register("admin", "admin");
+    server.published(&server.admin(), "Echo", "/echo");
+    let (copy, restored) = (server.folder.0.join("copy"), scratch("restored"));
+    crate::backup(&server.folder.0, &copy).unwrap();
+    server.published(&server.admin(), "Later", "/later");
+    assert!(crate::backup(&server.folder.0, &copy).is_err(), "a backup replaces nothing");
+    assert!(crate::restore(&copy, &server.folder.0).unwrap_err().contains("has a database"));
+    assert!(crate::restore(&restored.0, &copy).unwrap_err().contains("is not a backup"));
+    crate::restore(&copy, &restored.0).unwrap();
+    let gateway = Arc::new(Gateway::default());
+    let control = Control::open(config(&restored), gateway.clone()).unwrap().control;
+    assert_eq!(control.snapshot().unwrap().apis.len(), 1);
+    let server = Server { control, gateway, folder: restored };
+    assert_eq!(server.token_response(&client, "grant_type=client_credentials").0, 200, "the secret is the same");
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(server.folder.0.join("control.sqlite")).unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

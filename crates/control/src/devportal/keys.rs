@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::applications;
 use crate::Control;
+use crate::admin::key_managers;
 use crate::http::Response;
 use crate::identity::tokens::{self, Subject};
 use crate::identity::{clients, shown, users};
@@ -35,7 +36,7 @@ pub(super) const HANDLERS: &[Registration] = &[
 ];
 
 /// The key manager that is always there.
-const RESIDENT: &str = crate::admin::key_managers::RESIDENT;
+pub(super) const RESIDENT: &str = key_managers::RESIDENT;
 
 /// The longest lifetime of a token, in seconds: a year.
 const LIFETIME_MAX_S: u64 = 366 * 86_400;
@@ -70,12 +71,17 @@ fn body(control: &Control, mapping: &Object, client: &Object) -> Value {
     let secrets: Vec<Value> =
         clients::secrets(client).iter().map(|entry| secret_body(control, client, entry)).collect();
     json!({
-        "keyMappingId": mapping.id, "keyManager": RESIDENT, "consumerKey": client.id,
+        "keyMappingId": mapping.id, "keyManager": key_manager_of(mapping), "consumerKey": client.id,
         "consumerSecret": clients::secret(&control.keys, client), "consumerSecrets": secrets,
         "supportedGrantTypes": client.document.get("grantTypes"), "callbackUrl": client.document.get("callbackUrl"),
         "keyState": "COMPLETED", "keyType": mapping.text("keyType"), "mode": mapping.text("mode"), "groupId": null,
         "token": null, "additionalProperties": settings(client.document.get("additionalProperties")),
     })
+}
+
+/// The name of the key manager of a mapping.
+fn key_manager_of(mapping: &Object) -> &str {
+    Some(mapping.text("keyManager")).filter(|name| !name.is_empty()).unwrap_or(RESIDENT)
 }
 
 /// The keys of an application.
@@ -105,7 +111,10 @@ type Found = (Object, Object);
 fn of_type(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Option<Found>, Problem> {
     let application = applications::of_call(tx, call)?;
     let all = tx.list(&Filter::new(Kind::KeyMapping, call.organization()).parent(&application.id))?;
-    let Some(mapping) = all.into_iter().find(|mapping| mapping.text("keyType") == call.parameter("keyType")) else {
+    let Some(mapping) = all
+        .into_iter()
+        .find(|mapping| mapping.text("keyType") == call.parameter("keyType") && key_manager_of(mapping) == RESIDENT)
+    else {
         return Ok(None);
     };
     Ok(tx.get(Kind::Client, call.organization(), &mapping.target)?.map(|client| (mapping, client)))
@@ -157,20 +166,25 @@ fn check_key_manager(given: &Map<String, Value>) -> Result<(), Problem> {
     }
 }
 
-/// Adds the mapping of a client; an application has one for each key type.
+/// Adds the mapping of a client; an application has one for each key type and key manager.
 pub(super) fn add_mapping(
     tx: &Transaction<'_>,
     application: &Object,
     key_type: &str,
     client: &Object,
     mode: &str,
+    key_manager: &str,
 ) -> Result<Object, Problem> {
     let mut document = Map::new();
     document.insert("keyType".into(), key_type.into());
     document.insert("mode".into(), mode.into());
+    let mut key = format!("{}:{key_type}", application.id);
+    if key_manager != RESIDENT {
+        document.insert("keyManager".into(), key_manager.into());
+        key = format!("{key}:{key_manager}");
+    }
     let mapping = Object::new(Kind::KeyMapping, &application.organization, key_type, document);
-    let mut mapping =
-        mapping.of(&application.id).owned(&application.owner).keyed(format!("{}:{key_type}", application.id));
+    let mut mapping = mapping.of(&application.id).owned(&application.owner).keyed(key);
     mapping.target.clone_from(&client.id);
     match tx.insert(&mapping)? {
         Some(()) => Ok(mapping),
@@ -202,7 +216,7 @@ fn generate(call: &Call<'_>) -> Result<Response, Problem> {
         let name = format!("{}_{}_{key_type}", application.owner, application.name);
         let mut client = clients::new(call.organization(), &name, &application.owner, &grants, callback);
         client.set("additionalProperties", settings(given.get("additionalProperties")));
-        let mapping = add_mapping(tx, &application, key_type, &client, "CREATED")?;
+        let mapping = add_mapping(tx, &application, key_type, &client, "CREATED", RESIDENT)?;
         tx.insert(&client)?;
         tx.audit(call.organization(), &call.caller.shown(), "generate-keys", Kind::Application, &application.id)?;
         Ok((mapping, client))
@@ -223,8 +237,10 @@ fn generate(call: &Call<'_>) -> Result<Response, Problem> {
 fn map(call: &Call<'_>) -> Result<Response, Problem> {
     let given = schema::object(call.request)?;
     let key_type = key_type(&given)?;
-    check_key_manager(&given)?;
     let key = text(&given, "consumerKey");
+    if !["", RESIDENT].contains(&text(&given, "keyManager")) {
+        return map_external(call, text(&given, "keyManager"), key_type, key);
+    }
     let (mapping, client) = call.control.change_access(|tx| {
         let application = applications::of_call(tx, call)?;
         let client = tx.get(Kind::Client, call.organization(), key)?;
@@ -238,7 +254,39 @@ fn map(call: &Call<'_>) -> Result<Response, Problem> {
             let text = format!("The consumer key {key} is used by another application");
             return Err(Problem::conflict(901_408, "Key Mappings already exists", text));
         }
-        let mapping = add_mapping(tx, &application, key_type, &client, "MAPPED")?;
+        let mapping = add_mapping(tx, &application, key_type, &client, "MAPPED", RESIDENT)?;
+        Ok((mapping, client))
+    })?;
+    Ok(Response::json(200, &body(call.control, &mapping, &client)))
+}
+
+/// Gives an application a client of another key manager: its tokens count for the application. The secret stays there.
+fn map_external(call: &Call<'_>, name: &str, key_type: &str, key: &str) -> Result<Response, Problem> {
+    if key.is_empty() {
+        return Err(Problem::invalid("consumerKey", "a consumer key is needed"));
+    }
+    let (mapping, client) = call.control.change_access(|tx| {
+        let application = applications::of_call(tx, call)?;
+        let manager = key_managers::named(tx, call.organization(), name)?.ok_or_else(|| {
+            Problem::rejected(
+                901_403,
+                "Key Manager not Registered",
+                format!("The key manager {name} is not registered"),
+            )
+        })?;
+        if manager.document.get("enableMapOAuthConsumerApps") == Some(&false.into()) {
+            return Err(Problem::bad_request(format!("The key manager {name} does not allow clients to be mapped")));
+        }
+        let mut client = clients::new(call.organization(), key, &application.owner, &[], None).of(&manager.id);
+        key.clone_into(&mut client.id);
+        client.set("secrets", json!([]));
+        // Ids of clients are unique in all organizations.
+        if clients::find(tx, key)?.is_some() {
+            let text = format!("The consumer key {key} is used by another application");
+            return Err(Problem::conflict(901_408, "Key Mappings already exists", text));
+        }
+        tx.insert(&client)?;
+        let mapping = add_mapping(tx, &application, key_type, &client, "MAPPED", &manager.name)?;
         Ok((mapping, client))
     })?;
     Ok(Response::json(200, &body(call.control, &mapping, &client)))
@@ -265,7 +313,7 @@ fn update(call: &Call<'_>) -> Result<Response, Problem> {
 
 /// Removes the mapping of a client; a client that was made for it goes with it.
 pub(super) fn remove(tx: &Transaction<'_>, mapping: &Object) -> Result<(), Problem> {
-    if mapping.text("mode") == "CREATED"
+    if (mapping.text("mode") == "CREATED" || key_manager_of(mapping) != RESIDENT)
         && let Some(client) = tx.get(Kind::Client, &mapping.organization, &mapping.target)?
     {
         tx.end_tokens_of_client(&client.id)?;

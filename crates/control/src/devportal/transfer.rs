@@ -171,7 +171,7 @@ fn put_key(
     let mut client = clients::new(call.organization(), &name, &application.owner, &grants, callback);
     client.id = consumer_key.to_owned();
     client.set("additionalProperties", keys::settings(given.get("additionalProperties")));
-    keys::add_mapping(tx, application, key_type, &client, "CREATED")?;
+    keys::add_mapping(tx, application, key_type, &client, "CREATED", keys::RESIDENT)?;
     tx.insert(&client).map(|_| ())
 }
 

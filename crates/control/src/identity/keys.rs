@@ -206,6 +206,11 @@ fn retired_files(folder: &Path, is_imported: bool) -> Result<Vec<PathBuf>, Strin
     Ok(files)
 }
 
+/// Whether a file of a state folder has a key.
+pub(crate) fn is_key_file(name: &str) -> bool {
+    name == SIGNING_KEY_FILE || name == SECRET_KEY_FILE || (name.starts_with(RETIRED_PREFIX) && name.ends_with(".pem"))
+}
+
 fn key_pair(pkcs8: &[u8]) -> Result<RsaKeyPair, String> {
     let pair = RsaKeyPair::from_pkcs8(pkcs8).or_else(|_| RsaKeyPair::from_der(pkcs8));
     pair.map_err(|error| format!("the signing key must be an RSA key of 2048 bits or more: {error}"))

@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Store::change`] and [`Transaction`].
 
+pub(crate) mod backup;
 mod files;
 mod object;
 mod schema;
@@ -25,6 +26,8 @@ pub(crate) use object::{Kind, Object, Order};
 pub(crate) use search::{Filter, Term};
 pub(crate) use tickets::{Presented, Ticket, TicketKind};
 pub(crate) use tokens::RefreshToken;
+
+const DATABASE_FILE: &str = "control.sqlite";
 
 /// How long a statement waits for a lock of another process, such as a backup.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -46,7 +49,7 @@ impl Store {
     /// Opens the database of a folder, and brings its schema up to date.
     pub(crate) fn open(folder: &Path) -> Result<Store, String> {
         use std::os::unix::fs::OpenOptionsExt;
-        let file = folder.join("control.sqlite");
+        let file = folder.join(DATABASE_FILE);
         let failed = |error: String| format!("`{}`: {error}", file.display());
         // Only its owner may read what is in it: SQLite gives its other files the rights of this one.
         let created = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&file);
@@ -84,13 +87,6 @@ impl Store {
         let result = run(&transaction)?;
         transaction.inner.commit()?;
         Ok(result)
-    }
-
-    /// Writes a copy of the database, as it is at one moment.
-    pub(crate) fn backup(&self, target: &Path) -> Result<(), Problem> {
-        let target = target.to_str().ok_or_else(|| Problem::caused("the path of a backup must be UTF-8"))?;
-        connect(&self.file)?.execute("VACUUM INTO ?1", [target])?;
-        Ok(())
     }
 }
 

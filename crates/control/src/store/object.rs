@@ -56,6 +56,8 @@ pub(crate) enum Kind {
     Service,
     /// An operation policy; its parent is the API when it is of one API only.
     OperationPolicy,
+    /// A key manager of another product.
+    KeyManager,
 }
 
 impl Kind {
@@ -85,6 +87,7 @@ impl Kind {
             Kind::Label => "label",
             Kind::Service => "service",
             Kind::OperationPolicy => "operation-policy",
+            Kind::KeyManager => "key-manager",
         }
     }
 }

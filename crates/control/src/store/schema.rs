@@ -105,12 +105,7 @@ const MIGRATIONS: &[&str] = &[
 
 /// Brings a database up to date. One of a newer version is refused: an older program would damage it.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
-    let known: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let known = usize::try_from(known).unwrap_or_default();
-    if known > MIGRATIONS.len() {
-        let text = format!("the database has the schema {known}, this version knows {}", MIGRATIONS.len());
-        return Err(Error::ToSqlConversionFailure(text.into()));
-    }
+    let known = check_version(connection)?;
     for (index, migration) in MIGRATIONS.iter().enumerate().skip(known) {
         let transaction = connection.transaction()?;
         transaction.execute_batch(migration)?;
@@ -118,6 +113,17 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
         transaction.commit()?;
     }
     Ok(())
+}
+
+/// The version of the schema of a database, unless it is newer than this program.
+pub(super) fn check_version(connection: &Connection) -> Result<usize, Error> {
+    let known: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = usize::try_from(known).unwrap_or_default();
+    if known > MIGRATIONS.len() {
+        let text = format!("the database has the schema {known}, this version knows {}", MIGRATIONS.len());
+        return Err(Error::ToSqlConversionFailure(text.into()));
+    }
+    Ok(known)
 }
 
 #[cfg(test)]

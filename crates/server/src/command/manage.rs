@@ -32,23 +32,59 @@ const PASSWORD_VARIABLE: &str = "PENSTOCK_ADMIN_PASSWORD";
 pub(super) fn command() -> Command {
     let command = Command::new("manage").about("Serves and manages APIs: gateway and control plane").after_help(AFTER);
     run::serving_arguments(command)
-        .arg(
-            Arg::new("state")
-                .long("state")
-                .value_name("DIR")
-                .default_value("penstock-state")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("The folder of the database and the keys"),
-        )
+        .arg(state_argument())
         .arg(
             Arg::new("demo").long("demo").action(ArgAction::SetTrue).help(
                 "For trying out: the user `admin` has the password `admin`; only clients of this machine are served",
             ),
         )
         .arg(super::paths_argument())
+        .subcommand(
+            Command::new("backup")
+                .about("Copies the database and the keys of a state folder; the server may run meanwhile")
+                .arg(folder_argument("The folder of the copy; it is created")),
+        )
+        .subcommand(
+            Command::new("restore")
+                .about("Makes a state folder of a backup")
+                .arg(folder_argument("The folder of the backup")),
+        )
+        .subcommand(
+            Command::new("rotate-key")
+                .about("Replaces the signing key from the next start on; tokens of the replaced key stay valid"),
+        )
+}
+
+fn state_argument() -> Arg {
+    Arg::new("state")
+        .long("state")
+        .value_name("DIR")
+        .default_value("penstock-state")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help("The folder of the database and the keys")
+        .global(true)
+}
+
+fn folder_argument(help: &'static str) -> Arg {
+    Arg::new("folder").value_name("FOLDER").required(true).value_parser(clap::value_parser!(PathBuf)).help(help)
+}
+
+/// The commands on a state folder, without a server.
+fn maintain(name: &str, matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let state = state_folder(matches);
+    let folder = || matches.get_one::<PathBuf>("folder").cloned().unwrap_or_default();
+    let done = match name {
+        "backup" => penstock_control::backup(&state, &folder()),
+        "restore" => penstock_control::restore(&folder(), &state),
+        _ => penstock_control::rotate_signing_key(&state),
+    };
+    done.map(|()| ExitCode::SUCCESS).map_err(Failure::environment)
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    if let Some((name, matches)) = matches.subcommand() {
+        return maintain(name, matches);
+    }
     let started = Instant::now();
     let signals = Signals::receive()?;
     let paths = super::paths(matches);

@@ -8,10 +8,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use penstock_catalog::{Application, Denial, Plan, Subscription};
 use penstock_compile::{Diagnostic, Input, InputKind};
-use penstock_control::{Access, Control, Host, Login, Prepared, Snapshot};
+use penstock_control::{Access, Control, ExternalIssuer, Host, Login, Prepared, Snapshot};
 use penstock_engine::ports::Level;
 use penstock_engine::{Login as Attempt, Realm};
 use penstock_gateway::security::{AccessList, Issuer, PublicKey, RevokedToken, TrustedKey};
@@ -63,7 +65,7 @@ pub struct Running {
     pub turn: Arc<Mutex<()>>,
 }
 
-/// What the configuration says by itself.
+/// What the configuration has by itself.
 #[derive(Default)]
 struct Base {
     plans: Vec<Plan>,
@@ -71,6 +73,8 @@ struct Base {
     applications: Vec<Application>,
     subscriptions: Vec<Subscription>,
     issuers: Vec<Issuer>,
+    /// Issuers of the configuration.
+    configured_issuers: Vec<Issuer>,
     gateway: Arc<penstock_gateway::GatewayState>,
 }
 
@@ -107,7 +111,7 @@ impl ControlHost {
     pub fn configure(&self, mut settings: Settings) -> Settings {
         let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
         let gateway = Arc::make_mut(&mut settings.gateway);
-        gateway.security.issuers.extend(base.issuers.iter().cloned());
+        base.configured_issuers.clone_from(&gateway.security.issuers);
         base.plans.clone_from(&gateway.limits.plans);
         base.denials.clone_from(&gateway.limits.denials);
         base.applications.clone_from(&settings.security.applications);
@@ -142,14 +146,24 @@ impl Base {
                 Err(why) => errors.push(format!("the deny policy `{text}`: {why}")),
             }
         }
+        let mut issuers: Vec<Issuer> = self.configured_issuers.iter().chain(&self.issuers).cloned().collect();
+        for external in &snapshot.issuers {
+            match external_issuer(external) {
+                // Tokens with the issuer of this server are verified with its own keys only.
+                Ok(issuer) if self.issuers.iter().any(|own| own.issuer == issuer.issuer) => {}
+                Ok(issuer) => issuers.push(issuer),
+                Err(why) => errors.push(format!("the key manager `{}`: {why}", external.name)),
+            }
+        }
         if !errors.is_empty() {
             return Err(errors);
         }
         let is_other = |known: &&Plan| plans.iter().all(|plan| (plan.level, &plan.name) != (known.level, &known.name));
         let others: Vec<Plan> = self.plans.iter().filter(is_other).cloned().collect();
         plans.extend(others);
-        let limits = &mut Arc::make_mut(&mut settings.gateway).limits;
-        (limits.plans, limits.denials) = (plans, denials);
+        let gateway = Arc::make_mut(&mut settings.gateway);
+        (gateway.limits.plans, gateway.limits.denials) = (plans, denials);
+        gateway.security.issuers = issuers;
         Ok(())
     }
 }
@@ -162,6 +176,30 @@ const VERSION_SERVICE: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "</ns:return></ns:getVersionResponse></format></payloadFactory><respond/></inSequence></target></proxy>"
 );
+
+/// A key manager of another product, as the gateway has it.
+fn external_issuer(external: &ExternalIssuer) -> Result<Issuer, String> {
+    let mut keys = Vec::new();
+    if let Some(pem) = &external.pem {
+        let bytes = match pem.contains("-----BEGIN") {
+            true => pem.clone().into_bytes(),
+            false => STANDARD.decode(pem).map_err(|_| "the certificate is neither PEM nor base64 of it".to_owned())?,
+        };
+        keys.push(TrustedKey { kid: None, key: PublicKey::parse(&bytes)? });
+    }
+    let mapping = external.claim_mapping.iter();
+    Ok(Issuer {
+        name: external.name.as_str().into(),
+        issuer: external.issuer.as_str().into(),
+        keys,
+        jwks_url: external.jwks_url.as_deref().map(Into::into),
+        validate_subscription: true,
+        consumer_key_claim: external.consumer_key_claim.as_str().into(),
+        scopes_claim: external.scopes_claim.as_str().into(),
+        claim_mapping: mapping.map(|(theirs, ours)| (theirs.as_str().into(), ours.as_str().into())).collect(),
+        ..Issuer::default()
+    })
+}
 
 /// The files of deployed APIs as inputs of a build, and the service of the version.
 fn inputs(snapshot: &Snapshot) -> Vec<Input> {
@@ -206,7 +244,8 @@ impl Host for ControlHost {
         }
         let mut settings = running.state.settings();
         // APIs are compiled anew when the configuration of the gateway is another one.
-        if (&served.plans, &served.denials) != (&snapshot.plans, &snapshot.denials) {
+        let configuration = |of: &Snapshot| (of.plans.clone(), of.denials.clone(), of.issuers.clone());
+        if configuration(&served) != configuration(snapshot) {
             let base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
             base.limit(snapshot, Arc::make_mut(&mut settings))?;
         }

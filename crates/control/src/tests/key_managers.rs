@@ -1,0 +1,88 @@
+//! Key managers of other products.
+
+use serde_json::json;
+
+use super::*;
+
+fn manager() -> Value {
+    json!({
+        "name": "Keycloak", "type": "KeyCloak", "issuer": "https://idp/realms/one", "enabled": true,
+        "certificates": {"type": "JWKS", "value": "https://idp/certs"}, "consumerKeyClaim": "azp",
+        "additionalProperties": {"client_id": "gateway", "client_secret": "hidden", "self_validate_jwt": true},
+        "claimMapping": [{"remoteClaim": "mail", "localClaim": "email"}],
+    })
+}
+
+#[test]
+fn the_gateway_is_given_registered_key_managers() {
+    let server = Server::start();
+    let token = server.admin();
+    let path = "/api/am/admin/v4/key-managers";
+    let created = server.expect(201, "POST", path, &token, &manager());
+    assert_eq!(created["additionalProperties"]["client_secret"], "*****");
+    assert_eq!(created["additionalProperties"]["client_id"], "gateway");
+    let issuers = server.gateway.served.lock().unwrap().issuers.clone();
+    assert_eq!((issuers[0].name.as_str(), issuers[0].jwks_url.as_deref()), ("Keycloak", Some("https://idp/certs")));
+    assert_eq!(issuers[0].claim_mapping, [("mail".to_owned(), "email".to_owned())]);
+    assert_eq!(server.expect(409, "POST", path, &token, &manager())["code"], 901_402);
+    let one = format!("{path}/{}", text(&created["id"]));
+    let mut changed = created.clone();
+    changed["description"] = "changed".into();
+    server.expect(200, "PUT", &one, &token, &changed);
+    let kept = server.control.store.read(|tx| {
+        let found = tx.find(crate::store::Kind::KeyManager, "carbon.super", "keycloak")?.unwrap();
+        Ok(found.document["additionalProperties"]["client_secret"].clone())
+    });
+    assert_eq!(kept.unwrap(), "hidden", "a masked secret is kept");
+    changed["type"] = "Okta".into();
+    server.expect(400, "PUT", &one, &token, &changed);
+    changed["type"] = "KeyCloak".into();
+    changed["enabled"] = false.into();
+    server.expect(200, "PUT", &one, &token, &changed);
+    assert!(server.gateway.served.lock().unwrap().issuers.is_empty());
+    let list = server.expect(200, "GET", path, &token, &Value::Null);
+    assert_eq!(list["count"], 2);
+    let portal = server.expect(200, "GET", "/api/am/devportal/v3/key-managers", &token, &Value::Null);
+    assert_eq!(portal["count"], 1, "portals show what is enabled");
+    server.expect(200, "DELETE", &one, &token, &Value::Null);
+    server.expect(404, "GET", &one, &token, &Value::Null);
+}
+
+#[test]
+fn a_key_manager_needs_the_properties_of_its_connector() {
+    let server = Server::start();
+    let token = server.admin();
+    let path = "/api/am/admin/v4/key-managers";
+    for (member, value, code) in [
+        ("additionalProperties", json!({"client_id": "gateway"}), 901_401),
+        ("type", json!("Unheard"), 901_400),
+        ("name", json!("resident key manager"), 901_402),
+    ] {
+        let mut given = manager();
+        given[member] = value;
+        let (status, body) = server.call("POST", path, &token, &given);
+        assert_eq!((status >= 400, &body["code"]), (true, &json!(code)), "{member}");
+    }
+}
+
+#[test]
+fn a_client_of_another_key_manager_belongs_to_an_application() {
+    let server = Server::start();
+    let token = server.admin();
+    let path = "/api/am/admin/v4/key-managers";
+    let id = text(&server.expect(201, "POST", path, &token, &manager())["id"]);
+    let applications = "/api/am/devportal/v3/applications";
+    let body = json!({"name": "Shop", "throttlingPolicy": "Unlimited"});
+    let application = text(&server.expect(201, "POST", applications, &token, &body)["applicationId"]);
+    let keys = format!("{applications}/{application}/map-keys");
+    let body = json!({"consumerKey": "shop-web", "keyType": "PRODUCTION", "keyManager": "Keycloak"});
+    assert_eq!(server.expect(200, "POST", &keys, &token, &body)["keyManager"], "Keycloak");
+    let access = server.gateway.access.lock().unwrap().clone();
+    let keys_of = &access.applications.iter().find(|known| *known.name == *"Shop").unwrap().keys;
+    assert!(keys_of.iter().any(|(key, is_production)| **key == *"shop-web" && *is_production));
+    assert_eq!(server.token_response(&("shop-web".to_owned(), String::new()), "grant_type=password").0, 401);
+    assert_eq!(server.expect(409, "POST", &keys, &token, &body)["code"], 901_408);
+    server.expect(412, "DELETE", &format!("{path}/{id}"), &token, &Value::Null);
+    let unknown = json!({"consumerKey": "x", "keyType": "PRODUCTION", "keyManager": "Unheard"});
+    assert_eq!(server.expect(400, "POST", &keys, &token, &unknown)["code"], 901_403);
+}
