@@ -50,6 +50,7 @@
 
 pub mod ast;
 mod code;
+pub mod collation;
 mod compile;
 mod context;
 mod error;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::ast::Name;
+use crate::collation::Collation;
 use crate::functions::format_number::DecimalFormat;
 use crate::names::NamePool;
 use crate::static_context::{StaticContext, Version};
@@ -15,6 +16,8 @@ pub(crate) struct Program {
     pub(crate) compat: bool,
     pub(crate) pool: Arc<NamePool>,
     pub(crate) base_uri: Option<Arc<str>>,
+    /// The default collation and its URI; `None` compares codepoints.
+    pub(crate) collation: Option<(Arc<str>, Collation)>,
     pub(crate) decimal_formats: DecimalFormats,
     /// Variables bound inside the expression.
     pub(crate) locals: u32,
@@ -26,6 +29,7 @@ impl Program {
             compat: context.version == Version::One,
             pool: Arc::clone(&context.pool),
             base_uri: context.base_uri.clone(),
+            collation: context.collation.clone(),
             decimal_formats: context.all_decimal_formats(),
             locals,
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::ast::Name;
+use crate::collation::Collation;
 use crate::functions::format_number::DecimalFormat;
 use crate::names::NamePool;
 
@@ -115,6 +116,7 @@ pub struct StaticContext<'r> {
     pub(crate) resolver: Option<&'r dyn Resolver>,
     pub(crate) pool: Arc<NamePool>,
     pub(crate) base_uri: Option<Arc<str>>,
+    pub(crate) collation: Option<(Arc<str>, Collation)>,
     decimal_formats: Arc<Vec<(Option<Name>, Arc<DecimalFormat>)>>,
 }
 
@@ -131,6 +133,7 @@ impl Default for StaticContext<'_> {
             resolver: None,
             pool: Arc::new(NamePool::new()),
             base_uri: None,
+            collation: None,
             decimal_formats: Arc::new(Vec::new()),
         }
     }
@@ -211,6 +214,15 @@ impl<'r> StaticContext<'r> {
     #[must_use]
     pub fn base_uri(mut self, uri: impl Into<Arc<str>>) -> Self {
         self.base_uri = Some(uri.into());
+        self
+    }
+
+    /// Sets the default collation; a URI that names none leaves it as it is.
+    #[must_use]
+    pub fn default_collation(mut self, uri: &str) -> Self {
+        if let Some(collation) = Collation::from_uri(uri) {
+            self.collation = (collation != Collation::Codepoint).then(|| (uri.trim().into(), collation));
+        }
         self
     }
 

@@ -290,3 +290,28 @@ fn library_under_compatibility() {
         ],
     );
 }
+
+#[test]
+fn collations() {
+    const ASCII: &str = "'http://www.w3.org/2005/xpath-functions/collation/html-ascii-case-insensitive'";
+    const PRIMARY: &str = "'http://www.w3.org/2013/collation/UCA?strength=primary'";
+    for (expression, expected) in [
+        ("compare('a', 'A', ASCII)", "0"),
+        ("compare('résumé', 'Resume', PRIMARY)", "0"),
+        ("compare('a', 'B'), compare('a', 'B', PRIMARY)", "1 | -1"),
+        (
+            "contains('abc', 'B', ASCII), starts-with('abc', 'AB', ASCII), ends-with('abc', 'C', ASCII)",
+            "true | true | true",
+        ),
+        ("substring-before('eÀy', 'a', PRIMARY), substring-after('eÀy', 'a', PRIMARY)", "e | y"),
+        ("index-of(('a', 'B', 'b', 1), 'b', ASCII)", "2 | 3"),
+        ("distinct-values(('a', 'A', 'b', 1, 1.0), ASCII)", "a | b | 1"),
+        ("max(('a', 'B'), ASCII), max(('a', 'B')), min(('b', 'A', 'C'), ASCII)", "B | a | A"),
+        ("deep-equal(('a', 1), ('A', 1), ASCII), deep-equal('a', 'b', ASCII)", "true | false"),
+        ("compare('a', 'b', 'http://example.org/none')", "FOCH0002"),
+        ("contains('a', 'b', 'http://example.org/none')", "FOCH0002"),
+    ] {
+        let expression = expression.replace("ASCII", ASCII).replace("PRIMARY", PRIMARY);
+        check_all(Version::Two, &[(&expression, expected)]);
+    }
+}

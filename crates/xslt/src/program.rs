@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use penstock_xml::NodeId;
 use penstock_xpath::ast::SequenceType;
+use penstock_xpath::collation::Collation;
 use penstock_xpath::{NamePool, Pattern, XPath};
 
 use crate::output::OutputProperties;
@@ -107,6 +108,8 @@ pub(crate) struct Function {
 pub(crate) struct Key {
     pub pattern: u32,
     pub usage: KeyUse,
+    /// What compares the values.
+    pub collation: Collation,
 }
 
 #[derive(Debug)]

@@ -205,6 +205,7 @@ impl Stylesheet {
         {
             return Err(missing("XTDE0060", "the initial template has a parameter that is required".to_owned()));
         }
+        self.check_parameters(options)?;
         let mode = match options.initial_mode {
             None => 0,
             Some(name) => {
@@ -238,6 +239,18 @@ impl Stylesheet {
         let principal = run.principal.take();
         memory.names = run.known().map(|known| (table, known));
         Ok((sink, principal))
+    }
+
+    /// Parameters of the stylesheet that are required must be given, used or not (XSLT 2.0 §9.5).
+    fn check_parameters(&self, options: &TransformOptions<'_>) -> Result<(), XsltError> {
+        for global in self.program.globals.iter().filter(|global| global.required) {
+            let name = &self.program.names[global.name as usize];
+            if !options.params.iter().any(|(given, _)| **given == **name) {
+                let message = format!("the parameter `{name}` is required and was not given");
+                return Err(XsltError::new("XTDE0050", message, Position::default()));
+            }
+        }
+        Ok(())
     }
 
     /// The document to run on and the node to begin with. A subtree becomes a document of its own unless nothing in

@@ -244,3 +244,67 @@ fn extension_functions_fail_when_called() {
     check_content("1.0", &[(guarded, "<o/>"), (r#"<xsl:value-of select="f:foo()"/>"#, "XTDE1425")]);
     check_content("2.0", &[(guarded, "XPST0017")]);
 }
+
+#[test]
+fn collations() {
+    const ASCII: &str = "http://www.w3.org/2005/xpath-functions/collation/html-ascii-case-insensitive";
+    const UCA: &str = "http://www.w3.org/2013/collation/UCA";
+    let sorted = |collation: &str| {
+        format!(
+            r#"<xsl:for-each select="'b', 'é', 'B', 'z', 'f'"><xsl:sort select="." collation="{collation}"/><xsl:value-of select="."/></xsl:for-each>"#
+        )
+    };
+    let scoped = |content: &str| format!(r#"<x xsl:default-collation="http://example.org/none {ASCII}">{content}</x>"#);
+    check_content(
+        "2.0",
+        &[
+            (&sorted(UCA), "bBéfz"),
+            (&sorted(&format!("{UCA}?caseFirst=upper")), "Bbéfz"),
+            (&sorted(ASCII), "bBfzé"),
+            (&sorted("http://example.org/none"), "XTDE1035"),
+            (
+                &scoped(
+                    r#"<xsl:value-of select="'a' eq 'A', 'a' = ('b', 'A'), contains('a', 'A'), default-collation()"/>"#,
+                ),
+                &format!("<x>true true true {ASCII}</x>"),
+            ),
+            (
+                &scoped(
+                    r#"<xsl:for-each-group select="'a', 'A', 'b'" group-by="."><xsl:value-of select="."/></xsl:for-each-group>"#,
+                ),
+                "<x>ab</x>",
+            ),
+            (
+                &scoped(
+                    r#"<xsl:for-each select="'b', 'C', 'a'"><xsl:sort select="."/><xsl:value-of select="."/></xsl:for-each>"#,
+                ),
+                "<x>abC</x>",
+            ),
+            (
+                &format!(
+                    r#"<xsl:for-each-group select="'é', 'E', 'f'" group-adjacent="." collation="{UCA}?strength=primary"><xsl:value-of select="."/></xsl:for-each-group>"#
+                ),
+                "éf",
+            ),
+        ],
+    );
+    let key = |collation: &str| {
+        format!(
+            r#"<xsl:key name="k" match="*" use="name()" collation="{collation}"/>{}"#,
+            template(r#"<xsl:value-of select="count(key('k', 'A'))"/>"#)
+        )
+    };
+    check(
+        "2.0",
+        &[
+            (&key(ASCII), "<o>1</o>"),
+            (&format!(r#"<xsl:key name="k" match="b" use="."/>{}"#, key(ASCII)), "XTSE1220"),
+            (&key("http://example.org/none"), "XTSE1210"),
+        ],
+    );
+}
+
+#[test]
+fn a_required_parameter_must_be_given() {
+    check("2.0", &[(&format!(r#"<xsl:param name="p" required="yes"/>{}"#, template("")), "XTDE0050")]);
+}

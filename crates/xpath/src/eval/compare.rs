@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::{Evaluator, Flow, Focus, gives_nodes};
 use crate::ast::{Comparison, NodeComparison};
 use crate::code::Code;
+use crate::collation::Collation;
 use crate::error::{Result, XPathError, type_error};
 use crate::session::BYTES_PER_FUEL;
 use crate::static_context::ResultKind;
@@ -31,6 +32,10 @@ impl<'a> Evaluator<'a> {
         focus: &Focus<'_>,
     ) -> Result<bool> {
         let (left, right) = (&pair.0, &pair.1);
+        if self.program.collation.is_some() && !self.compat() {
+            let (left, right) = (self.eval(left, focus)?, self.eval(right, focus)?);
+            return self.sequences_compare(operator, &left, &right);
+        }
         // A path against one string or number: the walk ends at the first node that compares.
         if gives_nodes(left) && matches!(right.result, ResultKind::String | ResultKind::Number) {
             return self.nodes_with_value(operator, left, right, focus);
@@ -101,6 +106,7 @@ impl<'a> Evaluator<'a> {
             return Ok(compare_numbers(operator, f64::from(u8::from(left)), f64::from(u8::from(right))));
         }
         if operator == Comparison::Equal
+            && self.program.collation.is_none()
             && left.len().saturating_mul(right.len()) > PAIRS_FOR_HASHING
             && let Some(found) = self.share_a_value(left, right)?
         {
@@ -178,6 +184,7 @@ impl<'a> Evaluator<'a> {
         let equality = matches!(operator, Comparison::Equal | Comparison::NotEqual);
         if let (ItemRef::Node(a), ItemRef::Node(b)) = (a, b)
             && (equality || !self.compat())
+            && (self.program.collation.is_none() || self.compat())
         {
             return Ok(holds(operator, self.session.string_value(a).cmp(&self.session.string_value(b))));
         }
@@ -214,7 +221,7 @@ impl<'a> Evaluator<'a> {
             }
             _ => (a, b),
         };
-        compare_with(operator, &a, &b)
+        self.compare_with(operator, &a, &b)
     }
 
     pub(super) fn value_comparison(
@@ -227,7 +234,7 @@ impl<'a> Evaluator<'a> {
         else {
             return Ok(Sequence::Empty);
         };
-        compare_with(operator, &left, &right).map(Sequence::from)
+        self.compare_with(operator, &left, &right).map(Sequence::from)
     }
 
     pub(super) fn node_comparison(
@@ -244,6 +251,14 @@ impl<'a> Evaluator<'a> {
             NodeComparison::Before => left < right,
             NodeComparison::After => left > right,
         }))
+    }
+
+    /// Two values by the default collation.
+    fn compare_with(&self, operator: Comparison, left: &Atomic, right: &Atomic) -> Result<bool> {
+        match (&self.program.collation, left.as_text(), right.as_text()) {
+            (Some((_, collation)), Some(left), Some(right)) => Ok(holds(operator, collation.compare(left, right))),
+            _ => compare_with(operator, left, right),
+        }
     }
 
     fn single_node(&self, code: &'a Code, focus: &Focus<'_>) -> Result<Option<Node>> {
@@ -407,9 +422,17 @@ pub(crate) fn compare_atomic(left: &Atomic, right: &Atomic) -> Result<Option<Ord
     })
 }
 
-/// Equality as `distinct-values` and `deep-equal` see it: NaN equals itself, incomparable values differ.
-pub(crate) fn atomic_equal(left: &Atomic, right: &Atomic) -> bool {
-    match compare_atomic(left, right) {
+/// The order of two values of comparable types, texts by a collation.
+pub(crate) fn collated(left: &Atomic, right: &Atomic, collation: &Collation) -> Result<Option<Ordering>> {
+    match (left.as_text(), right.as_text()) {
+        (Some(left), Some(right)) => Ok(Some(collation.compare(left, right))),
+        _ => compare_atomic(left, right),
+    }
+}
+
+/// Equality as `index-of` and `deep-equal` see it: NaN equals itself, incomparable values differ.
+pub(crate) fn atomic_equal(left: &Atomic, right: &Atomic, collation: &Collation) -> bool {
+    match collated(left, right, collation) {
         Ok(Some(ordering)) => ordering.is_eq(),
         Ok(None) => left.to_number(false).is_nan() && right.to_number(false).is_nan(),
         Err(_) => false,

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 pub(crate) use args::Args;
 pub(crate) use arithmetic::on_atomics;
 pub use compare::compare_values;
-pub(crate) use compare::{atomic_equal, compare_atomic};
+pub(crate) use compare::{atomic_equal, collated};
 pub(crate) use types::matches_type;
 
 use crate::ast::Quantifier;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::ast::Arithmetic;
 use crate::error::{Result, XPathError};
-use crate::eval::{Args, Flow, compare_atomic, on_atomics};
+use crate::eval::{Args, Flow, collated, on_atomics};
 use crate::static_context::ResultKind;
 use crate::value::{Atomic, AtomicType, Sequence, cast, number};
 
@@ -78,7 +78,7 @@ pub(super) fn max(args: &Args<'_, '_>) -> Result<Sequence> {
 }
 
 fn extreme(args: &Args<'_, '_>, wanted: Ordering) -> Result<Sequence> {
-    super::strings::refuse_collation(args, 1)?;
+    let collation = super::strings::collation(args, 1)?;
     let mut best: Option<Atomic> = None;
     let mut widest = AtomicType::Integer;
     let mut not_a_number = None;
@@ -110,7 +110,7 @@ fn extreme(args: &Args<'_, '_>, wanted: Ordering) -> Result<Sequence> {
         best = match best {
             None => Some(value),
             Some(known) => {
-                let better = compare_atomic(&value, &known).map_err(as_argument_error)? == Some(wanted);
+                let better = collated(&value, &known, &collation).map_err(as_argument_error)? == Some(wanted);
                 Some(if better { value } else { known })
             }
         };

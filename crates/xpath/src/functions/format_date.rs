@@ -120,6 +120,10 @@ impl<'p> Presentation<'p> {
 }
 
 fn component(out: &mut String, value: DateTime, letter: char, modifiers: &str) -> std::result::Result<(), String> {
+    let digits = modifiers.chars().find_map(numbering::zero_of_digit);
+    if let Some(zero) = digits.filter(|zero| *zero != '0') {
+        return component_in_digits(out, value, letter, modifiers, zero);
+    }
     let default = match letter {
         'm' | 's' => "01",
         'F' | 'P' | 'C' | 'E' => "n",
@@ -149,6 +153,25 @@ fn component(out: &mut String, value: DateTime, letter: char, modifiers: &str) -
         'E' => name(out, if value.year < 0 { "BC" } else { "AD" }, &shown),
         _ => return Err(format!("unknown component `{letter}`")),
     }
+    Ok(())
+}
+
+/// A component in decimal digits of another script, by its zero.
+fn component_in_digits(
+    out: &mut String,
+    value: DateTime,
+    letter: char,
+    modifiers: &str,
+    zero: char,
+) -> std::result::Result<(), String> {
+    let ascii = |c: char| match numbering::zero_of_digit(c) {
+        Some(own) if own == zero => char::from_digit(c as u32 - zero as u32, 10).unwrap_or(c),
+        _ => c,
+    };
+    let mut text = String::new();
+    component(&mut text, value, letter, &modifiers.chars().map(ascii).collect::<String>())?;
+    let foreign = |c: char| c.to_digit(10).and_then(|digit| char::from_u32(zero as u32 + digit)).unwrap_or(c);
+    out.extend(text.chars().map(foreign));
     Ok(())
 }
 
@@ -273,6 +296,7 @@ mod tests {
             ("[YI] [Di] [DA]", "MMXXVI ix I"),
             ("[Dw]", "nine"),
             ("[DWwo]", "Ninth"),
+            ("[D٠١]/[M١]/[Y٠٠٠١]", "٠٩/٣/٢٠٢٦"),
             ("[X]", "FOFD1340"),
             ("[D", "FOFD1340"),
             ("D]", "FOFD1340"),

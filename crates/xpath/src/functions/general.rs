@@ -6,9 +6,6 @@ use crate::error::{Result, XPathError};
 use crate::eval::Args;
 use crate::value::{Atomic, ItemRef, Sequence};
 
-/// The only collation there is.
-pub(super) const CODEPOINT_COLLATION: &str = "http://www.w3.org/2005/xpath-functions/collation/codepoint";
-
 pub(super) fn last(args: &Args<'_, '_>) -> Result<i64> {
     args.focus.item.map(|_| args.focus.size as i64).ok_or_else(no_context)
 }
@@ -41,8 +38,9 @@ pub(super) fn current(args: &Args<'_, '_>) -> Result<Sequence> {
     args.ev.current.map(|item| Sequence::One(item.to_item())).ok_or_else(no_context)
 }
 
-pub(super) fn default_collation<'a>(_: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
-    Ok(Cow::Borrowed(CODEPOINT_COLLATION))
+pub(super) fn default_collation<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
+    let declared = args.ev.program.collation.as_ref();
+    Ok(declared.map_or(Cow::Borrowed(crate::collation::CODEPOINT), |(uri, _)| Cow::Owned(uri.to_string())))
 }
 
 pub(super) fn static_base_uri(args: &Args<'_, '_>) -> Result<Sequence> {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use penstock_xml::NodeKind;
 
-use super::strings::refuse_collation;
+use super::strings::collation;
+use crate::collation::Collation;
 use crate::error::{Result, XPathError};
 use crate::eval::{Args, atomic_equal};
 use crate::session::Session;
@@ -32,11 +33,12 @@ pub(super) fn tail(args: &Args<'_, '_>) -> Result<Sequence> {
 }
 
 pub(super) fn index_of(args: &Args<'_, '_>) -> Result<Sequence> {
-    refuse_collation(args, 2)?;
+    let collation = collation(args, 2)?;
     let values = args.atomized(0)?;
     let Some(wanted) = args.atomic(1)? else { return Ok(Sequence::Empty) };
     let is_nan = |value: &Atomic| value.is_numeric() && value.to_number(false).is_nan();
-    let found = values.iter().enumerate().filter(|(_, value)| !is_nan(value) && atomic_equal(value, &wanted));
+    let found =
+        values.iter().enumerate().filter(|(_, value)| !is_nan(value) && atomic_equal(value, &wanted, &collation));
     Ok(found.map(|(index, _)| Item::from(index as i64 + 1)).collect())
 }
 
@@ -84,11 +86,11 @@ pub(super) fn data(args: &Args<'_, '_>) -> Result<Sequence> {
 }
 
 pub(super) fn distinct_values(args: &Args<'_, '_>) -> Result<Sequence> {
-    refuse_collation(args, 1)?;
+    let collation = collation(args, 1)?;
     let mut known: HashSet<AtomicKey> = HashSet::new();
     let mut distinct = Vec::new();
     for value in args.atomized(0)? {
-        if known.insert(AtomicKey::new(&value)) {
+        if known.insert(AtomicKey::collated(&value, &collation)) {
             distinct.push(Item::Atomic(value));
         }
     }
@@ -111,7 +113,7 @@ pub(super) fn exactly_one(args: &Args<'_, '_>) -> Result<Sequence> {
 }
 
 pub(super) fn deep_equal(args: &Args<'_, '_>) -> Result<bool> {
-    refuse_collation(args, 2)?;
+    let collation = collation(args, 2)?;
     let (left, right) = (args.sequence(0)?, args.sequence(1)?);
     if left.len() != right.len() {
         return Ok(false);
@@ -119,8 +121,8 @@ pub(super) fn deep_equal(args: &Args<'_, '_>) -> Result<bool> {
     for (a, b) in left.iter().zip(right.iter()) {
         args.ev.charge(1)?;
         let equal = match (a, b) {
-            (ItemRef::Node(a), ItemRef::Node(b)) => nodes_equal(args.ev.session, a, b)?,
-            (ItemRef::Atomic(a), ItemRef::Atomic(b)) => atomic_equal(a, b),
+            (ItemRef::Node(a), ItemRef::Node(b)) => nodes_equal(args.ev.session, a, b, &collation)?,
+            (ItemRef::Atomic(a), ItemRef::Atomic(b)) => atomic_equal(a, b, &collation),
             _ => false,
         };
         if !equal {
@@ -132,7 +134,7 @@ pub(super) fn deep_equal(args: &Args<'_, '_>) -> Result<bool> {
 
 /// Whether two trees are the same but for comments, processing instructions and prefixes. Walks both at once by index,
 /// so depth costs nothing.
-fn nodes_equal(session: &Session, a: Node, b: Node) -> Result<bool> {
+fn nodes_equal(session: &Session, a: Node, b: Node, collation: &Collation) -> Result<bool> {
     let mut pending = vec![(a, b)];
     while let Some((a, b)) = pending.pop() {
         session.charge(1)?;
@@ -148,7 +150,7 @@ fn nodes_equal(session: &Session, a: Node, b: Node) -> Result<bool> {
             }
         }
         if !matches!(kind, NodeKind::Document | NodeKind::Element) {
-            if left.text(a.id) != right.text(b.id) {
+            if collation.compare(left.text(a.id), right.text(b.id)).is_ne() {
                 return Ok(false);
             }
             continue;
@@ -158,7 +160,8 @@ fn nodes_equal(session: &Session, a: Node, b: Node) -> Result<bool> {
             session.charge(attributes as u64 * attributes as u64)?;
             let same = left.attributes(a.id).all(|id| {
                 let name = left.name(id);
-                right.attribute(b.id, name.namespace, name.local) == Some(left.text(id))
+                let other = right.attribute(b.id, name.namespace, name.local);
+                other.is_some_and(|other| collation.compare(other, left.text(id)).is_eq())
             });
             if !same || right.attributes(b.id).count() != attributes {
                 return Ok(false);

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::collation::Collation;
 use crate::error::{Result, XPathError};
 use crate::eval::Args;
 use crate::session::BYTES_PER_FUEL;
@@ -56,46 +57,56 @@ pub(super) fn string_join<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
 }
 
 pub(super) fn starts_with(args: &Args<'_, '_>) -> Result<bool> {
-    refuse_collation(args, 2)?;
-    Ok(args.string(0)?.starts_with(&*args.string(1)?))
+    let collation = collation(args, 2)?;
+    Ok(collation.starts_with(&args.string(0)?, &args.string(1)?))
 }
 
 pub(super) fn ends_with(args: &Args<'_, '_>) -> Result<bool> {
-    refuse_collation(args, 2)?;
-    Ok(args.string(0)?.ends_with(&*args.string(1)?))
+    let collation = collation(args, 2)?;
+    Ok(collation.ends_with(&args.string(0)?, &args.string(1)?))
 }
 
 pub(super) fn contains(args: &Args<'_, '_>) -> Result<bool> {
-    refuse_collation(args, 2)?;
-    Ok(args.string(0)?.contains(&*args.string(1)?))
+    find(args, &args.string(0)?).map(|found| found.is_some())
 }
 
 pub(super) fn substring_before<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
-    refuse_collation(args, 2)?;
     let text = args.string(0)?;
-    let found = text.find(&*args.string(1)?).unwrap_or(0);
-    Ok(part(text, 0..found))
+    let end = find(args, &text)?.map_or(0, |found| found.start);
+    Ok(part(text, 0..end))
 }
 
 pub(super) fn substring_after<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
-    refuse_collation(args, 2)?;
     let text = args.string(0)?;
-    let wanted = args.string(1)?;
     let end = text.len();
-    let start = text.find(&*wanted).map_or(end, |at| at + wanted.len());
+    let start = find(args, &text)?.map_or(end, |found| found.end);
     Ok(part(text, start..end))
 }
 
-/// Only comparison by codepoint is known; another collation is an error, not a different answer.
-pub(super) fn refuse_collation(args: &Args<'_, '_>, index: usize) -> Result<()> {
+/// Where the second argument is in the text, by the collation of the third.
+fn find(args: &Args<'_, '_>, text: &str) -> Result<Option<Range<usize>>> {
+    let collation = collation(args, 2)?;
+    let wanted = args.string(1)?;
+    if matches!(collation, Collation::Letters(_)) {
+        // Each place of the text may be compared with the whole other text.
+        charge_text(args, text.len().saturating_mul(wanted.len().max(1)))?;
+    }
+    Ok(collation.find(text, &wanted))
+}
+
+/// The collation that an argument names, or the default one.
+pub(super) fn collation(args: &Args<'_, '_>, index: usize) -> Result<Collation> {
     if args.len() <= index {
-        return Ok(());
+        return Ok(args.ev.program.collation.as_ref().map_or(Collation::Codepoint, |(_, collation)| *collation));
     }
-    let collation = args.string(index)?;
-    if collation == super::general::CODEPOINT_COLLATION {
-        return Ok(());
-    }
-    Err(XPathError::new("FOCH0002", format!("unknown collation `{collation}`")))
+    let uri = args.string(index)?;
+    let relative = || {
+        let base = args.ev.program.base_uri.as_deref().filter(|_| !uri.contains(':'))?;
+        Collation::from_uri(&super::uris::resolve(&uri, base))
+    };
+    Collation::from_uri(&uri)
+        .or_else(relative)
+        .ok_or_else(|| XPathError::new("FOCH0002", format!("unknown collation `{uri}`")))
 }
 
 pub(super) fn substring<'a>(args: &Args<'_, 'a>) -> Result<Cow<'a, str>> {
@@ -216,11 +227,11 @@ pub fn in_normalization_form(text: &str, form: &str) -> Option<String> {
 }
 
 pub(super) fn compare(args: &Args<'_, '_>) -> Result<Sequence> {
-    refuse_collation(args, 2)?;
+    let collation = collation(args, 2)?;
     let (Some(left), Some(right)) = (args.optional_string(0)?, args.optional_string(1)?) else {
         return Ok(Sequence::Empty);
     };
-    Ok(Sequence::from(left.cmp(&right) as i64))
+    Ok(Sequence::from(collation.compare(&left, &right) as i64))
 }
 
 pub(super) fn codepoint_equal(args: &Args<'_, '_>) -> Result<Sequence> {

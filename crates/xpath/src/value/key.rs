@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Atomic, AtomicType, Decimal};
+use crate::collation::Collation;
 
 /// Equal for values that `eq` finds equal, different for all others. Untyped values count as text, and NaN equals
 /// itself, as `distinct-values()` and grouping want it.
@@ -24,7 +25,7 @@ pub enum AtomicKey {
     Duration(i32, i128),
     /// Namespace and local part.
     QName(Option<Arc<str>>, Arc<str>),
-    /// Bytes, by type.
+    /// Bytes, by type; those of a string are its key in a collation.
     Binary(AtomicType, Arc<[u8]>),
 }
 
@@ -35,6 +36,16 @@ const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 const EXACT_DIGITS: usize = 15;
 
 impl AtomicKey {
+    /// The key of a value, equal for texts that are equal in a collation.
+    pub fn collated(value: &Atomic, collation: &Collation) -> AtomicKey {
+        match value.as_text() {
+            Some(text) if *collation != Collation::Codepoint => {
+                AtomicKey::Binary(AtomicType::String, collation.key(text).into_owned().into())
+            }
+            _ => AtomicKey::new(value),
+        }
+    }
+
     /// The key of a value; a time zone that is missing is UTC.
     pub fn new(value: &Atomic) -> AtomicKey {
         match value {

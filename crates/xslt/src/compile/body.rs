@@ -2,6 +2,7 @@
 
 use crate::program::Op;
 use crate::read::syntax::{self, Place};
+use crate::run::functions::EXSLT_COMMON;
 
 use super::{At, Compiler};
 
@@ -29,6 +30,7 @@ impl Compiler<'_> {
         }
         match self.xsl_name(at) {
             Some(name) => self.instruction(name, at),
+            None if self.is_exslt_document(at) => self.result_document(at),
             None if self.is_extension(at) => self.unknown_instruction(at, "XTDE1450"),
             None => self.literal_element(at),
         }
@@ -36,6 +38,14 @@ impl Compiler<'_> {
         if let Some((code, message)) = self.pending_failure.take() {
             self.fail(code, message);
         }
+    }
+
+    /// Whether an element is the instruction `exsl:document`, which does what `xsl:result-document` does.
+    fn is_exslt_document(&self, at: At) -> bool {
+        let document = &self.module(at).document;
+        document.local_name(at.node) == "document"
+            && document.namespace(at.node) == EXSLT_COMMON
+            && self.is_extension(at)
     }
 
     fn instruction(&mut self, name: &str, at: At) {

@@ -1,5 +1,6 @@
 //! What the recommendations forbid: attributes, values and content that an element cannot have, reserved names.
 
+use penstock_xpath::collation::Collation;
 use penstock_xpath::{FUNCTION_NAMESPACE, SCHEMA_NAMESPACE, XML_NAMESPACE};
 
 use crate::read::XSL;
@@ -12,12 +13,6 @@ const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Namespaces in which a stylesheet declares nothing (XSLT 2.0 §3.2).
 const RESERVED: &[&str] = &[XSL, FUNCTION_NAMESPACE, XML_NAMESPACE, SCHEMA_NAMESPACE, SCHEMA_INSTANCE];
-
-/// The collations that the engine has.
-pub(crate) const COLLATIONS: &[&str] = &[
-    "http://www.w3.org/2005/xpath-functions/collation/codepoint",
-    "http://www.w3.org/2005/xpath-functions/collation/html-ascii-case-insensitive",
-];
 
 /// Children that stand before all others, by parent.
 const LEADING: &[(&str, &str)] = &[
@@ -118,7 +113,7 @@ impl Compiler<'_> {
             }
         }
         if let Some(list) = attribute("default-collation")
-            && !list.split_ascii_whitespace().any(|uri| COLLATIONS.contains(&uri))
+            && !list.split_ascii_whitespace().any(|uri| Collation::from_uri(uri).is_some())
         {
             self.error("XTSE0125", format!("none of the collations `{list}` is known"), at);
         }

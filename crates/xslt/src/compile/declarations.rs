@@ -7,6 +7,8 @@ mod settings;
 
 use std::collections::HashMap;
 
+use penstock_xpath::collation::Collation;
+
 use crate::program::{Function, Global, Key, KeyUse, NONE, Op, Template};
 use crate::read::syntax::{self, Place};
 use crate::read::{Declaration, XSL};
@@ -318,6 +320,7 @@ impl Compiler<'_> {
 
     /// The names of the keys, and what they must have.
     fn check_keys(&mut self, kinds: &Kinds) {
+        let mut collations = HashMap::new();
         for ranked in &kinds.keys {
             let at = ranked.at;
             self.declared_name(at);
@@ -326,10 +329,23 @@ impl Compiler<'_> {
                 self.error("XTSE1205", "`xsl:key` has either `use` or content", at);
             }
             if let Some(collation) = self.attribute(at, "collation")
-                && !super::checks::COLLATIONS.contains(&collation.trim())
+                && Collation::from_uri(collation).is_none()
             {
                 self.error("XTSE1210", format!("unknown collation `{collation}`"), at);
             }
+            let collation = self.key_collation(at);
+            let name = self.attribute(at, "name").and_then(|name| self.qname(name, at));
+            if *collations.entry(name).or_insert(collation) != collation {
+                self.error("XTSE1220", "declarations of one key have different collations", at);
+            }
+        }
+    }
+
+    /// What compares the values of a key.
+    fn key_collation(&self, at: At) -> Collation {
+        match self.attribute(at, "collation") {
+            Some(uri) => Collation::from_uri(uri).unwrap_or_default(),
+            None => self.default_collation(at),
         }
     }
 
@@ -355,7 +371,8 @@ impl Compiler<'_> {
                 }
             };
             let number = self.program.keys.len() as u32;
-            self.program.keys.push(Key { pattern, usage });
+            let collation = self.key_collation(at);
+            self.program.keys.push(Key { pattern, usage, collation });
             self.program.key_names.entry(name).or_default().push(number);
         }
     }

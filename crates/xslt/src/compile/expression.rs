@@ -23,6 +23,9 @@ impl<'t> Compiler<'t> {
             .default_element_namespace(self.default_element_namespace(at))
             .base_uri(base_uri(self.module(at), at.node))
             .name_pool(Arc::clone(&self.program.pool));
+        if let Some(uri) = self.default_collation_uri(at) {
+            context = context.default_collation(uri);
+        }
         for named in &self.decimal_formats {
             context = context.decimal_format(named.name.clone(), named.format.clone());
         }

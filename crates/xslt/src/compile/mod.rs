@@ -23,7 +23,6 @@ use crate::error::{Position, Warning, XsltError};
 use crate::program::{Fragment, Op, Pc, Place, Program};
 use crate::read::{Diagnostics, ModuleTree};
 
-pub(crate) use checks::COLLATIONS;
 pub(crate) use scope::{At, expanded_name, is_ncname};
 use scope::{Frame, LiteralScope};
 

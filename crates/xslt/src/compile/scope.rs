@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use penstock_xml::NodeId;
 use penstock_xpath::ast::Name;
+use penstock_xpath::collation::Collation;
 use penstock_xpath::{FunctionRef, Resolver, ResultKind, VariableRef};
 
 use super::Compiler;
@@ -108,6 +109,17 @@ impl<'t> Compiler<'t> {
             }
         }
         excluded
+    }
+
+    /// The URI of the default collation in force: the first known one of `default-collation`.
+    pub fn default_collation_uri(&self, at: At) -> Option<&'t str> {
+        let list = self.enclosing(at).find_map(|node| self.standard(at.module, node, "default-collation"))?;
+        list.split_ascii_whitespace().find(|uri| Collation::from_uri(uri).is_some())
+    }
+
+    /// The default collation in force.
+    pub fn default_collation(&self, at: At) -> Collation {
+        self.default_collation_uri(at).and_then(Collation::from_uri).unwrap_or_default()
     }
 
     /// Whether an element is an extension instruction.

@@ -1,5 +1,7 @@
 //! What operations go over and where they go on: loops, groups, applications of templates, calls, parameters.
 
+use penstock_xpath::collation::Collation;
+
 use super::content::Avt;
 use super::op::{ExprId, NameRef, Pc, Slot};
 
@@ -33,6 +35,8 @@ pub(crate) struct Grouping {
     pub by: GroupBy,
     /// The URI of the collation that compares keys.
     pub collation: Option<Avt>,
+    /// The default collation, for keys without one.
+    pub default_collation: Collation,
     pub sort: Vec<SortKey>,
     pub end: Pc,
 }
@@ -69,6 +73,8 @@ pub(crate) struct SortKey {
     pub value: SortBy,
     /// The URI of a collation; empty for the default one.
     pub collation: Avt,
+    /// The default collation where the key is declared.
+    pub default_collation: Collation,
     pub lang: Avt,
     pub order: Avt,
     pub data_type: Avt,

@@ -24,7 +24,7 @@ pub(crate) const SCOPED: u32 = 1 << 31;
 /// Places that fit into an index.
 pub(crate) const SCOPES_MAX: usize = 1 << 23;
 
-const EXSLT_COMMON: &str = "http://exslt.org/common";
+pub(crate) const EXSLT_COMMON: &str = "http://exslt.org/common";
 const EXSLT_STRINGS: &str = "http://exslt.org/strings";
 const EXSLT_SETS: &str = "http://exslt.org/sets";
 const EXSLT_MATH: &str = "http://exslt.org/math";

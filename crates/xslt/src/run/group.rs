@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use penstock_xpath::collation::Collation;
 use penstock_xpath::regex::Captures;
 use penstock_xpath::{Atomic, AtomicKey, Item, ItemRef, Sequence};
 
@@ -90,19 +91,19 @@ impl<'a> Machine<'a, '_> {
     pub(super) fn for_each_group(&mut self, number: u32) -> Outcome<()> {
         let grouping = &self.program.groupings[number as usize];
         let items: Vec<Item> = Source::Sequence { items: self.evaluate(grouping.select)?, next: 0 }.collect();
-        if let Some(collation) = &grouping.collation {
-            let uri = self.avt(collation)?;
-            if !crate::compile::COLLATIONS.contains(&uri.trim()) {
-                return self.failure("XTDE1110", format!("unknown collation `{uri}`"));
+        let collation = match &grouping.collation {
+            None => grouping.default_collation,
+            Some(uri) => {
+                let uri = self.avt(uri)?;
+                match Collation::from_uri(&uri) {
+                    Some(collation) => collation,
+                    None => return self.failure("XTDE1110", format!("unknown collation `{uri}`")),
+                }
             }
-        }
-        let ignore_case = match &grouping.collation {
-            Some(collation) => self.avt(collation)?.trim().ends_with("case-insensitive"),
-            None => false,
         };
         let mut groups = match &grouping.by {
-            GroupBy::Key(expr) => self.group_by(items, ignore_case, |machine| machine.evaluate(*expr))?,
-            GroupBy::Adjacent(expr) => self.group_adjacent(items, ignore_case, |machine| machine.evaluate(*expr))?,
+            GroupBy::Key(expr) => self.group_by(items, &collation, |machine| machine.evaluate(*expr))?,
+            GroupBy::Adjacent(expr) => self.group_adjacent(items, &collation, |machine| machine.evaluate(*expr))?,
             GroupBy::StartingWith(pattern) => self.group_starting(items, *pattern)?,
             GroupBy::EndingWith(pattern) => self.group_ending(items, *pattern)?,
         };
@@ -139,7 +140,7 @@ impl<'a> Machine<'a, '_> {
     fn group_by(
         &mut self,
         items: Vec<Item>,
-        ignore_case: bool,
+        collation: &Collation,
         key: impl Fn(&Self) -> Outcome<Sequence>,
     ) -> Outcome<Vec<Group>> {
         let keys = self.for_items(&items, |machine| key(machine))?;
@@ -148,7 +149,7 @@ impl<'a> Machine<'a, '_> {
         for (item, keys) in items.into_iter().zip(keys) {
             let mut own: Vec<usize> = Vec::new();
             for key in keys.iter() {
-                let index = *found.entry(self.grouping_key(key, ignore_case)).or_insert_with(|| {
+                let index = *found.entry(self.grouping_key(key, collation)).or_insert_with(|| {
                     order.push((self.atomized(key), Vec::new()));
                     order.len() - 1
                 });
@@ -166,7 +167,7 @@ impl<'a> Machine<'a, '_> {
     fn group_adjacent(
         &mut self,
         items: Vec<Item>,
-        ignore_case: bool,
+        collation: &Collation,
         key: impl Fn(&Self) -> Outcome<Sequence>,
     ) -> Outcome<Vec<Group>> {
         let keys = self.for_items(&items, |machine| key(machine))?;
@@ -175,7 +176,7 @@ impl<'a> Machine<'a, '_> {
             let Some(key) = keys.first().filter(|_| keys.len() == 1) else {
                 return self.failure("XTTE1100", "an item has not exactly one grouping key");
             };
-            let text = self.grouping_key(key, ignore_case);
+            let text = self.grouping_key(key, collation);
             match groups.last_mut() {
                 Some((last, _, members)) if *last == text => members.push(item),
                 _ => groups.push((text, self.atomized(key), vec![item])),
@@ -300,14 +301,10 @@ impl<'a> Machine<'a, '_> {
         Ok(())
     }
 
-    fn grouping_key(&self, item: ItemRef<'_>, ignore_case: bool) -> AtomicKey {
-        let key = match item {
-            ItemRef::Atomic(atomic) => AtomicKey::new(atomic),
-            ItemRef::Node(_) => AtomicKey::Text(self.item_text(item).into()),
-        };
-        match key {
-            AtomicKey::Text(text) if ignore_case => AtomicKey::Text(text.to_ascii_lowercase().into()),
-            key => key,
+    fn grouping_key(&self, item: ItemRef<'_>, collation: &Collation) -> AtomicKey {
+        match item {
+            ItemRef::Atomic(atomic) => AtomicKey::collated(atomic, collation),
+            ItemRef::Node(_) => AtomicKey::collated(&Atomic::Untyped(self.item_text(item).into()), collation),
         }
     }
 

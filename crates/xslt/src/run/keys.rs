@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use penstock_xml::{Document, NodeKind};
-use penstock_xpath::{AtomicKey, DynamicContext, ItemRef, Node, Sequence, XPathError};
+use penstock_xpath::collation::Collation;
+use penstock_xpath::{Atomic, AtomicKey, DynamicContext, ItemRef, Node, Sequence, XPathError};
 
 use super::{Machine, Run};
 use crate::program::{Key, KeyUse};
@@ -27,9 +28,10 @@ impl<'a> Run<'a> {
                 index
             }
         };
+        let collation = self.key_collation(name);
         let mut nodes: Vec<Node> = Vec::new();
         for value in values.iter() {
-            nodes.extend(index.get(&self.key_of(value)).into_iter().flatten());
+            nodes.extend(index.get(&self.key_of(value, &collation)).into_iter().flatten());
         }
         let subtree = self.session.document(document).subtree(top.id);
         nodes.retain(|node| subtree.contains(&node.id.index()));
@@ -39,12 +41,23 @@ impl<'a> Run<'a> {
     }
 
     /// Nodes are untyped, and in XSLT 1.0 everything is compared as text.
-    fn key_of(&self, item: ItemRef<'_>) -> AtomicKey {
-        match item {
-            ItemRef::Node(node) => AtomicKey::Text(self.session.string_value(node).into()),
-            ItemRef::Atomic(atomic) if self.program.version_two => AtomicKey::new(atomic),
-            ItemRef::Atomic(atomic) => AtomicKey::Text(atomic.to_text(true).into()),
+    fn key_of(&self, item: ItemRef<'_>, collation: &Collation) -> AtomicKey {
+        let text = match item {
+            ItemRef::Atomic(atomic) if self.program.version_two => return AtomicKey::collated(atomic, collation),
+            ItemRef::Node(node) => self.session.string_value(node).into(),
+            ItemRef::Atomic(atomic) => atomic.to_text(true).into(),
+        };
+        match collation {
+            Collation::Codepoint => AtomicKey::Text(text),
+            other => AtomicKey::collated(&Atomic::Untyped(text), other),
         }
+    }
+
+    /// The collation of the declarations of a key, which must agree (XTSE1220).
+    fn key_collation(&self, name: u32) -> Collation {
+        let declarations = self.program.key_names.get(&name);
+        let first = declarations.and_then(|keys| keys.first());
+        first.map(|number| self.program.keys[*number as usize].collation).unwrap_or_default()
     }
 
     fn build_key(&self, name: u32, document: u32) -> Result<KeyIndex, XPathError> {
@@ -78,7 +91,7 @@ impl<'a> Run<'a> {
             }
         };
         for item in value.iter() {
-            let nodes = index.entry(self.key_of(item)).or_default();
+            let nodes = index.entry(self.key_of(item, &key.collation)).or_default();
             if nodes.last() != Some(&node) {
                 nodes.push(node);
             }

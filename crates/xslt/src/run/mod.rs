@@ -3,7 +3,6 @@
 mod apply;
 mod call;
 mod children;
-pub(crate) mod collate;
 mod context;
 mod dispatch;
 mod execute;

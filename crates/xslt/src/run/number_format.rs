@@ -30,10 +30,10 @@ enum Style {
         form: &'static str,
         ordinal: bool,
     },
-    /// A set of numbers that are one character each, by its one.
-    Enclosed {
-        first: char,
-    },
+    /// A set of numbers that are one character each.
+    Enclosed(&'static [EnclosedRun]),
+    /// Chinese numerals as Japanese writes them: 十二, 三百, 一万.
+    Ideographic,
     /// An alphabetic sequence, by its letters.
     Letters(&'static str),
     Roman {
@@ -51,11 +51,27 @@ const HEBREW: &str = "אבגדהוזחטיכלמנסעפצקרשת";
 const HIRAGANA: &str = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわをん";
 const KATAKANA: &str = "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン";
 
-/// The ones of the sets of enclosed and dotted numbers of Unicode.
-const ENCLOSED: &[char] = &['①', '⑴', '⒈'];
+/// Numbers that are consecutive characters: the first number, its character, the last number.
+type EnclosedRun = (u64, char, u64);
 
-/// How far those sets go.
-const ENCLOSED_MAX: u64 = 20;
+/// The sets of enclosed and dotted numbers of Unicode. The first run of a set contains the one that names it.
+const ENCLOSED: &[&[EnclosedRun]] = &[
+    &[(1, '①', 20), (0, '⓪', 0), (21, '㉑', 35), (36, '㊱', 50)],
+    &[(1, '⑴', 20)],
+    &[(1, '⒈', 20), (0, '🄀', 0)],
+    &[(1, '⓵', 10)],
+    &[(1, '❶', 10), (0, '⓿', 0), (11, '⓫', 20)],
+    &[(1, '➀', 10)],
+    &[(1, '➊', 10)],
+    &[(1, '㈠', 10)],
+    &[(1, '㊀', 10)],
+];
+
+/// Chinese digits; zero is written only alone.
+const IDEOGRAPHIC_DIGITS: [char; 10] = ['〇', '一', '二', '三', '四', '五', '六', '七', '八', '九'];
+
+/// Larger numbers have no customary name.
+const IDEOGRAPHIC_MAX: u64 = 9_999_999_999_999_999;
 
 /// Roman numerals are written up to this number, decimals above.
 const ROMAN_MAX: u64 = 4999;
@@ -128,10 +144,11 @@ impl Style {
         if width != 1 {
             return decimal;
         }
-        if let Some(first) = ENCLOSED.iter().copied().find(|first| *first == last) {
-            return Style::Enclosed { first };
+        if let Some(runs) = ENCLOSED.iter().find(|runs| runs[0].1 == last) {
+            return Style::Enclosed(runs);
         }
         match last {
+            '一' => Style::Ideographic,
             'A' => Style::Letters(LATIN_UPPER),
             'a' => Style::Letters(LATIN_LOWER),
             'I' if letter_value == "alphabetic" => Style::Letters(LATIN_UPPER),
@@ -162,9 +179,11 @@ impl Style {
             Style::Words { form, ordinal } => {
                 out.push_str(&numbering::format(number.try_into().unwrap_or(i64::MAX), form, ordinal));
             }
-            Style::Enclosed { first } if (1..=ENCLOSED_MAX).contains(&number) => {
-                out.extend(char::from_u32(first as u32 + number as u32 - 1));
-            }
+            Style::Enclosed(runs) => match enclosed(number, runs) {
+                Some(character) => out.push(character),
+                None => write_decimal(number, '0', 1, grouping, out),
+            },
+            Style::Ideographic if number <= IDEOGRAPHIC_MAX => write_ideographic(number, out),
             _ => write_decimal(number, '0', 1, grouping, out),
         }
     }
@@ -183,6 +202,32 @@ fn write_decimal(number: u64, zero: char, width: usize, grouping: Option<(&str, 
         }
         let value = digit as u32 - '0' as u32;
         out.push(char::from_u32(zero as u32 + value).unwrap_or(digit));
+    }
+}
+
+fn enclosed(number: u64, runs: &[EnclosedRun]) -> Option<char> {
+    let (start, first, _) = runs.iter().find(|(start, _, end)| (*start..=*end).contains(&number))?;
+    char::from_u32(*first as u32 + (number - start) as u32)
+}
+
+fn write_ideographic(number: u64, out: &mut String) {
+    if number == 0 {
+        out.push(IDEOGRAPHIC_DIGITS[0]);
+    }
+    for (power, name) in [(1_000_000_000_000, "兆"), (100_000_000, "億"), (10_000, "万"), (1, "")] {
+        let myriads = number / power % 10_000;
+        for (place, name) in [(1000, "千"), (100, "百"), (10, "十"), (1, "")] {
+            let digit = myriads / place % 10;
+            if digit > 1 || (digit == 1 && place == 1) {
+                out.push(IDEOGRAPHIC_DIGITS[digit as usize]);
+            }
+            if digit > 0 {
+                out.push_str(name);
+            }
+        }
+        if myriads > 0 {
+            out.push_str(name);
+        }
     }
 }
 
@@ -250,6 +295,10 @@ mod tests {
         check("", &[4], "4");
         check("α", &[2], "β");
         check("١", &[12], "١٢");
+        check("①", &[0, 20, 21, 50, 51], "⓪.⑳.㉑.㊿.51");
+        check("❶", &[10, 11, 20, 21], "❿.⓫.⓴.21");
+        check("㊀-㈠", &[10, 3], "㊉-㈢");
+        check("一", &[0, 1, 10, 21, 305, 10_000, 1_110_000_000], "〇.一.十.二十一.三百五.一万.十一億千万");
     }
 
     #[test]

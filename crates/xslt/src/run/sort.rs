@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use penstock_xpath::collation::{Collation, LetterOrder};
 use penstock_xpath::{Atomic, Item, ItemRef, Sequence, compare_values};
 
 use super::Outcome;
-use super::collate::Collation;
 use super::frame::{Focus, Frame};
 use super::group::Group;
 use super::machine::Machine;
@@ -26,14 +26,10 @@ enum Value {
     Typed(Atomic),
 }
 
-/// The collation that compares codepoints.
-const CODEPOINT_COLLATION: &str = "http://www.w3.org/2005/xpath-functions/collation/codepoint";
-
 /// How one key compares.
 struct Order {
     descending: bool,
-    /// `None` compares codepoints.
-    collation: Option<Collation>,
+    collation: Collation,
     /// `None`: numbers when the values are numbers (2.0).
     numeric: Option<bool>,
 }
@@ -103,10 +99,12 @@ impl<'a> Machine<'a, '_> {
         };
         let collation = match &*self.avt(&key.collation)? {
             // XSLT 2.0 §13.1.3: the default collation, unless the language or the order of cases matters.
-            "" if !key.untyped && lang.is_empty() && case_order.is_empty() => None,
-            "" => Some(Collation::for_language(&lang, case_order.trim() == "upper-first")),
-            CODEPOINT_COLLATION => None,
-            other => return self.failure("XTDE1035", format!("unknown collation `{other}`")),
+            "" if !key.untyped && lang.is_empty() && case_order.is_empty() => key.default_collation,
+            "" => Collation::Letters(LetterOrder::for_language(&lang, case_order.trim() == "upper-first")),
+            uri => match Collation::from_uri(uri) {
+                Some(collation) => collation,
+                None => return self.failure("XTDE1035", format!("unknown collation `{uri}`")),
+            },
         };
         Ok(Order { descending: order.trim() == "descending", collation, numeric })
     }
@@ -200,7 +198,7 @@ impl<'a> Machine<'a, '_> {
 
 impl Order {
     fn text(&self, text: &str) -> Value {
-        Value::Text(self.collation.map_or_else(|| text.as_bytes().to_vec(), |collation| collation.key(text)))
+        Value::Text(self.collation.key(text).into_owned())
     }
 }
 

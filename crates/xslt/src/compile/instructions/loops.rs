@@ -80,7 +80,14 @@ impl Compiler<'_> {
         };
         let sort = self.sort_keys(at);
         let number = self.program.groupings.len();
-        self.program.groupings.push(Grouping { select, by, collation, sort, end: 0 });
+        self.program.groupings.push(Grouping {
+            select,
+            by,
+            collation,
+            default_collation: self.default_collation(at),
+            sort,
+            end: 0,
+        });
         self.emit(Op::ForEachGroup(number as u32));
         self.target();
         self.body(at);
@@ -145,6 +152,7 @@ impl Compiler<'_> {
             keys.push(SortKey {
                 value,
                 collation: self.avt_attribute(child, "collation", ""),
+                default_collation: self.default_collation(child),
                 lang: self.avt_attribute(child, "lang", ""),
                 order: self.avt_attribute(child, "order", "ascending"),
                 data_type: self.avt_attribute(child, "data-type", ""),

@@ -1,10 +1,11 @@
-//! `xsl:result-document`.
+//! `xsl:result-document`, and `exsl:document` of EXSLT.
 
 use super::super::{At, Compiler};
 use crate::program::{Op, ResultDocument};
+use crate::read::XSL;
 
 impl Compiler<'_> {
-    pub(super) fn result_document(&mut self, at: At) {
+    pub(in crate::compile) fn result_document(&mut self, at: At) {
         let document = &self.module(at).document;
         let mut result = ResultDocument {
             href: self.optional_avt(at, "href"),
@@ -13,11 +14,17 @@ impl Compiler<'_> {
             character_map: Vec::new(),
             scope: (at.module, at.node),
         };
+        let exslt = document.namespace(at.node) != XSL;
         for attribute in document.attributes(at.node) {
             let (name, text) = (document.local_name(attribute), document.text(attribute));
             let place = At { node: attribute, ..at };
             match name {
                 _ if !document.namespace(attribute).is_empty() => {}
+                // The version of the output, as EXSLT names it.
+                "version" if exslt => {
+                    let value = self.avt(text, place);
+                    result.properties.push((name.into(), value));
+                }
                 "href"
                 | "format"
                 | "type"

@@ -76,7 +76,8 @@ pub(crate) fn answer(
         Availability::Element => {
             // Names without a prefix are in the default namespace.
             let uri = if uri.is_empty() { namespace("").unwrap_or_default() } else { uri };
-            boolean(uri == XSL && syntax::is_instruction(&local))
+            let exslt_document = uri == super::EXSLT_COMMON && local == "document";
+            boolean(exslt_document || (uri == XSL && syntax::is_instruction(&local)))
         }
         Availability::Function => {
             let arity = call.arguments.get(1).map(|_| call.string(1).parse::<f64>().unwrap_or(-1.0) as usize);

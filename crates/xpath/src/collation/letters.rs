@@ -1,7 +1,12 @@
-//! Ordering of text for `xsl:sort`: punctuation, then digits, then letters, with accents and case as later tie breakers.
+//! The order of a dictionary: punctuation, then digits, then letters, with accents and case as later tie breakers.
 //!
-//! The order is the one stylesheet authors know from the Java processors: spaces and hyphens count only between otherwise
-//! equal strings, `a` sorts before `A`, `e` before `é`. A language may own letters that others treat as accented forms.
+//! The order of `xsl:sort` is the one stylesheet authors know from the Java processors: spaces and hyphens count only
+//! between otherwise equal strings, `a` sorts before `A`, `e` before `é`. A language may own letters that others treat as
+//! accented forms.
+
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
 
 /// Spaces and hyphens: they carry no primary weight, only a secondary one.
 const IGNORABLE: &str = " \u{a0}\r\t\n\u{c}\u{b}-\u{ad}";
@@ -72,24 +77,79 @@ const ALPHABETS: &[(&str, &str)] = &[
 
 /// Secondary weights of spaces and hyphens come after those of accents.
 const SECONDARY_IGNORABLE: u8 = 100;
+/// Below are spaces and hyphens where they count.
+const PUNCTUATION_BASE: u32 = 0x20;
 const LETTER_BASE: u32 = 0x200;
 const OTHER_BASE: u32 = 0x1000;
 
-/// How a sort key orders text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Collation {
-    /// Index into [`ALPHABETS`], when the language has one.
-    alphabet: Option<usize>,
-    /// `case-order="upper-first"`.
-    pub upper_first: bool,
+/// Languages that the common order of Latin letters serves.
+const COMMON_ORDER: [&str; 7] = ["", "en", "de", "fr", "it", "nl", "pt"];
+
+/// Which differences between texts count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    /// Letters.
+    Primary,
+    /// Letters and accents.
+    Secondary,
+    /// Letters, accents and case.
+    #[default]
+    Tertiary,
+    /// Everything.
+    Identical,
 }
 
-impl Collation {
-    /// The collation of a language tag such as `pl` or `en-US`.
+/// The order of letters in a language.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LetterOrder {
+    /// Index into [`ALPHABETS`], when the language has one.
+    alphabet: Option<usize>,
+    /// Whether `A` comes before `a`.
+    pub upper_first: bool,
+    /// Spaces and hyphens count like other punctuation.
+    pub counts_spaces: bool,
+    /// Which differences count.
+    pub strength: Strength,
+}
+
+/// The weights of a character at the three levels; a weight below the strength is 0.
+pub(super) type Weights = (u32, u8, u8);
+
+impl LetterOrder {
+    /// The order of a language tag such as `pl` or `en-US`.
     pub fn for_language(tag: &str, upper_first: bool) -> Self {
-        let language = tag.split(['-', '_']).next().unwrap_or_default();
+        let language = language_of(tag);
         let alphabet = ALPHABETS.iter().position(|(name, _)| name.eq_ignore_ascii_case(language));
-        Collation { alphabet, upper_first }
+        LetterOrder { alphabet, upper_first, ..LetterOrder::default() }
+    }
+
+    /// Whether the order of a language is known.
+    pub(super) fn knows(tag: &str) -> bool {
+        let language = language_of(tag);
+        let mut known = ALPHABETS.iter().map(|(name, _)| *name).chain(COMMON_ORDER);
+        known.any(|name| name.eq_ignore_ascii_case(language))
+    }
+
+    /// The weights of a character; `None` if no difference of it counts.
+    pub(super) fn character(&self, original: char) -> Option<Weights> {
+        if self.strength == Strength::Identical {
+            return Some((original as u32, 0, 0));
+        }
+        if let Some(rank) = IGNORABLE.chars().position(|c| c == original) {
+            return match (self.counts_spaces, self.strength) {
+                (true, _) => Some((rank as u32 + 1, 0, 0)),
+                (false, Strength::Primary) => None,
+                (false, _) => Some((0, rank as u8 + SECONDARY_IGNORABLE, 0)),
+            };
+        }
+        if original.is_control() {
+            return None;
+        }
+        let lower = original.to_lowercase().next().unwrap_or(original);
+        let (primary, accent) = self.weights(lower);
+        let secondary = if self.strength >= Strength::Secondary { accent + 1 } else { 0 };
+        let case = u8::from((lower != original) != self.upper_first) + 1;
+        Some((primary, secondary, if self.strength >= Strength::Tertiary { case } else { 0 }))
     }
 
     /// A key that orders bytewise as the text orders in this collation.
@@ -97,24 +157,24 @@ impl Collation {
         let mut key = Vec::with_capacity(text.len() * 4 + 4);
         let mut secondary = Vec::with_capacity(text.len() + 2);
         let mut tertiary = Vec::with_capacity(text.len());
-        for original in text.chars() {
-            if let Some(rank) = IGNORABLE.chars().position(|c| c == original) {
-                secondary.push(rank as u8 + SECONDARY_IGNORABLE);
-                continue;
+        // Letters with combining accents are one character.
+        let text = if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfc().collect::<String>()) };
+        let exact = LetterOrder { strength: self.strength.min(Strength::Tertiary), ..*self };
+        for (primary, accent, case) in text.chars().filter_map(|c| exact.character(c)) {
+            if primary > 0 {
+                key.extend_from_slice(&primary.to_be_bytes()[1..]);
             }
-            if original.is_control() {
-                continue;
-            }
-            let lower = original.to_lowercase().next().unwrap_or(original);
-            let (primary, accent) = self.weights(lower);
-            key.extend_from_slice(&primary.to_be_bytes()[1..]);
-            secondary.push(accent + 1);
-            tertiary.push(u8::from((lower != original) != self.upper_first) + 1);
+            secondary.extend(Some(accent).filter(|accent| *accent > 0));
+            tertiary.extend(Some(case).filter(|case| *case > 0));
         }
         key.extend_from_slice(&[0, 0, 0]);
         key.append(&mut secondary);
         key.push(0);
         key.append(&mut tertiary);
+        if self.strength == Strength::Identical {
+            key.push(0);
+            key.extend_from_slice(text.as_bytes());
+        }
         key
     }
 
@@ -124,7 +184,7 @@ impl Collation {
             return (if latin { LETTER_BASE } else { OTHER_BASE - 0x100 } + rank as u32 * 2, 0);
         }
         if let Some(rank) = BELOW_LETTERS.chars().position(|c| c == lower) {
-            return (rank as u32 + 1, 0);
+            return (rank as u32 + PUNCTUATION_BASE, 0);
         }
         for (rank, group) in LATIN.iter().enumerate() {
             if let Some(accent) = group.chars().position(|c| c == lower) {
@@ -151,12 +211,16 @@ impl Collation {
     }
 }
 
+fn language_of(tag: &str) -> &str {
+    tag.split(['-', '_']).next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check(language: &str, upper_first: bool, input: &str, expected: &str) {
-        let collation = Collation::for_language(language, upper_first);
+        let collation = LetterOrder::for_language(language, upper_first);
         let mut words: Vec<&str> = input.split('|').collect();
         words.sort_by_key(|word| collation.key(word));
         assert_eq!(words.join("|"), expected, "language `{language}`");
