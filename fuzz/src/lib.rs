@@ -16,6 +16,7 @@ pub mod jmx;
 pub mod json_mapping;
 pub mod json_schema;
 pub mod jsonpath;
+pub mod mail;
 pub mod mcp;
 pub mod multipart;
 pub mod policy_payload;
@@ -59,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_mapping", check: json_mapping::mapping, dictionary: json_mapping::DICTIONARY },
     Target { name: "json_schema", check: json_schema::schema, dictionary: json_schema::DICTIONARY },
     Target { name: "jsonpath", check: jsonpath::path, dictionary: jsonpath::DICTIONARY },
+    Target { name: "mail", check: mail::mail, dictionary: mail::DICTIONARY },
     Target { name: "mcp", check: mcp::message, dictionary: mcp::DICTIONARY },
     Target { name: "multipart", check: multipart::form, dictionary: multipart::DICTIONARY },
     Target { name: "policy_payload", check: policy_payload::payload, dictionary: policy_payload::DICTIONARY },

@@ -159,7 +159,7 @@ pub trait Outbound {
 /// The senders of all transports, found by the scheme of the URL; HTTP sends what no other has.
 pub struct Senders {
     http: Rc<dyn Outbound>,
-    others: Vec<(&'static str, Rc<dyn Outbound>)>,
+    others: Vec<(Rc<str>, Rc<dyn Outbound>)>,
 }
 
 impl Senders {
@@ -169,8 +169,8 @@ impl Senders {
     }
 
     /// Adds the sender of a scheme.
-    pub fn with(mut self, scheme: &'static str, sender: Rc<dyn Outbound>) -> Senders {
-        self.others.push((scheme, sender));
+    pub fn with(mut self, scheme: &str, sender: Rc<dyn Outbound>) -> Senders {
+        self.others.push((scheme.into(), sender));
         self
     }
 }

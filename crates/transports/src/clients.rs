@@ -1,7 +1,7 @@
 //! The senders of a core: HTTP, files, and the transports whose connections all cores share.
 
 use std::rc::Rc;
-#[cfg(any(feature = "jms", feature = "mqtt", feature = "rabbitmq"))]
+#[cfg(any(feature = "jms", feature = "mail", feature = "mqtt", feature = "rabbitmq"))]
 use std::sync::Arc;
 
 use penstock_engine::ports::{ConnectionFactory, Outbound, Senders};
@@ -9,6 +9,8 @@ use penstock_engine::ports::{ConnectionFactory, Outbound, Senders};
 use crate::file::FileSender;
 #[cfg(feature = "jms")]
 use crate::jms::{self, Jms, JmsSender};
+#[cfg(feature = "mail")]
+use crate::mail::{Mail, MailSender};
 #[cfg(feature = "mqtt")]
 use crate::mqtt::{self, Mqtt, MqttSender};
 #[cfg(feature = "rabbitmq")]
@@ -18,6 +20,8 @@ use crate::rabbitmq::{self, RabbitMq, RabbitMqSender};
 pub struct SharedClients {
     #[cfg(feature = "jms")]
     jms: Arc<Jms>,
+    #[cfg(feature = "mail")]
+    mail: Arc<Mail>,
     #[cfg(feature = "mqtt")]
     mqtt: Arc<Mqtt>,
     #[cfg(feature = "rabbitmq")]
@@ -32,6 +36,8 @@ impl SharedClients {
         SharedClients {
             #[cfg(feature = "jms")]
             jms: Arc::new(Jms::new(factories.to_vec())),
+            #[cfg(feature = "mail")]
+            mail: Arc::new(Mail::new(factories)),
             #[cfg(feature = "mqtt")]
             mqtt: Arc::new(Mqtt::new(factories.to_vec())),
             #[cfg(feature = "rabbitmq")]
@@ -44,6 +50,11 @@ impl SharedClients {
         let senders = Senders::new(http).with("vfs", Rc::new(FileSender));
         #[cfg(feature = "jms")]
         let senders = senders.with(jms::SCHEME, JmsSender::new(self.jms.clone()));
+        #[cfg(feature = "mail")]
+        let senders = self
+            .mail
+            .schemes()
+            .fold(senders, |senders, scheme| senders.with(scheme, MailSender::new(self.mail.clone())));
         #[cfg(feature = "mqtt")]
         let senders = senders.with(mqtt::SCHEME, MqttSender::new(self.mqtt.clone()));
         #[cfg(feature = "rabbitmq")]

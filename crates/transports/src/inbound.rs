@@ -7,6 +7,8 @@ use penstock_compile::{InboundKind, ListenerKind};
 use crate::jms;
 #[cfg(feature = "kafka")]
 use crate::kafka;
+#[cfg(feature = "mail")]
+use crate::mail;
 #[cfg(feature = "mqtt")]
 use crate::mqtt;
 #[cfg(feature = "rabbitmq")]
@@ -33,6 +35,8 @@ pub const LISTENERS: &[ListenerKind] = &[
     file::inbound::LISTENER,
     #[cfg(feature = "jms")]
     jms::inbound::LISTENER,
+    #[cfg(feature = "mail")]
+    mail::inbound::LISTENER,
     #[cfg(feature = "mqtt")]
     mqtt::inbound::LISTENER,
     #[cfg(feature = "rabbitmq")]

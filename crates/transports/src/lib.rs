@@ -4,11 +4,11 @@
 //! [`penstock_engine::ports::Service`], and an [`penstock_engine::ports::Outgoing`] into bytes on another
 //! socket. It is independent of mediators, artifacts and configuration files.
 //!
-//! [`store`] has the back ends of message stores. Message brokers are behind cargo features, one each.
+//! [`store`] has the back ends of message stores. Message brokers and mail are behind cargo features, one each.
 //!
 //! Start reading at [`http`].
 
-#[cfg(any(feature = "jms", feature = "kafka", feature = "mqtt", feature = "rabbitmq"))]
+#[cfg(any(feature = "jms", feature = "kafka", feature = "mail", feature = "mqtt", feature = "rabbitmq"))]
 mod broker;
 mod clients;
 pub mod file;
@@ -18,6 +18,8 @@ pub mod inbound;
 pub mod jms;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+#[cfg(feature = "mail")]
+pub mod mail;
 #[cfg(feature = "mqtt")]
 pub mod mqtt;
 #[cfg(feature = "rabbitmq")]

@@ -19,12 +19,13 @@ pub(super) fn set(settings: &mut Settings, path: &str, value: &Value) -> Result<
 }
 
 /// The transports whose connections have names.
-const TRANSPORTS: [&str; 3] = ["jms", "mqtt", "rabbitmq"];
+const TRANSPORTS: [&str; 4] = ["jms", "mailto", "mqtt", "rabbitmq"];
 
 /// The tables of a `deployment.toml` that define connections, and their transports.
 pub(super) fn transport_of_table(path: &str) -> Option<&'static str> {
     match path {
         "transport.jms.listener" | "transport.jms.sender" => Some("jms"),
+        "transport.mail.sender" => Some("mailto"),
         "transport.mqtt.listener" | "transport.mqtt.sender" => Some("mqtt"),
         "transport.rabbitmq.listener" | "transport.rabbitmq.sender" => Some("rabbitmq"),
         _ => None,
@@ -40,7 +41,7 @@ pub(super) fn set_of_table(settings: &mut Settings, transport: &str, name: &str,
     factory.parameters.push((parameter.to_owned(), value.text().to_owned()));
 }
 
-const SHORT_NAMES: [(&str, &str, &str); 27] = [
+const SHORT_NAMES: [(&str, &str, &str); 34] = [
     ("jms", "initial_naming_factory", "java.naming.factory.initial"),
     ("jms", "provider_url", "java.naming.provider.url"),
     ("jms", "connection_factory_name", "transport.jms.ConnectionFactoryJNDIName"),
@@ -48,6 +49,13 @@ const SHORT_NAMES: [(&str, &str, &str); 27] = [
     ("jms", "destination", "transport.jms.Destination"),
     ("jms", "username", "transport.jms.UserName"),
     ("jms", "password", "transport.jms.Password"),
+    ("mailto", "hostname", "mail.smtp.host"),
+    ("mailto", "port", "mail.smtp.port"),
+    ("mailto", "username", "mail.smtp.user"),
+    ("mailto", "password", "mail.smtp.password"),
+    ("mailto", "from", "mail.smtp.from"),
+    ("mailto", "enable_tls", "mail.smtp.starttls.enable"),
+    ("mailto", "auth", "mail.smtp.auth"),
     ("mqtt", "hostname", "mqtt.server.host.name"),
     ("mqtt", "server_port", "mqtt.server.port"),
     ("mqtt", "client_id", "mqtt.client.id"),

@@ -227,7 +227,7 @@ fn connections_have_names_and_a_transport() {
     let expected = [
         "x.toml:1:1: error: `connections.A` has no `transport`",
         "x.toml:1:1: error: `connections.B` has no `transport`",
-        "x.toml:4:13: error: `connections.B.transport`: must be one of: jms, mqtt, rabbitmq",
+        "x.toml:4:13: error: `connections.B.transport`: must be one of: jms, mailto, mqtt, rabbitmq",
     ];
     assert_eq!(wrong, expected);
 }

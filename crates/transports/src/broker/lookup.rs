@@ -72,7 +72,7 @@ impl Lookup {
 }
 
 /// Without percent escapes. A text that is not UTF-8 then stays as it is.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), Cow::into_owned)
 }
 
