@@ -1,5 +1,6 @@
 //! The REST APIs without sockets: a store in a folder of its own, and a gateway that notes what it is given.
 
+mod bodies;
 mod key_managers;
 mod mcp;
 mod oauth;
