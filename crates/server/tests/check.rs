@@ -47,6 +47,20 @@ fn every_mistake_is_said_with_its_place() {
 }
 
 #[test]
+fn mistakes_of_a_data_service_are_reported_with_its_operations() {
+    let folder = Folder::new("check-data-service");
+    folder.write(
+        "Stock.dbs",
+        "<data name='Stock'>\n  <query id='all' useConfig='nowhere'><sql>SELECT 1</sql></query>\n  \
+         <resource method='GET' path='all'><call-query href='all'/></resource>\n</data>",
+    );
+    let done = penstock(&folder.0, &["check", "Stock.dbs"]);
+    let first = done.stdout.lines().next().unwrap_or_default();
+    assert!(first.starts_with("Stock.dbs:2:") && first.contains("error: "), "{}{}", done.stdout, done.stderr);
+    assert_eq!(done.status, 1);
+}
+
+#[test]
 fn a_folder_without_artifacts_is_an_error() {
     let folder = Folder::new("check-empty");
     folder.write("empty/README.md", "nothing");

@@ -107,14 +107,17 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         boxcars: has_sessions.then(Boxcars::default),
     };
     let mut proxy = proxy(cx, el, name);
-    proxy.definition = Some(definition(cx, el, &service));
+    let published = published_definition(cx, el);
     let is_inactive = el.attribute("serviceStatus").is_some_and(|status| status.eq_ignore_ascii_case("inactive"));
     proxy.is_stopped = Switch::new(is_inactive);
     el.finish_knowing(cx, &["config", "query", "operation", "resource", "description"]);
     if cx.errors_so_far() > errors {
         return;
     }
+    // Only a service without errors can be described: its operations refer to queries that were read.
     let service = Arc::new(service);
+    let generated = || Definition::Generated(Arc::new(describe::openapi(&service)));
+    proxy.definition = Some(published.map_or_else(generated, Definition::Published));
     proxy.wsdl = Some(Arc::new(Resource {
         bytes: describe::wsdl(&service, proxy.http, proxy.https).into(),
         media_type: None,
@@ -132,25 +135,20 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     cx.add_proxy(Arc::new(proxy));
 }
 
-/// The OpenAPI definition: the resource that `publishSwagger` names, otherwise one made from the resources.
-fn definition(cx: &mut Compiler<'_>, el: &Element<'_>, service: &DataService) -> Definition {
-    let generated = || Definition::Generated(Arc::new(describe::openapi(service)));
-    let Some(key) = el.attribute("publishSwagger").map(str::trim).filter(|key| !key.is_empty()) else {
-        return generated();
-    };
+/// The OpenAPI definition that `publishSwagger` names in the registry.
+fn published_definition(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Arc<Resource>> {
+    let key = el.attribute("publishSwagger").map(str::trim).filter(|key| !key.is_empty())?;
     // The names of registries in paths: `gov:` is `governance/`.
     let path = |prefix: &str, short: &str| {
         key.trim_start_matches('/').strip_prefix(prefix).map(|rest| format!("{short}:{rest}"))
     };
     let short = path("governance/", "gov").or_else(|| path("config/", "conf"));
-    match cx.resource(key).or_else(|| cx.resource(&short?)) {
-        Some(resource) => Definition::Published(resource),
-        None => {
-            let message = format!("the registry has no `{key}`: the definition is generated from the resources");
-            cx.warn(el.attribute_place("publishSwagger"), message);
-            generated()
-        }
+    let found = cx.resource(key).or_else(|| cx.resource(&short?));
+    if found.is_none() {
+        let message = format!("the registry has no `{key}`: the definition is generated from the resources");
+        cx.warn(el.attribute_place("publishSwagger"), message);
     }
+    found
 }
 
 fn proxy(cx: &mut Compiler<'_>, el: &Element<'_>, name: &str) -> Proxy {

@@ -200,12 +200,13 @@ pub fn is_editors(name: &str) -> bool {
         || name.contains("___jb_")
 }
 
-/// Folders that hold no artifacts. `test` is one where Maven keeps tests, in `src`.
+/// Folders that hold no artifacts: `test` where Maven keeps tests, in `src`; `penstock-state`, the default folder of keys and of
+/// what is deployed over REST.
 pub fn is_clutter_folder(folder: &Path) -> bool {
     let Some(name) = folder.file_name().map(|name| name.to_string_lossy()) else { return false };
     let is_in_sources = || folder.parent().and_then(Path::file_name).is_some_and(|parent| parent == "src");
     name.starts_with('.')
-        || matches!(&*name, "target" | "node_modules" | "META-INF" | "metadata")
+        || matches!(&*name, "target" | "node_modules" | "META-INF" | "metadata" | "penstock-state")
         || (name == "test" && is_in_sources())
 }
 
@@ -258,6 +259,7 @@ mod tests {
             ("test", false),
             ("shop/target", true),
             ("shop/.git", true),
+            ("shop/penstock-state", true),
             ("shop/api", false),
         ] {
             assert_eq!(is_clutter_folder(Path::new(folder)), expected, "{folder}");
