@@ -27,6 +27,9 @@ const DATA_SOURCES: &str = "<datasources-configuration><providers/><datasources>
   <jndiConfig><name>Orders</name></jndiConfig><definition type='RDBMS'><configuration><url>jdbc:h2:mem:orders</url>
   <username>sa</username><password></password></configuration></definition></datasource></datasources></datasources-configuration>";
 
+/// The ports of a Micro Integrator: HTTP, HTTPS, management.
+const PORTS: [u16; 3] = [8280, 8243, 9154];
+
 fn home(folder: &Folder, toml: &str) {
     folder.write("mi/conf/deployment.toml", toml);
     folder.write("mi/conf/file.properties", "word=of the home\n");
@@ -43,8 +46,7 @@ fn home(folder: &Folder, toml: &str) {
 #[test]
 fn a_home_is_served_with_its_own_configuration() {
     let folder = Folder::new("home");
-    // Ports of its own for each process that runs the test, all below 32768, where the kernel's choice for clients begins.
-    let offset = 12_000 + std::process::id() as u16 % 11_000;
+    let offset = support::ports::offset(&PORTS);
     home(
         &folder,
         &format!(

@@ -147,7 +147,7 @@ fn one_port_may_serve_both_and_a_port_in_use_is_named() {
     let (folder, backend) = (Folder::new("managed-ports"), backend());
     folder.write("all/api.xml", api("one"));
     folder.write("all/bare.yaml", definition("Bare", "/bare", backend));
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = support::ports::free();
     let toml = format!(
         "listener.http_port = {free}\nlistener.https_port = 0\nadmin.port = 0\nworkers = 2\ngateway.http_port = {free}\ngateway.https_port = 0\n"
     );

@@ -13,6 +13,9 @@ use support::{Folder, Server, penstock};
 
 const SYNAPSE: &str = "mi/repository/deployment/server/synapse-configs/default";
 
+/// The ports of a Micro Integrator: HTTP, HTTPS, management.
+const PORTS: [u16; 3] = [8280, 8243, 9154];
+
 /// Artifacts of each kind in the home.
 const OF_EACH_KIND: usize = 60;
 
@@ -94,7 +97,7 @@ fn home(folder: &Folder) {
         format!(
             "[server]\noffset = {}\nhostname = \"localhost\"\n[[internal_apis.users]]\nuser.name = \"admin\"\n\
              user.password = \"secret\"\nuser.is_admin = true\n[carbon_health_check]\nenable = true\n",
-            12_000 + std::process::id() as u16 % 30_000
+            support::ports::offset(&PORTS)
         ),
     );
 }

@@ -336,7 +336,7 @@ fn the_soft_limit_of_descriptors_is_raised() {
 fn guessing_passwords_is_slowed_down() {
     let folder = Folder::new("logins");
     folder.write("s.xml", SECURED);
-    let adapter = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let adapter = support::ports::free();
     let toml = format!(
         "gateway.http_port = 0\ngateway.https_port = 0\nlistener.trusted_proxies = ['127.0.0.1']\n\
          [users]\nanna = 'secret'\n[admin.users]\nroot = 'secret'\n\

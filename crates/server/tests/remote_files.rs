@@ -150,8 +150,7 @@ fn files_pass_over_ftps() {
 #[test]
 fn a_server_that_is_away_makes_the_endpoint_faulty_without_its_password() {
     let folder = Folder::new("remote-away");
-    // A port that was free a moment ago refuses connections.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = support::ports::CLOSED;
     folder.write("artifacts/a.xml", artifacts(&format!("sftp://me:hidden@127.0.0.1:{port}"), "", ""));
     let mut server = Server::start(&folder, &["run", "artifacts"], "");
     server.wait_for_log(&format!("Remote: sftp://me:***@127.0.0.1:{port}/in: "));

@@ -192,7 +192,7 @@ fn a_certificate_of_ones_own_is_used_on_both_sides() {
     folder.write("certificate.pem", made.cert.pem());
     folder.write("key.pem", made.signing_key.serialize_pem());
     folder.write("artifacts/a.xml", api("one"));
-    let https = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let https = support::ports::free();
     let proxy = format!(
         "<proxy xmlns='http://ws.apache.org/ns/synapse' name='P' transports='http'><target><endpoint><address uri='https://localhost:{https}/a'/></endpoint>\
          <outSequence><send/></outSequence></target></proxy>"

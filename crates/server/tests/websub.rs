@@ -82,7 +82,7 @@ fn pending_events_are_sent_after_a_restart() {
     folder.write("all/News/api.yaml", HUB);
     let server = Server::start(&folder, &["run", "all"], TOML);
     // No server listens there yet.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = format!("127.0.0.1:{}", support::ports::free());
     let path = format!("/news/1.0.0?hub.mode=subscribe&hub.topic=arrivals&hub.callback=http://{address}/in");
     assert_eq!(client(&server).request("POST", &path, &[], b"").status, 202, "{}", server.log());
     let kept = folder.0.join("kept/websub-events");
@@ -106,7 +106,7 @@ fn pending_events_are_sent_after_a_restart() {
     server.signal(rustix::process::Signal::KILL);
     drop(server);
     let server = Server::start(&folder, &["run", "all"], TOML);
-    let (_, got) = subscriber_at(TcpListener::bind(address).unwrap());
+    let (_, got) = subscriber_at(TcpListener::bind(&address).unwrap());
     // In order, each at least once: the first may have been sent when a process was killed.
     let mut last = None;
     while last != Some(20) {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod broker;
+pub mod ports;
 pub mod tls;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -14,6 +14,9 @@ use super::PATIENCE;
 use super::client::ClientIdentity;
 use super::wire::{self, Socket, read_as};
 
+/// Where connections are refused: only root may listen on this port, and no server does.
+pub const NOWHERE: &str = "http://127.0.0.1:1";
+
 /// A request as a backend got it.
 #[derive(Debug, Clone)]
 pub struct Received {

@@ -32,7 +32,7 @@ use penstock_transports::http::{HttpListener, HttpSender, ListenerConfig, PerCor
 use rustls::pki_types::CertificateDer;
 use tokio::runtime::LocalOptions;
 
-pub use backend::{Answer, Backend, Gate, Received, echo};
+pub use backend::{Answer, Backend, Gate, NOWHERE, Received, echo};
 pub use client::{Client, ClientIdentity, Reply};
 
 /// Nothing that is waited for in a test takes longer on any machine.

@@ -12,7 +12,7 @@ mod rights;
 mod tools;
 
 use penstock_compile::Input;
-use penstock_testkit::gateway::{Answer, Backend, Client, Received, Reply, Setup, TestGateway, project};
+use penstock_testkit::gateway::{Answer, Backend, Client, NOWHERE, Received, Reply, Setup, TestGateway, project};
 use serde_json::{Value, json};
 
 /// Where the servers of these tests are.

@@ -114,7 +114,6 @@ fn failures_of_a_backend_are_results_that_say_so() {
         "/slow" => Answer::json(&json!({})).after(Duration::from_secs(3)),
         _ => Answer::json(&json!({})).with("Set-Cookie", "a=b").with("ETag", "\"1\""),
     });
-    let closed = { std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port() };
     let named = ["404", "500", "204", "text", "png", "broken", "garbage", "slow", "ok"];
     let mut operations: Vec<Value> = named
         .iter()
@@ -125,8 +124,7 @@ fn failures_of_a_backend_are_results_that_say_so() {
     operations.push(away);
     let quick = json!({ "endpoint_type": "http", "production_endpoints": {
         "url": backend.url(), "config": { "actionDuration": "500" } } });
-    let list =
-        json!([{ "id": "b1", "endpointConfig": quick }, self::backend("b2", &format!("http://127.0.0.1:{closed}"))]);
+    let list = json!([{ "id": "b1", "endpointConfig": quick }, self::backend("b2", NOWHERE)]);
     let (server, list) = (descriptor("DIRECT_BACKEND", json!({}), operations.into()), backends(list));
     let gateway = served(project("pets", &[("mcp_server.yaml", &server), ("backends.yaml", &list)]));
     let mut talk = Talk::with(&gateway, json!({}));

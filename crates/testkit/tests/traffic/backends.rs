@@ -10,17 +10,11 @@ use penstock_catalog::{BasicCredentials, CircuitBreakers, ClusterKind, EndpointS
 use penstock_engine::ports::{LocalFuture, Request, Service};
 use penstock_gateway::{ErrorStyle, GatewayConfig};
 use penstock_message::{Body, Message};
-use penstock_testkit::gateway::{Answer, Backend, ClientIdentity, Setup, TestGateway};
+use penstock_testkit::gateway::{Answer, Backend, ClientIdentity, NOWHERE, Setup, TestGateway};
 use penstock_transports::http::tls::Identity;
 use penstock_transports::http::{HttpListener, ListenerConfig, PerCore};
 
 use crate::{at_once, open_api, with_cluster};
-
-/// A closed port.
-fn nowhere() -> String {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    format!("http://127.0.0.1:{port}")
-}
 
 fn named(name: &'static str) -> Backend {
     Backend::start(move |_| Answer::new(200, "text/plain", name))
@@ -118,10 +112,11 @@ fn balanced_backends_take_turns_and_failover_keeps_to_the_first() {
 #[test]
 fn who_is_down_is_passed_over_until_it_is_back() {
     let second = named("two");
-    // A port of our own that is closed now and opened later.
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // The port is taken now and opened later.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = closed.local_addr().unwrap();
-    drop(closed);
     let api = with_cluster("/a", &second, |cluster| {
         cluster.urls = vec![format!("http://{address}").into(), second.url().into()];
         cluster.kind = ClusterKind::Failover;
@@ -135,7 +130,11 @@ fn who_is_down_is_passed_over_until_it_is_back() {
         let reply = client.request(method, "/a/x", &[], body.as_bytes());
         assert_eq!((reply.status, reply.text().as_str()), (200, "two"), "the first request already gets an answer");
     }
-    let listener = std::net::TcpListener::bind(address).unwrap();
+    let listener = {
+        let _entered = runtime.enter();
+        closed.listen(16).unwrap().into_std().unwrap()
+    };
+    listener.set_nonblocking(false).unwrap();
     let patience = Instant::now() + Duration::from_secs(10);
     std::thread::spawn(move || {
         use std::io::{Read, Write};
@@ -158,7 +157,7 @@ fn who_is_down_is_passed_over_until_it_is_back() {
 #[test]
 fn an_unreachable_backend_is_a_503() {
     let backend = Backend::echo();
-    for urls in [vec![nowhere()], vec![nowhere(), nowhere()]] {
+    for urls in [vec![NOWHERE.to_owned()], vec![NOWHERE.to_owned(); 2]] {
         let api =
             with_cluster("/a", &backend, |cluster| cluster.urls = urls.iter().map(|url| url.as_str().into()).collect());
         let gateway = TestGateway::start(Setup::of([api]));

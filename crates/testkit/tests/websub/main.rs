@@ -10,7 +10,7 @@ mod refused;
 use std::time::{Duration, Instant};
 
 use penstock_compile::Input;
-use penstock_testkit::gateway::{Answer, Backend, Client, Received, Reply, Setup, TestGateway, project};
+use penstock_testkit::gateway::{Answer, Backend, Client, NOWHERE, Received, Reply, Setup, TestGateway, project};
 use serde_json::{Value, json};
 
 /// Where the hub of these tests is.
