@@ -13,6 +13,7 @@ use penstock_engine::{Destination, EndpointId, Mediator, Place, Program, Sequenc
 use crate::compiled::CompiledArtifacts;
 use crate::diagnostic::{Diagnostic, Severity, suggestion};
 use crate::element::Element;
+use crate::guard::guarded;
 use crate::operation::Unavailable;
 use crate::references::{Recording, Reference};
 use crate::registry::{Classes, Effect, Registry, Unsupported};
@@ -177,6 +178,17 @@ impl<'r> Compiler<'r> {
     /// Says that something may not work as meant.
     pub fn warn(&mut self, at: Place, message: impl Into<String>) {
         self.report(Diagnostic { severity: Severity::Warning, at, message: message.into() });
+    }
+
+    /// Runs a step of the compilation; a panic in it is reported as an error.
+    pub fn guarded<T>(&mut self, at: &Place, step: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let depth = self.depth;
+        guarded(|| step(self))
+            .map_err(|message| {
+                self.depth = depth;
+                self.error(at.clone(), message);
+            })
+            .ok()
     }
 
     /// Reports that the protection of an artifact cannot be enforced: an error, so that the artifact is not served,

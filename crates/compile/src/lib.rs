@@ -15,6 +15,7 @@ mod element;
 pub mod endpoint;
 pub mod expression;
 mod fragment;
+mod guard;
 pub mod inbound;
 mod missing;
 mod operation;
@@ -32,6 +33,7 @@ pub use compiler::{CompileOptions, Compiler, MessageKeys, NameKind, is_served_un
 pub use diagnostic::{Diagnostic, Severity, suggestion};
 pub use element::{Element, SYNAPSE, Source};
 pub use expression::{Expression, InlineText, Text};
+pub use guard::guarded;
 pub use inbound::{Feed, InboundEndpoint, InboundKind, ListenerKind, ProxyListener};
 pub use missing::AlwaysFaults;
 pub use parameter::Parameter;

@@ -33,6 +33,7 @@ fn declare_beacon(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 }
 
 fn build_beacon(cx: &mut Compiler<'_>, _name: &str, el: &Element<'_>) {
+    assert_ne!(el.attribute("colour"), Some("mauve"), "no such light");
     if let Some(other) = el.attribute("next").filter(|other| !cx.is_declared(BEACON, other)) {
         cx.unknown(BEACON, other, el.attribute_place("next"));
     }
@@ -77,6 +78,19 @@ fn in_synapse(text: &str) -> String {
 fn check(text: &str, expected: &[&str]) {
     let said: Vec<String> = run(&[("a.xml", text)], false).diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(said, expected, "{text}");
+}
+
+#[test]
+fn a_panic_costs_the_artifact_that_causes_it() {
+    let files =
+        [("a.xml", in_synapse("<beacon name='a' colour='mauve'/>")), ("b.xml", in_synapse("<beacon name='b'/>"))];
+    let compilation = run(&files.each_ref().map(|(file, text)| (*file, text.as_str())), false);
+    let said: Vec<String> = compilation.diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("a.xml:1:1: error: a defect in Penstock prevents the compilation: "), "{said:?}");
+    assert!(said[0].contains("no such light"), "{said:?}");
+    let good: Vec<bool> = compilation.artifacts.iter().map(|artifact| artifact.good).collect();
+    assert_eq!(good, [false, true]);
 }
 
 #[test]

@@ -25,6 +25,10 @@ pub(crate) fn api(
     known: &[Arc<Api>],
     cx: &mut Compiler<'_>,
 ) -> Option<Vec<Arc<Served>>> {
+    cx.guarded(&place(&api.at), |cx| bases(gateway, api, known, cx)).flatten()
+}
+
+fn bases(gateway: &Gateway, api: &Arc<Api>, known: &[Arc<Api>], cx: &mut Compiler<'_>) -> Option<Vec<Arc<Served>>> {
     let errors = cx.errors_so_far();
     cx.begin_artifact(&format!("{}:{}", api.name, api.version));
     let mut bases = Vec::new();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use penstock_catalog::{Api, ApiKind, Implementation, Policies};
-use penstock_compile::{ArtifactStatus, Compiler, Diagnostic, FileSource, Input, InputKind};
+use penstock_compile::{ArtifactStatus, Compiler, Diagnostic, FileSource, Input, InputKind, guarded};
 use penstock_engine::Unit;
 use penstock_projects::{Import, ImportConfig, Imported, Project, ProjectFile};
 
@@ -114,7 +114,11 @@ impl Projects {
         let config = gateway.config.import();
         let read = |(name, files): &(Arc<str>, Files)| {
             let mut import = Import::new(&config, &cx.options.configurables);
-            let (imported, used) = files.import(name, &mut import, &self.hasher);
+            let (imported, used) =
+                guarded(|| files.import(name, &mut import, &self.hasher)).unwrap_or_else(|message| {
+                    import.unreadable(name, message);
+                    (None, Vec::new())
+                });
             let version = Version { files: used, ..version.clone() };
             let notes = std::mem::take(&mut import.notes);
             Arc::new(CompiledProject { name: name.clone(), version, imported, notes, unit: Mutex::default() })

@@ -69,7 +69,7 @@ fn build(cx: &mut Compiler<'_>, artifact: Artifact, file: &ArtifactFile<'_>) -> 
     cx.begin_artifact(&artifact.name);
     cx.resume_unit(artifact.number, artifact.unit);
     cx.begin_recording();
-    (artifact.kind.build)(cx, &artifact.name, &element);
+    cx.guarded(&element.place(), |cx| (artifact.kind.build)(cx, &artifact.name, &element));
     let recording = cx.end_recording();
     let good = !artifact.is_broken && cx.errors_so_far() == errors;
     if !good {

@@ -195,7 +195,7 @@ impl Artifact {
     fn declare(&mut self, cx: &mut Compiler<'_>, element: &Element<'_>) {
         let (errors, duplicates) = (cx.errors_so_far(), cx.duplicates_so_far());
         cx.begin_unit(self.number);
-        (self.kind.declare)(cx, &self.name, element);
+        cx.guarded(&element.place(), |cx| (self.kind.declare)(cx, &self.name, element));
         self.unit = cx.end_unit();
         self.is_broken = cx.errors_so_far() > errors;
         // Of two artifacts with one name, the first counts; which one is the first may change.
