@@ -1,5 +1,5 @@
 //! What brings messages in without the HTTP listeners: the protocols of inbound endpoints, and the transports of proxy
-//! services (`transports="vfs"`). Each is one registration; the crate that knows the sockets has the list.
+//! services (`transports="vfs"`). A [`crate::TransportKind`] registers both.
 //!
 //! # Adding a protocol
 //!
@@ -7,7 +7,7 @@
 //!    parameter by its name (`parameters.get`, `.required`, `.number`, `.millis`, `.flag`) and reports mistakes to the
 //!    compiler; a parameter that nothing reads and `ignored` does not list is reported by the caller. It returns a
 //!    [`Feed`], or `None` after an error.
-//! 2. One line in `transports/src/inbound.rs`, and one in each table of `docs/messaging/inbound.md`.
+//! 2. `inbound: &[inbound::KIND]` in the `TRANSPORT` of the folder, and one row in each table of `docs/messaging/inbound.md`.
 //!
 //! ```ignore
 //! pub const KIND: InboundKind =

@@ -23,6 +23,7 @@ mod parameter;
 mod parameters;
 mod references;
 mod registry;
+mod transport;
 
 pub use artifact::{
     ApiFiles, ArtifactKind, ArtifactName, ArtifactStatus, Compilation, FileSource, Input, InputKind, compile,
@@ -39,3 +40,4 @@ pub use missing::AlwaysFaults;
 pub use parameter::Parameter;
 pub use parameters::{Parameters, content_hash};
 pub use registry::{Classes, ConnectorKind, Effect, Front, HandlerKind, MediatorKind, Registry, Secured, Unsupported};
+pub use transport::{MakeSenders, NamedConnections, OpenQueue, OpenStore, StoreKind, TransportKind};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use penstock_engine::{Mediator, Place, Resource};
 
-use crate::{ArtifactKind, ArtifactStatus, Compiler, Element, InboundKind, Input, ListenerKind, artifact};
+use crate::{
+    ArtifactKind, ArtifactStatus, Compiler, Element, InboundKind, Input, ListenerKind, TransportKind, artifact,
+};
 
 /// A kind of mediator: one file of the `mediators` crate.
 pub struct MediatorKind {
@@ -62,10 +64,8 @@ pub struct Registry {
     pub mediators: &'static [&'static [MediatorKind]],
     /// Artifact kinds beside those of this crate, a list for each crate that has some.
     pub artifacts: &'static [&'static [ArtifactKind]],
-    /// The protocols of inbound endpoints.
-    pub inbound: &'static [InboundKind],
-    /// The transports that proxy services listen on, beside HTTP.
-    pub listeners: &'static [ListenerKind],
+    /// The transports.
+    pub transports: &'static [TransportKind],
     /// The API handlers.
     pub handlers: &'static [HandlerKind],
     /// The connectors that run natively.
@@ -113,6 +113,16 @@ impl Registry {
     /// All artifact kinds.
     pub fn artifact_kinds(&self) -> impl Iterator<Item = &'static ArtifactKind> {
         std::iter::once(&artifact::KINDS).chain(self.artifacts).copied().flatten()
+    }
+
+    /// The protocols of inbound endpoints.
+    pub fn inbound(&self) -> impl Iterator<Item = &'static InboundKind> + Clone {
+        self.transports.iter().flat_map(|transport| transport.inbound)
+    }
+
+    /// What proxy services listen on, beside HTTP.
+    pub fn listeners(&self) -> impl Iterator<Item = &'static ListenerKind> {
+        self.transports.iter().flat_map(|transport| transport.listeners)
     }
 
     /// The native connector of that name.

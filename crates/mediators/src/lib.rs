@@ -114,8 +114,7 @@ pub const KNOWN: &[&str] = &["opa"];
 pub const REGISTRY: Registry = Registry {
     mediators: &[MEDIATORS],
     artifacts: &[],
-    inbound: &[],
-    listeners: &[],
+    transports: &[],
     handlers: handlers::HANDLERS,
     connectors: CONNECTORS,
     security: security::compile,

@@ -98,15 +98,15 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 
 /// The protocol, by its name or by the Java class that it stands for.
 fn find_kind(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) -> Option<&'static InboundKind> {
-    let kinds = cx.registry.inbound;
+    let mut kinds = cx.registry.inbound();
     if let Some(protocol) = el.attribute("protocol").filter(|protocol| !protocol.is_empty()) {
         el.attribute("class");
-        let found = kinds.iter().find(|kind| kind.protocols.contains(&protocol));
+        let found = kinds.clone().find(|kind| kind.protocols.contains(&protocol));
         if found.is_none() {
             let reason = match REFUSED.iter().find(|(refused, _)| *refused == protocol) {
                 Some((_, reason)) => format!(" is not supported: {reason}"),
                 None => {
-                    let known = kinds.iter().flat_map(|kind| kind.protocols).copied();
+                    let known = kinds.flat_map(|kind| kind.protocols).copied();
                     let meant = suggestion(protocol, known);
                     let hint = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
                     format!(" is not supported{hint}")
@@ -123,7 +123,7 @@ fn find_kind(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) -> Option<&'st
         cx.error(el.place(), "<inboundEndpoint> needs the attribute `protocol` or `class`");
         return None;
     };
-    let found = kinds.iter().find(|kind| kind.classes.contains(&class));
+    let found = kinds.find(|kind| kind.classes.contains(&class));
     if found.is_none() {
         let text = format!("inbound endpoint `{name}` needs the Java class `{class}`, which does not run here");
         cx.error(el.attribute_place("class"), text);

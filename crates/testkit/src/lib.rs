@@ -18,7 +18,6 @@ pub const REGISTRY: penstock_compile::Registry = penstock_compile::Registry {
         penstock_dataservices::MEDIATORS,
     ],
     artifacts: &[penstock_messaging::ARTIFACTS, penstock_dataservices::ARTIFACTS],
-    inbound: penstock_transports::inbound::PROTOCOLS,
-    listeners: penstock_transports::inbound::LISTENERS,
+    transports: penstock_transports::TRANSPORTS,
     ..penstock_mediators::REGISTRY
 };

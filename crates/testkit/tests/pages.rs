@@ -101,8 +101,8 @@ fn the_capabilities_are_those_of_the_program() {
         assert_eq!(supported, known, "{heading} in docs/capabilities.md");
     };
     check("Artifact kinds", REGISTRY.artifact_kinds().map(|kind| kind.element).collect());
-    check("Inbound protocols", REGISTRY.inbound.iter().flat_map(|kind| kind.protocols).copied().collect());
-    let listeners = REGISTRY.listeners.iter().map(|kind| kind.transport);
+    check("Inbound protocols", REGISTRY.inbound().flat_map(|kind| kind.protocols).copied().collect());
+    let listeners = REGISTRY.listeners().map(|kind| kind.transport);
     check("Transports of proxy services", ["http", "https", "local"].into_iter().chain(listeners).collect());
     check("Native connectors", CONNECTORS.iter().map(|kind| kind.name).collect());
 }

@@ -6,14 +6,13 @@
 //!
 //! [`store`] has the back ends of message stores. Message brokers and mail are behind cargo features, one each.
 //!
-//! Start reading at [`http`].
+//! Start reading at [`TRANSPORTS`], then [`http`].
 
 #[cfg(any(feature = "jms", feature = "kafka", feature = "mail", feature = "mqtt", feature = "rabbitmq"))]
 mod broker;
 mod clients;
 pub mod file;
 pub mod http;
-pub mod inbound;
 #[cfg(feature = "jms")]
 pub mod jms;
 #[cfg(feature = "kafka")]
@@ -27,3 +26,21 @@ pub mod rabbitmq;
 pub mod store;
 
 pub use clients::SharedClients;
+
+use penstock_compile::TransportKind;
+
+/// The transports.
+pub const TRANSPORTS: &[TransportKind] = &[
+    http::TRANSPORT,
+    file::TRANSPORT,
+    #[cfg(feature = "jms")]
+    jms::TRANSPORT,
+    #[cfg(feature = "kafka")]
+    kafka::TRANSPORT,
+    #[cfg(feature = "mail")]
+    mail::TRANSPORT,
+    #[cfg(feature = "mqtt")]
+    mqtt::TRANSPORT,
+    #[cfg(feature = "rabbitmq")]
+    rabbitmq::TRANSPORT,
+];

@@ -43,7 +43,7 @@ fn build(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
         if matches!(transport, "" | "http" | "https" | "local") {
             continue;
         }
-        match cx.registry.listeners.iter().find(|kind| kind.transport == transport) {
+        match cx.registry.listeners().find(|kind| kind.transport == transport) {
             Some(kind) => listeners.push(kind),
             None => {
                 let message =

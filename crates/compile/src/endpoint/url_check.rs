@@ -2,10 +2,10 @@
 
 use penstock_engine::Place;
 
-use crate::Compiler;
 use crate::diagnostic::suggestion;
+use crate::{Compiler, TransportKind};
 
-/// The schemes of the transports of Micro Integrator.
+/// The schemes of the transports of Micro Integrator, those that do not run here included: an address with one is no mistake.
 const SCHEMES: [&str; 28] = [
     "amqp", "amqps", "dummy", "file", "fix", "ftp", "ftps", "hl7", "http", "https", "idoc", "bapi", "jms", "kafka",
     "local", "mailto", "mqtt", "msmq", "rabbitmq", "sftp", "smb", "smtp", "tcp", "udp", "vfs", "ws", "wss", "xmpp",
@@ -13,12 +13,12 @@ const SCHEMES: [&str; 28] = [
 
 /// Warns when an address is no URL.
 pub(super) fn report(cx: &mut Compiler<'_>, text: &str, at: &Place) {
-    if let Some(problem) = problem(text) {
+    if let Some(problem) = problem(text, cx.registry.transports) {
         cx.warn(at.clone(), format!("the address `{text}` is not a URL: {problem}"));
     }
 }
 
-fn problem(text: &str) -> Option<String> {
+fn problem(text: &str, transports: &[TransportKind]) -> Option<String> {
     let text = text.trim().trim_start_matches("legacy-encoding:");
     if text.is_empty() {
         return Some("it is empty".to_owned());
@@ -34,9 +34,9 @@ fn problem(text: &str) -> Option<String> {
         return Some(without_scheme());
     }
     let scheme = scheme.to_ascii_lowercase();
-    if !SCHEMES.contains(&scheme.as_str()) {
-        let meant =
-            suggestion(&scheme, ["http", "https"].into_iter()).or_else(|| suggestion(&scheme, SCHEMES.into_iter()));
+    let known = transports.iter().flat_map(|transport| transport.schemes).copied().chain(SCHEMES);
+    if !known.clone().any(|known| known == scheme) {
+        let meant = suggestion(&scheme, ["http", "https"].into_iter()).or_else(|| suggestion(&scheme, known));
         let hint = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
         return Some(format!("unknown scheme `{scheme}`{hint}"));
     }
@@ -77,7 +77,7 @@ fn authority_problem(authority: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::problem;
+    use super::{TransportKind, problem};
 
     #[test]
     fn addresses_that_are_no_urls_are_reported() {
@@ -95,7 +95,7 @@ mod tests {
             ("http://localhost:port/{x}", "`port` is not a port from 1 to 65535"),
             (" ", "it is empty"),
         ] {
-            assert_eq!(problem(text).as_deref(), Some(expected), "{text}");
+            assert_eq!(problem(text, &[]).as_deref(), Some(expected), "{text}");
         }
     }
 
@@ -118,7 +118,14 @@ mod tests {
             "local:///services/Orders",
             "tcp://localhost:6060",
         ] {
-            assert_eq!(problem(text), None, "{text}");
+            assert_eq!(problem(text, &[]), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_transport_adds_its_schemes() {
+        let pigeon = TransportKind { schemes: &["pigeon"], ..TransportKind::new("pigeon") };
+        assert_eq!(problem("pigeon:loft", &[]).as_deref(), Some("unknown scheme `pigeon`"));
+        assert_eq!(problem("pigeon:loft", &[pigeon]), None);
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use penstock_compile::{
-    ArtifactKind, ArtifactName, Compiler, Element, Expression, NameKind, Parameters, suggestion, withdraw_nothing,
+    ArtifactKind, ArtifactName, Compiler, Element, Expression, NameKind, Parameters, StoreKind, suggestion,
+    withdraw_nothing,
 };
 use penstock_engine::database::{DataSource, Location, PoolSettings, Secret};
 use penstock_engine::store::{Record, Resequencing, StoreBackend, StoreDefinition, StoreError};
@@ -38,16 +39,12 @@ const SEQUENCE_PATH: &str = "store.resequence.id.path";
 
 type Backend = fn(&str, &Parameters, &Element<'_>, &mut Compiler<'_>) -> Option<StoreBackend>;
 
-/// Classes with the name of their package or without it, and how each is read.
-const CLASSES: [(&str, Backend); 8] = [
+/// Classes with the name of their package or without it, and how each is read. Transports register those of their brokers.
+const CLASSES: [(&str, Backend); 4] = [
     ("memory.InMemoryStore", memory),
     ("org.apache.synapse.message.store.InMemoryMessageStore", memory),
     ("jdbc.JDBCMessageStore", table),
     ("resequencer.ResequenceMessageStore", resequence),
-    ("jms.JmsStore", jms),
-    ("org.wso2.carbon.message.store.persistence.jms.JMSMessageStore", jms),
-    ("org.wso2.carbon.message.store.persistence.jms.JMSMessageStoreFactory", jms),
-    ("rabbitmq.RabbitMQStore", rabbitmq),
 ];
 
 /// A store as mediators and processors see it.
@@ -81,15 +78,22 @@ fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     }
     let parameters = Parameters::read(el, cx, true);
     let class = el.attribute("class").unwrap_or("memory.InMemoryStore");
-    let Some((_, backend)) = CLASSES.iter().find(|(known, _)| is_class(class, known)) else {
-        let names = CLASSES.iter().map(|(known, _)| known.rsplit('.').next().unwrap_or(known));
+    let brokers = cx.registry.transports.iter().filter_map(|kind| Some((kind.name, kind.store.as_ref()?)));
+    let backend = if let Some((_, backend)) = CLASSES.iter().find(|(known, _)| is_class(class, known)) {
+        backend(name, &parameters, el, cx)
+    } else if let Some((scheme, kind)) =
+        brokers.clone().find(|(_, kind)| kind.classes.iter().any(|known| is_class(class, known)))
+    {
+        broker(scheme, kind, &parameters, el, cx)
+    } else {
+        let known = CLASSES.iter().map(|(known, _)| known).chain(brokers.flat_map(|(_, kind)| kind.classes));
+        let names = known.map(|known| known.rsplit('.').next().unwrap_or(known));
         let hint = suggestion(class.rsplit('.').next().unwrap_or(class), names);
         let hint = hint.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
         cx.error(el.attribute_place("class"), format!("the class `{class}` is not a message store Penstock has{hint}"));
         el.accept_all();
         return;
     };
-    let backend = backend(name, &parameters, el, cx);
     let is_resequencing = matches!(backend, Some(StoreBackend::Table { resequencing: Some(_), .. }));
     let sequence = if is_resequencing { sequence(el, cx) } else { None };
     el.finish(cx);
@@ -175,22 +179,14 @@ fn sequence(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Expression> {
     Expression::compile(cx, parameter, text, parameter.value_place("expression"))
 }
 
-fn jms(_: &str, parameters: &Parameters, el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<StoreBackend> {
-    broker("jms", "java.naming.provider.url", parameters, el, cx)
-}
-
-fn rabbitmq(_: &str, parameters: &Parameters, el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<StoreBackend> {
-    broker("rabbitmq", "", parameters, el, cx)
-}
-
 fn broker(
     scheme: &'static str,
-    required: &str,
+    kind: &StoreKind,
     parameters: &Parameters,
     el: &Element<'_>,
     cx: &mut Compiler<'_>,
 ) -> Option<StoreBackend> {
-    if !required.is_empty() && parameters.get(required).is_none() {
+    if let Some(required) = kind.required.iter().find(|required| parameters.get(required).is_none()) {
         cx.error(el.place(), format!("the message store needs the parameter `{required}`"));
         return None;
     }

@@ -5,6 +5,8 @@ pub(crate) mod body;
 pub(crate) mod kept;
 pub(crate) mod link;
 pub(crate) mod lookup;
+#[cfg(any(feature = "jms", feature = "mail", feature = "mqtt", feature = "rabbitmq"))]
+pub(crate) mod sender;
 #[cfg(any(feature = "jms", feature = "rabbitmq"))]
 pub(crate) mod store;
 mod thread;

@@ -2,8 +2,10 @@
 //! and is in the queue again when its consumer is gone, the connection breaks or this process ends.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use penstock_compile::OpenStore;
 use penstock_engine::ports::LocalFuture;
 use penstock_engine::store::{MessageStore, Record, Reservation, StoreError};
 
@@ -70,7 +72,7 @@ struct Shared<Q: BrokerQueue> {
 }
 
 /// The store of a queue. Clones are the same store.
-pub(crate) struct BrokerStore<Q: BrokerQueue>(Arc<Shared<Q>>);
+struct BrokerStore<Q: BrokerQueue>(Arc<Shared<Q>>);
 
 impl<Q: BrokerQueue> Clone for BrokerStore<Q> {
     fn clone(&self) -> BrokerStore<Q> {
@@ -78,10 +80,14 @@ impl<Q: BrokerQueue> Clone for BrokerStore<Q> {
     }
 }
 
-impl<Q: BrokerQueue> BrokerStore<Q> {
-    pub(crate) fn new(queue: Q) -> BrokerStore<Q> {
-        BrokerStore(Arc::new(Shared { queue, reserved: Reserved(Mutex::default()) }))
-    }
+/// Opens the store of a queue, not connected; `queue` has the reason when its parameters are wrong.
+pub(crate) fn opened<Q: BrokerQueue>(store: &str, queue: Result<Q, String>) -> Result<OpenStore, StoreError> {
+    let queue = queue.map_err(|message| StoreError {
+        message: format!("message store `{store}`: {message}"),
+        is_unreachable: false,
+    })?;
+    let shared = Arc::new(Shared { queue, reserved: Reserved(Mutex::default()) });
+    Ok(Arc::new(move || Rc::new(BrokerStore(shared.clone()))))
 }
 
 impl<Q: BrokerQueue> MessageStore for BrokerStore<Q> {

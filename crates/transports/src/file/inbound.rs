@@ -12,7 +12,7 @@ pub const KIND: InboundKind =
     InboundKind { protocols: &["file"], classes: &[], ignored: IGNORED, build: build_inbound };
 
 /// The transport of proxy services.
-pub const LISTENER: ListenerKind = ListenerKind { transport: "vfs", build: build_listener };
+pub const LISTENER: ListenerKind = ListenerKind { transport: super::SCHEME, build: build_listener };
 
 fn build_inbound(endpoint: &InboundEndpoint<'_>, parameters: &Parameters, cx: &mut Compiler<'_>) -> Option<Feed> {
     let settings = Settings::compile(parameters, &endpoint.el, false, endpoint.sequential, cx)?;

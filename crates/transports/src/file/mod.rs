@@ -21,4 +21,20 @@ mod settings;
 mod sftp;
 mod system;
 
-pub use sender::FileSender;
+use std::rc::Rc;
+
+use penstock_compile::TransportKind;
+
+use sender::FileSender;
+
+/// The scheme of addresses, and the name of the transport.
+const SCHEME: &str = "vfs";
+
+/// The transport.
+pub const TRANSPORT: TransportKind = TransportKind {
+    schemes: &[SCHEME],
+    inbound: &[inbound::KIND],
+    listeners: &[inbound::LISTENER],
+    senders: Some(|_| Box::new(|| vec![(SCHEME.to_owned(), Rc::new(FileSender))])),
+    ..TransportKind::new(SCHEME)
+};

@@ -36,3 +36,12 @@ pub use listener::{
 pub use per_core::PerCore;
 pub use proxy_protocol::{ProxyError, ProxyHeader};
 pub use sender::HttpSender;
+
+use penstock_compile::TransportKind;
+
+/// The transport. Its sender, which belongs to a core, takes what no other transport sends.
+pub const TRANSPORT: TransportKind = TransportKind {
+    schemes: &["http", "https", "ws", "wss"],
+    inbound: &[inbound::HTTP, inbound::HTTPS],
+    ..TransportKind::new("http")
+};

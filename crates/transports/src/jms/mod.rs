@@ -15,8 +15,40 @@ mod outlet;
 mod sender;
 mod store;
 
-pub use sender::{Jms, JmsSender};
-pub(crate) use store::Queue as StoreQueue;
+use penstock_compile::{NamedConnections, StoreKind, TransportKind};
+
+use crate::broker::sender::senders;
+use sender::Jms;
 
 /// The scheme of endpoints, and the name of the transport.
-pub const SCHEME: &str = "jms";
+const SCHEME: &str = "jms";
+
+/// The transport.
+pub const TRANSPORT: TransportKind = TransportKind {
+    schemes: &[SCHEME],
+    inbound: &[inbound::KIND],
+    listeners: &[inbound::LISTENER],
+    connections: Some(NamedConnections {
+        tables: &["transport.jms.listener", "transport.jms.sender"],
+        keys: &[
+            ("initial_naming_factory", "java.naming.factory.initial"),
+            ("provider_url", "java.naming.provider.url"),
+            ("connection_factory_name", "transport.jms.ConnectionFactoryJNDIName"),
+            ("connection_factory_type", "transport.jms.ConnectionFactoryType"),
+            ("destination", "transport.jms.Destination"),
+            ("username", "transport.jms.UserName"),
+            ("password", "transport.jms.Password"),
+        ],
+    }),
+    store: Some(StoreKind {
+        classes: &[
+            "jms.JmsStore",
+            "org.wso2.carbon.message.store.persistence.jms.JMSMessageStore",
+            "org.wso2.carbon.message.store.persistence.jms.JMSMessageStoreFactory",
+        ],
+        required: &["java.naming.provider.url"],
+        open: store::open,
+    }),
+    senders: Some(|factories| senders(Jms::new(factories.to_vec()), vec![SCHEME.to_owned()])),
+    ..TransportKind::new(SCHEME)
+};

@@ -1,10 +1,9 @@
 //! Endpoints `jms:/…`: send and wait until the broker has accepted the message, or send a request and wait for the reply.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use penstock_engine::ports::{ConnectionFactory, LocalFuture, Outbound, Outgoing};
+use penstock_engine::ports::{ConnectionFactory, Outgoing};
 use penstock_engine::{Fault, Side, codes};
 use penstock_message::Message;
 
@@ -15,13 +14,14 @@ use super::message::{Format, Hyphens, outgoing, received};
 use super::outlet::{Outlet, ReplyQueue};
 use crate::broker::body::directive;
 use crate::broker::kept::{Connections, Parsed};
+use crate::broker::sender::SharedClient;
 use crate::broker::{body, lookup::Lookup};
 
 /// How long a reply is waited for.
 const WAIT_MS: u64 = 30_000;
 
 /// The connections of all endpoints. One for the whole process.
-pub struct Jms {
+pub(crate) struct Jms {
     factories: Vec<ConnectionFactory>,
     outlets: Connections<Outlet>,
     endpoints: Parsed<Endpoint>,
@@ -37,7 +37,7 @@ struct Endpoint {
 
 impl Jms {
     /// No connections yet. `factories`: the connection factories of the configuration.
-    pub fn new(factories: Vec<ConnectionFactory>) -> Jms {
+    pub(crate) fn new(factories: Vec<ConnectionFactory>) -> Jms {
         Jms { factories, outlets: Connections::default(), endpoints: Parsed::default() }
     }
 
@@ -67,61 +67,45 @@ impl Jms {
     }
 }
 
-/// The sender of a core.
-pub struct JmsSender {
-    shared: Arc<Jms>,
-}
-
-impl JmsSender {
-    /// The sender of a core.
-    pub fn new(shared: Arc<Jms>) -> Rc<JmsSender> {
-        Rc::new(JmsSender { shared })
-    }
-}
-
-impl Outbound for JmsSender {
-    fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
-        Box::pin(send(self.shared.clone(), outgoing))
-    }
-}
-
-async fn send(shared: Arc<Jms>, from: Outgoing) -> Result<Message, Fault> {
-    let Outgoing { url, message: mut sent, options, .. } = from;
-    let endpoint = shared
-        .endpoints
-        .get_or_parse(&url, |url| shared.parse(url))
-        .map_err(|reason| Fault::new(format!("JMS endpoint: {reason}")))?;
-    if let Some(command) = directive(&sent, "transport.jms.TransactionCommand") {
-        // Sending it outside of the transaction would be worse.
-        let text = format!("transactions over several JMS messages are not supported: `{command}`");
-        return Err(Fault::new(text));
-    }
-    let payload = body::whole(std::mem::take(&mut sent.body)).await?;
-    let message = outgoing(&sent, &payload, &endpoint.format).map_err(Fault::new)?;
-    let Endpoint { outlet, destination, .. } = &*endpoint;
-    if options.one_way {
-        return match tokio::time::timeout(options.time_left, outlet.send(destination, message)).await {
-            Ok(Ok(())) => Ok(Message { status: 202, ..Message::default() }),
-            Ok(Err(error)) => Err(failed(error)),
-            Err(_) => Err(timed_out("the JMS broker did not accept the message before the deadline".to_owned())),
+impl SharedClient for Jms {
+    async fn deliver(self: Arc<Self>, from: Outgoing) -> Result<Message, Fault> {
+        let Outgoing { url, message: mut sent, options, .. } = from;
+        let endpoint = self
+            .endpoints
+            .get_or_parse(&url, |url| self.parse(url))
+            .map_err(|reason| Fault::new(format!("JMS endpoint: {reason}")))?;
+        if let Some(command) = directive(&sent, "transport.jms.TransactionCommand") {
+            // Sending it outside of the transaction would be worse.
+            let text = format!("transactions over several JMS messages are not supported: `{command}`");
+            return Err(Fault::new(text));
+        }
+        let payload = body::whole(std::mem::take(&mut sent.body)).await?;
+        let message = outgoing(&sent, &payload, &endpoint.format).map_err(Fault::new)?;
+        let Endpoint { outlet, destination, .. } = &*endpoint;
+        if options.one_way {
+            return match tokio::time::timeout(options.time_left, outlet.send(destination, message)).await {
+                Ok(Ok(())) => Ok(Message { status: 202, ..Message::default() }),
+                Ok(Err(error)) => Err(failed(error)),
+                Err(_) => Err(timed_out("the JMS broker did not accept the message before the deadline".to_owned())),
+            };
+        }
+        let wait = wait(&sent)?.min(options.time_left);
+        let (reply_queue, name) = match (directive(&sent, "JMS_REPLY_TO"), &endpoint.reply_queue) {
+            (Some(name), _) => (ReplyQueue::Named(Destination::queue(&name)), name),
+            (None, Some(queue)) => (ReplyQueue::Named(queue.clone()), queue.name.clone()),
+            (None, None) => (ReplyQueue::Temporary, "temporary".to_owned()),
         };
-    }
-    let wait = wait(&sent)?.min(options.time_left);
-    let (reply_queue, name) = match (directive(&sent, "JMS_REPLY_TO"), &endpoint.reply_queue) {
-        (Some(name), _) => (ReplyQueue::Named(Destination::queue(&name)), name),
-        (None, Some(queue)) => (ReplyQueue::Named(queue.clone()), queue.name.clone()),
-        (None, None) => (ReplyQueue::Temporary, "temporary".to_owned()),
-    };
-    match outlet.request(destination, message, reply_queue, wait).await {
-        Ok(Some(reply)) => {
-            let reply = received(reply, &reply_rules(&endpoint.format, sent.headers.get("Content-Type"))).message;
-            Ok(Message { status: 200, ..reply })
+        match outlet.request(destination, message, reply_queue, wait).await {
+            Ok(Some(reply)) => {
+                let reply = received(reply, &reply_rules(&endpoint.format, sent.headers.get("Content-Type"))).message;
+                Ok(Message { status: 200, ..reply })
+            }
+            Ok(None) => {
+                let text = format!("Did not receive a JMS response within {} ms to the queue {name}", wait.as_millis());
+                Err(timed_out(text))
+            }
+            Err(error) => Err(failed(error)),
         }
-        Ok(None) => {
-            let text = format!("Did not receive a JMS response within {} ms to the queue {name}", wait.as_millis());
-            Err(timed_out(text))
-        }
-        Err(error) => Err(failed(error)),
     }
 }
 

@@ -10,6 +10,7 @@ use fe2o3_amqp::link::delivery::DeliveryInfo;
 use fe2o3_amqp::link::receiver::ReceiverDisposer;
 use fe2o3_amqp::types::messaging::Body as AmqpBody;
 use fe2o3_amqp::types::primitives::Value;
+use penstock_compile::OpenStore;
 use penstock_engine::ports::ConnectionFactory;
 use penstock_engine::store::{Record, StoreError};
 
@@ -19,13 +20,22 @@ use super::message::{id_text, payload, stored};
 use super::outlet::Outlet;
 use crate::broker::link::Attempts;
 use crate::broker::lookup::Lookup;
-use crate::broker::store::{BrokerQueue, Reserved};
+use crate::broker::store::{BrokerQueue, Reserved, opened};
 
 /// How long `take` waits for a message.
 const EMPTY_AFTER: Duration = Duration::from_millis(100);
 
+/// Opens the store of these parameters.
+pub(super) fn open(
+    store: &str,
+    parameters: &[(Arc<str>, Arc<str>)],
+    factories: &[ConnectionFactory],
+) -> Result<OpenStore, StoreError> {
+    opened(store, Queue::parse(store, Lookup::new(parameters), factories))
+}
+
 /// The queue of one store.
-pub(crate) struct Queue {
+struct Queue {
     address: Address,
     destination: Destination,
     outlet: Arc<Outlet>,
@@ -40,19 +50,9 @@ struct Open {
 }
 
 impl Queue {
-    /// The store of these parameters, not connected.
-    pub(crate) fn new(
-        store: &str,
-        parameters: &[(Arc<str>, Arc<str>)],
-        factories: &[ConnectionFactory],
-    ) -> Result<Queue, StoreError> {
-        let lookup = Lookup::new(parameters);
-        let parsed = resolved(lookup, factories)
-            .and_then(|lookup| Address::parse(&lookup, &STORE, factories).map(|address| (address, lookup)));
-        let (address, lookup) = parsed.map_err(|message| StoreError {
-            message: format!("message store `{store}`: {message}"),
-            is_unreachable: false,
-        })?;
+    fn parse(store: &str, lookup: Lookup, factories: &[ConnectionFactory]) -> Result<Queue, String> {
+        let lookup = resolved(lookup, factories)?;
+        let address = Address::parse(&lookup, &STORE, factories)?;
         let name = lookup.get("store.jms.destination").map_or_else(|| format!("{store}_Queue"), str::to_owned);
         Ok(Queue {
             outlet: Arc::new(Outlet::new(address.clone())),

@@ -7,3 +7,8 @@
 
 mod client;
 pub mod inbound;
+
+use penstock_compile::TransportKind;
+
+/// The transport.
+pub const TRANSPORT: TransportKind = TransportKind { inbound: &[inbound::KIND], ..TransportKind::new("kafka") };

@@ -21,7 +21,39 @@ mod sender;
 pub use pop3::parse as parse_pop3;
 #[doc(hidden)]
 pub use received::{Retain, received as parse_mail};
-pub use sender::{Mail, MailSender};
+
+use penstock_compile::{MakeSenders, NamedConnections, TransportKind};
+use penstock_engine::ports::ConnectionFactory;
+
+use crate::broker::sender::senders;
+use sender::Mail;
 
 /// The scheme of endpoints, and the name of the transport.
-pub const SCHEME: &str = "mailto";
+const SCHEME: &str = "mailto";
+
+/// The transport.
+pub const TRANSPORT: TransportKind = TransportKind {
+    schemes: &[SCHEME],
+    listeners: &[inbound::LISTENER],
+    connections: Some(NamedConnections {
+        tables: &["transport.mail.sender"],
+        keys: &[
+            ("hostname", "mail.smtp.host"),
+            ("port", "mail.smtp.port"),
+            ("username", "mail.smtp.user"),
+            ("password", "mail.smtp.password"),
+            ("from", "mail.smtp.from"),
+            ("enable_tls", "mail.smtp.starttls.enable"),
+            ("auth", "mail.smtp.auth"),
+        ],
+    }),
+    senders: Some(mail_senders),
+    ..TransportKind::new(SCHEME)
+};
+
+/// A sender of the configuration is found by its name, which is the scheme of its addresses.
+fn mail_senders(factories: &[ConnectionFactory]) -> MakeSenders {
+    let mail = Mail::new(factories);
+    let schemes = mail.schemes().map(str::to_owned).collect();
+    senders(mail, schemes)
+}

@@ -1,7 +1,6 @@
 //! Endpoints `mailto:a@example.com,b@example.com`: a mail is sent when the server has accepted it.
 
 use std::error::Error;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use lettre::transport::smtp::Error as SmtpError;
@@ -9,7 +8,7 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
-use penstock_engine::ports::{ConnectionFactory, LocalFuture, Outbound, Outgoing};
+use penstock_engine::ports::{ConnectionFactory, Outgoing};
 use penstock_engine::{Fault, Side, codes};
 use penstock_message::Message;
 use tokio::sync::OnceCell;
@@ -20,12 +19,13 @@ use super::account::{Account, Protocol, Security};
 use super::address;
 use super::form::{self, Defaults};
 use crate::broker::lookup::{Lookup, decoded};
+use crate::broker::sender::SharedClient;
 use crate::broker::{body, handle};
 
 type Smtp = AsyncSmtpTransport<Tokio1Executor>;
 
 /// The senders of the configuration. One for the whole process.
-pub struct Mail {
+pub(crate) struct Mail {
     /// The scheme of a sender is its name: `[[transport.mail.sender]] name = "mailto"`.
     senders: Vec<(String, Result<Arc<Outlet>, String>)>,
 }
@@ -42,7 +42,7 @@ struct Outlet {
 
 impl Mail {
     /// Nothing is connected before it is used. `factories`: the connection factories of the configuration.
-    pub fn new(factories: &[ConnectionFactory]) -> Mail {
+    pub(crate) fn new(factories: &[ConnectionFactory]) -> Mail {
         let senders = factories.iter().filter(|factory| factory.transport == SCHEME).map(|factory| {
             let outlet = Lookup::default().with_factory(SCHEME, &factory.name, factories);
             (factory.name.clone(), outlet.and_then(|lookup| Outlet::parse(&lookup)).map(Arc::new))
@@ -178,43 +178,27 @@ impl Outlet {
     }
 }
 
-/// The sender of a core.
-pub struct MailSender {
-    shared: Arc<Mail>,
-}
-
-impl MailSender {
-    /// The sender of a core.
-    pub fn new(shared: Arc<Mail>) -> Rc<MailSender> {
-        Rc::new(MailSender { shared })
-    }
-}
-
-impl Outbound for MailSender {
-    fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
-        Box::pin(send(self.shared.clone(), outgoing))
-    }
-}
-
-async fn send(shared: Arc<Mail>, outgoing: Outgoing) -> Result<Message, Fault> {
-    let Outgoing { url, message: mut sent, options, .. } = outgoing;
-    let (scheme, rest) = url.split_once(':').unwrap_or((SCHEME, &url));
-    let to = decoded(rest.split_once('?').map_or(rest, |(to, _)| to).trim_start_matches('/'));
-    let payload = body::whole(std::mem::take(&mut sent.body)).await?;
-    match timeout(options.time_left, shared.send(scheme, &to, &sent, payload.to_vec())).await {
-        // A mail has no response; a reply arrives in a mailbox.
-        Ok(Ok(())) => Ok(Message { status: 202, ..Message::default() }),
-        Ok(Err(error)) => {
-            let code = match &error {
-                MailError::Refused(_) => codes::SENDER_IO_SENDING,
-                MailError::Unreachable(_) => codes::CONNECTION_FAILED,
-                MailError::TimedOut(_) => codes::CONNECTION_TIMED_OUT,
-            };
-            Err(Fault::coded(code, Side::Backend, format!("mail endpoint: {}", error.reason())))
-        }
-        Err(_) => {
-            let text = "mail endpoint: the server did not accept the mail before the deadline";
-            Err(Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Backend, text.to_owned()))
+impl SharedClient for Mail {
+    async fn deliver(self: Arc<Self>, outgoing: Outgoing) -> Result<Message, Fault> {
+        let Outgoing { url, message: mut sent, options, .. } = outgoing;
+        let (scheme, rest) = url.split_once(':').unwrap_or((SCHEME, &url));
+        let to = decoded(rest.split_once('?').map_or(rest, |(to, _)| to).trim_start_matches('/'));
+        let payload = body::whole(std::mem::take(&mut sent.body)).await?;
+        match timeout(options.time_left, self.send(scheme, &to, &sent, payload.to_vec())).await {
+            // A mail has no response; a reply arrives in a mailbox.
+            Ok(Ok(())) => Ok(Message { status: 202, ..Message::default() }),
+            Ok(Err(error)) => {
+                let code = match &error {
+                    MailError::Refused(_) => codes::SENDER_IO_SENDING,
+                    MailError::Unreachable(_) => codes::CONNECTION_FAILED,
+                    MailError::TimedOut(_) => codes::CONNECTION_TIMED_OUT,
+                };
+                Err(Fault::coded(code, Side::Backend, format!("mail endpoint: {}", error.reason())))
+            }
+            Err(_) => {
+                let text = "mail endpoint: the server did not accept the mail before the deadline";
+                Err(Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Backend, text.to_owned()))
+            }
         }
     }
 }

@@ -9,7 +9,30 @@ mod address;
 pub mod inbound;
 mod sender;
 
-pub use sender::{Mqtt, MqttSender};
+use penstock_compile::{NamedConnections, TransportKind};
+
+use crate::broker::sender::senders;
+use sender::Mqtt;
 
 /// The scheme of endpoints, and the name of the transport.
-pub const SCHEME: &str = "mqtt";
+const SCHEME: &str = "mqtt";
+
+/// The transport.
+pub const TRANSPORT: TransportKind = TransportKind {
+    schemes: &[SCHEME],
+    inbound: &[inbound::KIND],
+    listeners: &[inbound::LISTENER],
+    connections: Some(NamedConnections {
+        tables: &["transport.mqtt.listener", "transport.mqtt.sender"],
+        keys: &[
+            ("hostname", "mqtt.server.host.name"),
+            ("server_port", "mqtt.server.port"),
+            ("client_id", "mqtt.client.id"),
+            ("topic_name", "mqtt.topic.name"),
+            ("subscription_username", "mqtt.subscription.username"),
+            ("subscription_password", "mqtt.subscription.password"),
+        ],
+    }),
+    senders: Some(|factories| senders(Mqtt::new(factories.to_vec()), vec![SCHEME.to_owned()])),
+    ..TransportKind::new(SCHEME)
+};

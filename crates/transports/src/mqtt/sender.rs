@@ -1,12 +1,11 @@
 //! Endpoints `mqtt:/…`: publish and wait for the broker's confirmation.
 
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use penstock_engine::ports::{ConnectionFactory, LocalFuture, Outbound, Outgoing};
+use penstock_engine::ports::{ConnectionFactory, Outgoing};
 use penstock_engine::{Fault, Side, clock, codes};
 use penstock_message::Message;
 use rumqttc::{AsyncClient, Event, EventLoop, Outgoing as Written, Packet, QoS};
@@ -16,13 +15,14 @@ use tokio::time::timeout;
 use super::address::{Address, TOPIC, quality, resolved};
 use crate::broker::kept::{Connections, Parsed};
 use crate::broker::link::Attempts;
+use crate::broker::sender::SharedClient;
 use crate::broker::{body, handle, lookup::Lookup};
 
 /// How long the broker may take to confirm a message.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The connections of all endpoints. One for the whole process.
-pub struct Mqtt {
+pub(crate) struct Mqtt {
     factories: Vec<ConnectionFactory>,
     links: Connections<Link>,
     endpoints: Parsed<Endpoint>,
@@ -56,7 +56,7 @@ struct Open {
 
 impl Mqtt {
     /// No connections yet. `factories`: the connection factories of the configuration.
-    pub fn new(factories: Vec<ConnectionFactory>) -> Mqtt {
+    pub(crate) fn new(factories: Vec<ConnectionFactory>) -> Mqtt {
         Mqtt { factories, links: Connections::default(), endpoints: Parsed::default() }
     }
 
@@ -172,47 +172,31 @@ fn confirm(waiting: &mut HashMap<u16, oneshot::Sender<()>>, packet: u16) {
     }
 }
 
-/// The sender of a core.
-pub struct MqttSender {
-    shared: Arc<Mqtt>,
-}
-
-impl MqttSender {
-    /// The sender of a core.
-    pub fn new(shared: Arc<Mqtt>) -> Rc<MqttSender> {
-        Rc::new(MqttSender { shared })
-    }
-}
-
-impl Outbound for MqttSender {
-    fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
-        Box::pin(send(self.shared.clone(), outgoing))
-    }
-}
-
-async fn send(shared: Arc<Mqtt>, outgoing: Outgoing) -> Result<Message, Fault> {
-    let Outgoing { url, message: mut sent, options, .. } = outgoing;
-    let endpoint = shared
-        .endpoints
-        .get_or_parse(&url, |url| shared.parse(url))
-        .map_err(|reason| Fault::new(format!("MQTT endpoint: {reason}")))?;
-    let payload = body::whole(std::mem::take(&mut sent.body)).await?;
-    let sender = endpoint.clone();
-    // A task of its own: a caller that gives up must not change the order of confirmations.
-    let published = handle().map_err(Fault::new)?.spawn(async move { sender.link.publish(&sender, payload).await });
-    let confirmed = async {
-        let confirmation = published.await.map_err(|error| error.to_string())??;
-        confirmation.await.map_err(|_| {
-            format!("the connection to {} was lost before it confirmed the message", endpoint.link.address)
-        })
-    };
-    match timeout(CONFIRM_TIMEOUT.min(options.time_left), confirmed).await {
-        // MQTT has no replies.
-        Ok(Ok(())) => Ok(Message { status: 202, ..Message::default() }),
-        Ok(Err(reason)) => Err(Fault::coded(codes::CONNECTION_FAILED, Side::Backend, reason)),
-        Err(_) => {
-            let text = format!("{} did not confirm the message in time", endpoint.link.address);
-            Err(Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Backend, text))
+impl SharedClient for Mqtt {
+    async fn deliver(self: Arc<Self>, outgoing: Outgoing) -> Result<Message, Fault> {
+        let Outgoing { url, message: mut sent, options, .. } = outgoing;
+        let endpoint = self
+            .endpoints
+            .get_or_parse(&url, |url| self.parse(url))
+            .map_err(|reason| Fault::new(format!("MQTT endpoint: {reason}")))?;
+        let payload = body::whole(std::mem::take(&mut sent.body)).await?;
+        let sender = endpoint.clone();
+        // A task of its own: a caller that gives up must not change the order of confirmations.
+        let published = handle().map_err(Fault::new)?.spawn(async move { sender.link.publish(&sender, payload).await });
+        let confirmed = async {
+            let confirmation = published.await.map_err(|error| error.to_string())??;
+            confirmation.await.map_err(|_| {
+                format!("the connection to {} was lost before it confirmed the message", endpoint.link.address)
+            })
+        };
+        match timeout(CONFIRM_TIMEOUT.min(options.time_left), confirmed).await {
+            // MQTT has no replies.
+            Ok(Ok(())) => Ok(Message { status: 202, ..Message::default() }),
+            Ok(Err(reason)) => Err(Fault::coded(codes::CONNECTION_FAILED, Side::Backend, reason)),
+            Err(_) => {
+                let text = format!("{} did not confirm the message in time", endpoint.link.address);
+                Err(Fault::coded(codes::CONNECTION_TIMED_OUT, Side::Backend, text))
+            }
         }
     }
 }

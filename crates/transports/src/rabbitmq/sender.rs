@@ -1,7 +1,6 @@
 //! Endpoints `rabbitmq:/…`: publish and wait for the confirmation, or send a request and wait for the reply.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use lapin::message::Delivery;
 use lapin::options::{BasicConsumeOptions, ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 use lapin::{Channel, Consumer};
-use penstock_engine::ports::{ConnectionFactory, LocalFuture, Outbound, Outgoing};
+use penstock_engine::ports::{ConnectionFactory, Outgoing};
 use penstock_engine::{Fault, Side, codes};
 use penstock_message::{Body, Message};
 use tokio::sync::oneshot;
@@ -21,13 +20,14 @@ use super::message::{message, properties};
 use super::store::publish;
 use super::topology::{Topology, name};
 use crate::broker::kept::{Connections, Parsed};
+use crate::broker::sender::SharedClient;
 use crate::broker::{body, body::directive, handle, lookup::Lookup};
 
 /// How long a reply or a confirmation is waited for.
 const WAIT_MS: u64 = 30_000;
 
 /// The connections of all endpoints. One for the whole process.
-pub struct RabbitMq {
+pub(crate) struct RabbitMq {
     factories: Vec<ConnectionFactory>,
     links: Connections<Link>,
     destinations: Parsed<Destination>,
@@ -57,7 +57,7 @@ struct Replies {
 
 impl RabbitMq {
     /// No connections yet. `factories`: the connection factories of the configuration.
-    pub fn new(factories: Vec<ConnectionFactory>) -> RabbitMq {
+    pub(crate) fn new(factories: Vec<ConnectionFactory>) -> RabbitMq {
         RabbitMq { factories, links: Connections::default(), destinations: Parsed::default() }
     }
 
@@ -149,60 +149,44 @@ async fn hand_out(mut consumer: Consumer, waiting: Arc<Mutex<HashMap<String, one
     lock().clear();
 }
 
-/// The sender of a core.
-pub struct RabbitMqSender {
-    shared: Arc<RabbitMq>,
-}
-
-impl RabbitMqSender {
-    /// The sender of a core.
-    pub fn new(shared: Arc<RabbitMq>) -> Rc<RabbitMqSender> {
-        Rc::new(RabbitMqSender { shared })
-    }
-}
-
-impl Outbound for RabbitMqSender {
-    fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
-        Box::pin(send(self.shared.clone(), outgoing))
-    }
-}
-
-async fn send(shared: Arc<RabbitMq>, outgoing: Outgoing) -> Result<Message, Fault> {
-    let Outgoing { url, message: mut sent, options, .. } = outgoing;
-    let destination = shared
-        .destinations
-        .get_or_parse(&url, |url| shared.parse(url))
-        .map_err(|reason| Fault::new(format!("RabbitMQ endpoint: {reason}")))?;
-    let payload = body::whole(std::mem::take(&mut sent.body)).await?;
-    if !options.one_way && !destination.has_confirms {
-        return request(&destination, sent, &payload, options.time_left).await;
-    }
-    let wait = wait(&sent, "RABBITMQ_WAIT_CONFIRMS", destination.confirm_wait)?.min(options.time_left);
-    let properties = properties(&sent).map_err(Fault::new)?;
-    let published = async {
-        let channel = destination.publisher().await?;
-        let Destination { exchange, routing_key, .. } = &*destination;
-        // An exchange decides by itself whom a message is for, and that may be no queue.
-        let is_mandatory = exchange.as_str().is_empty();
-        publish(&channel, exchange, routing_key, is_mandatory, &payload, properties).await
-    };
-    match tokio::time::timeout(wait, published).await {
-        Ok(published) => published.map_err(failed)?,
-        Err(_) => {
-            return Err(timed_out(format!(
-                "Did not receive a confirmation within {}ms for the message published to the exchange: {} with the routing \
-                 key: {}",
-                wait.as_millis(),
-                destination.exchange,
-                destination.routing_key
-            )));
+impl SharedClient for RabbitMq {
+    async fn deliver(self: Arc<Self>, outgoing: Outgoing) -> Result<Message, Fault> {
+        let Outgoing { url, message: mut sent, options, .. } = outgoing;
+        let destination = self
+            .destinations
+            .get_or_parse(&url, |url| self.parse(url))
+            .map_err(|reason| Fault::new(format!("RabbitMQ endpoint: {reason}")))?;
+        let payload = body::whole(std::mem::take(&mut sent.body)).await?;
+        if !options.one_way && !destination.has_confirms {
+            return request(&destination, sent, &payload, options.time_left).await;
         }
+        let wait = wait(&sent, "RABBITMQ_WAIT_CONFIRMS", destination.confirm_wait)?.min(options.time_left);
+        let properties = properties(&sent).map_err(Fault::new)?;
+        let published = async {
+            let channel = destination.publisher().await?;
+            let Destination { exchange, routing_key, .. } = &*destination;
+            // An exchange decides by itself whom a message is for, and that may be no queue.
+            let is_mandatory = exchange.as_str().is_empty();
+            publish(&channel, exchange, routing_key, is_mandatory, &payload, properties).await
+        };
+        match tokio::time::timeout(wait, published).await {
+            Ok(published) => published.map_err(failed)?,
+            Err(_) => {
+                return Err(timed_out(format!(
+                    "Did not receive a confirmation within {}ms for the message published to the exchange: {} with the routing \
+                     key: {}",
+                    wait.as_millis(),
+                    destination.exchange,
+                    destination.routing_key
+                )));
+            }
+        }
+        if options.one_way {
+            return Ok(Message { status: 202, ..Message::default() });
+        }
+        // With confirms the request is its own reply.
+        Ok(Message { status: 200, headers: sent.headers, body: Body::bytes(payload), ..Message::default() })
     }
-    if options.one_way {
-        return Ok(Message { status: 202, ..Message::default() });
-    }
-    // With confirms the request is its own reply.
-    Ok(Message { status: 200, headers: sent.headers, body: Body::bytes(payload), ..Message::default() })
 }
 
 async fn request(

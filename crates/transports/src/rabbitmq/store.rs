@@ -8,6 +8,8 @@ use lapin::options::{
 };
 use lapin::types::{FieldTable, ShortString};
 use lapin::{Acker, BasicProperties, Channel, Confirmation};
+use penstock_compile::OpenStore;
+use penstock_engine::ports::ConnectionFactory;
 use penstock_engine::store::{Record, StoreError};
 
 use super::address::{Address, STORE};
@@ -15,10 +17,19 @@ use super::connection::{Link, RabbitMqError, on_channel, within};
 use super::message::PERSISTENT;
 use super::topology::{ExchangeDefinition, QueueDefinition, Topology, name};
 use crate::broker::lookup::Lookup;
-use crate::broker::store::{BrokerQueue, Reserved};
+use crate::broker::store::{BrokerQueue, Reserved, opened};
+
+/// Opens the store of these parameters.
+pub(super) fn open(
+    store: &str,
+    parameters: &[(Arc<str>, Arc<str>)],
+    _: &[ConnectionFactory],
+) -> Result<OpenStore, StoreError> {
+    opened(store, Queue::parse(store, &Lookup::new(parameters)))
+}
 
 /// The queue of one store.
-pub(crate) struct Queue {
+struct Queue {
     link: Link,
     topology: Topology,
     queue: ShortString,
@@ -30,14 +41,6 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// The store of these parameters, not connected.
-    pub(crate) fn new(store: &str, parameters: &[(Arc<str>, Arc<str>)]) -> Result<Queue, StoreError> {
-        Queue::parse(store, &Lookup::new(parameters)).map_err(|message| StoreError {
-            message: format!("message store `{store}`: {message}"),
-            is_unreachable: false,
-        })
-    }
-
     fn parse(store: &str, lookup: &Lookup) -> Result<Queue, String> {
         let address = Address::parse(lookup, &STORE)?;
         let queue = name(lookup.get("store.rabbitmq.queue.name").unwrap_or(store))?;

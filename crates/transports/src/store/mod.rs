@@ -8,16 +8,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use penstock_compile::OpenStore;
 use penstock_engine::database::{DataSource, Databases};
 use penstock_engine::ports::ConnectionFactory;
 use penstock_engine::store::{MessageStore, StoreBackend, StoreDefinition, StoreError, Stores};
 
-#[cfg(any(feature = "jms", feature = "rabbitmq"))]
-use crate::broker::store::BrokerStore;
-#[cfg(feature = "jms")]
-use crate::jms;
-#[cfg(feature = "rabbitmq")]
-use crate::rabbitmq;
+use crate::TRANSPORTS;
 use memory::Memory;
 use ordered::Ordered;
 use table::Table;
@@ -28,7 +24,6 @@ pub struct MessageStores {
     /// Where stores in memory keep their messages instead.
     durable: Option<Arc<DataSource>>,
     /// Connections of the configuration.
-    #[cfg_attr(not(feature = "jms"), expect(dead_code, reason = "a lean build has no broker that uses them"))]
     factories: Vec<ConnectionFactory>,
     open: Mutex<HashMap<Arc<str>, Open>>,
 }
@@ -36,18 +31,7 @@ pub struct MessageStores {
 /// A store that was opened, as all cores share it.
 struct Open {
     definition: StoreDefinition,
-    backend: Backend,
-}
-
-#[derive(Clone)]
-enum Backend {
-    Memory(Arc<Memory>),
-    Table(Arc<Table>),
-    Ordered(Arc<Ordered>),
-    #[cfg(feature = "jms")]
-    Jms(BrokerStore<jms::StoreQueue>),
-    #[cfg(feature = "rabbitmq")]
-    RabbitMq(BrokerStore<rabbitmq::StoreQueue>),
+    store: OpenStore,
 }
 
 impl MessageStores {
@@ -66,59 +50,48 @@ impl MessageStores {
         Table::new(self.databases.clone(), source.clone(), table)
     }
 
-    fn make(&self, definition: &StoreDefinition) -> Result<Backend, StoreError> {
-        match &definition.backend {
-            StoreBackend::Memory => Ok(match &self.durable {
-                Some(source) => Backend::Table(Arc::new(self.table(source, memory_table(&definition.name)))),
-                None => Backend::Memory(Arc::default()),
-            }),
+    fn make(&self, definition: &StoreDefinition) -> Result<OpenStore, StoreError> {
+        Ok(match &definition.backend {
+            StoreBackend::Memory => match &self.durable {
+                Some(source) => handles(self.table(source, memory_table(&definition.name)), table::Handle),
+                None => handles(Memory::default(), memory::Handle),
+            },
             StoreBackend::Table { source, table, resequencing: None } => {
-                Ok(Backend::Table(Arc::new(self.table(source, table.clone()))))
+                handles(self.table(source, table.clone()), table::Handle)
             }
             StoreBackend::Table { source, table, resequencing: Some(resequencing) } => {
                 let table = self.table(source, table.clone()).with_sequence_numbers();
-                Ok(Backend::Ordered(Arc::new(Ordered::new(table, definition.name.clone(), *resequencing))))
+                handles(Ordered::new(table, definition.name.clone(), *resequencing), ordered::Handle)
             }
-            #[cfg(feature = "jms")]
-            StoreBackend::Broker { scheme: jms::SCHEME, parameters } => {
-                let queue = jms::StoreQueue::new(&definition.name, parameters, &self.factories)?;
-                Ok(Backend::Jms(BrokerStore::new(queue)))
+            StoreBackend::Broker { scheme, parameters } => {
+                let transport = TRANSPORTS.iter().find(|transport| transport.name == *scheme);
+                let Some(kind) = transport.and_then(|transport| transport.store.as_ref()) else {
+                    let message = format!("the transport `{scheme}` has no message stores");
+                    return Err(StoreError { message, is_unreachable: false });
+                };
+                (kind.open)(&definition.name, parameters, &self.factories)?
             }
-            #[cfg(feature = "rabbitmq")]
-            StoreBackend::Broker { scheme: rabbitmq::SCHEME, parameters } => {
-                let queue = rabbitmq::StoreQueue::new(&definition.name, parameters)?;
-                Ok(Backend::RabbitMq(BrokerStore::new(queue)))
-            }
-            StoreBackend::Broker { scheme, .. } => Err(StoreError {
-                message: format!("this build of Penstock has no message stores over the transport `{scheme}`"),
-                is_unreachable: false,
-            }),
-        }
+        })
     }
+}
+
+/// A store whose handles share `shared`.
+fn handles<T: Send + Sync + 'static, H: MessageStore + 'static>(shared: T, handle: fn(Arc<T>) -> H) -> OpenStore {
+    let shared = Arc::new(shared);
+    Arc::new(move || Rc::new(handle(shared.clone())))
 }
 
 impl Stores for MessageStores {
     fn open(&self, definition: &StoreDefinition) -> Result<Rc<dyn MessageStore>, StoreError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let backend = match open.get(&definition.name) {
-            Some(found) if found.definition == *definition => found.backend.clone(),
-            // A definition that changed is another store; what lies in the memory of the old one is lost with it.
-            _ => {
-                let backend = self.make(definition)?;
-                let opened = Open { definition: definition.clone(), backend: backend.clone() };
-                open.insert(definition.name.clone(), opened);
-                backend
-            }
-        };
-        Ok(match backend {
-            Backend::Memory(memory) => Rc::new(memory::Handle(memory)),
-            Backend::Table(table) => Rc::new(table::Handle(table)),
-            Backend::Ordered(ordered) => Rc::new(ordered::Handle(ordered)),
-            #[cfg(feature = "jms")]
-            Backend::Jms(store) => Rc::new(store),
-            #[cfg(feature = "rabbitmq")]
-            Backend::RabbitMq(store) => Rc::new(store),
-        })
+        if let Some(found) = open.get(&definition.name).filter(|found| found.definition == *definition) {
+            return Ok((found.store)());
+        }
+        // A definition that changed is another store; what lies in the memory of the old one is lost with it.
+        let store = self.make(definition)?;
+        let handle = store();
+        open.insert(definition.name.clone(), Open { definition: definition.clone(), store });
+        Ok(handle)
     }
 }
 
