@@ -10,6 +10,7 @@
 pub mod artifact;
 mod compiled;
 mod compiler;
+pub mod connector;
 mod diagnostic;
 mod element;
 pub mod endpoint;

@@ -1,17 +1,14 @@
-//! Files with a row on each line, as CSV is written (RFC 4180): values in quotes may contain separators, line breaks and
-//! doubled quotes.
+//! Files with rows of separated values as tables.
 
 use std::sync::Arc;
 
 use penstock_engine::database::{BATCH_ROWS_MAX, Batch, SqlValue};
+use penstock_message::delimited::row;
 
 use crate::model::DelimitedFile;
 
 /// A larger file is a table of a database.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-
-/// Values of one row: a row with more is no row of a table.
-const VALUES_MAX: usize = 4096;
 
 /// The rows of a file.
 pub struct Reader {
@@ -65,7 +62,7 @@ impl Reader {
     /// The values of the next line that is not empty.
     fn line(&mut self) -> Option<Vec<String>> {
         loop {
-            let (values, end) = line(&self.text[self.at..], self.separator)?;
+            let (values, end) = row(&self.text[self.at..], self.separator)?;
             self.at += end;
             if values.len() > 1 || values.first().is_some_and(|value| !value.is_empty()) {
                 return Some(values);
@@ -74,73 +71,9 @@ impl Reader {
     }
 }
 
-/// All rows of a text.
-pub fn rows(text: &str, separator: char) -> Vec<Vec<String>> {
-    let file = DelimitedFile { path: "".into(), separator, first_row: 1, rows_max: None, header_row: None };
-    let mut reader = Reader::new(text.to_owned(), &file);
-    std::iter::from_fn(|| reader.line()).collect()
-}
-
-/// The values of a line, and where the next begins. `None` at the end of the text.
-fn line(text: &str, separator: char) -> Option<(Vec<String>, usize)> {
-    if text.is_empty() {
-        return None;
-    }
-    let mut values = Vec::new();
-    let mut value = String::new();
-    let mut is_quoted = false;
-    // What stood in quotes ends here; a carriage return in them belongs to the value.
-    let mut quoted_end = 0;
-    let mut letters = text.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '"' if is_quoted && letters.peek().is_some_and(|(_, next)| *next == '"') => {
-                value.push('"');
-                letters.next();
-            }
-            '"' if is_quoted => {
-                is_quoted = false;
-                quoted_end = value.len();
-            }
-            '"' if value.is_empty() => is_quoted = true,
-            _ if is_quoted => value.push(letter),
-            '\n' => {
-                if value.len() > quoted_end && value.ends_with('\r') {
-                    value.pop();
-                }
-                values.push(value);
-                return Some((values, at + 1));
-            }
-            _ if letter == separator && values.len() < VALUES_MAX => {
-                values.push(std::mem::take(&mut value));
-                quoted_end = 0;
-            }
-            _ => value.push(letter),
-        }
-    }
-    values.push(value);
-    Some((values, text.len()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_divided() {
-        for (text, expected, end) in [
-            ("a,b\nc", vec!["a", "b"], 4),
-            ("\"a,\"\"b\"\"\",\"c\nd\"\r\n", vec!["a,\"b\"", "c\nd"], 17),
-            ("a,", vec!["a", ""], 2),
-            ("\"a\r\"\r\n", vec!["a\r"], 6),
-            ("\"open", vec!["open"], 5),
-        ] {
-            let (values, found) = line(text, ',').unwrap();
-            assert_eq!(values, expected, "{text}");
-            assert_eq!(found, end, "{text}");
-        }
-        assert!(line("", ',').is_none());
-    }
 
     #[test]
     fn a_header_names_the_columns() {

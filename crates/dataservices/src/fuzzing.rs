@@ -4,7 +4,7 @@ use penstock_engine::database::Dialect;
 
 /// The rows of a CSV file.
 pub fn delimited_rows(text: &str, separator: char) -> Vec<Vec<String>> {
-    crate::delimited::rows(text, separator)
+    penstock_message::delimited::rows(text, separator).collect()
 }
 
 /// Reads a text as a path, a filter, an order and an expansion of OData.

@@ -9,6 +9,7 @@
 mod body;
 mod convert;
 mod decimal;
+pub mod delimited;
 mod envelope;
 mod headers;
 mod media;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use penstock_compile::{Effect, MediatorKind};
-use penstock_mediators::{CONNECTORS, KNOWN, UNSUPPORTED};
+use penstock_mediators::{KNOWN, UNSUPPORTED};
 use penstock_testkit::{REGISTRY, pages};
 
 /// Elements that another element's page describes.
@@ -14,6 +14,10 @@ const SHARED: [(&str, &str); 3] = [("propertyGroup", "property"), ("out", "in"),
 
 fn mediators() -> impl Iterator<Item = &'static MediatorKind> {
     REGISTRY.mediators.iter().copied().flatten()
+}
+
+fn connectors() -> impl Iterator<Item = &'static str> {
+    REGISTRY.connectors.iter().copied().flatten().map(|kind| kind.name)
 }
 
 fn root() -> PathBuf {
@@ -60,7 +64,7 @@ fn pages_show_what_happens() {
 #[test]
 fn every_mediator_has_a_page_that_runs() {
     let of_mediators = mediators().map(|kind| format!("mediators/{}", page_of(kind.name)));
-    let pages = of_mediators.chain(CONNECTORS.iter().map(|kind| format!("connectors/{}", kind.name)));
+    let pages = of_mediators.chain(connectors().map(|name| format!("connectors/{}", name.to_lowercase())));
     let missing: Vec<String> = pages
         .filter(|page| {
             let file = root().join(format!("docs/{page}.md"));
@@ -104,7 +108,7 @@ fn the_capabilities_are_those_of_the_program() {
     check("Inbound protocols", REGISTRY.inbound().flat_map(|kind| kind.protocols).copied().collect());
     let listeners = REGISTRY.listeners().map(|kind| kind.transport);
     check("Transports of proxy services", ["http", "https", "local"].into_iter().chain(listeners).collect());
-    check("Native connectors", CONNECTORS.iter().map(|kind| kind.name).collect());
+    check("Native connectors", connectors().collect());
 }
 
 /// The status of each mediator element of the WSO2 products. `Differs:` begins the lines of a page that describe differences.

@@ -1,11 +1,9 @@
 //! Which connection an operation uses: the local entry that `configKey` names, an `<http.init>` inside it, or the last
 //! `<http.init>` of the flow.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use penstock_compile::expression::braced;
-use penstock_compile::{Compiler, Element, NameKind, Parameter, Text, endpoint};
+use penstock_compile::{Compiler, Element, Parameter, connector, endpoint};
 use penstock_engine::{Destination, EndpointId, Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{Scope, Value};
 
@@ -21,14 +19,7 @@ pub(super) struct Declared {
 }
 
 /// The connection of an operation.
-pub(super) enum Connection {
-    Fixed(Arc<Declared>),
-    /// The key is computed per message.
-    Computed(Text, HashMap<Arc<str>, Arc<Declared>>),
-    /// The last `<http.init>` of the flow.
-    Current,
-    Missing(Arc<str>),
-}
+pub(super) struct Connection(connector::Connection<Declared>);
 
 struct Init(Arc<Declared>);
 
@@ -64,75 +55,30 @@ impl Connection {
         if let Some(inner) = el.child("http.init") {
             let declared = read(&format!("http.init at {}", inner.place()), &inner, cx);
             inner.accept_all();
-            return Some(Connection::Fixed(Arc::new(declared)));
+            return Some(Connection(connector::Connection::Fixed(Arc::new(declared))));
         }
-        // Drafts of the editor write `configRef`.
-        let Some(name) = ["configKey", "configRef"].into_iter().find(|name| el.attribute(name).is_some()) else {
-            return Some(Connection::Current);
-        };
-        let key = el.attribute(name)?;
-        let at = el.attribute_place(name);
-        if braced(key).is_some() {
-            let known =
-                cx.connections().filter_map(|(key, any)| Some((key.clone(), any.clone().downcast::<Declared>().ok()?)));
-            let known = known.collect();
-            return Some(Connection::Computed(Text::compile(cx, el, key, at)?, known));
-        }
-        match cx.connection(key).map(|any| any.downcast::<Declared>()) {
-            Some(Ok(declared)) => Some(Connection::Fixed(declared)),
-            Some(Err(_)) => {
-                cx.error(at, format!("the local entry `{key}` is a connection of another connector"));
-                None
-            }
-            None if cx.is_declared(NameKind::RESOURCE, key) => {
-                cx.error(at, format!("the local entry `{key}` has no <http.init>"));
-                None
-            }
-            None => {
-                cx.unknown(NameKind::RESOURCE, key, at);
-                Some(Connection::Missing(key.into()))
-            }
-        }
+        connector::Connection::compile(el, cx, "http").map(Connection)
     }
 
     /// Where a message goes, and the base URL.
     pub(super) fn of(&self, exchange: &mut Exchange) -> Result<(Destination, String), Fault> {
-        match self {
-            Connection::Fixed(declared) => declared.of(exchange),
-            Connection::Computed(key, known) => {
-                let key = key.text(exchange)?;
-                let declared = known.get(&key).ok_or_else(|| unknown(&key))?;
-                declared.of(exchange)
-            }
-            Connection::Missing(key) => Err(unknown(key)),
-            Connection::Current => {
-                let endpoint = exchange.property(Scope::Default, ENDPOINT);
-                let base = exchange.property(Scope::Default, BASE);
-                let (Some(endpoint), Some(base)) = (endpoint, base) else {
-                    return Err(Fault::new(
-                        "the HTTP connector needs a connection: `configKey`, or <http.init> before it",
-                    ));
-                };
-                let destination = Destination::Named(endpoint.to_text().into());
-                Ok((destination, base.to_text().into_owned()))
-            }
+        if let Some(declared) = self.0.of(exchange)? {
+            return declared.of(exchange);
         }
+        let endpoint = exchange.property(Scope::Default, ENDPOINT);
+        let base = exchange.property(Scope::Default, BASE);
+        let (Some(endpoint), Some(base)) = (endpoint, base) else {
+            return Err(Fault::new("the HTTP connector needs a connection: `configKey`, or <http.init> before it"));
+        };
+        let destination = Destination::Named(endpoint.to_text().into());
+        Ok((destination, base.to_text().into_owned()))
     }
 
     pub(super) fn needs(&self) -> Needs {
-        match self {
-            Connection::Fixed(declared) => declared.base.as_ref().map_or(Needs::Nothing, Parameter::needs),
-            Connection::Computed(key, known) => {
-                let bases = known.values().filter_map(|declared| declared.base.as_ref()).map(Parameter::needs);
-                bases.max().unwrap_or_default().max(key.needs())
-            }
-            Connection::Current | Connection::Missing(_) => Needs::Nothing,
-        }
+        let candidates = self.0.candidates();
+        let bases = candidates.iter().filter_map(|declared| declared.base.as_ref()).map(Parameter::needs);
+        bases.max().unwrap_or_default().max(self.0.needs())
     }
-}
-
-fn unknown(key: &str) -> Fault {
-    Fault::new(format!("no connection of the HTTP connector is named `{key}`"))
 }
 
 impl Declared {

@@ -5,8 +5,7 @@ mod connection;
 mod request;
 mod response;
 
-use std::sync::Arc;
-
+use penstock_compile::connector::{Output, parameter};
 use penstock_compile::endpoint::{CONNECTION_URL, request_url};
 use penstock_compile::{Compiler, ConnectorKind, Element, Parameter};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
@@ -15,7 +14,6 @@ use penstock_message::{Method, Scope, Value};
 use crate::reply::Kept;
 use connection::Connection;
 use request::Request;
-use response::Output;
 
 /// The kind.
 pub const KIND: ConnectorKind = ConnectorKind {
@@ -30,7 +28,7 @@ struct Operation {
     connection: Connection,
     path: Option<Parameter>,
     request: Request,
-    output: Option<Arc<Output>>,
+    output: Output,
 }
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -43,26 +41,15 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     // The connector gives these two no body of their own; what the message has goes with a DELETE.
     let takes_body = !matches!(name, "get" | "delete");
     let request = Request::compile(el, cx, takes_body)?;
-    let output = Output::compile(el, cx)?.map(Arc::new);
+    let output = Output::compile(el, cx)?;
     Some(Box::new(Operation { method: Method::parse(&name.to_uppercase()), connection, path, request, output }))
-}
-
-/// A child element that holds a parameter. `None` after an error was reported; an empty one is not there.
-fn parameter(el: &Element<'_>, cx: &mut Compiler<'_>, name: &'static str) -> Option<Option<Parameter>> {
-    match el.child(name).filter(|child| child.children().next().is_some() || !child.text().is_empty()) {
-        Some(child) => Parameter::compile(cx, &child).map(Some),
-        None => Some(None),
-    }
 }
 
 impl Mediator for Operation {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let (destination, base) = self.connection.of(exchange)?;
         let path = self.path.as_ref().map_or(Ok(String::new()), |path| path.text(exchange))?;
-        let output = match &self.output {
-            Some(output) => output.place(exchange)?,
-            None => None,
-        };
+        let output = self.output.place(exchange)?;
         let prepared = self.request.evaluate(exchange)?;
         let kept = output.as_ref().filter(|place| !place.overwrites_body).map(|_| Kept::of(exchange));
         prepared.apply(exchange)?;
@@ -72,7 +59,7 @@ impl Mediator for Operation {
         let Some(place) = output else { return Ok(Flow::Call(destination)) };
         let then = Resume::new(move |exchange: &mut Exchange, reply: Result<_, Fault>| {
             exchange.message.replace_by_reply(reply?);
-            place.put(exchange)?;
+            response::put(&place, exchange)?;
             if let Some(kept) = kept {
                 kept.restore(exchange);
             }
@@ -83,7 +70,8 @@ impl Mediator for Operation {
 
     fn needs(&self) -> Needs {
         let parameters = self.connection.needs().max(self.path.as_ref().map_or(Needs::Nothing, Parameter::needs));
-        let keeps = self.output.as_ref().map_or(Needs::Nothing, |output| output.needs());
+        // A message that gets its body back is kept whole.
+        let keeps = if self.output.may_keep_body() { Needs::Whole } else { self.output.needs() };
         match parameters.max(self.request.needs()).max(keeps) {
             Needs::Nothing => Needs::Nothing,
             _ => Needs::Whole,

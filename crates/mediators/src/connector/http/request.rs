@@ -6,7 +6,7 @@ use penstock_engine::{Exchange, Fault, Needs};
 use penstock_message::{Scope, Value};
 use serde_json::Value as Json;
 
-use super::parameter;
+use penstock_compile::connector::parameter;
 use penstock_engine::payload;
 use penstock_message::tree::Content;
 
