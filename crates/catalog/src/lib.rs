@@ -18,7 +18,7 @@ mod plan;
 mod style;
 mod websub;
 
-pub use access::{Application, Subscription, SubscriptionState};
+pub use access::{Access, AccessChange, Application, ConsumerKey, Subscription, SubscriptionState};
 pub use api::{
     Api, ApiKind, ClientCertificate, Cors, Flows, GraphQl, HeaderMatch, Implementation, Interceptor, InterceptorPart,
     Lifecycle, MockExample, MockResponse, Operation, Policies, PolicyAttribute, PolicyDefinition, PolicyUse,

@@ -1,9 +1,10 @@
 //! What the control plane needs of the program around it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_catalog::{Application, Subscription};
+use penstock_catalog::{Access, AccessChange};
 use serde_json::Value;
 
 /// What became of a login.
@@ -59,23 +60,14 @@ pub struct ExternalIssuer {
 /// What the gateway serves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// APIs.
-    pub apis: Vec<DeployedApi>,
+    /// APIs. One that did not change is the same as in the snapshot before.
+    pub apis: Vec<Arc<DeployedApi>>,
     /// Plans.
     pub plans: Vec<PlanText>,
     /// Deny conditions in the notation of the configuration.
     pub denials: Vec<String>,
     /// Key managers of other products.
     pub issuers: Vec<ExternalIssuer>,
-}
-
-/// Applications and subscriptions.
-#[derive(Debug, Clone, Default)]
-pub struct Access {
-    /// Applications with their keys.
-    pub applications: Vec<Application>,
-    /// Subscriptions.
-    pub subscriptions: Vec<Subscription>,
 }
 
 /// A snapshot that was compiled; calling it serves it.
@@ -97,6 +89,9 @@ pub trait Host: Send + Sync {
 
     /// Replaces applications and subscriptions; the next request sees them.
     fn set_access(&self, access: Access);
+
+    /// Changes applications, keys and subscriptions; the next request sees it.
+    fn change_access(&self, steps: Vec<AccessChange>);
 
     /// Revokes an access token by its id, until its end.
     fn revoke(&self, id: &str, ends: u64);

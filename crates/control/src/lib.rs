@@ -35,19 +35,21 @@ mod tests;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use host::{Access, DeployedApi, ExternalIssuer, Host, Login, PlanText, Prepared, Snapshot};
+pub use host::{DeployedApi, ExternalIssuer, Host, Login, PlanText, Prepared, Snapshot};
 pub use http::{Request, Response};
 use identity::keys::Keys;
 pub use identity::keys::{SigningKey, rotate_signing_key};
 pub use identity::passwords::{self, PasswordCost};
 use identity::scopes::SystemScopes;
 use identity::{ADMIN_ROLE, SUPER_ORGANIZATION, users};
+use penstock_catalog::{Access, AccessChange};
 use problem::Problem;
 use route::Routes;
+use snapshot::Serving;
 pub use store::backup::{backup, restore};
-use store::{Filter, Kind, Store, Transaction};
+use store::{Filter, Kind, Store, Touched, Transaction};
 
 /// The largest body of a request: archives with documents and definitions.
 pub const BODY_BYTES_MAX: usize = 64 << 20;
@@ -85,8 +87,8 @@ pub struct Control {
     issuer: String,
     /// A hash that no password has: logins of unknown users are checked against it.
     no_password: String,
-    /// Held while what is served changes.
-    turn: Mutex<()>,
+    /// What the gateway serves, once that was read. Held while it changes.
+    serving: Mutex<Option<Serving>>,
     /// When tokens that have ended are removed from the store again, in seconds since 1970.
     next_sweep: AtomicU64,
 }
@@ -117,11 +119,10 @@ impl Control {
             routes,
             scopes,
             no_password,
-            turn: Mutex::default(),
+            serving: Mutex::default(),
             next_sweep: AtomicU64::new(clock::now() + SWEEP_S),
         };
-        let generated_password =
-            control.prepare_store().map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))?;
+        let generated_password = control.prepare_store().map_err(cause_of)?;
         Ok(Started { control: Arc::new(control), generated_password })
     }
 
@@ -189,42 +190,73 @@ impl Control {
 
     /// What the gateway is to serve, after a start.
     pub fn snapshot(&self) -> Result<Snapshot, String> {
-        self.store.read(snapshot::of).map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))
+        let mut serving = self.serving();
+        let found = self.store.read(Serving::load).map_err(cause_of)?;
+        Ok(serving.insert(found).snapshot())
     }
 
     /// Gives the gateway applications, subscriptions and revoked tokens, after a start.
     pub fn publish_access(&self) -> Result<(), String> {
+        let _serving = self.serving();
         let found = self.store.read(|tx| Ok((snapshot::access(tx)?, tx.revoked(clock::now())?)));
-        let (access, revoked) = found.map_err(|mut problem| problem.take_cause().unwrap_or(problem.description))?;
+        let (access, revoked) = found.map_err(cause_of)?;
         self.host.set_access(access);
         revoked.iter().for_each(|(id, ends)| self.host.revoke(id, *ends));
         Ok(())
     }
 
+    fn serving(&self) -> MutexGuard<'_, Option<Serving>> {
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Changes something that the gateway serves: the change is made, what it leads to is compiled, then it is committed and
     /// served. A change that does not compile is not made.
     fn change_served<T>(&self, run: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let (result, prepared, access) = self.store.change(|tx| {
-            let result = run(tx)?;
-            let snapshot = snapshot::of(tx)?;
-            let prepared = self.host.prepare(&snapshot).map_err(|errors| {
-                let mut problem = Problem::bad_request(errors.first().cloned().unwrap_or_default());
-                problem.errors.extend(errors.into_iter().map(|error| ("400".to_owned(), error)));
-                problem
-            })?;
-            Ok((result, prepared, snapshot::access(tx)?))
+        let mut serving = self.serving();
+        let (result, (next, access)) = self.store.change_and_publish(run, |tx, touched| {
+            let next = self.prepare_served(tx, serving.as_ref(), touched)?;
+            let access = AccessUpdate::prepare(tx, touched)?;
+            *touched = Touched::default();
+            Ok((next, access))
         })?;
-        prepared();
-        self.host.set_access(access);
+        if let Some((next, prepared)) = next {
+            prepared();
+            *serving = Some(next);
+        }
+        access.publish(&*self.host);
         Ok(result)
+    }
+
+    /// Compiles what is served after a change; `None` when that is what is served already.
+    fn prepare_served(
+        &self,
+        tx: &Transaction<'_>,
+        serving: Option<&Serving>,
+        touched: &Touched,
+    ) -> Result<Option<(Serving, Prepared)>, Problem> {
+        let next = match serving {
+            Some(_) if !touched.is_of_snapshot() => return Ok(None),
+            Some(serving) => serving.after(tx, touched)?,
+            None => Serving::load(tx)?,
+        };
+        let prepared = self.host.prepare(&next.snapshot()).map_err(|errors| {
+            let mut problem = Problem::bad_request(errors.first().cloned().unwrap_or_default());
+            problem.errors.extend(errors.into_iter().map(|error| ("400".to_owned(), error)));
+            problem
+        })?;
+        Ok(Some((next, prepared)))
     }
 
     /// Changes applications, keys or subscriptions.
     fn change_access<T>(&self, run: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let (result, access) = self.store.change(|tx| Ok((run(tx)?, snapshot::access(tx)?)))?;
-        self.host.set_access(access);
+        // Updates reach the gateway in the order of the changes.
+        let _serving = self.serving();
+        let (result, access) = self.store.change_and_publish(run, |tx, touched| {
+            let access = AccessUpdate::prepare(tx, touched)?;
+            touched.access.clear();
+            Ok(access)
+        })?;
+        access.publish(&*self.host);
         Ok(result)
     }
 
@@ -242,5 +274,32 @@ impl Control {
     /// How many APIs are kept.
     pub fn api_count(&self) -> usize {
         self.store.read(|tx| tx.count(&Filter::new(Kind::Api, SUPER_ORGANIZATION))).unwrap_or_default()
+    }
+}
+
+fn cause_of(mut problem: Problem) -> String {
+    problem.take_cause().unwrap_or(problem.description)
+}
+
+/// How the gateway learns of changed applications, keys and subscriptions.
+enum AccessUpdate {
+    Steps(Vec<AccessChange>),
+    All(Access),
+}
+
+impl AccessUpdate {
+    fn prepare(tx: &Transaction<'_>, touched: &Touched) -> Result<AccessUpdate, Problem> {
+        match touched.organizations {
+            true => snapshot::access(tx).map(AccessUpdate::All),
+            false => Ok(AccessUpdate::Steps(touched.access.clone())),
+        }
+    }
+
+    fn publish(self, host: &dyn Host) {
+        match self {
+            AccessUpdate::Steps(steps) if steps.is_empty() => {}
+            AccessUpdate::Steps(steps) => host.change_access(steps),
+            AccessUpdate::All(access) => host.set_access(access),
+        }
     }
 }

@@ -151,7 +151,7 @@ fn tenant_service(control: &Control, caller: &Caller, action: &str, message: &Me
     let domain = message.first("tenantDomain").unwrap_or_default();
     let done = || Ok(Outcome::Value(action.to_owned(), String::new()));
     let set_state = |state: &str| {
-        control.store.change(|tx| {
+        control.change_served(|tx| {
             let Some(mut found) = tx.find(Kind::Organization, SUPER_ORGANIZATION, &domain)? else { return Ok(()) };
             found.state = state.to_owned();
             tx.update(&mut found).map(|_| ())

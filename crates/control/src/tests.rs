@@ -12,9 +12,10 @@ use std::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use penstock_catalog::{Access, AccessChange};
 use serde_json::{Value, json};
 
-use crate::host::{Access, Host, Login, Prepared, Snapshot};
+use crate::host::{Host, Login, Prepared, Snapshot};
 use crate::http::{Request, Response, encode};
 use crate::identity::keys::test_key;
 use crate::identity::scopes::full;
@@ -55,6 +56,20 @@ impl Host for Gateway {
 
     fn set_access(&self, access: Access) {
         *self.access.lock().unwrap() = access;
+    }
+
+    fn change_access(&self, steps: Vec<AccessChange>) {
+        let mut access = self.access.lock().unwrap();
+        for step in steps {
+            match step {
+                AccessChange::Application(application) => access.applications.push(application),
+                AccessChange::NoApplication(id) => access.applications.retain(|known| known.id != id),
+                AccessChange::Key(key) => access.keys.push(key),
+                AccessChange::NoKey(key) => access.keys.retain(|known| *known != key),
+                AccessChange::Subscription(subscription) => access.subscriptions.push(subscription),
+                AccessChange::NoSubscription(gone) => access.subscriptions.retain(|known| *known != gone),
+            }
+        }
     }
 
     fn revoke(&self, id: &str, _: u64) {
@@ -256,9 +271,9 @@ fn an_api_is_published_subscribed_to_and_served() {
     assert_eq!(server.expect(409, "POST", "/api/am/devportal/v3/subscriptions", &token, &wanted)["code"], 900_336);
     let access = server.gateway.access.lock().unwrap();
     let key = text(&keys["consumerKey"]);
-    let of_key = access.applications.iter().find(|one| one.keys.iter().any(|(known, _)| **known == *key)).unwrap();
-    assert_eq!(&*of_key.name, "Shop");
-    let subscription = access.subscriptions.iter().find(|one| one.application == of_key.id).unwrap();
+    let of_key = access.keys.iter().find(|known| *known.key == *key).unwrap();
+    assert_eq!(&*access.applications.iter().find(|one| one.id == of_key.application).unwrap().name, "Shop");
+    let subscription = access.subscriptions.iter().find(|one| one.application == of_key.application).unwrap();
     assert_eq!((&*subscription.api, &*subscription.tier), ("Echo", "Gold"));
 }
 
@@ -286,6 +301,42 @@ fn a_deployed_revision_is_served_until_the_next_one() {
     let undeploy = format!("{path}/undeploy-revision?revisionNumber=2");
     server.expect(201, "POST", &undeploy, &token, &Value::Null);
     assert!(server.gateway.served.lock().unwrap().apis.is_empty());
+}
+
+#[test]
+fn a_change_publishes_what_it_touched_only() {
+    let server = Server::start();
+    let token = server.admin();
+    let first = server.published(&token, "First", "/first");
+    let served = || server.gateway.served.lock().unwrap().apis.clone();
+    let before = served();
+    let second = server.published(&token, "Second", "/second");
+    assert!(served().len() == 2 && Arc::ptr_eq(&served()[0], &before[0]), "the other API is not made again");
+    let lifecycle = "/api/am/publisher/v4/apis/change-lifecycle?action=Block&apiId=";
+    server.expect(200, "POST", &format!("{lifecycle}{first}"), &token, &Value::Null);
+    assert!(!Arc::ptr_eq(&served()[0], &before[0]) && served()[0].name == "First-1.0.0");
+
+    let applications = "/api/am/devportal/v3/applications";
+    let mut application = json!({"name": "Shop", "throttlingPolicy": "Unlimited"});
+    let id = text(&server.expect(201, "POST", applications, &token, &application)["applicationId"]);
+    application["name"] = "Store".into();
+    server.expect(200, "PUT", &format!("{applications}/{id}"), &token, &application);
+    let wanted = json!({"apiId": second, "applicationId": id, "throttlingPolicy": "Gold"});
+    let made = server.expect(201, "POST", "/api/am/devportal/v3/subscriptions", &token, &wanted);
+    let access = || server.gateway.access.lock().unwrap().clone();
+    let names: Vec<String> = access().applications.iter().map(|known| known.name.to_string()).collect();
+    assert!(names.contains(&"Store".to_owned()) && !names.contains(&"Shop".to_owned()), "{names:?}");
+    assert_eq!(access().subscriptions.len(), 1);
+    let subscription = format!("/api/am/devportal/v3/subscriptions/{}", text(&made["subscriptionId"]));
+    server.expect(200, "DELETE", &subscription, &token, &Value::Null);
+    assert!(access().subscriptions.is_empty());
+    let changed = access();
+    server.control.publish_access().unwrap();
+    let sorted = |mut access: Access| {
+        access.applications.sort_by(|one, other| one.id.cmp(&other.id));
+        access
+    };
+    assert_eq!(sorted(access()), sorted(changed), "changes lead where a start would");
 }
 
 #[test]

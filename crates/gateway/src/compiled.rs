@@ -1,6 +1,7 @@
 //! APIs as they were compiled last. After a change only those projects are read and compiled again whose files changed;
 //! the program that is made takes the others as they are.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZero;
@@ -53,6 +54,8 @@ struct Version {
     variables: u64,
     /// The files that were read, with their stamps.
     files: Vec<(String, Option<u64>)>,
+    /// What had the files, when they could not change. While it is held, another one has another address.
+    owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The operations of an API, compiled to a unit of their own.
@@ -97,8 +100,12 @@ impl Projects {
     pub(crate) fn import(&mut self, gateway: &Gateway, inputs: &[Input], cx: &Compiler<'_>) {
         let mut variables: Vec<_> = cx.options.configurables.iter().collect();
         variables.sort();
-        let version =
-            Version { config: gateway.config.clone(), variables: self.hasher.hash_one(variables), files: Vec::new() };
+        let version = Version {
+            config: gateway.config.clone(),
+            variables: self.hasher.hash_one(variables),
+            files: Vec::new(),
+            owner: None,
+        };
         let found = projects(inputs);
         let known: HashMap<Arc<str>, Arc<CompiledProject>> =
             self.projects.drain(..).map(|project| (project.name.clone(), project)).collect();
@@ -106,7 +113,7 @@ impl Projects {
             .iter()
             .map(|(name, files)| {
                 let project = known.get(name)?;
-                (project.version.is_of(&version) && files.are_unchanged(&project.version.files, &self.hasher))
+                (project.version.is_of(&version) && files.are_unchanged(&project.version, &self.hasher))
                     .then(|| project.clone())
             })
             .collect();
@@ -119,7 +126,7 @@ impl Projects {
                     import.unreadable(name, message);
                     (None, Vec::new())
                 });
-            let version = Version { files: used, ..version.clone() };
+            let version = Version { files: used, owner: files.owner(), ..version.clone() };
             let notes = std::mem::take(&mut import.notes);
             Arc::new(CompiledProject { name: name.clone(), version, imported, notes, unit: Mutex::default() })
         };
@@ -249,8 +256,19 @@ fn projects(inputs: &[Input]) -> Vec<(Arc<str>, Files)> {
 }
 
 impl Files {
+    fn owner(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        match self {
+            Files::Read(_) => None,
+            Files::Unread(source) => source.owner(),
+        }
+    }
+
     /// Whether the files are those that were read before.
-    fn are_unchanged(&self, before: &[(String, Option<u64>)], hasher: &RandomState) -> bool {
+    fn are_unchanged(&self, version: &Version, hasher: &RandomState) -> bool {
+        let before = &version.files;
+        if let Some((now, before)) = self.owner().zip(version.owner.as_ref()) {
+            return std::ptr::addr_eq(Arc::as_ptr(&now), Arc::as_ptr(before));
+        }
         match self {
             Files::Read(files) => {
                 files.len() == before.len()

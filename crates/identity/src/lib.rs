@@ -18,6 +18,7 @@ mod issue;
 mod jose;
 mod jwks;
 mod revoked;
+mod shards;
 mod signer;
 
 pub use access::AccessList;

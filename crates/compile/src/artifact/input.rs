@@ -1,5 +1,6 @@
 //! What a compilation gets: artifacts, registry resources, connectors, files of API projects.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -67,6 +68,11 @@ pub trait FileSource: Send + Sync {
 
     /// What changes when a file changes: its time, size and number on the disk. `None` when there is no such file.
     fn stamp(&self, path: &str) -> Option<u64>;
+
+    /// What has the files, when they never change while it lives. It is compared by identity.
+    fn owner(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
 }
 
 impl std::fmt::Debug for ApiFiles {

@@ -187,6 +187,11 @@ fn resources(document: &Map<String, Value>) -> Vec<(String, Vec<(String, String)
     parts.filter_map(part).collect()
 }
 
+/// The ids of the APIs that a product is made of.
+pub(crate) fn member_ids(document: &Map<String, Value>) -> Vec<String> {
+    resources(document).into_iter().map(|(id, _)| id).collect()
+}
+
 /// The operations of a product: those of its APIs that it names.
 fn operations_of(tx: &Transaction<'_>, caller: &Caller, given: &Map<String, Value>) -> Result<Vec<Value>, Problem> {
     let mut operations = Vec::new();

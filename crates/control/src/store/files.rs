@@ -28,6 +28,7 @@ impl Transaction<'_> {
              ON CONFLICT (owner, path) DO UPDATE SET media_type = excluded.media_type, content = excluded.content",
         )?;
         statement.execute((organization, owner, &file.path, &file.media_type, file.content.as_ref()))?;
+        self.touched.borrow_mut().note_files(owner);
         Ok(())
     }
 
@@ -51,6 +52,7 @@ impl Transaction<'_> {
     /// Removes all files of an object.
     pub(crate) fn remove_files(&self, owner: &str) -> Result<(), Problem> {
         self.inner.prepare_cached("DELETE FROM file WHERE owner = ?1")?.execute([owner])?;
+        self.touched.borrow_mut().note_files(owner);
         Ok(())
     }
 

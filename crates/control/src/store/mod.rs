@@ -13,7 +13,9 @@ mod schema;
 mod search;
 mod tickets;
 mod tokens;
+mod touched;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,6 +28,7 @@ pub(crate) use object::{Kind, Object, Order};
 pub(crate) use search::{Filter, Term};
 pub(crate) use tickets::{Presented, Ticket, TicketKind};
 pub(crate) use tokens::RefreshToken;
+pub(crate) use touched::Touched;
 
 const DATABASE_FILE: &str = "control.sqlite";
 
@@ -43,6 +46,8 @@ pub(crate) struct Store {
     file: PathBuf,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
+    /// What committed changes touched that is not published yet.
+    unpublished: Mutex<Touched>,
 }
 
 impl Store {
@@ -59,7 +64,7 @@ impl Store {
         // A change that was acknowledged survives a failure of power.
         writer.pragma_update(None, "synchronous", "FULL").map_err(|error| failed(error.to_string()))?;
         schema::migrate(&mut writer).map_err(|error| failed(error.to_string()))?;
-        Ok(Store { file, writer: Mutex::new(writer), readers: Mutex::default() })
+        Ok(Store { file, writer: Mutex::new(writer), readers: Mutex::default(), unpublished: Mutex::default() })
     }
 
     /// Runs queries on a consistent state.
@@ -70,7 +75,7 @@ impl Store {
         };
         let result = (|| {
             let inner = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
-            run(&Transaction { inner })
+            run(&Transaction { inner, touched: RefCell::default() })
         })();
         let mut readers = lock(&self.readers);
         if readers.len() < READERS_MAX {
@@ -81,12 +86,26 @@ impl Store {
 
     /// Changes something: all of it, or nothing when `run` fails.
     pub(crate) fn change<T>(&self, run: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
+        self.change_and_publish(run, |_, _| Ok(())).map(|(result, ())| result)
+    }
+
+    /// Changes something that others know. `prepare` takes from what was touched, now and since the last time, what it
+    /// publishes; when it fails, nothing is changed.
+    pub(crate) fn change_and_publish<T, P>(
+        &self,
+        run: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>,
+        prepare: impl FnOnce(&Transaction<'_>, &mut Touched) -> Result<P, Problem>,
+    ) -> Result<(T, P), Problem> {
         let mut writer = lock(&self.writer);
         let inner = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let transaction = Transaction { inner };
+        let transaction = Transaction { inner, touched: RefCell::default() };
         let result = run(&transaction)?;
+        let mut touched = lock(&self.unpublished).clone();
+        touched.merge(transaction.touched.take());
+        let prepared = prepare(&transaction, &mut touched)?;
         transaction.inner.commit()?;
-        Ok(result)
+        *lock(&self.unpublished) = touched;
+        Ok((result, prepared))
     }
 }
 
@@ -106,6 +125,7 @@ fn connect(file: &Path) -> Result<Connection, rusqlite::Error> {
 /// Statements that belong together.
 pub(crate) struct Transaction<'c> {
     inner: rusqlite::Transaction<'c>,
+    touched: RefCell<Touched>,
 }
 
 impl Transaction<'_> {

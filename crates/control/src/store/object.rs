@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Params, Row, ToSql, params_from_iter};
 use serde_json::{Map, Value};
 
-use super::{Filter, Transaction};
+use super::{Filter, Transaction, touched};
 use crate::clock::now_ms;
 use crate::problem::Problem;
 
@@ -285,13 +285,26 @@ impl Transaction<'_> {
             object.version,
             document,
         ]);
-        unless_taken(inserted)
+        let inserted = unless_taken(inserted)?;
+        if inserted.is_some() {
+            self.touched.borrow_mut().note(None, Some(object));
+        }
+        Ok(inserted)
+    }
+
+    /// An object as it is stored, when the list of what a change touched needs it.
+    fn before(&self, object: &Object) -> Result<Option<Object>, Problem> {
+        match touched::needs_before(object.kind) {
+            true => self.get_of_any_organization(object.kind, &object.id),
+            false => Ok(None),
+        }
     }
 
     /// Replaces an object that was read in this transaction or before. It fails when another request changed it since;
     /// `None` when its unique key is taken.
     pub(crate) fn update(&self, object: &mut Object) -> Result<Option<()>, Problem> {
         object.updated_ms = now_ms();
+        let before = self.before(object)?;
         let mut statement = self.inner.prepare_cached(
             "UPDATE object SET name = ?1, unique_key = ?2, parent = ?3, target = ?4, owner = ?5, state = ?6, updated_ms = ?7, \
              document = ?8, version = version + 1 WHERE kind = ?9 AND id = ?10 AND version = ?11",
@@ -314,7 +327,11 @@ impl Transaction<'_> {
             return Err(Problem::changed_meanwhile());
         }
         object.version += 1;
-        unless_taken(updated)
+        let updated = unless_taken(updated)?;
+        if updated.is_some() {
+            self.touched.borrow_mut().note(before.as_ref(), Some(object));
+        }
+        Ok(updated)
     }
 
     /// Removes an object and its files.
@@ -322,6 +339,7 @@ impl Transaction<'_> {
         self.remove_files(&object.id)?;
         let mut statement = self.inner.prepare_cached("DELETE FROM object WHERE kind = ?1 AND id = ?2")?;
         statement.execute((object.kind.name(), &object.id))?;
+        self.touched.borrow_mut().note(Some(object), None);
         Ok(())
     }
 }

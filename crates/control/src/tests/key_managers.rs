@@ -78,8 +78,8 @@ fn a_client_of_another_key_manager_belongs_to_an_application() {
     let body = json!({"consumerKey": "shop-web", "keyType": "PRODUCTION", "keyManager": "Keycloak"});
     assert_eq!(server.expect(200, "POST", &keys, &token, &body)["keyManager"], "Keycloak");
     let access = server.gateway.access.lock().unwrap().clone();
-    let keys_of = &access.applications.iter().find(|known| *known.name == *"Shop").unwrap().keys;
-    assert!(keys_of.iter().any(|(key, is_production)| **key == *"shop-web" && *is_production));
+    let shop = &access.applications.iter().find(|known| *known.name == *"Shop").unwrap().id;
+    assert!(access.keys.iter().any(|key| key.application == *shop && *key.key == *"shop-web" && key.production));
     assert_eq!(server.token_response(&("shop-web".to_owned(), String::new()), "grant_type=password").0, 401);
     assert_eq!(server.expect(409, "POST", &keys, &token, &body)["code"], 901_408);
     server.expect(412, "DELETE", &format!("{path}/{id}"), &token, &Value::Null);

@@ -103,7 +103,7 @@ impl Subscribed {
             if !caller.key_type_known {
                 caller.sandbox = !production;
             }
-            match access.subscription(&key, &site.api.name, &site.api.version) {
+            match access.subscription(&application.id, &site.api.name, &site.api.version) {
                 None => InCatalog::NotSubscribed,
                 Some(Subscription { tier, state, .. }) => {
                     caller.subscription_tier = tier.clone();

@@ -104,6 +104,15 @@ impl SecurityState {
         self.accesses.fetch_add(1, Ordering::Release);
     }
 
+    /// Changes applications and subscriptions; the next request sees it.
+    pub fn change_access(&self, change: impl FnOnce(&mut AccessList)) {
+        let mut access = self.access.write().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = AccessList::clone(&access);
+        change(&mut changed);
+        *access = Arc::new(changed);
+        self.accesses.fetch_add(1, Ordering::Release);
+    }
+
     /// The number of the present applications and subscriptions; another one after they changed.
     pub(crate) fn access_number(&self) -> u64 {
         self.accesses.load(Ordering::Acquire)

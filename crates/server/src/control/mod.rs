@@ -4,6 +4,7 @@
 
 mod listen;
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,9 +12,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use penstock_catalog::{Application, Denial, Plan, Subscription};
-use penstock_compile::{Diagnostic, Input, InputKind};
-use penstock_control::{Access, Control, ExternalIssuer, Host, Login, Prepared, Snapshot};
+use penstock_catalog::{Access, AccessChange, Application, Denial, Plan, Subscription};
+use penstock_compile::{ApiFiles, Diagnostic, FileSource, Input, InputKind};
+use penstock_control::{Control, DeployedApi, ExternalIssuer, Host, Login, Prepared, Snapshot};
 use penstock_engine::ports::Level;
 use penstock_engine::{Login as Attempt, Realm};
 use penstock_gateway::security::{AccessList, Issuer, PublicKey, RevokedToken, TrustedKey};
@@ -205,14 +206,39 @@ fn external_issuer(external: &ExternalIssuer) -> Result<Issuer, String> {
 fn inputs(snapshot: &Snapshot) -> Vec<Input> {
     let version = Bytes::from_static(VERSION_SERVICE.as_bytes());
     let mut inputs = vec![Input { file: "control:version.xml".into(), bytes: version, kind: InputKind::Artifact }];
-    for api in &snapshot.apis {
-        let project: Arc<str> = format!("control:{}", api.name).into();
-        for (path, bytes) in &api.files {
-            let kind = InputKind::Api { project: project.clone(), path: path.clone() };
-            inputs.push(Input { file: format!("{project}/{path}").into(), bytes: bytes.clone(), kind });
-        }
-    }
+    inputs.extend(snapshot.apis.iter().map(|api| {
+        let kind = InputKind::ApiFiles(ApiFiles(Arc::new(DeployedFiles(api.clone()))));
+        Input { file: project_name(api), bytes: Bytes::new(), kind }
+    }));
     inputs
+}
+
+/// The name of the project of a deployed API in diagnostics.
+fn project_name(api: &DeployedApi) -> Arc<str> {
+    format!("control:{}", api.name).into()
+}
+
+/// The files of a deployed API.
+struct DeployedFiles(Arc<DeployedApi>);
+
+impl FileSource for DeployedFiles {
+    fn paths(&self) -> Vec<String> {
+        self.0.files.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    fn read(&self, path: &str) -> Option<Result<(Arc<str>, Bytes), String>> {
+        let (_, bytes) = self.0.files.iter().find(|(known, _)| known == path)?;
+        Some(Ok((format!("{}/{path}", project_name(&self.0)).into(), bytes.clone())))
+    }
+
+    /// A deployed API never changes: another revision is another one.
+    fn stamp(&self, path: &str) -> Option<u64> {
+        self.0.files.iter().any(|(known, _)| known == path).then_some(0)
+    }
+
+    fn owner(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self.0.clone())
+    }
 }
 
 impl Host for ControlHost {
@@ -276,9 +302,14 @@ impl Host for ControlHost {
 
     fn set_access(&self, access: Access) {
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
-        let applications: Vec<Application> = base.applications.iter().cloned().chain(access.applications).collect();
-        let subscriptions: Vec<Subscription> = base.subscriptions.iter().cloned().chain(access.subscriptions).collect();
-        base.gateway.security.set_access(AccessList::new(&applications, &subscriptions));
+        let mut list = AccessList::new(&base.applications, &base.subscriptions);
+        list.extend(access);
+        base.gateway.security.set_access(list);
+    }
+
+    fn change_access(&self, steps: Vec<AccessChange>) {
+        let gateway = self.base.lock().unwrap_or_else(PoisonError::into_inner).gateway.clone();
+        gateway.security.change_access(|list| list.change(steps));
     }
 
     fn revoke(&self, id: &str, ends: u64) {
