@@ -418,7 +418,7 @@ fn check_context(context: &str) -> Result<(), Problem> {
     for segment in segments {
         let plain = if segment == "{version}" { "" } else { segment };
         let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.~@:()$'+!*,;".contains(letter);
-        if segment.is_empty() || !plain.chars().all(is_allowed) {
+        if matches!(segment, "" | "." | "..") || !plain.chars().all(is_allowed) {
             return Err(malformed(&format!("{context} is not a path of the characters that contexts may have")));
         }
         let depth = plain.chars().try_fold(0_i32, |depth, letter| match letter {
@@ -754,6 +754,7 @@ mod tests {
             ("/echo/", 900_346),
             ("/a{version}", 900_253),
             ("/a b", 900_253),
+            ("/a/../b", 900_253),
             ("/a(b", 900_253),
             ("//", 900_346),
         ] {
