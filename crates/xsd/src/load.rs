@@ -31,6 +31,7 @@ pub(crate) enum Kind {
     Type,
     Group,
     AttributeGroup,
+    Notation,
 }
 
 /// A schema document and its defaults.
@@ -270,6 +271,7 @@ impl Loader<'_> {
             "simpleType" | "complexType" => Kind::Type,
             "group" => Kind::Group,
             "attributeGroup" => Kind::AttributeGroup,
+            "notation" => Kind::Notation,
             _ => return None,
         })
     }
@@ -277,7 +279,7 @@ impl Loader<'_> {
     fn declare(&mut self, index: usize, node: NodeId) {
         let from = &self.loaded.documents[index];
         let Some(kind) = self.kind_of(index, node) else {
-            if !matches!(from.name(node), "notation" | "annotation") {
+            if from.name(node) != "annotation" {
                 let error = from.error(node, format!("<{}> is not allowed in <schema>", from.name(node)));
                 self.fail(error);
             }

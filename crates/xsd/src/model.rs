@@ -1,6 +1,6 @@
 //! The compiled components: elements, attributes, types, particles.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::names::{Names, Symbol};
@@ -20,6 +20,8 @@ pub(crate) struct Components {
     pub(crate) global_elements: HashMap<Symbol, ElementId>,
     pub(crate) global_types: HashMap<Symbol, TypeId>,
     pub(crate) global_attributes: HashMap<Symbol, AttributeUse>,
+    /// Heads of substitution groups with members that `block` keeps from standing in for them.
+    pub(crate) blocked: HashSet<(ElementId, ElementId)>,
     /// Whether any element has identity constraints: then the types of nodes are kept while validating.
     pub(crate) has_identity: bool,
 }
@@ -115,6 +117,8 @@ pub(crate) struct SimpleType {
     pub(crate) variety: Variety,
     pub(crate) white_space: WhiteSpace,
     pub(crate) facets: Vec<Facet>,
+    /// Facets that types restricted from this one keep as they are.
+    pub(crate) fixed: Vec<&'static str>,
 }
 
 #[derive(Clone)]
@@ -134,6 +138,8 @@ pub(crate) struct ComplexType {
     pub(crate) attributes: Vec<AttributeUse>,
     pub(crate) any_attribute: Option<Wildcard>,
     pub(crate) content: Content,
+    /// The content model as written, for types that are derived from this one; dropped when all are compiled.
+    pub(crate) written: Option<Particle>,
     pub(crate) mixed: bool,
 }
 
@@ -204,6 +210,10 @@ pub(crate) enum Process {
     Skip,
 }
 
+/// No wildcard of XML Schema 1.0 allows this.
+#[derive(Debug)]
+pub(crate) struct Inexpressible;
+
 impl Namespaces {
     pub(crate) fn allow(&self, namespace: &str) -> bool {
         match self {
@@ -213,21 +223,26 @@ impl Namespaces {
         }
     }
 
-    /// What both allow.
-    pub(crate) fn intersection(&self, other: &Namespaces) -> Namespaces {
-        match (self, other) {
+    /// What both allow (XML Schema part 1 §3.10.6, Attribute Wildcard Intersection).
+    pub(crate) fn intersection(&self, other: &Namespaces) -> Result<Namespaces, Inexpressible> {
+        Ok(match (self, other) {
             (Namespaces::Any, one) | (one, Namespaces::Any) => one.clone(),
             (Namespaces::List(list), one) | (one, Namespaces::List(list)) => {
                 Namespaces::List(list.iter().filter(|namespace| one.allow(namespace)).cloned().collect())
             }
-            // Two different exceptions have no wildcard that says both; the first is the nearer one.
-            (one @ Namespaces::Other(_), Namespaces::Other(_)) => one.clone(),
-        }
+            (Namespaces::Other(one), Namespaces::Other(other)) => match (&**one, &**other) {
+                (left, right) if left == right => Namespaces::Other(one.clone()),
+                // No namespace is excluded by each of them.
+                ("", _) => Namespaces::Other(other.clone()),
+                (_, "") => Namespaces::Other(one.clone()),
+                _ => return Err(Inexpressible),
+            },
+        })
     }
 
-    /// What one of them allows.
-    pub(crate) fn union(&self, other: &Namespaces) -> Namespaces {
-        match (self, other) {
+    /// What one of them allows (XML Schema part 1 §3.10.6, Attribute Wildcard Union).
+    pub(crate) fn union(&self, other: &Namespaces) -> Result<Namespaces, Inexpressible> {
+        Ok(match (self, other) {
             (Namespaces::Any, _) | (_, Namespaces::Any) => Namespaces::Any,
             (Namespaces::List(left), Namespaces::List(right)) => {
                 let mut all = left.clone();
@@ -235,15 +250,17 @@ impl Namespaces {
                 Namespaces::List(all)
             }
             (Namespaces::Other(not), Namespaces::List(list)) | (Namespaces::List(list), Namespaces::Other(not)) => {
-                if list.contains(not) || list.iter().any(|namespace| namespace.is_empty()) {
-                    Namespaces::Any
-                } else {
-                    Namespaces::Other(not.clone())
+                let with_none = list.iter().any(|namespace| namespace.is_empty());
+                match (list.contains(not), with_none) {
+                    (true, true) => Namespaces::Any,
+                    (true, false) => Namespaces::Other("".into()),
+                    (false, true) if !not.is_empty() => return Err(Inexpressible),
+                    (false, _) => Namespaces::Other(not.clone()),
                 }
             }
             (Namespaces::Other(left), Namespaces::Other(right)) if left == right => Namespaces::Other(left.clone()),
-            (Namespaces::Other(_), Namespaces::Other(_)) => Namespaces::Any,
-        }
+            (Namespaces::Other(_), Namespaces::Other(_)) => Namespaces::Other("".into()),
+        })
     }
 }
 

@@ -97,3 +97,67 @@ fn moments_with_and_without_a_zone_differ() {
         ],
     );
 }
+
+#[test]
+fn blocked_members_of_substitution_groups() {
+    let head = |block: &str| {
+        format!(
+            "<xs:element name='r'><xs:complexType><xs:sequence><xs:element ref='t:h'/></xs:sequence></xs:complexType></xs:element>\
+             <xs:element name='h' type='xs:decimal' {block}/><xs:element name='whole' substitutionGroup='t:h' type='xs:int'/>\
+             <xs:element name='same' substitutionGroup='t:h'/>"
+        )
+    };
+    check(&head(""), &[("><h>1</h>", ""), ("><whole>1</whole>", ""), ("><same>1</same>", "")]);
+    check(
+        &head("block='restriction'"),
+        &[("><h>1</h>", ""), ("><whole>1</whole>", "cvc-complex-type.2.4.a"), ("><same>1</same>", "")],
+    );
+}
+
+#[test]
+fn an_extension_keeps_attributes_it_prohibits() {
+    check(
+        "<xs:complexType name='B'><xs:attribute name='a'/></xs:complexType><xs:element name='r'><xs:complexType>\
+         <xs:complexContent><xs:extension base='t:B'><xs:attribute name='a' use='prohibited'/></xs:extension>\
+         </xs:complexContent></xs:complexType></xs:element>",
+        &[(" a='1'>", ""), (" b='1'>", "cvc-complex-type.3.2.2")],
+    );
+}
+
+#[test]
+fn months_of_the_first_edition() {
+    check(
+        "<xs:element name='r' type='xs:gMonth'/>",
+        &[(">--05", ""), (">--05--", ""), (">--05-", "cvc-datatype-valid.1.2.1")],
+    );
+}
+
+#[test]
+fn counts_within_counts() {
+    let model = |inner: &str| format!("<xs:element name='r'><xs:complexType>{inner}</xs:complexType></xs:element>");
+    check(
+        &model(
+            "<xs:sequence minOccurs='0' maxOccurs='3'><xs:element name='a' minOccurs='2' maxOccurs='3'/></xs:sequence>",
+        ),
+        &[
+            (">", ""),
+            ("><a/>", "cvc-complex-type.2.4.b"),
+            ("><a/><a/><a/><a/>", ""),
+            ("><a/><a/><a/><a/><a/><a/><a/><a/><a/>", ""),
+            ("><a/><a/><a/><a/><a/><a/><a/><a/><a/><a/>", "cvc-complex-type.2.4.d"),
+        ],
+    );
+    check(
+        &model(
+            "<xs:choice minOccurs='2' maxOccurs='3'><xs:element name='a' type='xs:int' maxOccurs='unbounded'/>\
+             <xs:element name='b'/></xs:choice>",
+        ),
+        &[
+            ("><a>1</a><a>2</a><a>3</a>", ""),
+            ("><a>1</a><a>x</a>", "cvc-datatype-valid.1.2.1"),
+            ("><a>1</a>", "cvc-complex-type.2.4.b"),
+            ("><b/><a>1</a><a>2</a><b/>", ""),
+            ("><b/><a>1</a><b/><a>1</a>", "cvc-complex-type.2.4.d"),
+        ],
+    );
+}

@@ -23,7 +23,7 @@ fn check(cases: &[(&str, &str)]) {
 
 fn restriction(base: &str, made: &str) -> String {
     mistake(&format!(
-        r#"<xs:complexType name="B">{base}</xs:complexType><xs:complexType name="D"><xs:complexContent><xs:restriction base="B">{made}</xs:restriction></xs:complexContent></xs:complexType>"#
+        r#"<xs:complexType name="Longer"><xs:simpleContent><xs:extension base="xs:string"/></xs:simpleContent></xs:complexType><xs:complexType name="B">{base}</xs:complexType><xs:complexType name="D"><xs:complexContent><xs:restriction base="B">{made}</xs:restriction></xs:complexContent></xs:complexType>"#
     ))
 }
 
@@ -59,6 +59,20 @@ fn a_restriction_matches_nothing_new() {
         (sequence(A), sequence(r#"<xs:element name="a" type="xs:string" nillable="true"/>"#), false),
         (sequence(A), String::new(), false),
         (sequence(&counted(0, "1")), String::new(), true),
+        // Groups that add nothing do not count; those that occur otherwise than once do.
+        (sequence(&format!("{}{}", sequence(A), sequence(B))), sequence(&both), true),
+        (choice(&format!("{A}{}", choice(B))), choice(B), true),
+        (sequence(&format!("{A}<xs:sequence/>")), sequence(&format!("<xs:sequence/>{A}")), true),
+        (sequence(&counted(0, "unbounded")), format!(r#"<xs:sequence maxOccurs="2">{A}</xs:sequence>"#), false),
+        ("<xs:all/>".to_owned(), r#"<xs:choice minOccurs="0"/>"#.to_owned(), true),
+        (sequence(A), sequence(r#"<xs:element name="a" type="Longer"/>"#), false),
+        (sequence(&A.replace("/>", r#" fixed="x"/>"#)), sequence(A), false),
+        (
+            sequence(r#"<xs:element name="a" type="xs:int" fixed="1"/>"#),
+            sequence(r#"<xs:element name="a" type="xs:int" fixed="01"/>"#),
+            true,
+        ),
+        (sequence(&A.replace("/>", r#" block="extension"/>"#)), sequence(A), false),
     ] {
         let found = restriction(&base, &made);
         let expected = if fits { "ok" } else { "the content is not a restriction of that of `B`" };
@@ -107,7 +121,7 @@ fn derivation() {
         ),
         (
             r#"<xs:complexType name="T"><xs:attribute name="a" type="xs:ID"/><xs:attribute name="b" type="xs:ID"/></xs:complexType>"#,
-            "a type has one attribute of type ID",
+            "a type or group has one attribute of type ID",
         ),
         (
             &format!(
@@ -125,6 +139,45 @@ fn derivation() {
         ),
         (r#"<xs:element name="h" type="xs:decimal"/><xs:element name="m" type="xs:int" substitutionGroup="h"/>"#, "ok"),
         (r#"<xs:element name="e" type="xs:int" default="x"/>"#, "the default is not of the type"),
+        (
+            r#"<xs:attributeGroup name="G"><xs:attribute name="a" type="xs:ID"/><xs:attribute name="b" type="xs:ID"/></xs:attributeGroup>"#,
+            "a type or group has one attribute of type ID",
+        ),
+        (
+            &derived(
+                "><xs:simpleContent><xs:extension base='xs:int'/></xs:simpleContent>",
+                "<xs:simpleContent><xs:restriction base='B'><xs:simpleType><xs:restriction base='xs:string'/></xs:simpleType></xs:restriction></xs:simpleContent>",
+            ),
+            "the content is not a restriction",
+        ),
+        (
+            &derived(
+                "><xs:sequence/>",
+                "<xs:complexContent mixed='true'><xs:restriction base='B'/></xs:complexContent>",
+            ),
+            "the content is mixed",
+        ),
+        (
+            &derived(
+                "><xs:anyAttribute namespace='##other'/>",
+                "<xs:complexContent><xs:extension base='B'><xs:anyAttribute namespace='##local'/></xs:extension></xs:complexContent>",
+            ),
+            "no wildcard allows",
+        ),
+        (r#"<xs:element name="e" type="xs:NOTATION"/>"#, "a type that enumerates notations"),
+        (
+            r#"<xs:simpleType name="N"><xs:restriction base="xs:NOTATION"><xs:enumeration value="t:none"/></xs:restriction></xs:simpleType>"#,
+            "no notation is declared",
+        ),
+        (r#"<xs:notation name="n" public="a"/><xs:notation name="n" public="b"/>"#, "`n` is declared twice"),
+        (
+            r#"<xs:complexType name="C"/><xs:simpleType name="L"><xs:list itemType="C"/></xs:simpleType>"#,
+            "the items of a list have a simple type",
+        ),
+        (
+            r#"<xs:complexType name="C"/><xs:simpleType name="U"><xs:union memberTypes="C"/></xs:simpleType>"#,
+            "the members of a union are simple types",
+        ),
     ]);
 }
 
@@ -163,6 +216,20 @@ fn facets_go_together() {
             &chained(r#"<xs:minInclusive value="2"/>"#, r#"<xs:minInclusive value="1"/>"#),
             "the value is not one of the base",
         ),
+        (
+            &chained(r#"<xs:totalDigits value="3" fixed="true"/>"#, r#"<xs:totalDigits value="2"/>"#),
+            "the base fixes <totalDigits>",
+        ),
+        (&chained(r#"<xs:totalDigits value="3" fixed="true"/>"#, r#"<xs:totalDigits value="3"/>"#), "ok"),
+        (&chained(r#"<xs:maxInclusive value="3" fixed="true"/>"#, r#"<xs:maxInclusive value="3.0"/>"#), "ok"),
+        (
+            r#"<xs:simpleType name="A"><xs:restriction base="xs:string"><xs:length value="3"/></xs:restriction></xs:simpleType><xs:simpleType name="S"><xs:restriction base="A"><xs:minLength value="1"/></xs:restriction></xs:simpleType>"#,
+            "the base has <length>",
+        ),
+        (
+            &simple("xs:duration", r#"<xs:minInclusive value="P31D"/><xs:maxInclusive value="P1M"/>"#),
+            "<minInclusive> contradicts",
+        ),
         (r#"<xs:simpleType name="L"><xs:list itemType="xs:NMTOKENS"/></xs:simpleType>"#, "the items of a list"),
         (
             r#"<xs:simpleType name="A" final="list"><xs:restriction base="xs:int"/></xs:simpleType><xs:simpleType name="S"><xs:list itemType="A"/></xs:simpleType>"#,
@@ -187,6 +254,9 @@ fn keys_and_what_refers_to_them() {
         (&keyref("t:k", &format!("{field}{field}")), "the key has 1 fields, not 2"),
         (&element(&key.replace("t:i", "t:i/@k")), "a selector leads to elements"),
         (&element(&key.replace("t:i", "t:i[1]")), "`t:i[1]` is not a name"),
+        (&element(&key.replace("t:i", "t:i t:j")), "the path `t:i t:j` is not one"),
+        (&element(&key.replace("t:i", " t:i / child :: t:j ")), "ok"),
+        (&element(&key.replace("@k", "@t:*")), "ok"),
     ]);
 }
 

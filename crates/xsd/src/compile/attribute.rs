@@ -4,7 +4,7 @@ use super::consistency::DeclaredValue;
 use super::{Builder, Outcome};
 use crate::XSI;
 use crate::load::{Kind, Place};
-use crate::model::{AttributeUse, Namespaces, Process, ValueConstraint, Wildcard};
+use crate::model::{AttributeUse, Inexpressible, Namespaces, Process, ValueConstraint, Wildcard};
 use crate::names::Symbol;
 use crate::simple::Builtin;
 
@@ -42,11 +42,11 @@ impl Builder<'_> {
                         put(&mut all.uses, one);
                     }
                     all.prohibited.extend(group.prohibited);
-                    all.wildcard = both(all.wildcard.take(), group.wildcard);
+                    all.wildcard = self.both(child, all.wildcard.take(), group.wildcard)?;
                 }
                 "anyAttribute" => {
                     let wildcard = self.wildcard(child);
-                    all.wildcard = both(all.wildcard.take(), Some(wildcard));
+                    all.wildcard = self.both(child, all.wildcard.take(), Some(wildcard))?;
                 }
                 _ => {}
             }
@@ -61,7 +61,9 @@ impl Builder<'_> {
         self.open.push(place);
         let found = self.attributes(place);
         self.open.pop();
-        found
+        let found = found?;
+        self.id_uses.push((place, found.uses.iter().map(|one| one.kind).collect()));
+        Ok(found)
     }
 
     fn attribute(&mut self, place: Place, all: &mut Attributes) -> Outcome<()> {
@@ -153,6 +155,15 @@ impl Builder<'_> {
         Ok(AttributeUse { name, kind, required: false, value })
     }
 
+    /// What two wildcards of one type allow together; the nearer one says how it is processed.
+    fn both(&mut self, place: Place, left: Option<Wildcard>, right: Option<Wildcard>) -> Outcome<Option<Wildcard>> {
+        let (Some(left), Some(right)) = (&left, &right) else { return Ok(left.or(right)) };
+        match left.namespaces.intersection(&right.namespaces) {
+            Ok(namespaces) => Ok(Some(Wildcard { namespaces, process: left.process })),
+            Err(Inexpressible) => self.fail(place, "no wildcard allows just what these wildcards both allow"),
+        }
+    }
+
     /// `<any>` and `<anyAttribute>`.
     pub(super) fn wildcard(&mut self, place: Place) -> Wildcard {
         let document = self.document(place);
@@ -193,15 +204,5 @@ pub(super) fn put(uses: &mut Vec<AttributeUse>, one: AttributeUse) {
     match uses.iter_mut().find(|other| other.name == one.name) {
         Some(other) => *other = one,
         None => uses.push(one),
-    }
-}
-
-/// What two wildcards of one type allow together; the nearer one says how it is processed.
-fn both(left: Option<Wildcard>, right: Option<Wildcard>) -> Option<Wildcard> {
-    match (left, right) {
-        (Some(left), Some(right)) => {
-            Some(Wildcard { namespaces: left.namespaces.intersection(&right.namespaces), process: left.process })
-        }
-        (one, other) => one.or(other),
     }
 }

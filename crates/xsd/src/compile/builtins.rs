@@ -23,6 +23,7 @@ impl Builder<'_> {
             attributes: Vec::new(),
             any_attribute: Some(wildcard),
             content: Content::Elements(any),
+            written: None,
             mixed: true,
         };
         self.any_type = self.add_type(Type::Complex(any_type));
@@ -36,6 +37,7 @@ impl Builder<'_> {
                 variety: Variety::Atomic(*builtin),
                 white_space: builtin.white_space(),
                 facets: Vec::new(),
+                fixed: Vec::new(),
             };
             let id = self.add_type(Type::Simple(simple));
             self.builtins.insert(*builtin, id);
@@ -50,6 +52,7 @@ impl Builder<'_> {
                 variety: Variety::List(self.builtins[&item]),
                 white_space: WhiteSpace::Collapse,
                 facets: vec![crate::simple::Facet::MinLength(1)],
+                fixed: Vec::new(),
             };
             let id = self.add_type(Type::Simple(list));
             let symbol = self.names.intern(XSD, name);

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::attribute::{Attributes, put};
 use super::attribution::ambiguity;
+use super::particle::with_merged_counts;
 use super::restriction::Restriction;
 use super::{Builder, Outcome};
 use crate::load::{Kind, Place};
 use crate::model::{
-    ComplexType, Content, Derivations, Group, GroupKind, Particle, Term, Type, TypeId, Types, Wildcard,
+    ComplexType, Content, Derivations, Group, GroupKind, Inexpressible, Particle, Term, Type, TypeId, Types, Wildcard,
 };
 use crate::names::Symbol;
 
@@ -28,6 +29,7 @@ impl Builder<'_> {
             attributes: Vec::new(),
             any_attribute: None,
             content: Content::Empty,
+            written: None,
             mixed: flag("mixed"),
         };
         match self.child(place, &["simpleContent", "complexContent"]) {
@@ -51,8 +53,12 @@ impl Builder<'_> {
             let group = Group::new(GroupKind::Sequence, Vec::new());
             made.content = Content::Elements(Particle { min: 1, max: 1, term: Term::Group(Arc::new(group)) });
         }
-        let kinds = made.attributes.iter().map(|one| one.kind).collect();
-        self.models.push((place, made.content.clone(), kinds));
+        if let Content::Elements(model) = &mut made.content {
+            let matched = with_merged_counts(model);
+            made.written = Some(std::mem::replace(model, matched));
+        }
+        self.id_uses.push((place, made.attributes.iter().map(|one| one.kind).collect()));
+        self.models.push((place, made.content.clone()));
         // Where a namespace was not found, wildcards replace the unknown components.
         if let Content::Elements(model) = &made.content
             && self.loaded.unknown.is_empty()
@@ -66,9 +72,15 @@ impl Builder<'_> {
     /// The model group inside an element.
     fn own_content(&mut self, place: Place) -> Outcome<Content> {
         let Some(model) = self.child(place, &MODELS) else { return Ok(Content::Empty) };
+        let document = self.document(model);
+        let name = document.name(model.node);
+        let optional = document.attribute(model.node, "minOccurs").is_some_and(|text| text.trim() == "0");
+        // §3.4.2: a group without members is no content, but for a choice that must be made.
+        let is_empty =
+            self.children(model).is_empty() && (matches!(name, "sequence" | "all") || (name == "choice" && optional));
         Ok(match self.particle(model)? {
-            Some(particle) => Content::Elements(particle),
-            None => Content::Empty,
+            Some(particle) if !is_empty => Content::Elements(particle),
+            _ => Content::Empty,
         })
     }
 
@@ -98,7 +110,7 @@ impl Builder<'_> {
                 self.check_extension(place, parent, &content, made.mixed)?;
             }
             made.mixed |= made.by_extension && parent.mixed && base != self.any_type;
-            made.content = if made.by_extension { joined(&parent.content, content) } else { content };
+            made.content = if made.by_extension { joined(parent, content) } else { content };
         }
         if made.by_extension {
             let inherited = parent.as_ref().map(|parent| &parent.attributes[..]).unwrap_or_default();
@@ -117,8 +129,12 @@ impl Builder<'_> {
                 wildcard: own.wildcard.clone(),
             });
         }
-        inherit(made, parent.as_ref(), own);
-        Ok(())
+        match inherit(made, parent.as_ref(), own) {
+            Ok(()) => Ok(()),
+            Err(Inexpressible) => {
+                self.fail(place, "no wildcard allows what this <anyAttribute> and that of the base allow")
+            }
+        }
     }
 
     /// Whether the base of a derivation excludes it by `final`.
@@ -190,32 +206,37 @@ impl Builder<'_> {
 }
 
 /// What the base has, then what the extension adds.
-fn joined(base: &Content, own: Content) -> Content {
-    match (base, own) {
+fn joined(base: &ComplexType, own: Content) -> Content {
+    let model = |matched| base.written.as_ref().unwrap_or(matched);
+    match (&base.content, own) {
         (Content::Elements(first), Content::Elements(second)) => {
+            let first = model(first);
             let group = Group::new(GroupKind::Sequence, vec![first.clone(), second]);
             Content::Elements(Particle { min: 1, max: 1, term: Term::Group(Arc::new(group)) })
         }
-        (Content::Elements(first), _) => Content::Elements(first.clone()),
+        (Content::Elements(first), _) => Content::Elements(model(first).clone()),
         (Content::Simple(text), Content::Empty) => Content::Simple(*text),
         (_, own) => own,
     }
 }
 
 /// Adds the attributes of the base, as far as the derivation keeps them.
-fn inherit(made: &mut ComplexType, parent: Option<&ComplexType>, own: Attributes) {
+fn inherit(made: &mut ComplexType, parent: Option<&ComplexType>, own: Attributes) -> Result<(), Inexpressible> {
     let mut uses = parent.map(|parent| parent.attributes.clone()).unwrap_or_default();
     for one in own.uses {
         put(&mut uses, one);
     }
-    uses.retain(|one| !own.prohibited.contains(&one.name));
+    if !made.by_extension {
+        uses.retain(|one| !own.prohibited.contains(&one.name));
+    }
     made.attributes = uses;
     let inherited = parent.and_then(|parent| parent.any_attribute.clone());
     made.any_attribute = match (own.wildcard, inherited) {
         (own, _) if !made.by_extension => own,
         (Some(own), Some(base)) => {
-            Some(Wildcard { namespaces: own.namespaces.union(&base.namespaces), process: own.process })
+            Some(Wildcard { namespaces: own.namespaces.union(&base.namespaces)?, process: own.process })
         }
         (own, base) => own.or(base),
     };
+    Ok(())
 }

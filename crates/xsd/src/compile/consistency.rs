@@ -1,11 +1,13 @@
 //! What must fit together once all components are compiled: keys and what refers to them, members of substitution groups
 //! and their heads, defaults and the types they belong to.
 
-use super::Builder;
+use std::collections::HashSet;
+
+use super::{Builder, Outcome};
 use crate::load::Place;
-use crate::model::{Content, Derivations, ElementId, Type, TypeId, Types, ValueConstraint, Variety};
+use crate::model::{Content, Derivations, ElementId, SimpleType, Type, TypeId, Types, ValueConstraint, Variety};
 use crate::names::Symbol;
-use crate::simple::{self, Builtin};
+use crate::simple::{self, Builtin, Facet};
 
 /// An identity constraint as declared.
 pub(super) struct DeclaredIdentity {
@@ -87,7 +89,7 @@ impl Builder<'_> {
     }
 
     /// Whether a type is derived from another in one of these ways.
-    fn uses_derivation(&self, made: TypeId, from: TypeId, ways: Derivations) -> bool {
+    pub(super) fn uses_derivation(&self, made: TypeId, from: TypeId, ways: Derivations) -> bool {
         let mut at = made;
         while at != from {
             let kind = self.get(at);
@@ -136,12 +138,64 @@ impl Builder<'_> {
         for (place, kind) in std::mem::take(&mut self.attribute_types) {
             let _ = match self.get(kind) {
                 Type::Complex(_) if kind != self.any_type => self.fail::<()>(place, "an attribute has a simple type"),
-                _ if kind == self.builtins[&Builtin::Notation] => {
-                    self.fail(place, "a type that enumerates notations is needed")
-                }
-                _ => Ok(()),
+                _ => self.check_notation(place, kind),
             };
         }
+    }
+
+    pub(super) fn check_element_types(&mut self) {
+        for (place, kind) in std::mem::take(&mut self.element_types) {
+            let _ = self.check_notation(place, kind);
+        }
+    }
+
+    fn check_notation(&mut self, place: Place, kind: TypeId) -> Outcome<()> {
+        match self.get(kind) {
+            Type::Simple(SimpleType { variety: Variety::Atomic(Builtin::Notation), facets, .. })
+                if !facets.iter().any(|facet| matches!(facet, Facet::Enumeration(_))) =>
+            {
+                self.fail(place, "a type that enumerates notations is needed")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Heads and members of substitution groups where the way the type of the member is derived is blocked
+    /// (XML Schema part 1 §3.3.6, Substitution Group OK).
+    pub(super) fn blocked_substitutions(&self) -> HashSet<(ElementId, ElementId)> {
+        let mut blocked = HashSet::new();
+        for head in self.members.keys() {
+            let Some(head_id) = self.element_ids.get(head).copied() else { continue };
+            let Some(declared) = self.elements.get(head_id.0 as usize).and_then(Option::as_ref) else { continue };
+            let mut pending = vec![*head];
+            let mut seen = HashSet::new();
+            while let Some(at) = pending.pop() {
+                for member in self.members.get(&at).into_iter().flatten().filter(|member| seen.insert(**member)) {
+                    pending.push(*member);
+                    let Some(id) = self.element_ids.get(member).copied() else { continue };
+                    let Some(kind) = self.element_kind(id) else { continue };
+                    if self.uses_blocked_derivation(kind, declared.kind, declared.block) {
+                        blocked.insert((head_id, id));
+                    }
+                }
+            }
+        }
+        blocked
+    }
+
+    /// Whether a type is derived from another in a way that the element or a type on the way blocks.
+    fn uses_blocked_derivation(&self, made: TypeId, from: TypeId, of_element: Derivations) -> bool {
+        let mut ways = of_element;
+        let mut at = made;
+        while at != from {
+            let Some(base) = self.get(at).base() else { break };
+            at = base;
+            if let Type::Complex(complex) = self.get(at) {
+                ways.extension |= complex.block.extension;
+                ways.restriction |= complex.block.restriction;
+            }
+        }
+        self.uses_derivation(made, from, ways)
     }
 
     pub(super) fn is_id(&self, kind: TypeId) -> bool {

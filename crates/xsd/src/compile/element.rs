@@ -118,6 +118,7 @@ impl Builder<'_> {
                 return self.fail(allowed, format!("<{inner}> is not allowed in <element>"));
             }
         }
+        self.element_types.push((place, kind));
         if let Some(value) = value_constraint(document, place) {
             self.values.push(DeclaredValue { place, kind, value });
         }

@@ -46,6 +46,34 @@ pub(super) fn applies(name: &str, parent: &SimpleType) -> bool {
     }
 }
 
+/// Facets that have an attribute `fixed`.
+pub(super) const FIXABLE: [&str; 10] = [
+    "length",
+    "minLength",
+    "maxLength",
+    "whiteSpace",
+    "minInclusive",
+    "minExclusive",
+    "maxInclusive",
+    "maxExclusive",
+    "totalDigits",
+    "fractionDigits",
+];
+
+/// Whether a facet is given as the base has it.
+pub(super) fn is_kept(own: &Facet, base: &[Facet]) -> bool {
+    use Facet as F;
+    base.iter().rev().find(|facet| facet.name() == own.name()).is_some_and(|facet| match (own, facet) {
+        (F::Length(one), F::Length(two))
+        | (F::MinLength(one), F::MinLength(two))
+        | (F::MaxLength(one), F::MaxLength(two))
+        | (F::TotalDigits(one), F::TotalDigits(two))
+        | (F::FractionDigits(one), F::FractionDigits(two)) => one == two,
+        (F::Bound(_, one, _), F::Bound(_, two, _)) => one.equals(two),
+        _ => false,
+    })
+}
+
 /// What is wrong with the facets of one restriction, `own`, beside those of its base.
 pub(super) fn contradiction(own: &[Facet], base: &[Facet]) -> Option<String> {
     for (index, one) in own.iter().enumerate() {
@@ -55,7 +83,9 @@ pub(super) fn contradiction(own: &[Facet], base: &[Facet]) -> Option<String> {
         }
     }
     let all: Vec<&Facet> = own.iter().chain(base).collect();
-    pairs(own).or_else(|| own.iter().find_map(|one| all.iter().find_map(|other| against(one, other))))
+    pairs(own)
+        .or_else(|| lengths(own, base))
+        .or_else(|| own.iter().find_map(|one| all.iter().find_map(|other| against(one, other))))
 }
 
 /// Facets that one restriction does not have together.
@@ -70,6 +100,15 @@ fn pairs(own: &[Facet]) -> Option<String> {
     .iter()
     .find(|(one, other)| has(one) && has(other))
     .map(|(one, other)| format!("<{one}> and <{other}> exclude each other"))
+}
+
+/// A length that the base fixes leaves no other bounds of the length than those given before it.
+fn lengths(own: &[Facet], base: &[Facet]) -> Option<String> {
+    let has_length = base.iter().any(|facet| matches!(facet, Facet::Length(_)));
+    let bound = own.iter().find(|facet| {
+        matches!(facet, Facet::MinLength(_) | Facet::MaxLength(_)) && has_length && !is_kept(facet, base)
+    })?;
+    Some(format!("the base has <length>, which excludes <{}>", bound.name()))
 }
 
 /// Whether a facet goes together with another one of its own restriction or of the base.
@@ -91,11 +130,11 @@ fn against(own: &Facet, other: &Facet) -> Option<String> {
             match (lower(kind), lower(limit)) {
                 (true, false) => {
                     let closed = strict(kind) != strict(limit);
-                    order == Some(Ordering::Greater) || (closed && order == Some(Ordering::Equal))
+                    matches!(order, None | Some(Ordering::Greater)) || (closed && order == Some(Ordering::Equal))
                 }
                 (false, true) => {
                     let closed = strict(kind) != strict(limit);
-                    order == Some(Ordering::Less) || (closed && order == Some(Ordering::Equal))
+                    matches!(order, None | Some(Ordering::Less)) || (closed && order == Some(Ordering::Equal))
                 }
                 _ => false,
             }

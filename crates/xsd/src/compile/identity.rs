@@ -55,7 +55,9 @@ impl Builder<'_> {
     }
 
     fn path(&mut self, place: Place, text: &str) -> Outcome<Path> {
-        let compact: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let Some(compact) = without_blanks(text) else {
+            return self.fail(place, format!("the path `{text}` is not one of those allowed here"));
+        };
         let (descendant, rest) = match compact.strip_prefix(".//") {
             Some(rest) => (true, rest),
             None => (false, compact.as_str()),
@@ -68,15 +70,15 @@ impl Builder<'_> {
                 return self.fail(place, format!("the path `{text}` is not one of those allowed here"));
             }
             match attribute {
-                Some(name) => path.attribute = Some(self.name_test(place, name, true)?),
+                Some(name) => path.attribute = Some(self.name_test(place, name)?),
                 None if step == "." => {}
-                None => path.steps.push(self.name_test(place, step, false)?),
+                None => path.steps.push(self.name_test(place, step)?),
             }
         }
         Ok(path)
     }
 
-    fn name_test(&mut self, place: Place, text: &str, attribute: bool) -> Outcome<NameTest> {
+    fn name_test(&mut self, place: Place, text: &str) -> Outcome<NameTest> {
         if text == "*" {
             return Ok(NameTest::Any);
         }
@@ -88,7 +90,7 @@ impl Builder<'_> {
             _ if prefix.is_empty() => "",
             _ => return self.fail(place, format!("the prefix of `{text}` is not declared")),
         };
-        if local == "*" && !attribute {
+        if local == "*" {
             return Ok(NameTest::Namespace(namespace.into()));
         }
         if !penstock_xml::is_ncname(local) {
@@ -96,4 +98,21 @@ impl Builder<'_> {
         }
         Ok(NameTest::Name(namespace.into(), local.into()))
     }
+}
+
+/// A path without white space, which may stand between tokens but not within or between names.
+fn without_blanks(text: &str) -> Option<String> {
+    let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '*') || !letter.is_ascii();
+    let mut compact = String::with_capacity(text.len());
+    for word in text.split_ascii_whitespace() {
+        let joins_names = compact.ends_with(is_name) && word.starts_with(is_name);
+        let splits_name = (compact.ends_with(':') && !compact.ends_with("::"))
+            || (word.starts_with(':') && !word.starts_with("::"))
+            || (compact.ends_with('/') && word.starts_with('/'));
+        if joins_names || splits_name {
+            return None;
+        }
+        compact.push_str(word);
+    }
+    Some(compact)
 }

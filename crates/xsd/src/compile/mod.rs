@@ -10,6 +10,7 @@ mod element;
 mod facets;
 mod identity;
 mod particle;
+mod particle_restriction;
 mod restriction;
 mod simple;
 
@@ -61,10 +62,14 @@ pub(super) struct Builder<'l> {
     restrictions: Vec<restriction::Restriction>,
     identities: Vec<consistency::DeclaredIdentity>,
     values: Vec<consistency::DeclaredValue>,
-    /// Content and types of the attributes of each complex type.
-    models: Vec<(Place, Content, Vec<TypeId>)>,
+    /// Content of each complex type.
+    models: Vec<(Place, Content)>,
+    /// Types of the attributes of each complex type and attribute group.
+    id_uses: Vec<(Place, Vec<TypeId>)>,
     /// Types of attributes, which must be simple.
     attribute_types: Vec<(Place, TypeId)>,
+    /// Types of elements.
+    element_types: Vec<(Place, TypeId)>,
     any_type: TypeId,
     /// Stands for types that are not ready.
     any_simple: Type,
@@ -88,6 +93,7 @@ pub(crate) fn compile(loaded: &Loaded) -> Result<Components, Vec<SchemaError>> {
         builder.check_restrictions();
         builder.check_models();
         builder.check_attribute_types();
+        builder.check_element_types();
         builder.check_identities();
         builder.check_substitutions();
         builder.check_values();
@@ -95,8 +101,14 @@ pub(crate) fn compile(loaded: &Loaded) -> Result<Components, Vec<SchemaError>> {
     if !builder.errors.is_empty() {
         return Err(builder.errors);
     }
+    let blocked = builder.blocked_substitutions();
     let types = builder.types.into_iter().map(|slot| match slot {
-        Slot::Done(done) => done,
+        Slot::Done(mut done) => {
+            if let Type::Complex(complex) = &mut done {
+                complex.written = None;
+            }
+            done
+        }
         Slot::Waiting(..) | Slot::Building => builder.any_simple.shallow(),
     });
     let elements: Vec<ElementDeclaration> = builder.elements.into_iter().flatten().collect();
@@ -107,6 +119,7 @@ pub(crate) fn compile(loaded: &Loaded) -> Result<Components, Vec<SchemaError>> {
         global_elements: builder.element_ids,
         global_types: builder.type_ids,
         global_attributes: builder.attributes,
+        blocked,
         names: builder.names,
     })
 }
@@ -141,6 +154,7 @@ impl<'l> Builder<'l> {
             variety: Variety::Atomic(Builtin::AnySimple),
             white_space: WhiteSpace::Preserve,
             facets: Vec::new(),
+            fixed: Vec::new(),
         };
         let mut builder = Builder {
             loaded,
@@ -160,7 +174,9 @@ impl<'l> Builder<'l> {
             identities: Vec::new(),
             values: Vec::new(),
             models: Vec::new(),
+            id_uses: Vec::new(),
             attribute_types: Vec::new(),
+            element_types: Vec::new(),
             any_type: TypeId(0),
             any_simple: Type::Simple(any_simple),
             depth: 0,
@@ -189,6 +205,7 @@ impl<'l> Builder<'l> {
                 Kind::Type => self.type_ref(symbol, place).map(|id| self.ensure(id, place)).map(drop),
                 Kind::Group => self.group_definition(place).map(drop),
                 Kind::AttributeGroup => self.attribute_group(place).map(drop),
+                Kind::Notation => Ok(()),
             };
             self.drain();
         }
@@ -264,6 +281,7 @@ impl<'l> Builder<'l> {
                     Kind::Type => "type",
                     Kind::Group => "group",
                     Kind::AttributeGroup => "attribute group",
+                    Kind::Notation => "notation",
                 };
                 let shown = self.names.show(symbol);
                 self.fail(place, format!("no {noun} is declared as `{shown}`"))

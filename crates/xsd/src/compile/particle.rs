@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::particle_restriction::times;
 use super::{Builder, Outcome, PARTICLES_MAX};
 use crate::load::{Kind, Place};
 use crate::model::{Group, GroupKind, Namespaces, Particle, Process, Term, UNBOUNDED, Wildcard};
@@ -101,30 +102,32 @@ impl Builder<'_> {
     }
 }
 
-/// A particle that occurs again as a whole. A group of one member becomes that member where the
-/// counts allow it: `(a{0,3})*` is `a*`.
+/// A group that a particle holds, with the occurrence of that particle around its own.
 fn repeated(inner: Particle, min: u32, max: u32) -> Particle {
-    if (min, max) == (1, 1) {
-        return inner;
+    match (inner.min, inner.max) {
+        _ if (min, max) == (1, 1) => inner,
+        (1, 1) => Particle { min, max, term: inner.term },
+        _ => {
+            let group = Group::new(GroupKind::Sequence, vec![inner]);
+            Particle { min, max, term: Term::Group(Arc::new(group)) }
+        }
     }
-    let mut inner = inner;
-    if let Term::Group(group) = &inner.term
-        && (inner.min, inner.max) == (1, 1)
+}
+
+/// A model as it is matched: the count of a group of one member becomes that of the member, where the counts allow it:
+/// `(a{0,3})*` is `a*`.
+pub(super) fn with_merged_counts(particle: &Particle) -> Particle {
+    let Term::Group(group) = &particle.term else { return particle.clone() };
+    let members: Vec<Particle> = group.particles.iter().map(with_merged_counts).collect();
+    let (min, max) = (particle.min, particle.max);
+    if let [only] = &members[..]
         && group.kind != GroupKind::All
-        && let [only] = &*group.particles
+        && (min, max) != (1, 1)
+        && (only.min <= 1 || min == max)
     {
-        inner = only.clone();
+        return Particle { min: times(only.min, min), max: times(only.max, max), term: only.term.clone() };
     }
-    if inner.min <= 1 || min == max {
-        let times = |left: u32, right: u32| match (left, right) {
-            (0, _) | (_, 0) => 0,
-            (UNBOUNDED, _) | (_, UNBOUNDED) => UNBOUNDED,
-            _ => left.saturating_mul(right).min(UNBOUNDED - 1),
-        };
-        return Particle { min: times(inner.min, min), max: times(inner.max, max), term: inner.term };
-    }
-    let group = Group::new(GroupKind::Sequence, vec![inner]);
-    Particle { min, max, term: Term::Group(Arc::new(group)) }
+    Particle { min, max, term: Term::Group(Arc::new(Group::new(group.kind, members))) }
 }
 
 impl Particle {

@@ -1,16 +1,16 @@
-//! What a derived type may be: a restriction matches nothing that its base does not (XML Schema part 1 §3.9.6, §3.4.6).
+//! What a complex type that restricts another may be: content, attributes and wildcards (XML Schema part 1 §3.4.6).
 //! Checked when all components are compiled, because particles name elements and elements types.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::Builder;
 use crate::load::Place;
 use crate::model::{
-    AttributeUse, ComplexType, Content, ElementId, Group, GroupKind, Namespaces, Particle, Process, Term, Type, TypeId,
-    Types, UNBOUNDED, Variety, Wildcard,
+    AttributeUse, ComplexType, Content, Namespaces, Particle, Process, Term, Type, TypeId, Types, ValueConstraint,
+    Variety, Wildcard,
 };
 use crate::names::Symbol;
+use crate::simple;
 
 /// A complex type that restricts another, as written.
 pub(super) struct Restriction {
@@ -41,13 +41,16 @@ impl Builder<'_> {
     fn contradiction(&self, made: &Restriction, base: &ComplexType) -> Option<String> {
         let label = &base.label;
         let fits = match (&made.content, &base.content) {
+            (Content::Simple(own), Content::Simple(wanted)) => self.derives(*own, *wanted),
             (Content::Empty, Content::Empty | Content::Simple(_)) | (Content::Simple(_), _) => true,
             (Content::Empty, Content::Elements(model)) => model.nullable(),
-            (Content::Elements(own), Content::Elements(model)) => self.restricts(own, model),
+            (Content::Elements(own), Content::Elements(model)) => {
+                self.restricts(own, base.written.as_ref().unwrap_or(model))
+            }
             (Content::Elements(own), Content::Empty) => own.nullable() && is_pointless(own),
             (_, Content::Simple(_)) => false,
         };
-        if made.mixed && !base.mixed && matches!(made.content, Content::Elements(_)) {
+        if made.mixed && !base.mixed && !matches!(made.content, Content::Simple(_)) {
             return Some(format!("the content is mixed and that of `{label}` is not"));
         }
         if !fits {
@@ -79,17 +82,19 @@ impl Builder<'_> {
             return Some(format!("the type of the attribute `{name}` is not derived from that in `{}`", base.label));
         }
         let fixed = inherited.value.as_ref().filter(|value| value.fixed)?;
-        let same = own.value.as_ref().is_some_and(|value| value.fixed && value.text.trim() == fixed.text.trim());
-        (!same).then(|| format!("the attribute `{name}` is fixed in `{}`", base.label))
+        let same = |value: &ValueConstraint| value.fixed && self.same_value(inherited.kind, &value.text, &fixed.text);
+        (!own.value.as_ref().is_some_and(same)).then(|| format!("the attribute `{name}` is fixed in `{}`", base.label))
     }
 
     /// What holds for every complex type: elements of one name have one type (§3.8.6, Element Declarations Consistent),
     /// and one attribute at most identifies.
     pub(super) fn check_models(&mut self) {
-        for (place, content, attributes) in std::mem::take(&mut self.models) {
+        for (place, attributes) in std::mem::take(&mut self.id_uses) {
             if attributes.iter().filter(|kind| self.is_id(**kind)).count() > 1 {
-                let _ = self.fail::<()>(place, "a type has one attribute of type ID at most");
+                let _ = self.fail::<()>(place, "a type or group has one attribute of type ID at most");
             }
+        }
+        for (place, content) in std::mem::take(&mut self.models) {
             let mut kinds = HashMap::new();
             if let Content::Elements(model) = &content
                 && let Some(symbol) = self.inconsistent(model, &mut kinds)
@@ -133,113 +138,17 @@ impl Builder<'_> {
         }
     }
 
-    /// Particle Valid (Restriction).
-    fn restricts(&self, own: &Particle, base: &Particle) -> bool {
-        let (own, base) = (simplified(own), simplified(base));
-        match (&own.term, &base.term) {
-            (Term::Element(one), Term::Element(other)) => {
-                let named = other.iter().find(|(symbol, _)| *symbol == one[0].0);
-                named.is_some_and(|(_, wanted)| within(&own, &base) && self.element_restricts(one[0].1, *wanted))
-            }
-            (Term::Element(choices), Term::Any(wildcard)) => {
-                within(&own, &base) && wildcard.namespaces.allow(self.names.namespace(choices[0].0))
-            }
-            (Term::Any(one), Term::Any(other)) => within(&own, &base) && is_subset(one, other),
-            (Term::Group(_), Term::Any(wildcard)) => self.all_allowed(&own, wildcard) && total_within(&own, &base),
-            (Term::Any(_), _) => false,
-            (Term::Group(group), Term::Element(choices)) if choices.len() > 1 => {
-                // A substitution group is a choice of its members.
-                let each =
-                    |particle: &Particle| self.restricts(&Particle { min: 1, max: 1, ..particle.clone() }, &base);
-                group.kind == GroupKind::Choice && within(&own, &base) && group.particles.iter().all(each)
-            }
-            (Term::Group(_), Term::Element(_)) => false,
-            (Term::Element(_), Term::Group(group)) => {
-                // It counts as a group of the same kind around it.
-                let once = Particle { min: 1, max: 1, term: base.term.clone() };
-                let lax = group.kind == GroupKind::Choice;
-                within(&once, &base) && self.members_restrict(std::slice::from_ref(&own), group, lax)
-            }
-            (Term::Group(one), Term::Group(other)) => self.group_restricts(one, &own, other, &base),
-        }
-    }
-
-    fn group_restricts(&self, one: &Group, own: &Particle, other: &Group, base: &Particle) -> bool {
-        use GroupKind as K;
-        match (one.kind, other.kind) {
-            (K::Sequence, K::Sequence) | (K::All, K::All) => {
-                within(own, base) && self.members_restrict(&one.particles, other, false)
-            }
-            (K::Choice, K::Choice) => within(own, base) && self.members_restrict(&one.particles, other, true),
-            (K::Sequence, K::All) => within(own, base) && self.unordered_restrict(&one.particles, other),
-            (K::Sequence, K::Choice) => {
-                let count = one.particles.len() as u32;
-                let sum = Particle { min: times(own.min, count), max: times(own.max, count), term: own.term.clone() };
-                let each = |particle: &Particle| other.particles.iter().any(|wanted| self.restricts(particle, wanted));
-                within(&sum, base) && one.particles.iter().all(each)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether members map to members of the base in order; what is passed over may be missing, or is an alternative.
-    fn members_restrict(&self, own: &[Particle], base: &Group, lax: bool) -> bool {
-        let mut rest = base.particles.iter();
-        for particle in own {
-            loop {
-                let Some(wanted) = rest.next() else { return false };
-                if self.restricts(particle, wanted) {
-                    break;
-                }
-                if !lax && !wanted.nullable() {
-                    return false;
-                }
-            }
-        }
-        lax || rest.all(Particle::nullable)
-    }
-
-    fn unordered_restrict(&self, own: &[Particle], base: &Group) -> bool {
-        let mut left: Vec<&Particle> = base.particles.iter().collect();
-        for particle in own {
-            match left.iter().position(|wanted| self.restricts(particle, wanted)) {
-                Some(found) => drop(left.remove(found)),
-                None => return false,
-            }
-        }
-        left.into_iter().all(Particle::nullable)
-    }
-
-    fn element_restricts(&self, own: ElementId, base: ElementId) -> bool {
-        let element = |id: ElementId| self.elements.get(id.0 as usize).and_then(Option::as_ref);
-        let (Some(made), Some(wanted)) = (element(own), element(base)) else { return true };
-        let fixed = wanted.value.as_ref().filter(|value| value.fixed).is_none_or(|fixed| {
-            made.value.as_ref().is_some_and(|value| value.fixed && value.text.trim() == fixed.text.trim())
-        });
-        own == base || (fixed && (wanted.nillable || !made.nillable) && self.derives(made.kind, wanted.kind))
-    }
-
-    fn all_allowed(&self, particle: &Particle, wildcard: &Wildcard) -> bool {
-        match &particle.term {
-            Term::Element(choices) => wildcard.namespaces.allow(self.names.namespace(choices[0].0)),
-            Term::Any(own) => is_subset(own, wildcard),
-            Term::Group(group) => group.particles.iter().all(|particle| self.all_allowed(particle, wildcard)),
-        }
-    }
-}
-
-/// A group of one member that occurs once is that member.
-fn simplified(particle: &Particle) -> Particle {
-    let mut at = particle.clone();
-    loop {
-        let Term::Group(group) = &at.term else { return at };
-        let [only] = &*group.particles else { return at };
-        if (at.min, at.max) == (1, 1) {
-            at = only.clone();
-        } else if (only.min, only.max) == (1, 1) {
-            at = Particle { min: at.min, max: at.max, term: only.term.clone() };
-        } else {
-            return at;
+    /// Whether two texts are one value of a simple type, or of the text of a complex one.
+    pub(super) fn same_value(&self, kind: TypeId, one: &str, other: &str) -> bool {
+        let kind = match self.get(kind) {
+            Type::Complex(ComplexType { content: Content::Simple(text), .. }) => *text,
+            Type::Simple(_) | Type::Complex(_) => kind,
+        };
+        // Prefixes of names are compared as written: their declarations are those of two documents.
+        let context = |prefix: &str| Some(prefix.to_owned());
+        match (simple::check(self, kind, one, &context), simple::check(self, kind, other, &context)) {
+            (Ok(one), Ok(other)) => one.equals(&other),
+            _ => one.trim() == other.trim(),
         }
     }
 }
@@ -249,39 +158,8 @@ fn is_pointless(particle: &Particle) -> bool {
     matches!(&particle.term, Term::Group(group) if group.particles.iter().all(is_pointless))
 }
 
-fn within(own: &Particle, base: &Particle) -> bool {
-    own.min >= base.min && (base.max == UNBOUNDED || (own.max != UNBOUNDED && own.max <= base.max))
-}
-
-fn times(left: u32, right: u32) -> u32 {
-    match (left, right) {
-        (0, _) | (_, 0) => 0,
-        (UNBOUNDED, _) | (_, UNBOUNDED) => UNBOUNDED,
-        _ => left.saturating_mul(right).min(UNBOUNDED - 1),
-    }
-}
-
-/// Effective Total Range: how many elements a particle matches.
-fn total(particle: &Particle) -> (u32, u32) {
-    let Term::Group(group) = &particle.term else { return (particle.min, particle.max) };
-    let add = |left: u32, right: u32| {
-        if left == UNBOUNDED || right == UNBOUNDED { UNBOUNDED } else { left.saturating_add(right).min(UNBOUNDED - 1) }
-    };
-    let parts = group.particles.iter().map(total);
-    let (min, max) = if group.kind == GroupKind::Choice {
-        parts.reduce(|(low, high), (min, max)| (low.min(min), high.max(max))).unwrap_or((0, 0))
-    } else {
-        parts.fold((0, 0), |(low, high), (min, max)| (add(low, min), add(high, max)))
-    };
-    (times(min, particle.min), times(max, particle.max))
-}
-
-fn total_within(own: &Particle, base: &Particle) -> bool {
-    let (min, max) = total(own);
-    within(&Particle { min, max, term: own.term.clone() }, base)
-}
-
-fn is_subset(own: &Wildcard, base: &Wildcard) -> bool {
+/// Wildcard Subset, with a `processContents` that is no weaker.
+pub(super) fn is_subset(own: &Wildcard, base: &Wildcard) -> bool {
     let strength = |process: Process| match process {
         Process::Skip => 0,
         Process::Lax => 1,
@@ -290,7 +168,7 @@ fn is_subset(own: &Wildcard, base: &Wildcard) -> bool {
     let inside = match (&own.namespaces, &base.namespaces) {
         (_, Namespaces::Any) => true,
         (Namespaces::Any, _) => false,
-        (Namespaces::List(list), other) => list.iter().all(|namespace: &Arc<str>| other.allow(namespace)),
+        (Namespaces::List(list), other) => list.iter().all(|namespace| other.allow(namespace)),
         (Namespaces::Other(one), Namespaces::Other(other)) => one == other,
         (Namespaces::Other(_), Namespaces::List(_)) => false,
     };

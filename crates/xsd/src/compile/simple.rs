@@ -28,6 +28,9 @@ impl Builder<'_> {
                     self.check_simple_final(inner, name, "list")?;
                 }
                 self.ensure(item, inner)?;
+                if matches!(self.get(item), Type::Complex(_)) {
+                    return self.fail(inner, "the items of a list have a simple type");
+                }
                 if self.is_list(item) {
                     return self.fail(inner, "the items of a list are no lists");
                 }
@@ -46,6 +49,9 @@ impl Builder<'_> {
                 }
                 for member in &members {
                     self.ensure(*member, inner)?;
+                    if matches!(self.get(*member), Type::Complex(_)) && *member != self.any_type {
+                        return self.fail(inner, "the members of a union are simple types");
+                    }
                 }
                 self.simple_variety(Variety::Union(members), label)
             }
@@ -82,7 +88,7 @@ impl Builder<'_> {
             _ => WhiteSpace::Collapse,
         };
         let base = Some(self.builtins[&Builtin::AnySimple]);
-        Ok(SimpleType { label, base, variety, white_space, facets: Vec::new() })
+        Ok(SimpleType { label, base, variety, white_space, facets: Vec::new(), fixed: Vec::new() })
     }
 
     /// The type an attribute names or a child defines.
@@ -132,7 +138,11 @@ impl Builder<'_> {
             }
             match name {
                 "pattern" => patterns.push((self.pattern(child, text)?, text.to_owned())),
-                "enumeration" => values.push((self.facet_value(child, base, text)?, text.to_owned())),
+                "enumeration" => {
+                    let value = self.facet_value(child, base, text)?;
+                    self.check_notation_name(child, &made, &value)?;
+                    values.push((value, text.to_owned()));
+                }
                 "whiteSpace" => {
                     made.white_space = match text {
                         "preserve" => WhiteSpace::Preserve,
@@ -150,9 +160,16 @@ impl Builder<'_> {
             }
         }
         let (of_base, own) = made.facets.split_at(inherited);
+        let changed = own.iter().find(|facet| made.fixed.contains(&facet.name()) && !facets::is_kept(facet, of_base));
+        let changed = changed.map(Facet::name);
+        let spaced = made.white_space != inherited_space && made.fixed.contains(&"whiteSpace");
+        if let Some(name) = changed.or(spaced.then_some("whiteSpace")) {
+            return self.fail(place, format!("the base fixes <{name}>"));
+        }
         if let Some(message) = facets::contradiction(own, of_base) {
             return self.fail(place, message);
         }
+        made.fixed.extend(self.fixed_facets(place));
         if !patterns.is_empty() {
             made.facets.push(Facet::Pattern(patterns.into()));
         }
@@ -160,6 +177,26 @@ impl Builder<'_> {
             made.facets.push(Facet::Enumeration(values.into()));
         }
         Ok(made)
+    }
+
+    /// The facets inside an element that types restricted from this one cannot change.
+    fn fixed_facets(&self, place: Place) -> Vec<&'static str> {
+        let document = self.document(place);
+        let is_fixed = |node| matches!(document.attribute(node, "fixed").map(str::trim), Some("true" | "1"));
+        let known = |node| facets::FIXABLE.iter().copied().find(|name| *name == document.name(node));
+        document.children(place.node).filter(|node| is_fixed(*node)).filter_map(known).collect()
+    }
+
+    /// An enumerated notation must be declared.
+    fn check_notation_name(&mut self, place: Place, made: &SimpleType, value: &simple::Value<'_>) -> Outcome<()> {
+        let (Variety::Atomic(Builtin::Notation), simple::Value::Name(namespace, local)) = (&made.variety, value) else {
+            return Ok(());
+        };
+        let symbol = self.names.intern(namespace, local);
+        if self.is_unknown(Kind::Notation, symbol) {
+            return Ok(());
+        }
+        self.named(Kind::Notation, symbol, place).map(drop)
     }
 
     fn facet(&mut self, place: Place, name: &str, base: TypeId, text: &str) -> Outcome<Facet> {

@@ -194,6 +194,8 @@ pub(crate) fn instant(text: &str, shape: Shape) -> Option<Value<'static>> {
         Shape::Month => {
             scanner.eat("--")?;
             month = scanner.two()?;
+            // The form `--MM--` of the first edition is in use still.
+            scanner.eat("--");
         }
         Shape::Time => {}
     }

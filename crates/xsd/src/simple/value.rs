@@ -39,6 +39,8 @@ impl Value<'_> {
     pub(crate) fn compare(&self, other: &Value<'_>) -> Option<Ordering> {
         match (self, other) {
             (Value::Decimal(left), Value::Decimal(right)) => Some(left.cmp(right)),
+            // Not a number equals itself and compares with nothing else (XML Schema part 2 §3.2.5).
+            (Value::Double(left), Value::Double(right)) if left.is_nan() && right.is_nan() => Some(Ordering::Equal),
             (Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
             (Value::Duration(left), Value::Duration(right)) => left.compare(right),
             (Value::Instant(left), Value::Instant(right)) => left.compare(right),
@@ -50,7 +52,6 @@ impl Value<'_> {
         match (self, other) {
             (Value::Text(left), Value::Text(right)) => left == right,
             (Value::Boolean(left), Value::Boolean(right)) => left == right,
-            (Value::Double(left), Value::Double(right)) => left == right || left.is_nan() && right.is_nan(),
             (Value::Binary(left), Value::Binary(right)) => left == right,
             (Value::Name(space, local), Value::Name(other_space, other_local)) => {
                 space == other_space && local == other_local

@@ -1,7 +1,9 @@
 //! Child elements against a content model.
 //!
 //! A content model is one-unambiguous (XML Schema part 1 §3.8.6): the next child alone says which
-//! particle it belongs to. So matching never backtracks, for any numbers of occurrence.
+//! particle it belongs to. So matching never backtracks, but where counts stand within counts (`counted`).
+
+use std::collections::HashSet;
 
 use penstock_xml::NodeId;
 
@@ -11,16 +13,16 @@ use crate::names::Symbol;
 
 /// What a child was matched by.
 #[derive(Clone, Copy)]
-enum Matched<'v> {
+pub(super) enum Matched<'v> {
     Declared(ElementId),
     Wildcard(&'v Wildcard),
 }
 
 #[derive(Clone, Copy)]
-struct Child<'d> {
+pub(super) struct Child<'d> {
     node: NodeId,
-    symbol: Option<Symbol>,
-    namespace: &'d str,
+    pub(super) symbol: Option<Symbol>,
+    pub(super) namespace: &'d str,
 }
 
 /// What the matching of one element's children fills, and of the next element's again.
@@ -37,6 +39,8 @@ struct Matcher<'v, 'c> {
     at: usize,
     matched: &'c mut Vec<Matched<'v>>,
     expected: &'c mut Vec<&'v Term>,
+    /// Heads of substitution groups with members that cannot stand in for them.
+    blocked: &'v HashSet<(ElementId, ElementId)>,
     /// Where the matcher stood when it expected them.
     expected_at: usize,
 }
@@ -53,9 +57,16 @@ impl<'v> Validator<'v> {
             let symbol = self.symbol(child);
             children.push(Child { node: child, symbol, namespace: document.namespace(child) });
         }
-        let mut matcher = Matcher { children, at: 0, matched, expected, expected_at: 0 };
-        let fits = matcher.particle(particle).is_ok();
-        let (at, expected_at) = (matcher.at, matcher.expected_at);
+        let mut matcher =
+            Matcher { children, at: 0, matched, expected, blocked: &self.components.blocked, expected_at: 0 };
+        let mut fits = matcher.particle(particle).is_ok();
+        let (mut at, expected_at) = (matcher.at, matcher.expected_at);
+        if (!fits || at < children.len())
+            && let Some(found) = super::counted::matches(particle, children)
+        {
+            (fits, at) = (true, children.len());
+            *matched = found;
+        }
         for (child, matched) in children.iter().zip(&*matched) {
             match matched {
                 Matched::Declared(id) => self.element(child.node, Some(*id), depth + 1),
@@ -171,6 +182,10 @@ impl<'v> Matcher<'v, '_> {
                 let Some((_, id)) = choices.iter().find(|(name, _)| Some(*name) == symbol) else {
                     return Err(Mismatch);
                 };
+                if !self.blocked.is_empty() && self.blocked.contains(&(choices[0].1, *id)) {
+                    self.expect(term);
+                    return Err(Mismatch);
+                }
                 self.matched.push(Matched::Declared(*id));
                 self.at += 1;
                 Ok(())
@@ -229,7 +244,7 @@ fn chosen(group: &Group, child: &Child<'_>) -> Option<usize> {
     wild.into_iter().find(|index| accepts(&group.particles[*index].term, child))
 }
 
-fn accepts(term: &Term, child: &Child<'_>) -> bool {
+pub(super) fn accepts(term: &Term, child: &Child<'_>) -> bool {
     match term {
         Term::Element(choices) => choices.iter().any(|(name, _)| Some(*name) == child.symbol),
         Term::Any(wildcard) => wildcard.namespaces.allow(child.namespace),

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod children;
+mod counted;
 mod identity;
 mod text;
 
