@@ -39,7 +39,7 @@ pub(super) const HANDLERS: &[Registration] = &[
 ];
 
 /// States that the portal lists.
-const LISTED: [&str; 3] = ["PUBLISHED", "PROTOTYPED", "BLOCKED"];
+const LISTED: [&str; 3] = crate::store::LISTED_STATES;
 
 /// States in which an API can be read by its id.
 const READABLE: [&str; 4] = ["PUBLISHED", "PROTOTYPED", "BLOCKED", "DEPRECATED"];
@@ -96,7 +96,7 @@ fn listed(call: &Call<'_>, path: &str, filter: Filter) -> Result<Response, Probl
         Order::Created { descending: true } if call.query.get("sortBy").is_none() => Order::Name { descending: false },
         order => order,
     };
-    let filter = filter.query(&Term::parse(query)).latest(&LISTED).sorted(order);
+    let filter = filter.query(&Term::parse(query)).latest().sorted(order);
     api::page_of(call, path, filter, info)
 }
 
@@ -265,7 +265,7 @@ fn document_content(call: &Call<'_>) -> Result<Response, Problem> {
 
 /// Tags with the number of APIs that have them.
 fn tags(call: &Call<'_>) -> Result<Response, Problem> {
-    let apis = call.control.store.read(|tx| tx.list(&shown_to(call).latest(&LISTED)))?;
+    let apis = call.control.store.read(|tx| tx.list(&shown_to(call).latest()))?;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for tag in apis.iter().flat_map(|api| api.texts("tags")) {
         *counts.entry(tag).or_default() += 1;

@@ -24,7 +24,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::problem::Problem;
 pub(crate) use files::File;
-pub(crate) use object::{Kind, Object, Order};
+pub(crate) use object::{Kind, LISTED_STATES, Object, Order};
 pub(crate) use search::{Filter, Term};
 pub(crate) use tickets::{Presented, Ticket, TicketKind};
 pub(crate) use tokens::RefreshToken;

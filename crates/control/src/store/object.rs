@@ -1,5 +1,6 @@
 //! Objects: rows with a JSON document.
 
+use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension, Params, Row, ToSql, params_from_iter};
 use serde_json::{Map, Value};
 
@@ -183,15 +184,32 @@ impl Order {
     fn sql(self) -> &'static str {
         match self {
             Order::Created { descending: false } => "created_ms, id",
-            Order::Created { descending: true } => "created_ms DESC, id",
+            Order::Created { descending: true } => "created_ms DESC, id DESC",
             Order::Name { descending: false } => "name COLLATE NOCASE, created_ms, id",
-            Order::Name { descending: true } => "name COLLATE NOCASE DESC, created_ms, id",
+            Order::Name { descending: true } => "name COLLATE NOCASE DESC, created_ms DESC, id DESC",
         }
     }
 }
 
+/// States of APIs that the developer portal lists.
+pub(crate) const LISTED_STATES: [&str; 3] = ["PUBLISHED", "PROTOTYPED", "BLOCKED"];
+
 const COLUMNS: &str =
     "id, organization, name, unique_key, parent, target, owner, state, created_ms, updated_ms, version, document";
+
+/// Members of the documents of APIs that have columns of their own, because lists are filtered by them.
+const API_COLUMNS: &str = "api_context, api_version, api_type, access, access_roles, visibility, visible_roles";
+
+/// The values of [`API_COLUMNS`].
+fn api_values(object: &Object) -> [Option<String>; 7] {
+    ["context", "version", "type", "accessControl", "accessControlRoles", "visibility", "visibleRoles"].map(|member| {
+        match object.document.get(member).filter(|_| object.kind == Kind::Api)? {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    })
+}
 
 fn read(kind: Kind, row: &Row<'_>) -> Result<Object, rusqlite::Error> {
     let text: String = row.get(11)?;
@@ -239,13 +257,11 @@ impl Transaction<'_> {
 
     /// The objects that a filter lets through.
     pub(crate) fn list(&self, filter: &Filter) -> Result<Vec<Object>, Problem> {
+        if let Some(limit) = filter.limit {
+            return self.page(filter, limit);
+        }
         let (condition, values) = filter.sql();
-        let order = filter.order.sql();
-        let sql = format!(
-            "SELECT {COLUMNS} FROM object WHERE {condition} ORDER BY {order} LIMIT {} OFFSET {}",
-            filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
-            filter.offset
-        );
+        let sql = format!("SELECT {COLUMNS} FROM object WHERE {condition} ORDER BY {}", filter.order.sql());
         let mut statement = self.inner.prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(values.iter().map(|value| value as &dyn ToSql)), |row| {
             read(filter.kind, row)
@@ -253,10 +269,20 @@ impl Transaction<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// A page: its ids are found in an index, and only its objects are read.
+    fn page(&self, filter: &Filter, limit: usize) -> Result<Vec<Object>, Problem> {
+        let (sql, mut values) = page_sql(filter);
+        values.extend([limit, filter.offset].map(|number| Sql::Integer(i64::try_from(number).unwrap_or(i64::MAX))));
+        let mut statement = self.inner.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(values.iter()), |row| row.get::<_, String>(0))?;
+        let ids: Vec<String> = rows.collect::<Result<_, _>>()?;
+        let read = |id: String| self.get_of_any_organization(filter.kind, &id).transpose();
+        ids.into_iter().filter_map(read).collect()
+    }
+
     /// How many objects a filter lets through, without its page.
     pub(crate) fn count(&self, filter: &Filter) -> Result<usize, Problem> {
-        let (condition, values) = filter.sql();
-        let sql = format!("SELECT count(*) FROM object WHERE {condition}");
+        let (sql, values) = count_sql(filter);
         let mut statement = self.inner.prepare_cached(&sql)?;
         let values = params_from_iter(values.iter().map(|value| value as &dyn ToSql));
         let count: i64 = statement.query_row(values, |row| row.get(0))?;
@@ -266,8 +292,10 @@ impl Transaction<'_> {
     /// Adds an object; `None` when its unique key is taken.
     pub(crate) fn insert(&self, object: &Object) -> Result<Option<()>, Problem> {
         let sql = format!(
-            "INSERT INTO object (kind, {COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+            "INSERT INTO object (kind, {COLUMNS}, {API_COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
+             ?14, ?15, ?16, ?17, ?18, ?19, ?20)"
         );
+        let [context, version, api_type, access, access_roles, visibility, visible_roles] = api_values(object);
         let mut statement = self.inner.prepare_cached(&sql)?;
         let document = Value::Object(object.document.clone()).to_string();
         let inserted = statement.execute(rusqlite::params![
@@ -284,12 +312,37 @@ impl Transaction<'_> {
             object.updated_ms,
             object.version,
             document,
+            context,
+            version,
+            api_type,
+            access,
+            access_roles,
+            visibility,
+            visible_roles,
         ]);
         let inserted = unless_taken(inserted)?;
         if inserted.is_some() {
+            self.mark_superseded(object)?;
             self.touched.borrow_mut().note(None, Some(object));
         }
         Ok(inserted)
+    }
+
+    /// Marks the versions of an API that the developer portal does not list because it lists a later one. The name of an API
+    /// does not change.
+    fn mark_superseded(&self, api: &Object) -> Result<(), Problem> {
+        if api.kind != Kind::Api {
+            return Ok(());
+        }
+        let states = LISTED_STATES.map(|state| format!("'{state}'")).join(", ");
+        let mut statement = self.inner.prepare_cached(&format!(
+            "UPDATE object SET superseded = EXISTS (SELECT 1 FROM object AS later WHERE later.kind = 'api' AND \
+             later.organization = object.organization AND later.name = object.name COLLATE NOCASE AND later.state IN ({states}) \
+             AND (later.created_ms, later.id) > (object.created_ms, object.id)) \
+             WHERE kind = 'api' AND organization = ?1 AND name = ?2 COLLATE NOCASE"
+        ))?;
+        statement.execute((&api.organization, &api.name))?;
+        Ok(())
     }
 
     /// An object as it is stored, when the list of what a change touched needs it.
@@ -305,10 +358,12 @@ impl Transaction<'_> {
     pub(crate) fn update(&self, object: &mut Object) -> Result<Option<()>, Problem> {
         object.updated_ms = now_ms();
         let before = self.before(object)?;
-        let mut statement = self.inner.prepare_cached(
-            "UPDATE object SET name = ?1, unique_key = ?2, parent = ?3, target = ?4, owner = ?5, state = ?6, updated_ms = ?7, \
-             document = ?8, version = version + 1 WHERE kind = ?9 AND id = ?10 AND version = ?11",
-        )?;
+        let mut statement = self.inner.prepare_cached(&format!(
+            "UPDATE object SET (name, unique_key, parent, target, owner, state, updated_ms, document, {API_COLUMNS}) = (?1, ?2, \
+             ?3, ?4, ?5, ?6, ?7, ?8, ?12, ?13, ?14, ?15, ?16, ?17, ?18), version = version + 1 \
+             WHERE kind = ?9 AND id = ?10 AND version = ?11"
+        ))?;
+        let [context, version, api_type, access, access_roles, visibility, visible_roles] = api_values(object);
         let document = Value::Object(object.document.clone()).to_string();
         let updated = statement.execute(rusqlite::params![
             object.name,
@@ -322,6 +377,13 @@ impl Transaction<'_> {
             object.kind.name(),
             object.id,
             object.version,
+            context,
+            version,
+            api_type,
+            access,
+            access_roles,
+            visibility,
+            visible_roles,
         ]);
         if matches!(updated, Ok(0)) {
             return Err(Problem::changed_meanwhile());
@@ -329,6 +391,7 @@ impl Transaction<'_> {
         object.version += 1;
         let updated = unless_taken(updated)?;
         if updated.is_some() {
+            self.mark_superseded(object)?;
             self.touched.borrow_mut().note(before.as_ref(), Some(object));
         }
         Ok(updated)
@@ -339,9 +402,20 @@ impl Transaction<'_> {
         self.remove_files(&object.id)?;
         let mut statement = self.inner.prepare_cached("DELETE FROM object WHERE kind = ?1 AND id = ?2")?;
         statement.execute((object.kind.name(), &object.id))?;
+        self.mark_superseded(object)?;
         self.touched.borrow_mut().note(Some(object), None);
         Ok(())
     }
+}
+
+fn page_sql(filter: &Filter) -> (String, Vec<Sql>) {
+    let (condition, values) = filter.sql();
+    (format!("SELECT id FROM object WHERE {condition} ORDER BY {} LIMIT ? OFFSET ?", filter.order.sql()), values)
+}
+
+fn count_sql(filter: &Filter) -> (String, Vec<Sql>) {
+    let (condition, values) = filter.sql();
+    (format!("SELECT count(*) FROM object WHERE {condition}"), values)
 }
 
 fn unless_taken(result: Result<usize, rusqlite::Error>) -> Result<Option<()>, Problem> {
@@ -391,5 +465,77 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(store.read(|tx| tx.count(&Filter::new(Kind::Role, "carbon.super"))).unwrap(), 0);
+    }
+
+    /// How SQLite finds the rows of a statement.
+    fn plan(tx: &Transaction<'_>, (sql, values): (String, Vec<Sql>)) -> String {
+        let mut statement = tx.inner.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let missing = statement.parameter_count() - values.len();
+        let values = values.into_iter().chain(vec![Sql::Integer(25); missing]);
+        let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        rows.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
+    }
+
+    #[test]
+    fn lists_and_searches_read_an_index_only() {
+        let folder = scratch("plans");
+        let store = Store::open(&folder.0).unwrap();
+        let created = Order::Created { descending: true };
+        let name = Order::Name { descending: false };
+        let apis = || Filter::new(Kind::Api, "carbon.super");
+        let roles = ["Internal/publisher".to_owned()];
+        let search = |text: &str| apis().query(&crate::store::Term::parse(text));
+        let listed = |filter: Filter| filter.without_member("type", &["MCP"]).editable_by("anna", &roles);
+        let portal = apis().states(&LISTED_STATES).visible_to(&roles).latest();
+        let applications = Filter::new(Kind::Application, "carbon.super").owner("anna");
+        store
+            .read(|tx| {
+                for (filter, order) in [
+                    (listed(apis()), created),
+                    (listed(search("name:orders context:/orders version:1")), created),
+                    (listed(search("orders")), name),
+                    (listed(search("status:published provider:anna type:API")), name),
+                    (portal.clone().query(&crate::store::Term::parse("orders")), name),
+                    (portal, created),
+                    (applications.clone(), created),
+                    (applications.name_contains("shop"), name),
+                    (
+                        Filter::new(Kind::Subscription, "carbon.super").owner("anna"),
+                        Order::Created { descending: false },
+                    ),
+                ] {
+                    let filter = filter.sorted(order).page(0, 25);
+                    let found = plan(tx, page_sql(&filter));
+                    assert!(found.contains("COVERING INDEX") && !found.contains("TEMP B-TREE"), "{filter:?}: {found}");
+                    let found = plan(tx, count_sql(&filter));
+                    assert!(found.contains("COVERING INDEX"), "{filter:?}: {found}");
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn the_portal_lists_the_latest_version_that_it_lists_at_all() {
+        let folder = scratch("latest");
+        let store = Store::open(&folder.0).unwrap();
+        let version = |number: i64, state: &str| {
+            let mut api =
+                Object::new(Kind::Api, "carbon.super", if number == 1 { "orders" } else { "Orders" }, Map::new());
+            (api.created_ms, api.state) = (number, state.to_owned());
+            api
+        };
+        let (first, mut second) = (version(1, "PUBLISHED"), version(2, "CREATED"));
+        let latest = || {
+            let filter = Filter::new(Kind::Api, "carbon.super").states(&LISTED_STATES).latest();
+            store.read(|tx| tx.list(&filter)).unwrap().iter().map(|api| api.created_ms).collect::<Vec<_>>()
+        };
+        store.change(|tx| tx.insert(&first).and(tx.insert(&second))).unwrap();
+        assert_eq!(latest(), [1]);
+        second.state = "PUBLISHED".to_owned();
+        store.change(|tx| tx.update(&mut second)).unwrap();
+        assert_eq!(latest(), [2]);
+        store.change(|tx| tx.delete(&second)).unwrap();
+        assert_eq!(latest(), [1]);
     }
 }

@@ -101,6 +101,39 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX refresh_token_ends ON refresh_token (ends);
     CREATE INDEX revoked_token_ends ON revoked_token (ends);
     ",
+    // 3: lists and searches of APIs, applications and subscriptions read an index only; documents are read for the page.
+    "
+    -- Members of the documents of APIs that lists are filtered by.
+    ALTER TABLE object ADD COLUMN api_context TEXT;
+    ALTER TABLE object ADD COLUMN api_version TEXT;
+    ALTER TABLE object ADD COLUMN api_type TEXT;
+    ALTER TABLE object ADD COLUMN access TEXT;
+    ALTER TABLE object ADD COLUMN access_roles TEXT;
+    ALTER TABLE object ADD COLUMN visibility TEXT;
+    ALTER TABLE object ADD COLUMN visible_roles TEXT;
+    -- Whether the developer portal lists a later version of the same API.
+    ALTER TABLE object ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+
+    DROP INDEX object_context;
+    DROP INDEX object_owner;
+    CREATE INDEX api_context ON object (organization, api_context) WHERE kind = 'api';
+    CREATE INDEX api_type ON object (organization, api_type) WHERE kind = 'api';
+    CREATE INDEX api_created ON object (kind, organization, created_ms, id, name, state, owner, superseded, api_context,
+        api_version, api_type, access, access_roles, visibility, visible_roles) WHERE kind = 'api';
+    CREATE INDEX api_name ON object (kind, organization, name COLLATE NOCASE, created_ms, id, state, owner, superseded,
+        api_context, api_version, api_type, access, access_roles, visibility, visible_roles) WHERE kind = 'api';
+    CREATE INDEX object_owner_name ON object (kind, organization, owner, name COLLATE NOCASE, created_ms);
+    CREATE INDEX object_owner_created ON object (kind, organization, owner, created_ms);
+
+    UPDATE object SET api_context = json_extract(document, '$.context'), api_version = json_extract(document, '$.version'),
+        api_type = json_extract(document, '$.type'), access = json_extract(document, '$.accessControl'),
+        access_roles = json_extract(document, '$.accessControlRoles'), visibility = json_extract(document, '$.visibility'),
+        visible_roles = json_extract(document, '$.visibleRoles') WHERE kind = 'api';
+    UPDATE object SET superseded = 1 WHERE kind = 'api' AND EXISTS (
+        SELECT 1 FROM object AS later WHERE later.kind = 'api' AND later.organization = object.organization
+        AND later.name = object.name COLLATE NOCASE AND later.state IN ('PUBLISHED', 'PROTOTYPED', 'BLOCKED')
+        AND (later.created_ms, later.id) > (object.created_ms, object.id));
+    ",
 ];
 
 /// Brings a database up to date. One of a newer version is refused: an older program would damage it.

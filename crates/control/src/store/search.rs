@@ -81,7 +81,7 @@ impl Filter {
     /// With a member of the document that has one of these values.
     pub(crate) fn member(mut self, member: &str, values: &[&str]) -> Filter {
         let marks = vec!["?"; values.len()].join(", ");
-        let condition = format!("json_extract(document, '$.{member}') IN ({marks})");
+        let condition = format!("{} IN ({marks})", expression(member));
         self.conditions.push((condition, values.iter().map(|value| text(value)).collect()));
         self
     }
@@ -89,7 +89,7 @@ impl Filter {
     /// With a member of the document that has none of these values.
     pub(crate) fn without_member(mut self, member: &str, values: &[&str]) -> Filter {
         let marks = vec!["?"; values.len()].join(", ");
-        let condition = format!("coalesce(json_extract(document, '$.{member}'), '') NOT IN ({marks})");
+        let condition = format!("coalesce({}, '') NOT IN ({marks})", expression(member));
         self.conditions.push((condition, values.iter().map(|value| text(value)).collect()));
         self
     }
@@ -98,8 +98,8 @@ impl Filter {
     pub(crate) fn editable_by(mut self, user: &str, roles: &[String]) -> Filter {
         let marks = vec!["?"; roles.len()].join(", ");
         let condition = format!(
-            "(coalesce(json_extract(document, '$.accessControl'), 'NONE') <> 'RESTRICTED' OR owner = ? OR EXISTS (SELECT 1 FROM \
-             json_each(document, '$.accessControlRoles') WHERE value IN ({marks})))"
+            "(coalesce(access, 'NONE') <> 'RESTRICTED' OR owner = ? OR EXISTS (SELECT 1 FROM json_each(access_roles) WHERE \
+             value IN ({marks})))"
         );
         let mut values = vec![text(user)];
         values.extend(roles.iter().map(|role| text(&role.to_lowercase())));
@@ -115,28 +115,21 @@ impl Filter {
 
     /// Those that a role of the reader may see in the developer portal.
     pub(crate) fn visible_to(mut self, roles: &[String]) -> Filter {
-        let mut condition = "coalesce(json_extract(document, '$.visibility'), 'PUBLIC') <> 'RESTRICTED'".to_owned();
+        let mut condition = "coalesce(visibility, 'PUBLIC') <> 'RESTRICTED'".to_owned();
         let mut values = Vec::new();
         if !roles.is_empty() {
             let marks = vec!["?"; roles.len()].join(", ");
-            condition = format!(
-                "({condition} OR EXISTS (SELECT 1 FROM json_each(document, '$.visibleRoles') WHERE value IN ({marks})))"
-            );
+            condition =
+                format!("({condition} OR EXISTS (SELECT 1 FROM json_each(visible_roles) WHERE value IN ({marks})))");
             values = roles.iter().map(|role| text(&role.to_lowercase())).collect();
         }
         self.conditions.push((condition, values));
         self
     }
 
-    /// The latest version of each name only, of those in a state that the portal shows.
-    pub(crate) fn latest(mut self, states: &[&str]) -> Filter {
-        let marks = vec!["?"; states.len()].join(", ");
-        let condition = format!(
-            "NOT EXISTS (SELECT 1 FROM object AS later WHERE later.kind = object.kind AND later.organization = \
-             object.organization AND later.name = object.name COLLATE NOCASE AND later.state IN ({marks}) AND \
-             (later.created_ms, later.id) > (object.created_ms, object.id))"
-        );
-        self.conditions.push((condition, states.iter().map(|state| text(state)).collect()));
+    /// The latest version of each name only, of those that the developer portal lists.
+    pub(crate) fn latest(mut self) -> Filter {
+        self.conditions.push(("superseded = 0".to_owned(), Vec::new()));
         self
     }
 
@@ -196,6 +189,15 @@ fn text(value: &str) -> Sql {
     Sql::Text(value.to_owned())
 }
 
+/// A member of the document: the column of those that indexes have.
+fn expression(member: &str) -> String {
+    match member {
+        "context" => "api_context".to_owned(),
+        "type" => "api_type".to_owned(),
+        other => format!("json_extract(document, '$.{other}')"),
+    }
+}
+
 /// A text contains a part, whatever the case of its letters.
 fn like(expression: &str, part: &str) -> (String, Vec<Sql>) {
     let escaped = part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
@@ -218,15 +220,14 @@ fn condition(term: &Term) -> (String, Vec<Sql>) {
         "label" => of_list("labels", "value = ?", value.to_owned()),
         "api-category" | "api-categories" => of_list("categories", "value = ? COLLATE NOCASE", value.to_owned()),
         "status" | "lcstate" => of("state"),
-        "context" => of("json_extract(document, '$.context')"),
+        "context" => of("api_context"),
         "provider" => of("owner"),
-        "version" => of("json_extract(document, '$.version')"),
+        "version" => of("api_version"),
         "description" | "content" => of("json_extract(document, '$.description')"),
         "type" => {
             // An API has one of several types.
             let wanted = value.to_ascii_uppercase();
-            let condition = "(json_extract(document, '$.type') = ? OR (? = 'API' AND json_extract(document, '$.type') NOT IN \
-                             ('APIPRODUCT', 'MCP')))";
+            let condition = "(api_type = ? OR (? = 'API' AND api_type NOT IN ('APIPRODUCT', 'MCP')))";
             (condition.to_owned(), vec![text(&wanted), text(&wanted)])
         }
         "vendor" => of("json_extract(document, '$.gatewayVendor')"),
