@@ -70,6 +70,54 @@ pub struct Snapshot {
     pub issuers: Vec<ExternalIssuer>,
 }
 
+/// A request to an address that a client of the REST APIs gave: a definition by `url`, a backend to check, an MCP server.
+#[derive(Debug, Clone)]
+pub struct FetchRequest<'r> {
+    /// The method.
+    pub method: &'static str,
+    /// The address, not checked.
+    pub url: &'r str,
+    /// Header fields.
+    pub headers: Vec<(&'r str, &'r str)>,
+    /// The body; empty for none.
+    pub body: Bytes,
+    /// The most bytes of a response body.
+    pub bytes_max: usize,
+}
+
+/// A response to a [`FetchRequest`].
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// The status.
+    pub status: u16,
+    /// Header fields.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Why there is no response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FetchError {
+    /// The text is not an address of HTTP.
+    Malformed(String),
+    /// The configuration does not allow requests to the address.
+    NotAllowed(String),
+    /// The server did not respond, or not in time.
+    Failed(String),
+    /// The response is larger than allowed.
+    TooLarge,
+}
+
+impl std::fmt::Display for FetchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FetchError::Malformed(why) | FetchError::NotAllowed(why) | FetchError::Failed(why) => f.write_str(why),
+            FetchError::TooLarge => f.write_str("the response is too large"),
+        }
+    }
+}
+
 /// A snapshot that was compiled; calling it serves it.
 pub type Prepared = Box<dyn FnOnce() + Send>;
 
@@ -80,6 +128,9 @@ pub trait Host: Send + Sync {
 
     /// Reads YAML or JSON.
     fn parse_yaml(&self, text: &[u8]) -> Result<Value, String>;
+
+    /// Sends a request to an address that a client gave, within the limits and rules of the host; redirects are followed.
+    fn fetch(&self, request: &FetchRequest<'_>) -> Result<Fetched, FetchError>;
 
     /// Reads a zip archive within limits: path and content of each file.
     fn unzip(&self, archive: Bytes) -> Result<Vec<(String, Bytes)>, String>;

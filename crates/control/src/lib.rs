@@ -37,7 +37,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use host::{DeployedApi, ExternalIssuer, Host, Login, PlanText, Prepared, Snapshot};
+pub use host::{
+    DeployedApi, ExternalIssuer, FetchError, FetchRequest, Fetched, Host, Login, PlanText, Prepared, Snapshot,
+};
 pub use http::{Request, Response};
 use identity::keys::Keys;
 pub use identity::keys::{SigningKey, rotate_signing_key};

@@ -115,6 +115,23 @@ impl Schema {
         !is_introspection(name) && fields.is_some_and(|fields| fields.by_name.contains_key(name))
     }
 
+    /// The object types of the schema with the names of their fields, both in alphabetical order.
+    pub fn object_types(&self) -> Vec<(&str, Vec<&str>)> {
+        let objects = self.types.iter().filter_map(|kind| match &kind.kind {
+            Kind::Object(fields) if !is_introspection(&kind.name) => Some((&*kind.name, fields)),
+            _ => None,
+        });
+        let mut types = Vec::new();
+        for (name, fields) in objects {
+            let names = fields.by_name.keys().map(|name| &**name).filter(|name| !is_introspection(name));
+            let mut names: Vec<&str> = names.collect();
+            names.sort_unstable();
+            types.push((name, names));
+        }
+        types.sort_unstable();
+        types
+    }
+
     /// Says what a field counts. An error names what is not there: the type, or the field.
     pub fn set_cost(&mut self, kind: &str, field: &str, cost: u64) -> Result<(), String> {
         let found = self.by_name.get(kind).map(|id| &mut self.types[*id].kind);

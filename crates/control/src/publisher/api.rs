@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{definition, members, policies};
+use super::{asyncapi, definition, endpoints, members, policies};
 use crate::clock;
 use crate::http::Response;
 use crate::identity::{Caller, shown, users};
@@ -50,13 +50,14 @@ const INTERNAL_KEY_S: u64 = 60_000;
 const SECRETS: [&str; 4] = ["password", "clientSecret", "apiKeyValue", "secretKey"];
 
 /// Members of the document that responses do not have.
-const INTERNAL: [&str; 6] = [
+const INTERNAL: [&str; 7] = [
     "lastRevision",
     "lifecycleHistory",
     "updatedBy",
     crate::labels::LABELS,
     crate::devportal::ratings::AVERAGE,
     super::mcp::BACKENDS,
+    endpoints::ENDPOINTS,
 ];
 
 /// The API of a path; one that the caller must not see is not found, or forbidden by access control.
@@ -272,8 +273,8 @@ pub(super) fn create_in(
     api.state = state.to_owned();
     check_names(tx, &api)?;
     check(tx, caller, &api)?;
-    if operations(&api.document).is_empty() && has_http_operations(&api) {
-        api.set("operations", Value::Array(members::default_operations()));
+    if operations(&api.document).is_empty() {
+        api.set("operations", Value::Array(members::default_operations(api.text("type"))));
     }
     finish(&mut api, caller);
     let key = unique_key(&api);
@@ -287,6 +288,7 @@ pub(super) fn create_in(
     let file = match api_definition {
         Some(file) => Some(file),
         None if has_http_operations(&api) => Some(definition::generated(&api)),
+        None if asyncapi::is_async(&api) => Some(asyncapi::generated(&api)),
         None => None,
     };
     if let Some(file) = file {
@@ -466,7 +468,13 @@ fn check(tx: &Transaction<'_>, caller: &Caller, api: &Object) -> Result<(), Prob
             return Err(Problem::bad_request(format!("Invalid API Category name(s) defined: {name}")));
         }
     }
-    for url in endpoint_urls(api.document.get("endpointConfig")) {
+    check_endpoint_urls(api.document.get("endpointConfig"))?;
+    policies::check_uses(tx, api)
+}
+
+/// The addresses in `endpointConfig` must be addresses.
+pub(super) fn check_endpoint_urls(config: Option<&Value>) -> Result<(), Problem> {
+    for url in endpoint_urls(config) {
         let scheme = url.split_once("://").map(|(scheme, rest)| (scheme, !rest.is_empty()));
         if !matches!(scheme, Some(("http" | "https" | "ws" | "wss" | "jms" | "grpc", true))) && !url.starts_with("jms:")
         {
@@ -474,14 +482,14 @@ fn check(tx: &Transaction<'_>, caller: &Caller, api: &Object) -> Result<(), Prob
             return Err(Problem::rejected(900_346, "Bad Request", text));
         }
     }
-    policies::check_uses(tx, api)
+    Ok(())
 }
 
 /// The addresses in `endpointConfig`.
 pub(super) fn endpoint_urls(config: Option<&Value>) -> Vec<&str> {
     let Some(config) = config.filter(|config| {
         let kind = config.get("endpoint_type").and_then(Value::as_str);
-        matches!(kind, Some("http" | "address" | "load_balance" | "failover" | "graphql"))
+        matches!(kind, Some("http" | "address" | "load_balance" | "failover" | "graphql" | "ws"))
     }) else {
         return Vec::new();
     };
@@ -566,7 +574,9 @@ pub(super) fn update_in(
             }
         }
     }
-    for name in ["context", "version", "name", "type", "hasThumbnail", "wsdlInfo"].iter().chain(&INTERNAL) {
+    for name in
+        ["context", "version", "name", "type", "hasThumbnail", "wsdlInfo", "serviceInfo"].iter().chain(&INTERNAL)
+    {
         match before.get(*name) {
             Some(kept) => drop(document.insert((*name).to_owned(), kept.clone())),
             None => drop(document.shift_remove(*name)),
@@ -586,6 +596,8 @@ pub(super) fn update_in(
     }
     if has_http_operations(&api) {
         definition::refresh(tx, &api)?;
+    } else if asyncapi::is_async(&api) {
+        asyncapi::refresh(tx, &api)?;
     }
     tx.audit(&api.organization, &caller.shown(), "update", Kind::Api, &api.id)?;
     Ok(api)

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::api::{self, body};
-use super::{certificates, client_certificates, definition, mcp, policies, products, revisions, yaml};
+use super::{
+    asyncapi, certificates, client_certificates, definition, endpoints, mcp, policies, products, revisions,
+    soap_to_rest, yaml,
+};
 use crate::http::Response;
 use crate::multipart::{self, FormPart};
 use crate::problem::Problem;
@@ -89,6 +92,16 @@ pub(crate) fn project(tx: &Transaction<'_>, api: &Object, purpose: Purpose) -> R
     {
         data.insert("endpointConfig".into(), config.clone());
     }
+    let mut converting = Vec::new();
+    if purpose == Purpose::Serve && subject == Subject::Api {
+        endpoints::resolve_primary(api, &mut data);
+        if api.text("type") == "SOAPTOREST" {
+            converting = soap_to_rest::serve(tx, api, &mut data)?;
+        }
+        if api.text("type") == "WEBHOOK" {
+            data.insert("type".into(), "WEBSUB".into());
+        }
+    }
     if subject == Subject::McpServer {
         // Its descriptor has a type of its own.
         data.shift_remove("type");
@@ -105,13 +118,18 @@ pub(crate) fn project(tx: &Transaction<'_>, api: &Object, purpose: Purpose) -> R
     if subject == Subject::McpServer {
         files.extend(mcp::backends_file(api, purpose).map(|list| ("backends.yaml".to_owned(), text(&list).into())));
     }
+    if purpose == Purpose::Export {
+        files.extend(endpoints::file(api).map(|list| ("endpoints.yaml".to_owned(), text(&list).into())));
+    }
     for file in tx.files(&api.id, "")? {
         match (file.path.as_str(), purpose) {
             (definition::FILE, Purpose::Serve) => files.push((file.path, file.content)),
-            (definition::FILE, Purpose::Export) => {
+            (definition::FILE | asyncapi::FILE, Purpose::Export) => {
                 let parsed: Value = serde_json::from_slice(&file.content).unwrap_or_default();
-                files.push(("Definitions/swagger.yaml".to_owned(), yaml::write(&parsed).into()));
+                let path = file.path.replace(".json", ".yaml");
+                files.push((path, yaml::write(&parsed).into()));
             }
+            (path, Purpose::Serve) if path.starts_with(soap_to_rest::FOLDER) => {}
             (api::THUMBNAIL, Purpose::Serve) => {}
             (api::THUMBNAIL, Purpose::Export) => {
                 files.push((format!("{}.{}", api::THUMBNAIL, ending(&file.media_type)), file.content));
@@ -119,6 +137,7 @@ pub(crate) fn project(tx: &Transaction<'_>, api: &Object, purpose: Purpose) -> R
             _ => files.push((file.path, file.content)),
         }
     }
+    files.extend(converting);
     files.extend(policies::files(tx, api)?);
     files.extend(certificates::files(tx, api)?);
     files.extend(client_certificates::files(tx, api)?);

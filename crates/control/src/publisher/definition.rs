@@ -3,9 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::api::{self, created, of_call};
-use super::{archive, members};
+use super::{archive, given, members};
 use crate::http::Response;
-use crate::multipart::FormPart;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
 use crate::schema;
@@ -23,17 +22,11 @@ pub(super) const HANDLERS: &[Registration] = &[
 /// Where the definition of an API is kept, and its place in a project.
 pub(crate) const FILE: &str = "Definitions/swagger.json";
 
-/// Definitions of other kinds, which are kept as they came.
-pub(super) const KEPT: [&str; 5] = [
-    "Definitions/schema.graphql",
-    "Definitions/graphql-complexity.yaml",
-    "Definitions/asyncapi.yaml",
-    "Definitions/asyncapi.yml",
-    "Definitions/asyncapi.json",
-];
+/// The part of a form with the definition as text.
+pub(super) const INLINE: &str = "inlineAPIDefinition";
 
 /// The methods of OpenAPI.
-const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+pub(super) const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /// The definition of an API that has none.
 pub(super) fn generated(api: &Object) -> File {
@@ -195,8 +188,7 @@ fn get(call: &Call<'_>) -> Result<Response, Problem> {
 /// Replaces the definition and with it the operations; what an operation that stays has besides is kept.
 fn put(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = archive::parts(call)?;
-    let given = parts.iter().find(|part| matches!(part.name.as_str(), "apiDefinition" | "file"));
-    let given = given.ok_or_else(|| Problem::bad_request("The part `apiDefinition` or `file` is missing"))?;
+    let given = given::definition(call, &parts, "apiDefinition")?;
     let described = read(call, &given.content)?;
     let content = call.control.store.change(|tx| {
         let mut api = of_call(tx, call)?;
@@ -219,42 +211,14 @@ fn put(call: &Call<'_>) -> Result<Response, Problem> {
     Ok(Response::of_type(200, "application/json", content.map(|file| file.content).unwrap_or_default()))
 }
 
-fn part<'p>(parts: &'p [FormPart], name: &str) -> Option<&'p FormPart> {
-    parts.iter().find(|part| part.name == name && !part.content.is_empty())
-}
-
-/// The part of a form with the definition.
-pub(super) fn definition_part(parts: &[FormPart]) -> Result<&FormPart, Problem> {
-    if part(parts, "url").is_some() {
-        return Err(Problem::bad_request("Definitions are not fetched from addresses; send the part `file`"));
-    }
-    let given = part(parts, "file").or_else(|| part(parts, "inlineAPIDefinition"));
-    given.ok_or_else(|| Problem::bad_request("The part `file` or `inlineAPIDefinition` is missing"))
-}
-
-/// The members of an API in the part `additionalProperties` of a form.
-pub(super) fn additional_properties(parts: &[FormPart]) -> Result<Map<String, Value>, Problem> {
-    match part(parts, "additionalProperties") {
-        None => Ok(Map::new()),
-        Some(part) => match serde_json::from_slice(&part.content) {
-            Ok(Value::Object(body)) => Ok(body),
-            Ok(_) | Err(_) => Err(Problem::bad_request("The part `additionalProperties` is not a JSON object")),
-        },
-    }
-}
-
 /// Creates an API from a definition and the members in `additionalProperties`.
 fn import(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = archive::parts(call)?;
-    let given = definition_part(&parts)?;
+    let given = given::definition(call, &parts, INLINE)?;
     let described = read(call, &given.content)?;
-    let mut body = additional_properties(&parts)?;
+    let mut body = given::additional_properties(&parts)?;
     schema::check(&body, members::MEMBERS, &[])?;
-    let mut or = |name: &str, value: Value| {
-        if body.get(name).is_none_or(|known| known.is_null() || known.as_str() == Some("")) {
-            body.insert(name.to_owned(), value);
-        }
-    };
+    let mut or = |name: &str, value: Value| given::set_default(&mut body, name, value);
     let plain: String = described.title.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
     or("name", plain.as_str().into());
     or("version", described.version.as_str().into());
@@ -277,8 +241,8 @@ fn import(call: &Call<'_>) -> Result<Response, Problem> {
 
 fn validate(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = archive::parts(call)?;
-    let given = definition_part(&parts)?;
-    let body = match read(call, &given.content) {
+    let read = given::definition(call, &parts, INLINE).and_then(|given| read(call, &given.content));
+    let body = match read {
         Ok(described) => {
             let endpoints: Vec<&String> = described.server.iter().collect();
             json!({
@@ -291,13 +255,10 @@ fn validate(call: &Call<'_>) -> Result<Response, Problem> {
                 "errors": [],
             })
         }
+        // Without a definition there is nothing to validate.
+        Err(problem) if problem.code == 400 => return Err(problem),
         Err(problem) => {
-            let errors: Vec<Value> = problem
-                .errors
-                .iter()
-                .map(|(code, why)| json!({"code": code, "message": problem.message, "description": why}))
-                .collect();
-            json!({"isValid": false, "content": null, "info": null, "errors": errors})
+            json!({"isValid": false, "content": null, "info": null, "errors": given::errors_of(&problem)})
         }
     };
     Ok(Response::json(200, &body))

@@ -5,7 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::api;
 use super::archive::{Subject, uploaded};
-use super::{certificates, client_certificates, definition, lifecycle, mcp, members, params, policies, revisions};
+use super::{
+    asyncapi, certificates, client_certificates, definition, endpoints, graphql, lifecycle, mcp, members, params,
+    policies, revisions, soap_to_rest,
+};
 use crate::http::Response;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
@@ -97,6 +100,17 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Where projects have an OpenAPI definition, and the schema of a GraphQL API.
+const OPENAPI_NAMES: [&str; 5] = [
+    "Definitions/swagger.yaml",
+    "Definitions/swagger.yml",
+    "Definitions/swagger.json",
+    "Definitions/openapi.yaml",
+    "Definitions/openapi.json",
+];
+const GRAPHQL_NAMES: [&str; 3] =
+    ["Definitions/schema.graphql", "Definitions/schema.graphqls", "Definitions/schema.gql"];
+
 pub(super) const DESCRIPTORS: [&str; 3] = ["api.yaml", "api.yml", "api.json"];
 
 fn descriptors(subject: Subject) -> &'static [&'static str] {
@@ -187,29 +201,28 @@ pub(super) fn import_in(
     if subject == Subject::McpServer {
         mcp::prepare_import(tx, call, &mut data)?;
     }
-    let definition_file = definition_of(call, project)?.map(|described| {
-        // The definition says which operations there are, the descriptor what else is known of them.
-        data.insert("operations".into(), definition::overlaid(&described, api::operations(&data)));
-        described.file
-    });
+    let definition_file = definition_of(call, project, &mut data)?;
     let mut api = match known(tx, call, subject, &data)? {
         Some(_) if !overwrite => return Err(exists(subject, &data)),
         Some(known) => {
             let updated = api::update_in(tx, &call.caller, known, data)?;
             if let Some(file) = &definition_file {
                 tx.put_file(&updated.organization, &updated.id, file)?;
-                definition::refresh(tx, &updated)?;
             }
             updated
         }
-        None => {
-            let created = api::create_in(tx, &call.caller, data, definition_file)?;
-            definition::refresh(tx, &created)?;
-            created
-        }
+        None => api::create_in(tx, &call.caller, data, definition_file)?,
     };
+    match asyncapi::is_async(&api) {
+        true => asyncapi::refresh(tx, &api)?,
+        false => definition::refresh(tx, &api)?,
+    }
     if subject == Subject::McpServer {
         mcp::import_backends(tx, call, &mut api, project)?;
+    }
+    if let Some(list) = project.data(call, &["endpoints.yaml", "endpoints.yml", "endpoints.json"])? {
+        endpoints::import(&mut api, list)?;
+        tx.update(&mut api)?;
     }
     import_definitions(tx, &api, project)?;
     certificates::import_files(tx, call, project)?;
@@ -222,9 +235,12 @@ pub(super) fn import_in(
 
 /// Definitions that are kept as they came.
 fn import_definitions(tx: &Transaction<'_>, api: &Object, project: &Project) -> Result<(), Problem> {
-    let kept = definition::KEPT.iter().filter_map(|path| project.file(&[path]));
-    let wsdl = project.folder("WSDL/").map(|(name, content)| (format!("WSDL/{name}"), content));
-    for (path, content) in kept.map(|(path, content)| (path.to_owned(), content)).chain(wsdl) {
+    let complexity = ["yaml", "yml", "json"].map(|ending| format!("Definitions/graphql-complexity.{ending}"));
+    let complexity = complexity.iter().find_map(|path| project.file(&[path]));
+    let kept = complexity.map(|(_, content)| (graphql::COMPLEXITY.to_owned(), content)).into_iter();
+    let folder =
+        |folder: &'static str| project.folder(folder).map(move |(name, content)| (format!("{folder}{name}"), content));
+    for (path, content) in kept.chain(folder("WSDL/")).chain(folder(soap_to_rest::FOLDER)) {
         tx.put_file(&api.organization, &api.id, &File::new(path, "text/plain", content.clone()))?;
     }
     Ok(())
@@ -312,11 +328,25 @@ fn deploy_imported(
     Ok(Some(revision))
 }
 
-/// The OpenAPI definition of a project.
-fn definition_of(call: &Call<'_>, project: &Project) -> Result<Option<definition::Described>, Problem> {
-    let names = ["Definitions/swagger.yaml", "Definitions/swagger.yml", "Definitions/swagger.json"];
-    match project.file(&names) {
-        Some((_, content)) => definition::read(call, content).map(Some),
-        None => Ok(None),
-    }
+/// The definition of a project. It says which operations there are, the descriptor what else is known of them.
+fn definition_of(call: &Call<'_>, project: &Project, data: &mut Map<String, Value>) -> Result<Option<File>, Problem> {
+    let known = api::operations(data);
+    let (operations, file) = match api::text(data, "type") {
+        "GRAPHQL" => {
+            let Some((_, content)) = project.file(&GRAPHQL_NAMES) else { return Ok(None) };
+            let operations = graphql::operations_of(content, known)?;
+            (operations, File::new(graphql::SCHEMA, "text/plain", content.clone()))
+        }
+        kind if asyncapi::TYPES.contains(&kind) => {
+            let Some((_, content)) = project.file(&asyncapi::NAMES) else { return Ok(None) };
+            asyncapi::imported(call, content, known)?
+        }
+        _ => {
+            let Some((_, content)) = project.file(&OPENAPI_NAMES) else { return Ok(None) };
+            let described = definition::read(call, content)?;
+            (definition::overlaid(&described, known), described.file)
+        }
+    };
+    data.insert("operations".into(), operations);
+    Ok(Some(file))
 }

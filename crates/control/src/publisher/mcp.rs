@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::archive::{Purpose, parts};
 use super::import::Project;
-use super::{api, definition, members};
+use super::{api, definition, given, members};
 use crate::http::Response;
 use crate::problem::Problem;
 use crate::random;
@@ -35,6 +35,7 @@ pub(crate) const BACKENDS: &str = "backends";
 
 const DIRECT: &str = "DIRECT_BACKEND";
 const EXISTING: &str = "EXISTING_API";
+pub(super) const PROXY: &str = "SERVER_PROXY";
 
 /// A server by the id of a path.
 fn of_call(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Object, Problem> {
@@ -63,16 +64,21 @@ fn get(call: &Call<'_>) -> Result<Response, Problem> {
 }
 
 /// The tools of a body.
-fn tools(document: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
+pub(super) fn tools(document: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
     let list = document.get_mut("operations").and_then(Value::as_array_mut).into_iter().flatten();
     list.filter_map(Value::as_object_mut)
 }
 
-fn created(server: &Object) -> Response {
+pub(super) fn created(server: &Object) -> Response {
     api::created(server, "/mcp-servers")
 }
 
-fn insert(tx: &Transaction<'_>, call: &Call<'_>, mut given: Map<String, Value>, kind: &str) -> Result<Object, Problem> {
+pub(super) fn insert(
+    tx: &Transaction<'_>,
+    call: &Call<'_>,
+    mut given: Map<String, Value>,
+    kind: &str,
+) -> Result<Object, Problem> {
     schema::check(&given, members::MEMBERS, &["name", "context", "version"])?;
     given.insert("type".into(), "MCP".into());
     given.insert("subtypeConfiguration".into(), json!({"subtype": kind}));
@@ -85,8 +91,8 @@ fn insert(tx: &Transaction<'_>, call: &Call<'_>, mut given: Map<String, Value>, 
 /// A server whose tools call a backend that a definition describes.
 fn from_definition(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = parts(call)?;
-    let described = definition::read(call, &definition::definition_part(&parts)?.content)?;
-    let mut given = definition::additional_properties(&parts)?;
+    let described = definition::read(call, &given::definition(call, &parts, definition::INLINE)?.content)?;
+    let mut given = given::additional_properties(&parts)?;
     let backend = random::uuid();
     let is_given = given.get("operations").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     if !is_given {

@@ -135,15 +135,21 @@ pub(crate) fn operation(given: &Map<String, Value>) -> Map<String, Value> {
     operation
 }
 
-/// The operations of an API that has none of its own: every common method on every path.
-pub(crate) fn default_operations() -> Vec<Value> {
-    let methods = ["GET", "PUT", "POST", "DELETE", "PATCH"];
-    let one = |verb: &str| {
+/// The operations of an API that has none of its own: every common method on every path, or every event of every topic.
+pub(crate) fn default_operations(kind: &str) -> Vec<Value> {
+    let verbs: &[&str] = match kind {
+        "HTTP" | "SOAPTOREST" | "APIPRODUCT" => &["GET", "PUT", "POST", "DELETE", "PATCH"],
+        "SOAP" => &["POST"],
+        "WS" => &["PUBLISH", "SUBSCRIBE"],
+        "SSE" => &["SUBSCRIBE"],
+        _ => &[],
+    };
+    let one = |verb: &&str| {
         let mut given = Map::new();
-        given.insert("verb".into(), verb.into());
+        given.insert("verb".into(), (*verb).into());
         Value::Object(operation(&given))
     };
-    methods.into_iter().map(one).collect()
+    verbs.iter().map(one).collect()
 }
 
 #[cfg(test)]

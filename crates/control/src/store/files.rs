@@ -49,6 +49,12 @@ impl Transaction<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// Removes a file of an object.
+    pub(crate) fn remove_file(&self, owner: &str, path: &str) -> Result<(), Problem> {
+        self.inner.prepare_cached("DELETE FROM file WHERE owner = ?1 AND path = ?2")?.execute((owner, path))?;
+        Ok(())
+    }
+
     /// Removes all files of an object.
     pub(crate) fn remove_files(&self, owner: &str) -> Result<(), Problem> {
         self.inner.prepare_cached("DELETE FROM file WHERE owner = ?1")?.execute([owner])?;

@@ -163,6 +163,8 @@ fn with_control(matches: &ArgMatches, mut settings: Settings) -> Settings {
     if matches.get_flag("demo") {
         host = IpAddr::V4(Ipv4Addr::LOCALHOST);
         (settings.host, settings.admin_host) = (host, host);
+        // Every client is on this machine and reaches its ports anyway.
+        settings.fetch_from.allow_loopback();
     }
     settings.control = Some(SocketAddr::new(host, PORT.saturating_add(settings.offset)));
     settings

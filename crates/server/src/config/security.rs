@@ -12,6 +12,7 @@ use penstock_transports::http::tls::{Identity, TlsError, read_certificates};
 
 use super::keys::{FLAG, Key, LIST, NUMBER, TEXT, TIME, assign};
 use super::settings::{Keystore, Settings};
+use crate::control::FetchRules;
 
 /// What of it lies in files or belongs to the catalog.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +52,14 @@ pub(super) const KEYS: &[Key] = &[
             let names = value.list();
             Arc::make_mut(&mut settings.gateway).serve_unprotected.clone_from(&names);
             settings.security.serve_unprotected = names;
+            Ok(())
+        },
+    },
+    Key {
+        name: "control.fetch_from",
+        kind: LIST,
+        set: |settings, value| {
+            settings.fetch_from = FetchRules::parse(&value.list())?;
             Ok(())
         },
     },

@@ -16,6 +16,7 @@ use penstock_transports::http::{HttpLimits, HttpTimeouts};
 use super::{Adapter, Management, Opening};
 
 use super::security::SecuritySettings;
+use crate::control::FetchRules;
 
 /// Micro Integrator's offset when nothing is said.
 const OFFSET: u16 = 10;
@@ -138,6 +139,8 @@ pub struct Settings {
     pub adapter: Adapter,
     /// The address of the control plane, when it is served.
     pub control: Option<SocketAddr>,
+    /// Hosts and networks that the control plane may fetch from besides public addresses.
+    pub fetch_from: FetchRules,
     /// Keys, revoked tokens and applications of managed APIs.
     pub security: SecuritySettings,
     /// What managed APIs keep across reloads.
@@ -250,6 +253,7 @@ impl Default for Settings {
             gateway_opening: Opening::default(),
             adapter: Adapter::default(),
             control: None,
+            fetch_from: FetchRules::default(),
             security: SecuritySettings::default(),
             gateway_state: Arc::default(),
         }

@@ -2,6 +2,7 @@
 //!
 //! Start reading at [`ControlHost`], then `listen.rs` (from the port to an operation).
 
+mod fetch;
 mod listen;
 
 use std::any::Any;
@@ -14,16 +15,20 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use penstock_catalog::{Access, AccessChange, Application, Denial, Plan, Subscription};
 use penstock_compile::{ApiFiles, Diagnostic, FileSource, Input, InputKind};
-use penstock_control::{Control, DeployedApi, ExternalIssuer, Host, Login, Prepared, Snapshot};
+use penstock_control::{
+    Control, DeployedApi, ExternalIssuer, FetchError, FetchRequest, Fetched, Host, Login, Prepared, Snapshot,
+};
 use penstock_engine::ports::Level;
 use penstock_engine::{Login as Attempt, Realm};
 use penstock_gateway::security::{AccessList, Issuer, PublicKey, RevokedToken, TrustedKey};
 use penstock_gateway::{parse_denial, parse_plan};
+use penstock_transports::http::tls::TlsClient;
 
 use crate::build::{self, BuildOptions, Managed};
 use crate::config::{self, Settings};
 use crate::load;
 use crate::serve::{State, swap};
+pub use fetch::FetchRules;
 pub use listen::listen;
 
 /// Issuers of these names sign API keys and the keys of test consoles.
@@ -64,6 +69,8 @@ pub struct Running {
     pub options: BuildOptions,
     /// Held while what is served changes.
     pub turn: Arc<Mutex<()>>,
+    /// TLS towards backends, which fetched definitions have in common with messages.
+    pub tls: Arc<TlsClient>,
 }
 
 /// What the configuration has by itself.
@@ -255,6 +262,13 @@ impl Host for ControlHost {
     fn parse_yaml(&self, text: &[u8]) -> Result<serde_json::Value, String> {
         let document = penstock_projects::parse_document(&Arc::default(), text);
         document.map(|document| document.item().json()).map_err(|(at, why)| format!("{}:{}: {why}", at.line, at.column))
+    }
+
+    fn fetch(&self, request: &FetchRequest<'_>) -> Result<Fetched, FetchError> {
+        let Some(running) = self.running.get() else {
+            return Err(FetchError::Failed("the server is starting".to_owned()));
+        };
+        fetch::fetch(request, &running.state.settings().fetch_from, &running.tls)
     }
 
     fn unzip(&self, archive: Bytes) -> Result<Vec<(String, Bytes)>, String> {

@@ -188,7 +188,8 @@ pub fn serve(plan: Plan) -> Result<(), Failure> {
     });
     if let Some(plane) = &control {
         let (state, turn) = (state.clone(), turn.clone());
-        plane.host.attach(Running { state, paths: paths.clone(), options: build.clone(), turn });
+        let tls = live.tls.client.clone();
+        plane.host.attach(Running { state, paths: paths.clone(), options: build.clone(), turn, tls });
     }
     let control_port = control_listener.zip(control.as_ref()).map(|(listener, plane)| management::ControlPort {
         listener,

@@ -1,5 +1,7 @@
 //! Limits, timeouts and switches, each with its reason and the error it leads to.
 
+use std::fmt;
+use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -181,6 +183,31 @@ pub struct SenderConfig {
     pub tls: Arc<TlsClient>,
     /// See [`ListenerConfig::descriptors_max`].
     pub descriptors_max: Option<RawFd>,
+    /// Which addresses may be connected to; all when there is none. It sees the resolved address, so that a name cannot
+    /// lead elsewhere than it did when it was checked.
+    pub address_filter: Option<AddressFilter>,
+}
+
+/// Which addresses a sender may connect to.
+#[derive(Clone)]
+pub struct AddressFilter(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+
+impl AddressFilter {
+    /// A filter that allows what the function returns `true` for.
+    pub fn new(allows: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> AddressFilter {
+        AddressFilter(Arc::new(allows))
+    }
+
+    /// Whether an address may be connected to.
+    pub fn allows(&self, address: IpAddr) -> bool {
+        (self.0)(address)
+    }
+}
+
+impl fmt::Debug for AddressFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AddressFilter")
+    }
 }
 
 impl Default for SenderConfig {
@@ -191,6 +218,7 @@ impl Default for SenderConfig {
             idle_per_backend_max: 512,
             tls: Arc::default(),
             descriptors_max: None,
+            address_filter: None,
         }
     }
 }

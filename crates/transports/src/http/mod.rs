@@ -28,7 +28,7 @@ mod sender;
 pub mod tls;
 pub mod websocket;
 
-pub use config::{HttpLimits, HttpTimeouts, ListenerConfig, LiveConfig, SenderConfig};
+pub use config::{AddressFilter, HttpLimits, HttpTimeouts, ListenerConfig, LiveConfig, SenderConfig};
 pub use counters::{Counters, CountersSnapshot};
 pub use listener::{
     AccessEntry, AccessLog, HttpListener, ListenError, Shutdown, ShutdownTrigger, malformed_trailers, shutdown,

@@ -18,6 +18,7 @@ use super::backend_fault;
 use super::url::Url;
 use crate::http::http1::Socket;
 use crate::http::tls::TlsClient;
+use crate::http::{AddressFilter, SenderConfig};
 
 /// Lifetime of resolved addresses. Short, because the system's resolver has no lifetime.
 const NAME_LIFETIME: Duration = Duration::from_secs(10);
@@ -28,6 +29,7 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 pub(crate) struct Connector {
     tls: Arc<TlsClient>,
     descriptors_max: Option<RawFd>,
+    filter: Option<AddressFilter>,
     names: RefCell<HashMap<(String, u16), Resolved>>,
 }
 
@@ -35,8 +37,13 @@ pub(crate) struct Connector {
 type Resolved = (Instant, Vec<SocketAddr>);
 
 impl Connector {
-    pub(crate) fn new(tls: &Arc<TlsClient>, descriptors_max: Option<RawFd>) -> Connector {
-        Connector { tls: tls.clone(), descriptors_max, names: RefCell::default() }
+    pub(crate) fn new(config: &SenderConfig) -> Connector {
+        Connector {
+            tls: config.tls.clone(),
+            descriptors_max: config.descriptors_max,
+            filter: config.address_filter.clone(),
+            names: RefCell::default(),
+        }
     }
 
     pub(crate) async fn connect(
@@ -60,6 +67,12 @@ impl Connector {
             let message = format!("the host `{}` cannot be resolved: {error}", url.host);
             backend_fault(codes::CONNECTION_FAILED, message).retryable()
         })?;
+        if let Some(filter) = &self.filter
+            && addresses.iter().any(|address| !filter.allows(address.ip()))
+        {
+            let message = format!("connections to the address of `{}` are not allowed", url.host);
+            return Err(backend_fault(codes::CONNECTION_FAILED, message));
+        }
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
         for (index, address) in addresses.iter().enumerate() {
             let attempt = TcpStream::connect(address);

@@ -47,7 +47,7 @@ impl HttpSender {
         HttpSender {
             core: core.clone(),
             limits: Rc::new(config.limits.clone()),
-            connector: Connector::new(&config.tls, config.descriptors_max),
+            connector: Connector::new(&config),
             pool,
             config,
         }
