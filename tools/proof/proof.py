@@ -126,6 +126,26 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+# Below the ports that the kernel gives to clients.
+MANAGEMENT_OFFSETS = range(13560, 14560, 10)
+
+
+def is_free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+            return True
+        except OSError:
+            return False
+
+
+def management_offset():
+    """An offset with which the ports of `penstock manage` are free."""
+    ports = (9443, 8280, 8243)
+    return next(offset for offset in MANAGEMENT_OFFSETS if all(is_free(port + offset) for port in ports))
+
+
 def connect(port, timeout=10):
     sock = socket.create_connection(("127.0.0.1", port), timeout=timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
