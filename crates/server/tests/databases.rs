@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Folder, Server, penstock};
+use support::{Connection, Folder, Server, penstock};
 
 fn api(resources: &str) -> String {
     format!("<api xmlns='http://ws.apache.org/ns/synapse' name='Shop' context='/shop'>{resources}</api>")
@@ -258,4 +258,30 @@ fn a_batch_runs_its_change_sets_whole_or_not_at_all() {
     assert!(reply.body.contains("\r\n\r\n2\r\n"), "the deletion is undone: {}", reply.body);
     // Without the preference the batch ends at the first failure.
     assert_eq!(statuses(&send("").body), ["400"]);
+}
+
+#[test]
+fn linked_entities_are_limited_before_they_are_copied() {
+    let folder = Folder::new("odata-links");
+    folder.write(
+        "artifacts/Town.dbs",
+        "<data name='Town'><config id='c' enableOData='true'><property name='carbon_datasource_name'>Town</property></config>\
+         <query id='fill' useConfig='c'><sql>CREATE TABLE street (id INTEGER PRIMARY KEY);\
+         CREATE TABLE house (id INTEGER PRIMARY KEY, street INTEGER REFERENCES street (id));\
+         INSERT INTO street VALUES (1), (2);\
+         INSERT INTO house WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i &lt; 100)\
+         SELECT i, 1 + i % 2 FROM n</sql></query><resource method='POST' path='fill'><call-query href='fill'/></resource></data>",
+    );
+    let server = Server::start(&folder, &["run", "artifacts"], "[databases.Town]\nurl = \"sqlite:town.db\"");
+    let filled = Connection::open(server.http).request("POST", "/services/Town/fill", &[], b"");
+    assert_eq!(filled.status, 202, "{}", server.log());
+    let there_and_back = "house($expand=street_street($expand=house($select=id;$expand=street_street)))";
+    let reply = server.get(&format!("/odata/Town/c/street?$expand={there_and_back}"));
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    // 2 streets, 50 houses of each, the street of each, its 50 houses, and the street of each of those.
+    assert_eq!(reply.body.matches("@odata.etag").count(), 2 + 100 + 100 + 2 * 5_000, "{}", server.log());
+    let twice = "house($expand=street_street($expand=house($expand=street_street($expand=house))))";
+    let reply = server.get(&format!("/odata/Town/c/street?$expand={twice}"));
+    assert_eq!(reply.status, 400, "{}", reply.body);
+    assert!(reply.body.contains("leads to more than 100000 entities"), "{}", reply.body);
 }

@@ -351,7 +351,7 @@ impl Running<'_> {
     ) -> Result<Vec<Json>, Refusal> {
         let selected = self.selected(table, select)?;
         let mut entities: Vec<Map<String, Json>> = rows.iter().map(|row| entity(table, row, &selected)).collect();
-        self.expand(table, rows, &mut entities, expansions, 1).await?;
+        self.expand(table, rows, &mut entities, expansions).await?;
         Ok(entities.into_iter().map(Json::Object).collect())
     }
 

@@ -20,8 +20,8 @@ use super::{Refusal, Response, batch};
 /// Values in one statement that selects linked rows. SQLite allows 999 in old versions.
 const VALUES_MAX: usize = 900;
 
-/// Linked rows of one request and link: the response is made in memory.
-const ROWS_MAX: usize = 100_000;
+/// Entities of a response with links: it is made in memory.
+const ENTITIES_MAX: usize = 100_000;
 
 /// A link to another table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,57 +156,71 @@ fn key_text(values: &[SqlValue]) -> String {
 }
 
 impl Running<'_> {
-    /// Adds the linked entities to entities.
+    /// Adds the linked entities to entities: one query for each link and 900 values of its columns. The result is how many
+    /// entities each one is then, itself included.
     pub(super) fn expand<'a>(
         &'a self,
         table: &'a Table,
         rows: &'a [Vec<SqlValue>],
         entities: &'a mut [Map<String, Json>],
         expansions: &'a [Expansion],
-        depth: usize,
-    ) -> LocalFuture<'a, Result<(), Refusal>> {
+    ) -> LocalFuture<'a, Result<Vec<usize>, Refusal>> {
         Box::pin(async move {
+            let mut sizes = vec![1; rows.len()];
             for expansion in expansions {
                 let link = table.link(&expansion.name).ok_or_else(|| {
                     Refusal::invalid(format!("the entity `{}` has no link `{}`", table.name, expansion.name))
                 })?;
                 let target = self.table(&link.target)?;
-                let mut linked = self.linked_rows(table, rows, link, target, expansion).await?;
-                for (row, out) in rows.iter().zip(entities.iter_mut()) {
+                let (mut pages, mut all) = (HashMap::new(), Vec::new());
+                for (key, found) in self.linked_rows(table, rows, link, target, expansion).await? {
+                    let (count, from) = (found.len(), all.len());
+                    all.extend(found.into_iter().skip(expansion.skip).take(expansion.top.unwrap_or(usize::MAX)));
+                    pages.insert(key, (count, from..all.len()));
+                }
+                let (values, inner) = self.expanded(target, &all, expansion).await?;
+                let page_of = |row: &[SqlValue]| {
                     let key = key_of(table, row, link.columns.iter().map(|(here, _)| here));
-                    let found = key.and_then(|key| linked.get_mut(&key_text(&key)));
-                    let found = found.map(|rows| rows.as_slice()).unwrap_or_default();
-                    let page = found.iter().skip(expansion.skip).take(expansion.top.unwrap_or(usize::MAX));
-                    let page: Vec<Vec<SqlValue>> = page.cloned().collect();
+                    key.and_then(|key| pages.get(&key_text(&key)).cloned()).unwrap_or_default()
+                };
+                for (row, size) in rows.iter().zip(&mut sizes) {
+                    *size += inner[page_of(row).1].iter().sum::<usize>();
+                }
+                // Before the copies: an entity that several others link to is in the response several times.
+                if sizes.iter().sum::<usize>() > ENTITIES_MAX {
+                    return Err(Refusal::invalid(format!("`$expand` leads to more than {ENTITIES_MAX} entities")));
+                }
+                for (row, out) in rows.iter().zip(entities.iter_mut()) {
+                    let (count, page) = page_of(row);
                     if expansion.has_count && link.is_collection {
-                        out.insert(format!("{}@odata.count", link.name), found.len().into());
+                        out.insert(format!("{}@odata.count", link.name), count.into());
                     }
-                    let mut values = self.expanded(target, &page, expansion, depth).await?.into_iter();
                     let value = match link.is_collection {
-                        true => values.collect(),
-                        false => values.next().unwrap_or_default(),
+                        true => values[page].to_vec().into(),
+                        false => values[page].first().cloned().unwrap_or_default(),
                     };
                     out.insert(link.name.to_string(), value);
                 }
             }
-            Ok(())
+            Ok(sizes)
         })
     }
 
+    /// Linked entities with what they link to in turn, and how many entities each one is.
     async fn expanded(
         &self,
         target: &Table,
         rows: &[Vec<SqlValue>],
         expansion: &Expansion,
-        depth: usize,
-    ) -> Result<Vec<Json>, Refusal> {
+    ) -> Result<(Vec<Json>, Vec<usize>), Refusal> {
         if expansion.is_reference {
-            return Ok(rows.iter().map(|row| json!({"@odata.id": self.id(target, row)})).collect());
+            let references = rows.iter().map(|row| json!({"@odata.id": self.id(target, row)})).collect();
+            return Ok((references, vec![1; rows.len()]));
         }
         let selected = self.selected(target, expansion.select.as_deref())?;
         let mut entities: Vec<Map<String, Json>> = rows.iter().map(|row| entity(target, row, &selected)).collect();
-        self.expand(target, rows, &mut entities, &expansion.expansions, depth + 1).await?;
-        Ok(entities.into_iter().map(Json::Object).collect())
+        let sizes = self.expand(target, rows, &mut entities, &expansion.expansions).await?;
+        Ok((entities.into_iter().map(Json::Object).collect(), sizes))
     }
 
     /// The rows that a link leads to, by the values of its columns.
@@ -248,7 +262,7 @@ impl Running<'_> {
                 "SELECT {} FROM {} WHERE ({any}){filtered}{ordered} LIMIT {}",
                 columns.join(", "),
                 target.quoted(),
-                ROWS_MAX + 1 - count
+                ENTITIES_MAX + 1 - count
             );
             let values = chunk.iter().flatten().cloned().chain(condition.values.clone()).chain(order.values.clone());
             for row in self.rows(Fragment { sql, values: values.collect() }).await? {
@@ -256,8 +270,8 @@ impl Running<'_> {
                 found.entry(key_text(&key)).or_default().push(row);
                 count += 1;
             }
-            if count > ROWS_MAX {
-                let message = format!("`{}` leads to more than {ROWS_MAX} entities", link.name);
+            if count > ENTITIES_MAX {
+                let message = format!("`{}` leads to more than {ENTITIES_MAX} entities", link.name);
                 return Err(Refusal::invalid(message));
             }
         }
@@ -309,7 +323,7 @@ impl Running<'_> {
         if expansion.has_count {
             out.insert("@odata.count".into(), count.into());
         }
-        out.insert("value".into(), self.expanded(target, &page, &expansion, 1).await?.into());
+        out.insert("value".into(), self.expanded(target, &page, &expansion).await?.0.into());
         Ok(Response::json(200, &Json::Object(out)))
     }
 
