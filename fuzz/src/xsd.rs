@@ -2,7 +2,7 @@
 //! document.
 
 use penstock_xml::{Document, ParseOptions};
-use penstock_xsd::{NoResolver, Schema, Source};
+use penstock_xsd::{NoResolver, Schema, SchemaSource};
 
 /// Pieces of schemas.
 pub const DICTIONARY: &[&str] = &[
@@ -42,7 +42,7 @@ const DOCUMENTS: [&str; 3] = [
 
 /// Compiles the bytes as a schema; what compiles checks documents, and the schema itself as one.
 pub fn schema(data: &[u8]) {
-    let Ok(schema) = Schema::compile(&[Source::new("fuzz.xsd", data.to_vec())], &NoResolver) else { return };
+    let Ok(schema) = Schema::compile(&[SchemaSource::new("fuzz.xsd", data.to_vec())], &NoResolver) else { return };
     let own = Document::parse(data.to_vec(), &ParseOptions::default()).ok();
     let documents = DOCUMENTS.iter().filter_map(|text| Document::parse(*text, &ParseOptions::default()).ok());
     for document in documents.chain(own) {

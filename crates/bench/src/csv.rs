@@ -4,16 +4,16 @@ use std::io::BufRead;
 use std::path::Path;
 
 /// Reads records line by line without holding the file.
-pub struct Reader<R> {
+pub struct CsvReader<R> {
     input: R,
     text: String,
     line: u64,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> CsvReader<R> {
     /// Starts at the first line.
     pub fn new(input: R) -> Self {
-        Reader { input, text: String::new(), line: 0 }
+        CsvReader { input, text: String::new(), line: 0 }
     }
 
     /// Number of the line read last, from 1.
@@ -52,7 +52,7 @@ impl<R: BufRead> Reader<R> {
 /// The first column of a file without a header line, such as a list of tokens.
 pub fn first_column(path: &Path) -> Result<Vec<String>, Error> {
     let file = std::fs::File::open(path).map_err(|error| Error::file(path, &error))?;
-    let mut reader = Reader::new(std::io::BufReader::new(file));
+    let mut reader = CsvReader::new(std::io::BufReader::new(file));
     let (mut fields, mut values) = (Vec::new(), Vec::new());
     loop {
         match reader.next(&mut fields) {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[&[&str]]) {
-        let mut reader = Reader::new(text.as_bytes());
+        let mut reader = CsvReader::new(text.as_bytes());
         let (mut fields, mut records) = (Vec::new(), Vec::new());
         while reader.next(&mut fields).unwrap() {
             records.push(fields.clone());
@@ -134,6 +134,6 @@ mod tests {
         check("\"a,\"\"b\"\"\",c\n", &[&["a,\"b\"", "c"]]);
         check("\"two\nlines\",x\n", &[&["two\nlines", "x"]]);
         check("a,\n", &[&["a", ""]]);
-        assert!(Reader::new(&b"\"a"[..]).next(&mut Vec::new()).is_err());
+        assert!(CsvReader::new(&b"\"a"[..]).next(&mut Vec::new()).is_err());
     }
 }

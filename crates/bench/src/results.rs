@@ -284,7 +284,7 @@ impl ResultsDirectory {
             return Ok(());
         }
         let file = File::open(&path).map_err(|error| Error::file(&path, &error))?;
-        let mut reader = csv::Reader::new(BufReader::new(file));
+        let mut reader = csv::CsvReader::new(BufReader::new(file));
         let mut fields = Vec::new();
         while reader.next(&mut fields).map_err(|why| Error::Input(format!("{}: {why}", path.display())))? {
             act(&fields, reader.line()).map_err(|why| Error::Input(format!("{}/{why}", self.path.display())))?;

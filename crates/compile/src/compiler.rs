@@ -90,7 +90,7 @@ pub struct Compiler<'r> {
     /// The program that grows. Lookups in it go through `references.rs`, which records them.
     pub(crate) program: Program,
     /// Source elements of endpoint templates by name, instantiated where they are used.
-    pub(crate) endpoint_templates: HashMap<Arc<str>, Rc<crate::Source>>,
+    pub(crate) endpoint_templates: HashMap<Arc<str>, Rc<crate::SourceDocument>>,
     /// Classes that are known only where a front compiles its own mediators.
     pub classes: Option<Rc<dyn Classes>>,
     /// Connections of native connectors by the keys of their local entries, with the units of their endpoints.
@@ -448,7 +448,7 @@ impl<'r> Compiler<'r> {
         let resource = self.resource(key)?;
         let document =
             penstock_xml::Document::parse(resource.bytes.clone(), &penstock_xml::ParseOptions::default()).ok()?;
-        let source = crate::Source::new(resource.at.file.clone(), Arc::new(document));
+        let source = crate::SourceDocument::new(resource.at.file.clone(), Arc::new(document));
         let root = source.root().filter(|root| root.name() == "sequence")?;
         Some(self.outside_units(|cx| {
             let id = cx.reserve_sequence(Some(key.into()));

@@ -14,7 +14,7 @@ use crate::diagnostic::suggestion;
 pub const SYNAPSE: &str = "http://ws.apache.org/ns/synapse";
 
 /// One artifact's text, parsed.
-pub struct Source {
+pub struct SourceDocument {
     /// The file, `archive!entry` inside an archive.
     pub file: Arc<str>,
     /// The tree.
@@ -28,19 +28,19 @@ pub struct Source {
     start: (u32, u32),
 }
 
-impl Source {
+impl SourceDocument {
     /// Wraps a parsed artifact.
-    pub fn new(file: Arc<str>, document: Arc<Document>) -> Source {
+    pub fn new(file: Arc<str>, document: Arc<Document>) -> SourceDocument {
         let seen = RefCell::new(vec![false; document.node_count()]);
         let text = document.source();
         let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index as u32 + 1);
         let lines = std::iter::once(0).chain(ends).collect();
-        Source { file, document, seen, lines, start: (0, 0) }
+        SourceDocument { file, document, seen, lines, start: (0, 0) }
     }
 
     /// Wraps a parsed text that stands behind `before_bytes` on its first line; places count from its own beginning.
-    pub fn within(file: Arc<str>, document: Arc<Document>, before_bytes: usize) -> Source {
-        let mut source = Source::new(file, document);
+    pub fn within(file: Arc<str>, document: Arc<Document>, before_bytes: usize) -> SourceDocument {
+        let mut source = SourceDocument::new(file, document);
         if let Some(first) = source.lines.first_mut() {
             *first = before_bytes as u32;
         }
@@ -48,9 +48,9 @@ impl Source {
     }
 
     /// Wraps a parsed text that is the part of a file that begins at `at`.
-    pub fn embedded(at: &Place, document: Arc<Document>) -> Source {
+    pub fn embedded(at: &Place, document: Arc<Document>) -> SourceDocument {
         let start = (at.line.saturating_sub(1), at.column.saturating_sub(1));
-        Source { start, ..Source::new(at.file.clone(), document) }
+        SourceDocument { start, ..SourceDocument::new(at.file.clone(), document) }
     }
 
     /// The root element.
@@ -89,7 +89,7 @@ impl Source {
 #[derive(Clone, Copy)]
 pub struct Element<'a> {
     /// The artifact.
-    pub source: &'a Source,
+    pub source: &'a SourceDocument,
     /// The element.
     pub node: NodeId,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use penstock_engine::{Place, SequenceId};
 use penstock_xml::{Document, ParseOptions};
 
-use crate::{Compiler, Element, Source};
+use crate::{Compiler, Element, SourceDocument};
 
 /// What a fragment is put into. It stands before the first character, so that places count from there.
 const BEFORE: &str = "<sequence xmlns=\"http://ws.apache.org/ns/synapse\">";
@@ -32,7 +32,7 @@ impl Compiler<'_> {
                 return None;
             }
         };
-        let source = Source::within(file.clone(), Arc::new(document), BEFORE.len());
+        let source = SourceDocument::within(file.clone(), Arc::new(document), BEFORE.len());
         let root = source.root()?;
         let mut children: Vec<Element<'_>> = root.children().collect();
         // A definition may bring the sequence itself.

@@ -33,7 +33,7 @@ pub use artifact::{
 pub use compiled::CompiledArtifacts;
 pub use compiler::{CompileOptions, Compiler, MessageKeys, NameKind, is_served_unprotected, unprotected};
 pub use diagnostic::{Diagnostic, Severity, suggestion};
-pub use element::{Element, SYNAPSE, Source};
+pub use element::{Element, SYNAPSE, SourceDocument};
 pub use expression::{Expression, InlineText, Text};
 pub use guard::guarded;
 pub use inbound::{Feed, InboundEndpoint, InboundKind, ListenerKind, ProxyListener};

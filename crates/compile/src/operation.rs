@@ -9,7 +9,7 @@ use penstock_xml::{Document, ParseOptions};
 
 use crate::diagnostic::suggestion;
 use crate::missing::AlwaysFaults;
-use crate::{Compiler, Element, NameKind, Parameter, Source};
+use crate::{Compiler, Element, NameKind, Parameter, SourceDocument};
 
 /// A call of a connector's template.
 struct Operation {
@@ -58,7 +58,7 @@ pub(crate) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
             return None;
         }
     };
-    let source = Source::embedded(&entry.at, Arc::new(document));
+    let source = SourceDocument::embedded(&entry.at, Arc::new(document));
     let root = source.root()?;
     let Some(init) = call(cx, &root)? else { return unavailable(cx, &root) };
     root.finish(cx);

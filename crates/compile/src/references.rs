@@ -14,7 +14,7 @@ use penstock_engine::route::{Api, Proxy, Router};
 use penstock_engine::{EndpointId, FindResource, Place, Resource, SequenceId, Template, Unit};
 
 use crate::compiler::NameKind;
-use crate::{Compiler, Source};
+use crate::{Compiler, SourceDocument};
 
 /// A name that was looked up, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -132,7 +132,7 @@ impl Compiler<'_> {
     }
 
     /// The file of the endpoint template of a name.
-    pub(crate) fn endpoint_template(&self, name: &str) -> Option<Rc<Source>> {
+    pub(crate) fn endpoint_template(&self, name: &str) -> Option<Rc<SourceDocument>> {
         let found = self.endpoint_templates.get(name).cloned();
         match self.endpoint_template_hash(name) {
             Some(hash) => self.record(|| Reference::EndpointTemplate(name.into(), hash)),

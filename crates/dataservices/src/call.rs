@@ -250,7 +250,7 @@ fn place(exchange: &mut Exchange, bytes: bytes::Bytes, property: Option<Arc<str>
     let document = Document::parse(bytes, &ParseOptions::default());
     let document = document.map_err(|error| Fault::new(format!("the result is not XML: {error}")))?;
     let speaks_soap = exchange.message.speaks_soap();
-    let Some(mut envelope) = Envelope::of(Arc::new(document)) else {
+    let Some(mut envelope) = Envelope::find(Arc::new(document)) else {
         return Err(Fault::new("the result has no envelope"));
     };
     if let Some(name) = property {

@@ -11,7 +11,7 @@ use crate::model::DelimitedFile;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// The rows of a file.
-pub struct Reader {
+pub struct DelimitedReader {
     text: String,
     at: usize,
     columns: Arc<[Arc<str>]>,
@@ -19,9 +19,9 @@ pub struct Reader {
     left: usize,
 }
 
-impl Reader {
+impl DelimitedReader {
     /// Opens a file and reads the names of its columns.
-    pub async fn open(file: &DelimitedFile) -> Result<Reader, String> {
+    pub async fn open(file: &DelimitedFile) -> Result<DelimitedReader, String> {
         let path = file.path.clone();
         let read = penstock_engine::off_core(FILE_BYTES_MAX as usize * 2, move || {
             let size = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
@@ -31,12 +31,12 @@ impl Reader {
             std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
         });
         let bytes = read.await.map_err(|fault| fault.message.to_string())??;
-        Ok(Reader::new(String::from_utf8_lossy(&bytes).into_owned(), file))
+        Ok(DelimitedReader::new(String::from_utf8_lossy(&bytes).into_owned(), file))
     }
 
-    fn new(text: String, file: &DelimitedFile) -> Reader {
+    fn new(text: String, file: &DelimitedFile) -> DelimitedReader {
         let left = file.rows_max.unwrap_or(usize::MAX);
-        let mut reader = Reader { text, at: 0, columns: Arc::from([]), separator: file.separator, left };
+        let mut reader = DelimitedReader { text, at: 0, columns: Arc::from([]), separator: file.separator, left };
         let mut number = 1;
         while number < file.first_row.max(file.header_row.map_or(0, |row| row + 1)) {
             let Some(values) = reader.line() else { break };
@@ -84,10 +84,10 @@ mod tests {
             rows_max: Some(1),
             header_row,
         };
-        let mut reader = Reader::new("id;name\n\n1;Ada\n2;Grace\n".into(), &file(1, Some(1)));
+        let mut reader = DelimitedReader::new("id;name\n\n1;Ada\n2;Grace\n".into(), &file(1, Some(1)));
         assert_eq!(reader.columns.iter().map(|name| &**name).collect::<Vec<_>>(), ["id", "name"]);
         assert_eq!(reader.line(), Some(vec!["1".to_owned(), "Ada".to_owned()]));
-        let reader = Reader::new("id;name\n1;Ada\n".into(), &file(2, None));
+        let reader = DelimitedReader::new("id;name\n1;Ada\n".into(), &file(2, None));
         assert_eq!(&reader.text[reader.at..], "1;Ada\n");
     }
 }

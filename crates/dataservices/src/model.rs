@@ -28,7 +28,7 @@ pub struct DataService {
     /// Its description, `N/A` without one.
     pub description: Arc<str>,
     /// Where data is.
-    pub sources: Vec<Source>,
+    pub sources: Vec<RowSource>,
     /// The queries.
     pub queries: Vec<Query>,
     /// Operations, then what resources run.
@@ -44,7 +44,7 @@ pub struct DataService {
 }
 
 /// Where data is.
-pub struct Source {
+pub struct RowSource {
     /// What it is.
     pub kind: SourceKind,
 }
@@ -182,7 +182,7 @@ pub enum ValueKind {
 
 impl ValueKind {
     /// The kind of a type name, with or without a prefix.
-    pub fn of(name: &str) -> ValueKind {
+    pub fn from_name(name: &str) -> ValueKind {
         match name.rsplit(':').next().unwrap_or(name).to_ascii_lowercase().as_str() {
             "integer" | "int" | "long" | "short" | "byte" | "double" | "float" | "decimal" | "nonnegativeinteger"
             | "positiveinteger" | "unsignedint" | "unsignedlong" => ValueKind::Number,

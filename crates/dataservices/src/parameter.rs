@@ -331,7 +331,7 @@ pub enum SqlType {
 
 impl SqlType {
     /// The type of a name.
-    pub fn of(name: &str) -> Option<SqlType> {
+    pub fn from_name(name: &str) -> Option<SqlType> {
         let integer = |min: i64, max: i64| SqlType::Integer(min, max);
         Some(match name.to_ascii_uppercase().as_str() {
             "" | "STRING" | "CLOB" | "SQLXML" | "UUID" | "INETADDRESS" | "NVARCHAR" | "VARCHAR" => SqlType::Text,
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn values_become_those_of_their_types() {
-        let integer = SqlType::of("SMALLINT").unwrap();
+        let integer = SqlType::from_name("SMALLINT").unwrap();
         for (kind, text, expected) in [
             (SqlType::Text, " x ", Some(SqlValue::Text(" x ".into()))),
             (integer, " 12 ", Some(SqlValue::Integer(12))),
@@ -425,7 +425,7 @@ mod tests {
         ] {
             assert_eq!(kind.convert(text).ok(), expected, "{kind:?} {text}");
         }
-        assert_eq!(SqlType::of("GEOMETRY"), None);
+        assert_eq!(SqlType::from_name("GEOMETRY"), None);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub enum Payload {
 
 /// Reads a request of a client.
 pub fn read(service: &DataService, exchange: &mut Exchange) -> Result<Request, Fault> {
-    let media = exchange.message.content_type().map(MediaType::of);
+    let media = exchange.message.content_type().map(MediaType::parse);
     let accept = exchange.message.headers.get("Accept").map(str::to_owned);
     let (payload, soap) = payload(exchange, media)?;
     let format = ResponseFormat::choose(accept.as_deref(), media, soap);

@@ -27,7 +27,7 @@ impl ResponseFormat {
         let accepted = accept.unwrap_or_default().split(',').map(|part| part.split(';').next().unwrap_or(part).trim());
         let mut accepts_json = accepted.clone().any(|part| part.eq_ignore_ascii_case("application/json"));
         accepts_json |= accepted.clone().any(|part| part.eq_ignore_ascii_case("text/json"));
-        let accepts_xml = accepted.clone().any(|part| MediaType::of(part).is_xml());
+        let accepts_xml = accepted.clone().any(|part| MediaType::parse(part).is_xml());
         match media {
             _ if accepts_json => ResponseFormat::Json,
             Some(MediaType::SoapXml) if is_envelope => ResponseFormat::Soap12,

@@ -113,7 +113,7 @@ struct Cursor {
 
 enum CursorSource {
     Database(Box<dyn Rows>),
-    File(delimited::Reader),
+    File(delimited::DelimitedReader),
     /// All rows are in the batch.
     Nothing,
 }
@@ -324,7 +324,7 @@ impl Running {
         let none = || (Vec::new().into_iter(), Arc::<[Arc<str>]>::from([]));
         let source = match (&source.kind, &query.statement) {
             (SourceKind::Delimited(file), _) => {
-                let reader = delimited::Reader::open(file).await;
+                let reader = delimited::DelimitedReader::open(file).await;
                 CursorSource::File(reader.map_err(|error| unreadable(&query.id, &error))?)
             }
             (SourceKind::Database(database), Statement::Sql(sql)) => {

@@ -81,7 +81,7 @@ pub(crate) fn addressed(exchange: &mut Exchange, url: &str, target: &Target) -> 
     builder.end_element();
     builder.copy(&envelope.document, envelope.body);
     builder.end_element();
-    let Some(envelope) = Envelope::of(Arc::new(builder.finish())) else { return Ok(None) };
+    let Some(envelope) = Envelope::find(Arc::new(builder.finish())) else { return Ok(None) };
     let mut message = exchange.message.copy();
     message.body.set(Form::Xml(Arc::new(envelope)));
     Ok(Some(message))

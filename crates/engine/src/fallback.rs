@@ -111,7 +111,7 @@ enum Speech {
 fn speaks(exchange: &Exchange) -> Speech {
     let headers = &exchange.message.headers;
     let accept = headers.get("Accept").unwrap_or_default();
-    let content_type = headers.get("Content-Type").map(MediaType::of);
+    let content_type = headers.get("Content-Type").map(MediaType::parse);
     match content_type {
         _ if accept.contains("json") => Speech::Json,
         Some(MediaType::SoapXml) => Speech::Soap12,

@@ -108,7 +108,7 @@ pub(crate) fn is_absolute(url: &str) -> bool {
 pub(crate) fn has_fields_in_query(exchange: &Exchange, target: &Target) -> bool {
     let is_form = || {
         let message_type = exchange.message.axis2.get("messageType");
-        message_type.is_some_and(|text| MediaType::of(&text.to_text()) == MediaType::Form)
+        message_type.is_some_and(|text| MediaType::parse(&text.to_text()) == MediaType::Form)
     };
     target.format == Format::Get || matches!(method_of(exchange, target), Method::Get | Method::Delete) && is_form()
 }

@@ -26,7 +26,7 @@ pub fn set_media_type(exchange: &mut Exchange, media_type: &str) {
 
 /// As [`set_media_type`], where the message is not called such a thing already. To be called before its body is replaced.
 pub fn ensure_media_type(exchange: &mut Exchange, media_type: &str) {
-    let (is, wanted) = (exchange.message.media_type(), MediaType::of(media_type));
+    let (is, wanted) = (exchange.message.media_type(), MediaType::parse(media_type));
     if is == wanted || is.is_xml() && wanted.is_xml() {
         exchange.message.axis2.remove("NO_ENTITY_BODY");
     } else {
@@ -104,7 +104,7 @@ pub fn replace_by_bytes(exchange: &mut Exchange, xml: Vec<u8>) -> Result<(), Fau
 fn read_envelope(body: Vec<u8>, soap: SoapVersion) -> Result<Envelope, Fault> {
     let (document, root) = parse(body)?;
     if soap != SoapVersion::None
-        && let Some(envelope) = Envelope::of(document.clone())
+        && let Some(envelope) = Envelope::find(document.clone())
     {
         return Ok(envelope);
     }
@@ -166,7 +166,7 @@ pub fn replace_by_nodes(exchange: &mut Exchange, contents: &[Content]) -> Result
 pub fn replace_envelope(exchange: &mut Exchange, text: String) -> Result<(), Fault> {
     let soap = exchange.xml()?.soap;
     let (document, _) = parse(text)?;
-    let mut envelope = Envelope::of(document).ok_or_else(|| Fault::new("the envelope has lost its Body"))?;
+    let mut envelope = Envelope::find(document).ok_or_else(|| Fault::new("the envelope has lost its Body"))?;
     if soap == SoapVersion::None {
         envelope.soap = SoapVersion::None;
     }
@@ -183,7 +183,7 @@ fn whole_envelope(contents: &[Content]) -> Option<Envelope> {
     }
     let mut builder = penstock_xml::TreeBuilder::new();
     builder.copy(document, *node);
-    Envelope::of(Arc::new(builder.finish()))
+    Envelope::find(Arc::new(builder.finish()))
 }
 
 /// Makes the body this text of JSON, as it stands.

@@ -83,12 +83,12 @@ pub(super) struct Macro {
 /// An expression and where it stands.
 #[derive(Debug, Clone)]
 pub(super) struct Expr {
-    pub(super) kind: Arc<Kind>,
+    pub(super) kind: Arc<ExprKind>,
     pub(super) at: Place,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum ExprKind {
     Text(String),
     /// A string with `${…}` in it.
     Joined(Vec<Expr>),
@@ -142,21 +142,21 @@ pub(super) enum Operator {
 }
 
 impl Expr {
-    pub(super) fn new(kind: Kind, at: Place) -> Expr {
+    pub(super) fn new(kind: ExprKind, at: Place) -> Expr {
         Expr { kind: Arc::new(kind), at }
     }
 
     /// The expression as messages call it.
     pub(super) fn describe(&self) -> String {
         match &*self.kind {
-            Kind::Name(name) => name.clone(),
-            Kind::Member(of, name) => format!("{}.{name}", of.describe()),
-            Kind::Index(of, index) => format!("{}[{}]", of.describe(), index.describe()),
-            Kind::Text(text) => format!("\"{text}\""),
-            Kind::Number(number) => number.to_string(),
-            Kind::BuiltIn(of, name, _) => format!("{}?{name}", of.describe()),
-            Kind::Paren(inner) => format!("({})", inner.describe()),
-            Kind::Call(of, _) => format!("{}(…)", of.describe()),
+            ExprKind::Name(name) => name.clone(),
+            ExprKind::Member(of, name) => format!("{}.{name}", of.describe()),
+            ExprKind::Index(of, index) => format!("{}[{}]", of.describe(), index.describe()),
+            ExprKind::Text(text) => format!("\"{text}\""),
+            ExprKind::Number(number) => number.to_string(),
+            ExprKind::BuiltIn(of, name, _) => format!("{}?{name}", of.describe()),
+            ExprKind::Paren(inner) => format!("({})", inner.describe()),
+            ExprKind::Call(of, _) => format!("{}(…)", of.describe()),
             _ => "…".to_owned(),
         }
     }

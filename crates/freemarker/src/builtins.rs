@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::ast::{Expr, Kind};
+use super::ast::{Expr, ExprKind};
 use super::number;
 use super::render::{Outcome, Run, fail};
 use super::value::Data;
@@ -97,7 +97,7 @@ impl<'d> Call<'_, 'd> {
             "item_parity_cap",
             "item_cycle",
         ];
-        let Kind::Name(variable) = &*self.of.kind else { return Ok(None) };
+        let ExprKind::Name(variable) = &*self.of.kind else { return Ok(None) };
         if !known.contains(&self.name) {
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::ast::{Expr, Kind, Operator, RangeEnd};
+use super::ast::{Expr, ExprKind, Operator, RangeEnd};
 use super::loops::Loop;
 use super::render::{Outcome, Run, Stop, fail, missing};
 use super::value::{Data, LambdaRef, MacroRef};
@@ -52,8 +52,8 @@ impl<'d> Run<'d> {
     pub(super) fn evaluate(&mut self, expr: &'d Expr) -> Outcome<'d, Data<'d>> {
         penstock_budget::step();
         Ok(match &*expr.kind {
-            Kind::Text(text) => Data::text(text.as_str()),
-            Kind::Joined(parts) => {
+            ExprKind::Text(text) => Data::text(text.as_str()),
+            ExprKind::Joined(parts) => {
                 let mut joined = String::new();
                 for part in parts {
                     let value = self.evaluate(part)?;
@@ -63,21 +63,21 @@ impl<'d> Run<'d> {
                 }
                 Data::text(joined)
             }
-            Kind::Number(number) => Data::Number(*number),
-            Kind::Boolean(flag) => Data::Boolean(*flag),
-            Kind::List(items) => {
+            ExprKind::Number(number) => Data::Number(*number),
+            ExprKind::Boolean(flag) => Data::Boolean(*flag),
+            ExprKind::List(items) => {
                 let items = items.iter().map(|item| self.evaluate(item)).collect::<Result<Vec<_>, _>>()?;
                 Data::List(Rc::new(items))
             }
-            Kind::Hash(members) => {
+            ExprKind::Hash(members) => {
                 let mut made = Vec::with_capacity(members.len());
                 for (key, value) in members {
                     made.push((self.text_of(key)?, self.evaluate(value)?));
                 }
                 Data::Hash(Rc::new(made))
             }
-            Kind::Name(name) => self.variable(name),
-            Kind::Special(name) => match name.as_str() {
+            ExprKind::Name(name) => self.variable(name),
+            ExprKind::Special(name) => match name.as_str() {
                 "now" => Data::Now,
                 "data_model" | "globals" | "vars" | "main" | "namespace" => {
                     let members = self.model.roots.iter().map(|(name, value)| (Rc::from(*name), value.clone()));
@@ -85,7 +85,7 @@ impl<'d> Run<'d> {
                 }
                 _ => return fail(expr.at, format!("there is no special variable `.{name}`")),
             },
-            Kind::Member(of, name) => {
+            ExprKind::Member(of, name) => {
                 let base = self.present(of)?;
                 if !base.is_hash() {
                     let message = format!("`{}` is {}, which has no `{name}`", of.describe(), base.kind());
@@ -93,35 +93,35 @@ impl<'d> Run<'d> {
                 }
                 base.member(name)
             }
-            Kind::Index(of, index) => self.index(of, index)?,
-            Kind::Call(of, arguments) => self.call(of, arguments, expr.at)?,
-            Kind::BuiltIn(of, name, arguments) => builtins::apply(self, expr, of, name, arguments.as_deref())?,
-            Kind::Default(of, default) => match self.lenient(of)? {
+            ExprKind::Index(of, index) => self.index(of, index)?,
+            ExprKind::Call(of, arguments) => self.call(of, arguments, expr.at)?,
+            ExprKind::BuiltIn(of, name, arguments) => builtins::apply(self, expr, of, name, arguments.as_deref())?,
+            ExprKind::Default(of, default) => match self.lenient(of)? {
                 Data::Missing => match default {
                     Some(default) => self.evaluate(default)?,
                     None => Data::text(""),
                 },
                 found => found,
             },
-            Kind::Exists(of) => Data::Boolean(!matches!(self.lenient(of)?, Data::Missing)),
-            Kind::Paren(inner) => self.evaluate(inner)?,
-            Kind::Not(inner) => Data::Boolean(!self.truth(inner)?),
-            Kind::Negative(inner) => Data::Number(-self.number(inner)?),
-            Kind::Binary(Operator::And, left, right) => Data::Boolean(self.truth(left)? && self.truth(right)?),
-            Kind::Binary(Operator::Or, left, right) => Data::Boolean(self.truth(left)? || self.truth(right)?),
-            Kind::Binary(operator, left, right) => {
+            ExprKind::Exists(of) => Data::Boolean(!matches!(self.lenient(of)?, Data::Missing)),
+            ExprKind::Paren(inner) => self.evaluate(inner)?,
+            ExprKind::Not(inner) => Data::Boolean(!self.truth(inner)?),
+            ExprKind::Negative(inner) => Data::Number(-self.number(inner)?),
+            ExprKind::Binary(Operator::And, left, right) => Data::Boolean(self.truth(left)? && self.truth(right)?),
+            ExprKind::Binary(Operator::Or, left, right) => Data::Boolean(self.truth(left)? || self.truth(right)?),
+            ExprKind::Binary(operator, left, right) => {
                 let (left_value, right_value) = (self.present(left)?, self.present(right)?);
                 self.combine(*operator, &left_value, &right_value, expr)?
             }
-            Kind::Range(from, to, end) => self.range(from, to.as_ref(), *end)?,
-            Kind::Lambda(name, body) => Data::Lambda(LambdaRef(name, body)),
+            ExprKind::Range(from, to, end) => self.range(from, to.as_ref(), *end)?,
+            ExprKind::Lambda(name, body) => Data::Lambda(LambdaRef(name, body)),
         })
     }
 
     /// As [`Run::evaluate`], but what leads nowhere inside brackets is just missing.
     pub(super) fn lenient(&mut self, expr: &'d Expr) -> Outcome<'d, Data<'d>> {
         match &*expr.kind {
-            Kind::Paren(inner) => match self.evaluate(inner) {
+            ExprKind::Paren(inner) => match self.evaluate(inner) {
                 Err(Stop::Missing(_)) => Ok(Data::Missing),
                 other => other,
             },
@@ -139,7 +139,7 @@ impl<'d> Run<'d> {
 
     fn index(&mut self, of: &'d Expr, index: &'d Expr) -> Outcome<'d, Data<'d>> {
         let base = self.present(of)?;
-        if let Kind::Range(..) = &*index.kind {
+        if let ExprKind::Range(..) = &*index.kind {
             return self.slice(&base, index, of);
         }
         match self.present(index)? {
@@ -157,7 +157,7 @@ impl<'d> Run<'d> {
     }
 
     fn slice(&mut self, base: &Data<'d>, range: &'d Expr, of: &'d Expr) -> Outcome<'d, Data<'d>> {
-        let Kind::Range(from, to, end) = &*range.kind else { return Ok(Data::Missing) };
+        let ExprKind::Range(from, to, end) = &*range.kind else { return Ok(Data::Missing) };
         let from = self.number(from)?.max(0.0) as usize;
         let to = match to {
             Some(to) => Some(self.number(to)?.max(0.0) as usize),

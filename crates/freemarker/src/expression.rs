@@ -1,11 +1,11 @@
 //! Expressions: the language inside `${…}` and tags.
 
-use super::ast::{Expr, Kind, Operator, RangeEnd};
+use super::ast::{Expr, ExprKind, Operator, RangeEnd};
 use super::tokens::{Token, tokens};
 use super::{DEPTH_MAX, EVERYTHING, Place, TemplateError};
 
 /// Reads the tokens of one tag or interpolation.
-pub(super) struct Reader<'n> {
+pub(super) struct ExpressionReader<'n> {
     tokens: Vec<(Token, Place)>,
     next: usize,
     end: Place,
@@ -16,10 +16,10 @@ pub(super) struct Reader<'n> {
 
 type Outcome<T> = Result<T, TemplateError>;
 
-impl<'n> Reader<'n> {
-    pub(super) fn new(text: &str, at: Place, names: &'n mut Vec<String>) -> Outcome<Reader<'n>> {
+impl<'n> ExpressionReader<'n> {
+    pub(super) fn new(text: &str, at: Place, names: &'n mut Vec<String>) -> Outcome<ExpressionReader<'n>> {
         let (tokens, end) = tokens(text, at)?;
-        Ok(Reader { tokens, next: 0, end, depth: 0, names })
+        Ok(ExpressionReader { tokens, next: 0, end, depth: 0, names })
     }
 
     pub(super) fn place(&self) -> Place {
@@ -98,7 +98,7 @@ impl<'n> Reader<'n> {
             let name = self.name()?;
             self.expect("->")?;
             let body = self.expression()?;
-            Ok(Expr::new(Kind::Lambda(name, body), at))
+            Ok(Expr::new(ExprKind::Lambda(name, body), at))
         } else {
             self.binary(0)
         };
@@ -154,7 +154,7 @@ impl<'n> Reader<'n> {
             let at = self.place();
             self.next += 1;
             let right = self.binary(level + 1)?;
-            left = Expr::new(Kind::Binary(operator, left, right), at);
+            left = Expr::new(ExprKind::Binary(operator, left, right), at);
         }
         Ok(left)
     }
@@ -172,7 +172,7 @@ impl<'n> Reader<'n> {
         let starts = !matches!(self.peek(), None | Some(Token::Sign("]" | ")" | "," | "}")));
         let starts = starts && !matches!(self.peek(), Some(Token::Name(name)) if name == "as");
         let to = if starts { Some(self.binary(5)?) } else { None };
-        Ok(Expr::new(Kind::Range(from, to, end), at))
+        Ok(Expr::new(ExprKind::Range(from, to, end), at))
     }
 
     fn unary(&mut self) -> Outcome<Expr> {
@@ -189,8 +189,8 @@ impl<'n> Reader<'n> {
         let inner = self.unary()?;
         self.depth -= 1;
         Ok(match sign {
-            "!" => Expr::new(Kind::Not(inner), at),
-            "-" => Expr::new(Kind::Negative(inner), at),
+            "!" => Expr::new(ExprKind::Not(inner), at),
+            "-" => Expr::new(ExprKind::Negative(inner), at),
             _ => inner,
         })
     }
@@ -213,22 +213,22 @@ impl<'n> Reader<'n> {
                     }
                     _ => self.name()?,
                 };
-                of = Expr::new(Kind::Member(of, name), at);
+                of = Expr::new(ExprKind::Member(of, name), at);
             } else if self.eat("[") {
                 let index = self.expression()?;
                 self.expect("]")?;
-                of = Expr::new(Kind::Index(of, index), at);
+                of = Expr::new(ExprKind::Index(of, index), at);
             } else if self.eat("(") {
-                of = Expr::new(Kind::Call(of, self.list(")")?), at);
+                of = Expr::new(ExprKind::Call(of, self.list(")")?), at);
             } else if self.eat("?") {
                 let name = self.name()?;
                 let arguments = if self.eat("(") { Some(self.list(")")?) } else { None };
-                of = Expr::new(Kind::BuiltIn(of, name, arguments), at);
+                of = Expr::new(ExprKind::BuiltIn(of, name, arguments), at);
             } else if self.eat("??") {
-                of = Expr::new(Kind::Exists(of), at);
+                of = Expr::new(ExprKind::Exists(of), at);
             } else if self.eat("!") {
                 let default = if self.starts_default() { Some(self.postfix_of_default()?) } else { None };
-                of = Expr::new(Kind::Default(of, default), at);
+                of = Expr::new(ExprKind::Default(of, default), at);
             } else {
                 return Ok(of);
             }
@@ -275,24 +275,24 @@ impl<'n> Reader<'n> {
         self.next += 1;
         let kind = match token {
             Token::Name(name) => match name.as_str() {
-                "true" => Kind::Boolean(true),
-                "false" => Kind::Boolean(false),
+                "true" => ExprKind::Boolean(true),
+                "false" => ExprKind::Boolean(false),
                 _ => {
                     if !self.names.contains(&name) {
                         self.names.push(name.clone());
                     }
-                    Kind::Name(name)
+                    ExprKind::Name(name)
                 }
             },
-            Token::Number(number) => Kind::Number(number),
-            Token::Text(text, raw) if raw || !text.contains("${") => Kind::Text(text),
+            Token::Number(number) => ExprKind::Number(number),
+            Token::Text(text, raw) if raw || !text.contains("${") => ExprKind::Text(text),
             Token::Text(text, _) => self.joined(&text, at)?,
             Token::Sign("(") => {
                 let inner = self.expression()?;
                 self.expect(")")?;
-                Kind::Paren(inner)
+                ExprKind::Paren(inner)
             }
-            Token::Sign("[") => Kind::List(self.list("]")?),
+            Token::Sign("[") => ExprKind::List(self.list("]")?),
             Token::Sign("{") => self.hash()?,
             Token::Sign(".") => {
                 let name = self.name()?;
@@ -300,7 +300,7 @@ impl<'n> Reader<'n> {
                 if name != "now" {
                     self.names.push(EVERYTHING.to_owned());
                 }
-                Kind::Special(name)
+                ExprKind::Special(name)
             }
             Token::Sign(sign) => {
                 self.next -= 1;
@@ -310,7 +310,7 @@ impl<'n> Reader<'n> {
         Ok(Expr::new(kind, at))
     }
 
-    fn hash(&mut self) -> Outcome<Kind> {
+    fn hash(&mut self) -> Outcome<ExprKind> {
         let mut members = Vec::new();
         while !self.eat("}") {
             let key = self.expression()?;
@@ -320,21 +320,21 @@ impl<'n> Reader<'n> {
                 return self.fail("`,` or `}` is missing here");
             }
         }
-        Ok(Kind::Hash(members))
+        Ok(ExprKind::Hash(members))
     }
 
     /// A string with interpolations in it.
-    fn joined(&mut self, text: &str, at: Place) -> Outcome<Kind> {
+    fn joined(&mut self, text: &str, at: Place) -> Outcome<ExprKind> {
         let mut parts = Vec::new();
         for piece in super::scan::scan(text)? {
             parts.push(match piece {
-                super::scan::Piece::Text(text) => Expr::new(Kind::Text(text), at),
+                super::scan::Piece::Text(text) => Expr::new(ExprKind::Text(text), at),
                 super::scan::Piece::Interpolation(inner, _) => {
                     self.depth += 1;
                     if self.depth > DEPTH_MAX {
                         return self.fail(format!("expressions are nested deeper than {DEPTH_MAX}"));
                     }
-                    let mut reader = Reader::new(&inner, at, self.names)?;
+                    let mut reader = ExpressionReader::new(&inner, at, self.names)?;
                     reader.depth = self.depth;
                     let part = reader.expression()?;
                     self.depth -= 1;
@@ -343,6 +343,6 @@ impl<'n> Reader<'n> {
                 _ => return self.fail("a string cannot hold tags"),
             });
         }
-        Ok(Kind::Joined(parts))
+        Ok(ExprKind::Joined(parts))
     }
 }

@@ -17,7 +17,7 @@ pub(super) enum Rounds<'d> {
 }
 
 impl<'d> Rounds<'d> {
-    fn of(data: &Data<'d>) -> Option<Rounds<'d>> {
+    fn new(data: &Data<'d>) -> Option<Rounds<'d>> {
         match data.members() {
             Some(members) => Some(Rounds::Members(Rc::new(members))),
             None => data.length().map(|_| Rounds::Items(data.clone())),
@@ -86,7 +86,7 @@ impl<'d> Run<'d> {
 
     pub(super) fn list(&mut self, list: &'d List) -> Outcome<'d, ()> {
         let of = self.evaluate(&list.of)?;
-        let Some(rounds) = Rounds::of(&of) else {
+        let Some(rounds) = Rounds::new(&of) else {
             if matches!(of, Data::Missing) {
                 return Err(Stop::Missing(missing(&list.of)));
             }

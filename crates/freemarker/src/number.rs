@@ -38,7 +38,7 @@ pub(super) fn by_pattern(number: f64, pattern: &str) -> String {
     };
     // A second part is for negative numbers.
     let (positive, negative) = pattern.split_once(';').unwrap_or((pattern, ""));
-    let shape = Shape::of(if number < 0.0 && !negative.is_empty() { negative } else { positive });
+    let shape = Shape::parse(if number < 0.0 && !negative.is_empty() { negative } else { positive });
     let sign = if number < 0.0 && negative.is_empty() { "-" } else { "" };
     let size = number.abs() * shape.factor;
     let rounded = half_even(size, shape.fraction_max);
@@ -91,7 +91,7 @@ struct Shape {
 const DECIMALS_MAX: usize = 40;
 
 impl Shape {
-    fn of(pattern: &str) -> Shape {
+    fn parse(pattern: &str) -> Shape {
         let is_digit = |letter: char| matches!(letter, '0' | '#' | ',' | '.');
         let start = pattern.find(is_digit).unwrap_or(pattern.len());
         let end = pattern[start..].find(|letter| !is_digit(letter)).map_or(pattern.len(), |end| start + end);

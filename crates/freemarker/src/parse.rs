@@ -2,8 +2,8 @@
 
 mod named;
 
-use super::ast::{Expr, Kind, List, Node};
-use super::expression::Reader;
+use super::ast::{Expr, ExprKind, List, Node};
+use super::expression::ExpressionReader;
 use super::scan::Piece;
 use super::{DEPTH_MAX, Place, TemplateError};
 
@@ -42,8 +42,8 @@ struct Parser<'n> {
 }
 
 impl Parser<'_> {
-    fn reader<'s>(&'s mut self, content: &str, at: Place) -> Outcome<Reader<'s>> {
-        Reader::new(content, at, self.names)
+    fn reader<'s>(&'s mut self, content: &str, at: Place) -> Outcome<ExpressionReader<'s>> {
+        ExpressionReader::new(content, at, self.names)
     }
 
     fn expression(&mut self, content: &str, at: Place) -> Outcome<Expr> {
@@ -276,17 +276,17 @@ fn unclosed(name: &str, at: Place, end: &End) -> TemplateError {
 /// An escape with the value in the place of its variable. Escapes are a built-in or two around a name.
 fn substituted(around: &Expr, name: &str, value: &Expr) -> Expr {
     let kind = match &*around.kind {
-        Kind::Name(other) if other == name => return value.clone(),
-        Kind::BuiltIn(of, built_in, arguments) => {
-            Kind::BuiltIn(substituted(of, name, value), built_in.clone(), arguments.clone())
+        ExprKind::Name(other) if other == name => return value.clone(),
+        ExprKind::BuiltIn(of, built_in, arguments) => {
+            ExprKind::BuiltIn(substituted(of, name, value), built_in.clone(), arguments.clone())
         }
-        Kind::Paren(inner) => Kind::Paren(substituted(inner, name, value)),
-        Kind::Default(of, default) => Kind::Default(substituted(of, name, value), default.clone()),
-        Kind::Binary(operator, left, right) => {
-            Kind::Binary(*operator, substituted(left, name, value), substituted(right, name, value))
+        ExprKind::Paren(inner) => ExprKind::Paren(substituted(inner, name, value)),
+        ExprKind::Default(of, default) => ExprKind::Default(substituted(of, name, value), default.clone()),
+        ExprKind::Binary(operator, left, right) => {
+            ExprKind::Binary(*operator, substituted(left, name, value), substituted(right, name, value))
         }
-        Kind::Call(of, arguments) => {
-            Kind::Call(of.clone(), arguments.iter().map(|one| substituted(one, name, value)).collect())
+        ExprKind::Call(of, arguments) => {
+            ExprKind::Call(of.clone(), arguments.iter().map(|one| substituted(one, name, value)).collect())
         }
         _ => return around.clone(),
     };

@@ -127,7 +127,7 @@ impl CallPayload {
         if let Some(content_type) = self.content_type.as_deref().or(implied) {
             payload::ensure_media_type(exchange, content_type);
         }
-        let kind = self.content_type.as_deref().map(MediaType::of);
+        let kind = self.content_type.as_deref().map(MediaType::parse);
         match (kind, &value) {
             (Some(MediaType::Json), Value::Json(json)) | (None, Value::Json(json)) => {
                 payload::set_json(exchange, json.clone())
@@ -141,7 +141,7 @@ impl CallPayload {
             _ => payload::set_text(exchange, value.to_text().into_owned()),
         }
         if let Some(content_type) = &self.content_type
-            && MediaType::of(content_type) != exchange.message.media_type()
+            && MediaType::parse(content_type) != exchange.message.media_type()
         {
             payload::set_media_type(exchange, content_type);
         }
@@ -165,7 +165,7 @@ impl Mediator for Call {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let kept = match self.target {
             Target::Body => None,
-            _ => Some(Kept::of(exchange)),
+            _ => Some(Kept::from_exchange(exchange)),
         };
         if let Some(source) = &self.source {
             source.apply(exchange)?;

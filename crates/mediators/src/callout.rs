@@ -195,7 +195,7 @@ impl Target {
         let Some((answer, node)) = first_element(exchange, reply)? else { return Ok(()) };
         let changes = Changes::from([(replaced, Change::Replace(vec![Content::Node(answer, node)]))]);
         let edited = Arc::new(edit(&document, &changes));
-        let envelope = Envelope::of(edited)
+        let envelope = Envelope::find(edited)
             .ok_or_else(|| Fault::new("the target of the callout is not in the body of the message"))?;
         exchange.message.body.set(Form::Xml(Arc::new(envelope)));
         Ok(())

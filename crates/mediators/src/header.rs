@@ -7,7 +7,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{Addressing, Form, Scope};
 use penstock_xml::TreeBuilder;
 
-use crate::typed::Source;
+use crate::typed::ValueSource;
 use penstock_message::tree::{self, Change, Changes, Content};
 
 /// The kind.
@@ -16,7 +16,7 @@ pub const KIND: MediatorKind = MediatorKind { name: "header", compile };
 struct Header {
     target: Target,
     /// `None` removes it.
-    source: Option<Source>,
+    source: Option<ValueSource>,
 }
 
 enum Target {
@@ -88,7 +88,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
             cx.error(el.place(), "<header> needs `value`, `expression`, an element inside, or `action=\"remove\"`");
             return None;
         }
-        Some(Source::compile(cx, el, None)?)
+        Some(ValueSource::compile(cx, el, None)?)
     };
     Some(Box::new(Header { target, source }))
 }
@@ -120,7 +120,7 @@ fn target(el: &Element<'_>, cx: &mut Compiler<'_>, name: &str, scope: &str) -> O
 }
 
 impl Header {
-    fn set(&self, exchange: &mut Exchange, source: &Source) -> Result<(), Fault> {
+    fn set(&self, exchange: &mut Exchange, source: &ValueSource) -> Result<(), Fault> {
         match &self.target {
             Target::Transport(name) => {
                 let value = source.text(exchange)?.unwrap_or_default();
@@ -133,7 +133,7 @@ impl Header {
             Target::Block { prefix, local, namespace } => {
                 let value = source.value(exchange)?;
                 let inside = match &value {
-                    Some(xml @ penstock_message::Value::Xml(..)) if matches!(source, Source::Constant(_)) => {
+                    Some(xml @ penstock_message::Value::Xml(..)) if matches!(source, ValueSource::Constant(_)) => {
                         penstock_engine::payload::contents_of(xml)
                     }
                     _ => vec![Content::Text(source.text(exchange)?.unwrap_or_default().into())],

@@ -49,7 +49,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 
 impl Iterate {
     fn messages(&self, exchange: &mut Exchange) -> Result<Vec<Message>, Fault> {
-        let collection = Collection::of(&self.expression, exchange)?;
+        let collection = Collection::select(&self.expression, exchange)?;
         let count = collection.len();
         let limit = exchange.program().limits.branches_max;
         if count > limit {

@@ -5,7 +5,7 @@ use penstock_engine::{Direction, Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::{MediaType, SoapVersion};
 use penstock_xml::{TreeBuilder, XML_NAMESPACE};
 
-use crate::typed::{Source, Type, inline_xml};
+use crate::typed::{Type, ValueSource, inline_xml};
 use penstock_engine::payload::{self, contents_of};
 use penstock_message::tree::{Content, SOAP_PREFIX, insert};
 
@@ -16,11 +16,11 @@ struct MakeFault {
     version: Version,
     response: bool,
     code: Option<Code>,
-    reason: Option<Source>,
+    reason: Option<ValueSource>,
     node: Option<String>,
     role: Option<String>,
     detail: Vec<Content>,
-    detail_source: Option<Source>,
+    detail_source: Option<ValueSource>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ enum Version {
 /// A fault code: a qualified name, or computed.
 enum Code {
     Known { local: String, namespace: String, prefix: String },
-    Computed(Source),
+    Computed(ValueSource),
 }
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -58,7 +58,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     };
     let reason = match el.child("reason") {
         Some(reason) => {
-            let source = Source::compile(cx, &reason, Some(Type::String))?;
+            let source = ValueSource::compile(cx, &reason, Some(Type::String))?;
             reason.finish(cx);
             Some(source)
         }
@@ -68,7 +68,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let mut detail_source = None;
     if let Some(element) = el.child("detail") {
         if element.attribute("expression").is_some() || element.attribute("value").is_some() {
-            detail_source = Source::compile(cx, &element, None);
+            detail_source = ValueSource::compile(cx, &element, None);
         } else {
             detail = element.children().flat_map(|child| contents_of(&inline_xml(&child))).collect();
             if detail.is_empty() && !element.text().is_empty() {
@@ -90,7 +90,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 
 fn code_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Code> {
     if el.attribute("expression").is_some() {
-        return Some(Code::Computed(Source::compile(cx, el, Some(Type::String))?));
+        return Some(Code::Computed(ValueSource::compile(cx, el, Some(Type::String))?));
     }
     let value = el.required(cx, "value")?;
     let (prefix, local) = value.split_once(':').unwrap_or(("", value));
@@ -205,7 +205,7 @@ impl Mediator for MakeFault {
             SoapVersion::Soap12 => "application/soap+xml",
             SoapVersion::None => "application/xml",
         };
-        if exchange.message.media_type() != MediaType::of(media_type) {
+        if exchange.message.media_type() != MediaType::parse(media_type) {
             payload::set_media_type(exchange, media_type);
         }
         payload::replace_by_nodes(exchange, &[Content::Node(document, root)])?;

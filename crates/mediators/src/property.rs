@@ -6,7 +6,7 @@ use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs, Resume};
 use penstock_message::{Scope, Value};
 use regex::Regex;
 
-use crate::typed::{Source, Type};
+use crate::typed::{Type, ValueSource};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "property", compile };
@@ -21,7 +21,7 @@ struct Property {
 }
 
 enum Action {
-    Set { source: Source, declared: Type, pattern: Option<(Regex, usize)> },
+    Set { source: ValueSource, declared: Type, pattern: Option<(Regex, usize)> },
     Remove,
 }
 
@@ -70,7 +70,7 @@ fn property(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Property> {
         cx.error(el.place(), "<property> needs `value`, `expression` or an element inside");
         return None;
     }
-    let source = Source::compile(cx, el, Some(declared))?;
+    let source = ValueSource::compile(cx, el, Some(declared))?;
     Some(Property { scope, name, action: Action::Set { source, declared, pattern } })
 }
 
@@ -135,14 +135,16 @@ impl Property {
 }
 
 fn value(
-    source: &Source,
+    source: &ValueSource,
     declared: Type,
     pattern: Option<&(Regex, usize)>,
     exchange: &mut Exchange,
 ) -> Result<Option<Value>, Fault> {
     match declared {
         // An element inside stays an element, for any `type`.
-        _ if matches!(source, Source::Constant(value) if !matches!(value, Value::String(_))) => source.value(exchange),
+        _ if matches!(source, ValueSource::Constant(value) if !matches!(value, Value::String(_))) => {
+            source.value(exchange)
+        }
         Type::Xml | Type::Json => source.value(exchange)?.map(|value| declared.coerce(value)).transpose(),
         Type::String => Ok(source.text(exchange)?.map(|text| Value::string(matched(pattern, text)))),
         // Numbers are required; what is not there is not true.

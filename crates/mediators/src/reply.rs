@@ -13,7 +13,7 @@ pub struct Kept {
 
 impl Kept {
     /// Copies them from the message at hand, whose body is not a stream.
-    pub fn of(exchange: &Exchange) -> Kept {
+    pub fn from_exchange(exchange: &Exchange) -> Kept {
         let message = &exchange.message;
         Kept {
             headers: message.headers.clone(),

@@ -20,7 +20,7 @@ pub enum Collection {
 
 impl Collection {
     /// Evaluates the expression. What is JSON has to be a list; the whole body may also be one element.
-    pub fn of(expression: &Expression, exchange: &mut Exchange) -> Result<Collection, Fault> {
+    pub fn select(expression: &Expression, exchange: &mut Exchange) -> Result<Collection, Fault> {
         let value = match expression.json_path() {
             Some(path) => {
                 let root = exchange.json()?;

@@ -10,11 +10,11 @@ use penstock_message::Value;
 /// A compiled text.
 pub struct Template {
     /// The parts in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TemplatePart>,
 }
 
 /// A part of a text.
-pub enum Part {
+pub enum TemplatePart {
     /// As it stands.
     Text(Arc<str>),
     /// Computed.
@@ -24,12 +24,12 @@ pub enum Part {
 impl Template {
     /// A text without expressions.
     pub fn constant(text: &str) -> Template {
-        Template { parts: vec![Part::Text(text.into())] }
+        Template { parts: vec![TemplatePart::Text(text.into())] }
     }
 
     /// One expression in any language.
     pub fn expression(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str, at: Place) -> Option<Template> {
-        Some(Template { parts: vec![Part::Value(Expression::compile(cx, el, text, at)?)] })
+        Some(Template { parts: vec![TemplatePart::Value(Expression::compile(cx, el, text, at)?)] })
     }
 
     /// Compiles a text that may contain `${…}`. A `${` that is never closed is text.
@@ -37,8 +37,8 @@ impl Template {
         let mut parts = Vec::new();
         for piece in pieces(text) {
             parts.push(match piece {
-                Piece::Text(text) => Part::Text(text.into()),
-                Piece::Expression(text) => Part::Value(Expression::compile(cx, el, text, at.clone())?),
+                Piece::Text(text) => TemplatePart::Text(text.into()),
+                Piece::Expression(text) => TemplatePart::Value(Expression::compile(cx, el, text, at.clone())?),
             });
         }
         Some(Template { parts })
@@ -49,8 +49,8 @@ impl Template {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Value(expression) => {
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Value(expression) => {
                     if let Some(value) = expression.value(exchange)? {
                         out.push_str(&display(&value));
                     }
@@ -63,8 +63,8 @@ impl Template {
     /// What it does with the body.
     pub fn needs(&self) -> Needs {
         needs_of(self.parts.iter().filter_map(|part| match part {
-            Part::Value(expression) => Some(expression),
-            Part::Text(_) => None,
+            TemplatePart::Value(expression) => Some(expression),
+            TemplatePart::Text(_) => None,
         }))
     }
 }

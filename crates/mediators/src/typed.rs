@@ -128,7 +128,7 @@ pub fn xml_to_json(
 }
 
 /// Where a value comes from.
-pub enum Source {
+pub enum ValueSource {
     /// Known at compile time, coerced already.
     Constant(Value),
     /// Text with expressions in it.
@@ -137,16 +137,16 @@ pub enum Source {
     Expression(Expression),
 }
 
-impl Source {
+impl ValueSource {
     /// Reads `value`, `expression` or an inline element. `None` when there is none of them, or after
     /// an error was reported.
-    pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, declared: Option<Type>) -> Option<Source> {
+    pub fn compile(cx: &mut Compiler<'_>, el: &Element<'_>, declared: Option<Type>) -> Option<ValueSource> {
         if let Some(text) = el.attribute("value") {
             if text.contains("${") {
-                return Some(Source::Template(Template::compile(cx, el, text, el.attribute_place("value"))?));
+                return Some(ValueSource::Template(Template::compile(cx, el, text, el.attribute_place("value"))?));
             }
             return match declared.unwrap_or(Type::String).coerce(Value::string(text)) {
-                Ok(value) => Some(Source::Constant(value)),
+                Ok(value) => Some(ValueSource::Constant(value)),
                 Err(fault) => {
                     cx.error(el.attribute_place("value"), fault.message.to_string());
                     None
@@ -154,25 +154,25 @@ impl Source {
             };
         }
         if el.attribute("expression").is_some() {
-            return cx.expression(el, "expression").map(Source::Expression);
+            return cx.expression(el, "expression").map(ValueSource::Expression);
         }
         let inline = el.children().next()?;
-        Some(Source::Constant(inline_xml(&inline)))
+        Some(ValueSource::Constant(inline_xml(&inline)))
     }
 
     /// The value for a message; `None` when an expression finds nothing.
     pub fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
         match self {
-            Source::Constant(value) => Ok(Some(value.clone())),
-            Source::Template(template) => Ok(Some(Value::string(template.text(exchange)?))),
-            Source::Expression(expression) => expression.value(exchange),
+            ValueSource::Constant(value) => Ok(Some(value.clone())),
+            ValueSource::Template(template) => Ok(Some(Value::string(template.text(exchange)?))),
+            ValueSource::Expression(expression) => expression.value(exchange),
         }
     }
 
     /// The value as text; `None` for a property that is not there.
     pub fn text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         match self {
-            Source::Expression(expression) => expression.text_if_any(exchange),
+            ValueSource::Expression(expression) => expression.text_if_any(exchange),
             other => Ok(other.value(exchange)?.map(|value| value.to_text().into_owned())),
         }
     }
@@ -180,9 +180,9 @@ impl Source {
     /// What it does with the body.
     pub fn needs(&self) -> Needs {
         match self {
-            Source::Constant(_) => Needs::Nothing,
-            Source::Template(template) => template.needs(),
-            Source::Expression(expression) => expression.needs(),
+            ValueSource::Constant(_) => Needs::Nothing,
+            ValueSource::Template(template) => template.needs(),
+            ValueSource::Expression(expression) => expression.needs(),
         }
     }
 }

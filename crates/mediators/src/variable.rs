@@ -6,7 +6,7 @@ use penstock_compile::{Compiler, Element, MediatorKind};
 use penstock_engine::{Exchange, Fault, Flow, Mediator, Needs};
 use penstock_message::Value;
 
-use crate::typed::{Source, Type};
+use crate::typed::{Type, ValueSource};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "variable", compile };
@@ -14,7 +14,7 @@ pub const KIND: MediatorKind = MediatorKind { name: "variable", compile };
 struct Variable {
     name: Arc<str>,
     /// `None` removes it.
-    value: Option<(Source, Option<Type>)>,
+    value: Option<(ValueSource, Option<Type>)>,
 }
 
 fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
@@ -44,7 +44,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
         cx.error(el.place(), "<variable> needs `value` or `expression`");
         return None;
     }
-    let source = Source::compile(cx, el, declared)?;
+    let source = ValueSource::compile(cx, el, declared)?;
     Some(Box::new(Variable { name, value: Some((source, declared)) }))
 }
 
@@ -73,8 +73,8 @@ impl Mediator for Variable {
 }
 
 /// Whether what a `${…}` gave can be of a type: text is no number and no truth, however it reads.
-fn fits(source: &Source, declared: Type, value: &Value) -> bool {
-    let Source::Expression(expression) = source else { return true };
+fn fits(source: &ValueSource, declared: Type, value: &Value) -> bool {
+    let ValueSource::Expression(expression) = source else { return true };
     let number = match value {
         Value::Integer(_) | Value::Double(_) => true,
         Value::Json(json) => json.is_number(),
@@ -88,10 +88,10 @@ fn fits(source: &Source, declared: Type, value: &Value) -> bool {
     }
 }
 
-fn mismatch(source: &Source, declared: Type) -> Fault {
+fn mismatch(source: &ValueSource, declared: Type) -> Fault {
     let text = match source {
-        Source::Expression(expression) => expression.text.trim(),
-        Source::Constant(_) | Source::Template(_) => "",
+        ValueSource::Expression(expression) => expression.text.trim(),
+        ValueSource::Constant(_) | ValueSource::Template(_) => "",
     };
     Fault::new(format!("Expected '{text}' result does not match the expected data type '{}'", declared.name()))
 }

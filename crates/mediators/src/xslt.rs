@@ -13,7 +13,7 @@ use penstock_message::Value;
 use penstock_xml::{Document, NodeId};
 use penstock_xslt::{CompileOptions, Method, Resolver, Resource, Stylesheet, TransformOptions, XsltError};
 
-use crate::typed::Source;
+use crate::typed::ValueSource;
 use penstock_engine::payload;
 use penstock_message::tree::{self, Change, Content};
 
@@ -28,7 +28,7 @@ const COMPUTED_MAX: usize = 256;
 struct Xslt {
     key: Key,
     source: Option<Expression>,
-    parameters: Vec<(String, Source)>,
+    parameters: Vec<(String, ValueSource)>,
     target: Option<Target>,
     /// What `import`, `include` and `document()` call a resource, and its key.
     locations: HashMap<String, String>,
@@ -61,7 +61,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let mut parameters = Vec::new();
     for property in el.elements("property") {
         let name = property.required(cx, "name")?;
-        if let Some(value) = Source::compile(cx, &property, None) {
+        if let Some(value) = ValueSource::compile(cx, &property, None) {
             parameters.push((name.to_owned(), value));
         }
         property.finish(cx);

@@ -44,7 +44,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// The envelope a document holds. `None` when its root is not a SOAP `Envelope` with a `Body`.
-    pub fn of(document: Arc<Document>) -> Option<Envelope> {
+    pub fn find(document: Arc<Document>) -> Option<Envelope> {
         let envelope = document.root_element()?;
         if document.local_name(envelope) != "Envelope" {
             return None;

@@ -25,7 +25,7 @@ pub enum MediaType {
 
 impl MediaType {
     /// Classifies a Content-Type value; parameters are ignored.
-    pub fn of(content_type: &str) -> MediaType {
+    pub fn parse(content_type: &str) -> MediaType {
         const EXACT: [(&str, MediaType); 7] = [
             ("text/xml", MediaType::TextXml),
             ("application/soap+xml", MediaType::SoapXml),
@@ -107,7 +107,7 @@ mod tests {
             ("image/png", MediaType::Binary),
             ("", MediaType::Binary),
         ] {
-            assert_eq!(MediaType::of(text), expected, "{text}");
+            assert_eq!(MediaType::parse(text), expected, "{text}");
         }
         assert_eq!(MediaType::charset("text/xml; charset=\"utf-16\""), Some("utf-16"));
     }

@@ -196,7 +196,7 @@ impl Message {
         let addressed = self.addressing.as_ref().and_then(|addressing| addressing.action.as_deref());
         let in_header = || self.headers.get("SOAPAction").map(|action| action.trim().trim_matches('"'));
         let in_type = || {
-            let content_type = self.content_type().filter(|text| MediaType::of(text) == MediaType::SoapXml)?;
+            let content_type = self.content_type().filter(|text| MediaType::parse(text) == MediaType::SoapXml)?;
             MediaType::parameter(content_type, "action")
         };
         addressed.or_else(in_header).or_else(in_type).filter(|action| !action.is_empty())
@@ -205,9 +205,9 @@ impl Message {
     /// What the Content-Type says. `messageType` (scope axis2) wins when a mediator set it.
     pub fn media_type(&self) -> MediaType {
         if let Some(kind) = self.axis2.get("messageType") {
-            return MediaType::of(&kind.to_text());
+            return MediaType::parse(&kind.to_text());
         }
-        self.content_type().map_or(MediaType::Binary, MediaType::of)
+        self.content_type().map_or(MediaType::Binary, MediaType::parse)
     }
 
     /// The addressing block, made when absent.

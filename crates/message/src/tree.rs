@@ -198,7 +198,7 @@ pub fn text_of(contents: &[Content]) -> String {
 
 /// The envelope of a changed copy; `soap` is the version of the source.
 pub fn envelope_of(document: Document, soap: SoapVersion) -> Option<Envelope> {
-    let mut envelope = Envelope::of(Arc::new(document))?;
+    let mut envelope = Envelope::find(Arc::new(document))?;
     if soap == SoapVersion::None {
         envelope.soap = SoapVersion::None;
     }

@@ -5,6 +5,15 @@ use std::sync::{Arc, OnceLock};
 use penstock_engine::database::{DatabaseError, DatabaseErrorKind};
 use tokio::runtime::Handle;
 
+use super::tls::ServerTls;
+
+/// Makes connections to database servers.
+#[derive(Clone)]
+pub(crate) struct ServerConnector {
+    pub(crate) tls: Arc<dyn ServerTls>,
+    pub(crate) background: Background,
+}
+
 /// The thread, started with the first connection.
 #[derive(Clone, Default)]
 pub(crate) struct Background {

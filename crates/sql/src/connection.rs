@@ -5,24 +5,25 @@ use std::time::Duration;
 use penstock_engine::database::{Answer, Batch, DatabaseError, DatabaseErrorKind, Query, RowQuery, Rows};
 use penstock_engine::ports::LocalFuture;
 
+use super::background::ServerConnector;
 use super::mapping::Resolved;
-use super::mysql::{self, MysqlConnection};
-use super::postgres::{self, PostgresConnection};
+use super::mysql::MysqlConnection;
+use super::postgres::PostgresConnection;
 use super::sqlite::{self, SqliteConnection};
 
 /// How connections are made.
 pub(crate) enum Connector {
     Sqlite(sqlite::Place),
-    Postgres(postgres::Connector),
-    Mysql(mysql::Connector),
+    Postgres(ServerConnector),
+    Mysql(ServerConnector),
 }
 
 impl Connector {
     pub(crate) async fn connect(&self, to: &Resolved) -> Result<Connection, DatabaseError> {
         Ok(match self {
             Connector::Sqlite(place) => Connection::Sqlite(SqliteConnection::open(place.clone()).await?),
-            Connector::Postgres(connector) => Connection::Postgres(Box::new(connector.connect(to).await?)),
-            Connector::Mysql(connector) => Connection::Mysql(Box::new(connector.connect(to).await?)),
+            Connector::Postgres(connector) => Connection::Postgres(Box::new(connector.connect_postgres(to).await?)),
+            Connector::Mysql(connector) => Connection::Mysql(Box::new(connector.connect_mysql(to).await?)),
         })
     }
 }

@@ -40,7 +40,7 @@ pub use lease::SqlLeases;
 pub use mapping::{DatabaseEntry, Mapping, Remark};
 pub use tls::{ServerTls, Verification};
 
-use background::Background;
+use background::{Background, ServerConnector};
 use mapping::{Resolved, Target};
 use pool::{Pool, Purpose, Turn};
 use sqlite::Folder;
@@ -56,8 +56,7 @@ struct Shared {
     pools: Mutex<HashMap<Resolved, Arc<Pool>>>,
     /// Of databases that take one writer at a time, whichever of their pools it uses.
     turns: Mutex<HashMap<Target, Turn>>,
-    postgres: postgres::Connector,
-    mysql: mysql::Connector,
+    servers: ServerConnector,
     /// Where databases that stand in for others lie.
     folder: Folder,
 }
@@ -65,14 +64,12 @@ struct Shared {
 impl Sql {
     /// The databases that the configuration maps data sources to, and the TLS configuration for their servers.
     pub fn new(mapping: Mapping, tls: Arc<dyn ServerTls>) -> Sql {
-        let background = Background::default();
         Sql {
             shared: Arc::new(Shared {
                 mapping,
                 pools: Mutex::default(),
                 turns: Mutex::default(),
-                postgres: postgres::Connector::new(tls.clone(), background.clone()),
-                mysql: mysql::Connector::new(tls, background),
+                servers: ServerConnector { tls, background: Background::default() },
                 folder: Folder::default(),
             }),
         }
@@ -109,8 +106,8 @@ impl Shared {
         Ok(match &resolved.target {
             Target::Sqlite(path) => connection::Connector::Sqlite(sqlite::Place::File(path.clone())),
             Target::StandIn(label) => connection::Connector::Sqlite(sqlite::Place::StandIn(self.folder.file(label)?)),
-            Target::Postgres => connection::Connector::Postgres(self.postgres.clone()),
-            Target::Mysql => connection::Connector::Mysql(self.mysql.clone()),
+            Target::Postgres => connection::Connector::Postgres(self.servers.clone()),
+            Target::Mysql => connection::Connector::Mysql(self.servers.clone()),
         })
     }
 }

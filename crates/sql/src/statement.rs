@@ -7,7 +7,7 @@ use penstock_engine::database::{DatabaseError, DatabaseErrorKind};
 
 /// One statement of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct StatementPart {
     /// Its text, with numbered placeholders.
     pub text: String,
     /// How many values it takes.
@@ -24,9 +24,9 @@ pub(crate) enum Places {
 }
 
 /// Divides a text at its semicolons and finds the places of values. What stands in quotes and comments is left alone.
-pub(crate) fn divide(sql: &str, places: Places) -> Vec<Part> {
+pub(crate) fn divide(sql: &str, places: Places) -> Vec<StatementPart> {
     let mut parts = Vec::new();
-    let mut current = Part { text: String::new(), places: 0 };
+    let mut current = StatementPart { text: String::new(), places: 0 };
     let mut rest = sql;
     while let Some(next) = rest.chars().next() {
         let opaque = opaque_length(rest);
@@ -53,11 +53,11 @@ pub(crate) fn divide(sql: &str, places: Places) -> Vec<Part> {
     parts
 }
 
-fn finish(parts: &mut Vec<Part>, current: &mut Part) {
-    let part = std::mem::replace(current, Part { text: String::new(), places: 0 });
+fn finish(parts: &mut Vec<StatementPart>, current: &mut StatementPart) {
+    let part = std::mem::replace(current, StatementPart { text: String::new(), places: 0 });
     let text = part.text.trim();
     if !text.is_empty() {
-        parts.push(Part { text: text.to_owned(), places: part.places });
+        parts.push(StatementPart { text: text.to_owned(), places: part.places });
     }
 }
 
@@ -67,7 +67,7 @@ const TEXTS_MAX: usize = 256;
 /// The statements of texts, each text divided once.
 pub(crate) struct Texts {
     places: Places,
-    known: HashMap<Arc<str>, Arc<[Part]>>,
+    known: HashMap<Arc<str>, Arc<[StatementPart]>>,
 }
 
 impl Texts {
@@ -75,11 +75,11 @@ impl Texts {
         Texts { places, known: HashMap::new() }
     }
 
-    pub(crate) fn parts(&mut self, sql: &Arc<str>) -> Arc<[Part]> {
+    pub(crate) fn parts(&mut self, sql: &Arc<str>) -> Arc<[StatementPart]> {
         if let Some(parts) = self.known.get(sql) {
             return parts.clone();
         }
-        let parts: Arc<[Part]> = divide(sql, self.places).into();
+        let parts: Arc<[StatementPart]> = divide(sql, self.places).into();
         if self.known.len() >= TEXTS_MAX {
             self.known.clear();
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use penstock_catalog::PlanLevel;
 use penstock_gateway::parse_plan;
-use penstock_testkit::gateway::{Setup, TestGateway, project};
+use penstock_testkit::gateway::{Setup, TestGateway, client_tls, project};
 use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
 
@@ -116,14 +116,7 @@ fn each_event_goes_on_at_once() {
 fn over_tls_and_http_2_too() {
     let events = events();
     let gateway = served(&events, json!({}), None);
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(gateway.certificate.clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config = client_tls(&gateway.certificate, None);
     let name = ServerName::try_from("localhost").unwrap();
     let tls = rustls::ClientConnection::new(Arc::new(config.clone()), name.clone()).unwrap();
     let socket = TcpStream::connect(("127.0.0.1", gateway.https)).unwrap();

@@ -29,7 +29,7 @@ impl Digest {
         }
     }
 
-    pub(crate) fn of(self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn hash(self, bytes: &[u8]) -> Vec<u8> {
         ring::digest::digest(self.ring(), bytes).as_ref().to_vec()
     }
 }

@@ -68,14 +68,14 @@ impl Certificate {
     }
 
     pub(crate) fn thumbprint(&self) -> Vec<u8> {
-        Digest::Sha1.of(&self.der)
+        Digest::Sha1.hash(&self.der)
     }
 
     /// The extension, or the digest of the key, which is what the extension mostly is (RFC 5280 §4.2.1.2).
     pub(crate) fn key_identifier(&self) -> Vec<u8> {
         match self.parsed.tbs_certificate().get_extension::<SubjectKeyIdentifier>() {
             Ok(Some((_, found))) => found.0.as_bytes().to_vec(),
-            _ => Digest::Sha1.of(&self.key_der),
+            _ => Digest::Sha1.hash(&self.key_der),
         }
     }
 

@@ -50,7 +50,7 @@ impl Derivation {
         Ok(Derivation { source, seed: [label.as_bytes(), &nonce].concat(), offset, length })
     }
 
-    pub(crate) fn of(&self, secret: &[u8]) -> Vec<u8> {
+    pub(crate) fn derive(&self, secret: &[u8]) -> Vec<u8> {
         let mut all = expand(secret, &self.seed, self.offset + self.length);
         all.drain(..self.offset);
         all

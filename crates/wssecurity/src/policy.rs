@@ -14,7 +14,7 @@ mod assertions;
 mod normal;
 mod rampart;
 
-use assertions::Reader;
+use assertions::AssertionReader;
 
 pub(crate) const WSP: [&str; 2] = ["http://schemas.xmlsoap.org/ws/2004/09/policy", "http://www.w3.org/ns/ws-policy"];
 
@@ -137,7 +137,7 @@ impl Policy {
         let alternatives = normal::alternatives(document, root).map_err(|problem| vec![problem])?;
         let mut problems = Vec::new();
         for alternative in &alternatives {
-            match Reader::read(document, root, alternative) {
+            match AssertionReader::read(document, root, alternative) {
                 Ok(policy) => return Ok(policy),
                 Err(found) => problems.extend(found),
             }

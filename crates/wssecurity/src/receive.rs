@@ -40,7 +40,7 @@ impl Service {
             return Err(Refusal::invalid("the policy requires HTTPS"));
         }
         let document = request.document;
-        let soap = Soap::of(document)?;
+        let soap = Soap::find(document)?;
         let security = security_of(document, soap)?;
         // Before anything secret is touched: an old message costs no private operation.
         self.check_timestamp(document, security, request.now)?;
@@ -59,7 +59,7 @@ impl Service {
     /// Decrypts and verifies, in the order of the policy.
     fn open(&self, request: &Request<'_>, soap: Soap, security: NodeId) -> Result<Received, Refusal> {
         let document = request.document;
-        let ids = Ids::of(document);
+        let ids = Ids::collect(document);
         let keys = self.received_keys(document, security)?;
         let mut context = SecurityContext::default();
         if self.policy.encrypts_first {
@@ -67,7 +67,7 @@ impl Service {
         }
         let decrypted = self.decrypt(document, &ids, soap, security, &keys)?;
         let read = decrypted.as_ref().map_or(document, |decrypted| &decrypted.document);
-        let inner = Soap::of(read)?;
+        let inner = Soap::find(read)?;
         let inner_security = security_of(read, inner)?;
         if !self.policy.encrypts_first {
             self.verify(read, inner, inner_security, &keys, request, &mut context)?;
@@ -162,7 +162,7 @@ impl Service {
         context: &mut SecurityContext,
     ) -> Result<(), Refusal> {
         let policy = &self.policy;
-        let ids = Ids::of(document);
+        let ids = Ids::collect(document);
         let mut covered = Vec::new();
         for node in children(document, security, DS, "Signature") {
             if context.signatures.len() == SIGNATURES_MAX {
@@ -318,7 +318,7 @@ fn secret(
     let token = document.attribute(reference, "", "URI").and_then(|uri| ids.get(uri)).ok_or_else(unavailable)?;
     let derivation = Derivation::read(document, token)?;
     let source = received(document, ids, derivation.source, keys).ok_or_else(unavailable)?;
-    Ok(derivation.of(&source.key))
+    Ok(derivation.derive(&source.key))
 }
 
 /// The key of the message that a SecurityTokenReference names.
@@ -337,7 +337,7 @@ fn received<'k>(
         return None;
     }
     let value = binary(document, identifier)?;
-    keys.iter().find(|(_, key)| Digest::Sha1.of(&key.cipher) == value).map(|(_, key)| key)
+    keys.iter().find(|(_, key)| Digest::Sha1.hash(&key.cipher) == value).map(|(_, key)| key)
 }
 
 fn verify_hash(digest: Digest, key: &[u8], signature: &Signature) -> Result<(), Refusal> {

@@ -178,7 +178,7 @@ impl PrivateKey {
     /// Signs with PKCS #1 v1.5 padding, RFC 8017 §8.2.1.
     pub(crate) fn sign(&self, digest: Digest, message: &[u8]) -> Result<Vec<u8>, Refusal> {
         let mut info = digest_prefix(digest).to_vec();
-        info.extend(digest.of(message));
+        info.extend(digest.hash(message));
         let fill =
             self.public.bytes.checked_sub(info.len() + 3).filter(|fill| *fill >= 8).ok_or_else(Refusal::check)?;
         let mut block = vec![0, 1];
@@ -281,7 +281,7 @@ const SHA1_BYTES: usize = 20;
 
 fn pad_oaep(size: usize, key: &[u8]) -> Result<Vec<u8>, Refusal> {
     let fill = size.checked_sub(key.len() + 2 * SHA1_BYTES + 2).ok_or_else(Refusal::check)?;
-    let mut data = Digest::Sha1.of(b"");
+    let mut data = Digest::Sha1.hash(b"");
     data.resize(SHA1_BYTES + fill, 0);
     data.push(1);
     data.extend_from_slice(key);
@@ -331,7 +331,7 @@ fn unpad_oaep(block: &[u8], length: usize) -> Result<(u8, Vec<u8>), Refusal> {
     mask(&mut seed, &data);
     mask(&mut data, &seed);
     let mut good = equal(block[0], 0);
-    let label = Digest::Sha1.of(b"");
+    let label = Digest::Sha1.hash(b"");
     let fill = at - 2 - 2 * SHA1_BYTES;
     let expected = label.into_iter().chain(std::iter::repeat_n(0, fill)).chain([1]);
     for (found, wanted) in data.iter().zip(expected) {

@@ -48,7 +48,7 @@ impl Service {
     /// Secures a response to the request of `context`.
     pub fn send(&self, document: &Document, context: &SecurityContext, now: SystemTime) -> Result<Document, Refusal> {
         let policy = &self.policy;
-        let soap = Soap::of(document)?;
+        let soap = Soap::find(document)?;
         let mut draft = Draft {
             document,
             soap,
@@ -107,7 +107,7 @@ impl Service {
                      wsse11:TokenType=\"{}\"><wsse:KeyIdentifier ValueType=\"{ENCRYPTED_KEY_SHA1}\" \
                      EncodingType=\"{BASE64_BINARY}\">{}</wsse:KeyIdentifier></wsse:SecurityTokenReference>",
                     crate::names::ENCRYPTED_KEY,
-                    STANDARD.encode(Digest::Sha1.of(&received.cipher))
+                    STANDARD.encode(Digest::Sha1.hash(&received.cipher))
                 );
                 Means::Shared { key: &received.key, reference, derives: token.derived_keys }
             }

@@ -78,7 +78,7 @@ pub(crate) const SOAP: [&str; 2] =
     ["http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope"];
 
 impl Soap {
-    pub(crate) fn of(document: &Document) -> Result<Soap, Refusal> {
+    pub(crate) fn find(document: &Document) -> Result<Soap, Refusal> {
         let no_soap = || Refusal::invalid("the message is not a SOAP envelope");
         let envelope = document.root_element().ok_or_else(no_soap)?;
         let namespace = document.namespace(envelope);

@@ -87,7 +87,7 @@ fn checked(document: &Document, ids: &Ids<'_>, reference: NodeId, suite: Suite) 
         .filter(|digest| suite.allows_digest(*digest))
         .ok_or_else(|| Refusal::unsupported("the digest algorithm is not allowed"))?;
     let expected = binary(document, part("DigestValue")?).ok_or_else(malformed)?;
-    if digest.of(&canonicalize(document, element, &canonicalization)) != expected {
+    if digest.hash(&canonicalize(document, element, &canonicalization)) != expected {
         return Err(Refusal::check());
     }
     Ok(element)
@@ -138,7 +138,7 @@ pub(crate) fn signed_info(
     method: SignatureMethod,
     digest: Digest,
 ) -> Result<String, Refusal> {
-    let index = Ids::of(document);
+    let index = Ids::collect(document);
     let mut out = format!(
         "<ds:SignedInfo xmlns:ds=\"{DS}\"><ds:CanonicalizationMethod Algorithm=\"{EXCLUSIVE_C14N}\">\
          </ds:CanonicalizationMethod><ds:SignatureMethod Algorithm=\"{}\"></ds:SignatureMethod>",
@@ -147,7 +147,7 @@ pub(crate) fn signed_info(
     for id in ids {
         let uri = format!("#{id}");
         let element = index.get(&uri).ok_or_else(malformed)?;
-        let value = digest.of(&canonicalize(document, element, &Canonicalization::EXCLUSIVE));
+        let value = digest.hash(&canonicalize(document, element, &Canonicalization::EXCLUSIVE));
         let _ = write!(
             out,
             "<ds:Reference URI=\"{uri}\"><ds:Transforms><ds:Transform Algorithm=\"{EXCLUSIVE_C14N}\"></ds:Transform>\

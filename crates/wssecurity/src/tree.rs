@@ -48,7 +48,7 @@ pub(crate) fn binary(document: &Document, node: NodeId) -> Option<Vec<u8>> {
 pub(crate) struct Ids<'d>(HashMap<&'d str, Option<NodeId>>);
 
 impl<'d> Ids<'d> {
-    pub(crate) fn of(document: &'d Document) -> Ids<'d> {
+    pub(crate) fn collect(document: &'d Document) -> Ids<'d> {
         let mut found: HashMap<&str, Option<NodeId>> = HashMap::new();
         for element in document.descendants(Document::ROOT).filter(|node| document.is_element(*node)) {
             let ids = document.attributes(element).filter(|attribute| {

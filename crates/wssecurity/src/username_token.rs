@@ -95,7 +95,7 @@ pub(crate) fn check(
             let at = time::parse(&created)
                 .ok_or_else(|| Refusal::authentication("a password digest needs the time it was created"))?;
             check_age(at, settings, now)?;
-            let digest = Digest::Sha1.of(&[&nonce[..], created.as_bytes(), known.as_bytes()].concat());
+            let digest = Digest::Sha1.hash(&[&nonce[..], created.as_bytes(), known.as_bytes()].concat());
             let given = binary(document, password).ok_or_else(wrong)?;
             if !(is_same(&digest, &given) & exists) {
                 return Err(wrong());

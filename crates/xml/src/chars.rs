@@ -24,7 +24,7 @@ impl Contents {
         }
     }
 
-    pub(crate) fn of(bytes: &[u8]) -> Contents {
+    pub(crate) fn scan(bytes: &[u8]) -> Contents {
         let mut found = Contents::default();
         for piece in bytes.chunks(BYTES_AT_ONCE) {
             let mut blocks = piece.chunks_exact(BLOCK);

@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         state.seen = SeenNames::starting_at(1);
         state.stage = Stage::Content;
         state.dtd = dtd;
-        let contents = Contents::of(text.as_bytes());
+        let contents = Contents::scan(text.as_bytes());
         Reader { input: text.as_bytes(), text, contents, complete: true, state }
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Text {
 impl Text {
     /// Checks the bytes; on failure the number of leading bytes that are text comes back, with the bytes.
     pub(crate) fn new(bytes: Bytes) -> Result<Text, (usize, Bytes)> {
-        let contents = Contents::of(&bytes);
+        let contents = Contents::scan(&bytes);
         if contents.non_ascii
             && let Err(valid) = penstock_budget::utf8(&bytes)
         {

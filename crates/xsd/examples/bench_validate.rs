@@ -9,7 +9,7 @@ mod measure;
 use std::hint::black_box;
 
 use penstock_xml::{Document, ParseOptions};
-use penstock_xsd::{NoResolver, Schema, Source};
+use penstock_xsd::{NoResolver, Schema, SchemaSource};
 
 use measure::{Outcome, print_cost};
 
@@ -18,7 +18,7 @@ fn main() -> Outcome {
     let [_, schema, source, milliseconds] = &arguments[..] else {
         return Err("usage: bench_validate SCHEMA SOURCE MILLISECONDS".into());
     };
-    let schema = Schema::compile(&[Source::new(schema.as_str(), std::fs::read(schema)?)], &NoResolver);
+    let schema = Schema::compile(&[SchemaSource::new(schema.as_str(), std::fs::read(schema)?)], &NoResolver);
     let schema = schema.map_err(|errors| errors[0].to_string())?;
     let document = Document::parse(std::fs::read(source)?, &ParseOptions::default())?;
     let root = document.root_element().ok_or("no element")?;

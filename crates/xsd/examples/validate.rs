@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use penstock_xml::{Document, ParseOptions};
-use penstock_xsd::{Resolver, Schema, Source};
+use penstock_xsd::{Resolver, Schema, SchemaSource};
 
 struct Files;
 
 impl Resolver for Files {
-    fn resolve(&self, location: &str, base: &str, _namespace: Option<&str>) -> Option<Source> {
+    fn resolve(&self, location: &str, base: &str, _namespace: Option<&str>) -> Option<SchemaSource> {
         let path: PathBuf = Path::new(base).parent()?.join(location);
-        Some(Source::new(path.to_string_lossy(), std::fs::read(&path).ok()?))
+        Some(SchemaSource::new(path.to_string_lossy(), std::fs::read(&path).ok()?))
     }
 }
 
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(schema) = arguments.next() else { return ExitCode::from(2) };
     let Ok(content) = std::fs::read(&schema) else { return ExitCode::from(3) };
-    let schema = match Schema::compile(&[Source::new(&*schema, content)], &Files) {
+    let schema = match Schema::compile(&[SchemaSource::new(&*schema, content)], &Files) {
         Ok(schema) => schema,
         Err(errors) => {
             for error in errors {

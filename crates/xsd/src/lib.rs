@@ -6,10 +6,10 @@
 //!
 //! ```
 //! use penstock_xml::{Document, ParseOptions};
-//! use penstock_xsd::{NoResolver, Schema, Source};
+//! use penstock_xsd::{NoResolver, Schema, SchemaSource};
 //!
 //! let text = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="n" type="xs:int"/></xs:schema>"#;
-//! let schema = Schema::compile(&[Source::new("n.xsd", text)], &NoResolver).unwrap();
+//! let schema = Schema::compile(&[SchemaSource::new("n.xsd", text)], &NoResolver).unwrap();
 //! let document = Document::parse("<n>seven</n>", &ParseOptions::default()).unwrap();
 //! let violations = schema.validate(&document, document.root_element().unwrap());
 //! assert_eq!(violations[0].message, "cvc-datatype-valid.1.2.1: 'seven' is not a valid value for 'int'.");
@@ -47,17 +47,17 @@ pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// A schema document.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct SchemaSource {
     /// What it is called: the base of what it includes, and the file in errors.
     pub uri: String,
     /// Its text.
     pub content: Bytes,
 }
 
-impl Source {
+impl SchemaSource {
     /// A schema document.
-    pub fn new(uri: impl Into<String>, content: impl Into<Bytes>) -> Source {
-        Source { uri: uri.into(), content: content.into() }
+    pub fn new(uri: impl Into<String>, content: impl Into<Bytes>) -> SchemaSource {
+        SchemaSource { uri: uri.into(), content: content.into() }
     }
 }
 
@@ -65,7 +65,7 @@ impl Source {
 pub trait Resolver {
     /// The document at `location` as `base` calls it; `namespace` is what an import says it holds.
     /// `None` when there is none: an import then only declares the namespace.
-    fn resolve(&self, location: &str, base: &str, namespace: Option<&str>) -> Option<Source>;
+    fn resolve(&self, location: &str, base: &str, namespace: Option<&str>) -> Option<SchemaSource>;
 }
 
 /// Compiled schema documents. Immutable; shared between threads.
@@ -76,7 +76,7 @@ pub struct Schema {
 
 impl Schema {
     /// Compiles schema documents, all mistakes at once.
-    pub fn compile(sources: &[Source], resolver: &dyn Resolver) -> Result<Schema, Vec<SchemaError>> {
+    pub fn compile(sources: &[SchemaSource], resolver: &dyn Resolver) -> Result<Schema, Vec<SchemaError>> {
         let loaded = load::load(sources, resolver)?;
         let components = compile::compile(&loaded)?;
         Ok(Schema { components, notes: loaded.notes })

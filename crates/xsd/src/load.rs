@@ -6,7 +6,7 @@ use std::sync::Arc;
 use penstock_xml::{DoctypePolicy, Document, Limits, NodeId, ParseOptions, Position};
 
 use crate::names::{Names, Symbol};
-use crate::{Resolver, SchemaError, Source, XSD};
+use crate::{Resolver, SchemaError, SchemaSource, XSD};
 
 /// Documents of one schema. More are a resolver that never ends.
 const DOCUMENTS_MAX: usize = 500;
@@ -18,14 +18,14 @@ pub(crate) const ERRORS_MAX: usize = 100;
 pub struct NoResolver;
 
 impl Resolver for NoResolver {
-    fn resolve(&self, _location: &str, _base: &str, _namespace: Option<&str>) -> Option<Source> {
+    fn resolve(&self, _location: &str, _base: &str, _namespace: Option<&str>) -> Option<SchemaSource> {
         None
     }
 }
 
 /// What a global component is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum ComponentKind {
     Element,
     Attribute,
     Type,
@@ -92,7 +92,7 @@ pub(crate) struct Place {
 /// All documents and an index of their global components.
 pub(crate) struct Loaded {
     pub(crate) documents: Vec<SchemaDocument>,
-    pub(crate) index: BTreeMap<(Kind, Arc<str>, Arc<str>), Place>,
+    pub(crate) index: BTreeMap<(ComponentKind, Arc<str>, Arc<str>), Place>,
     /// What a redefinition of the same name stands on.
     pub(crate) originals: HashMap<Place, Place>,
     /// Namespaces of imports whose documents were not found: what they declare is not known.
@@ -103,7 +103,7 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     /// The names of all global components.
-    pub(crate) fn intern_all(&self, names: &mut Names) -> Vec<(Kind, Symbol, Place)> {
+    pub(crate) fn intern_all(&self, names: &mut Names) -> Vec<(ComponentKind, Symbol, Place)> {
         self.index
             .iter()
             .map(|((kind, namespace, local), place)| (*kind, names.intern(namespace, local), *place))
@@ -121,7 +121,7 @@ struct Loader<'r> {
 }
 
 /// Reads the documents and everything they name.
-pub(crate) fn load(sources: &[Source], resolver: &dyn Resolver) -> Result<Loaded, Vec<SchemaError>> {
+pub(crate) fn load(sources: &[SchemaSource], resolver: &dyn Resolver) -> Result<Loaded, Vec<SchemaError>> {
     let loaded = Loaded {
         documents: Vec::new(),
         index: BTreeMap::new(),
@@ -145,7 +145,7 @@ impl Loader<'_> {
     }
 
     /// Parses a document and indexes it. `including` is the namespace of the document that includes it.
-    fn add(&mut self, source: Source, including: Option<&Arc<str>>) -> Option<usize> {
+    fn add(&mut self, source: SchemaSource, including: Option<&Arc<str>>) -> Option<usize> {
         let whole = |position, message: String| SchemaError { uri: source.uri.clone(), position, message };
         if self.loaded.documents.len() >= DOCUMENTS_MAX {
             self.fail(whole(Position::UNKNOWN, format!("the schema has more than {DOCUMENTS_MAX} documents")));
@@ -264,14 +264,14 @@ impl Loader<'_> {
         }
     }
 
-    fn kind_of(&self, index: usize, node: NodeId) -> Option<Kind> {
+    fn kind_of(&self, index: usize, node: NodeId) -> Option<ComponentKind> {
         Some(match self.loaded.documents[index].name(node) {
-            "element" => Kind::Element,
-            "attribute" => Kind::Attribute,
-            "simpleType" | "complexType" => Kind::Type,
-            "group" => Kind::Group,
-            "attributeGroup" => Kind::AttributeGroup,
-            "notation" => Kind::Notation,
+            "element" => ComponentKind::Element,
+            "attribute" => ComponentKind::Attribute,
+            "simpleType" | "complexType" => ComponentKind::Type,
+            "group" => ComponentKind::Group,
+            "attributeGroup" => ComponentKind::AttributeGroup,
+            "notation" => ComponentKind::Notation,
             _ => return None,
         })
     }

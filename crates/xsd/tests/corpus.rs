@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use penstock_xsd::{Resolver, Schema, Source};
+use penstock_xsd::{Resolver, Schema, SchemaSource};
 
 struct Folder(PathBuf);
 
 impl Resolver for Folder {
     /// The examples were made unique by a suffix: of those that begin with the name, the one for the namespace is meant.
-    fn resolve(&self, location: &str, _base: &str, namespace: Option<&str>) -> Option<Source> {
+    fn resolve(&self, location: &str, _base: &str, namespace: Option<&str>) -> Option<SchemaSource> {
         let stem = Path::new(location).file_stem()?.to_string_lossy().into_owned();
         let wanted = format!("targetNamespace=\"{}\"", namespace.unwrap_or_default());
         let mut candidates: Vec<PathBuf> =
@@ -20,7 +20,7 @@ impl Resolver for Folder {
         candidates.sort();
         let fits = |path: &&PathBuf| std::fs::read_to_string(path).is_ok_and(|text| text.contains(&wanted));
         let path = candidates.iter().find(fits).or(candidates.first())?;
-        Some(Source::new(path.file_name()?.to_string_lossy(), std::fs::read(path).ok()?))
+        Some(SchemaSource::new(path.file_name()?.to_string_lossy(), std::fs::read(path).ok()?))
     }
 }
 
@@ -52,7 +52,7 @@ fn corpus_schemas_compile() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let content = std::fs::read(&path).unwrap();
         count += 1;
-        if let Err(errors) = Schema::compile(&[Source::new(&*name, content)], &resolver) {
+        if let Err(errors) = Schema::compile(&[SchemaSource::new(&*name, content)], &resolver) {
             if !WRONG.contains(&errors[0].uri.as_str()) {
                 failed.push(errors[0].to_string());
             }

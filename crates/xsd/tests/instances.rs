@@ -2,14 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 use penstock_xml::{Document, ParseOptions};
-use penstock_xsd::{NoResolver, Schema, Source};
+use penstock_xsd::{NoResolver, Schema, SchemaSource};
 
 const OPEN: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">"#;
 
 /// Bodies of `<r>` (its attributes, `>`, its content) and the first code of their violations, empty when there is none.
 fn check(declarations: &str, cases: &[(&str, &str)]) {
     let text = format!("{OPEN}{declarations}</xs:schema>");
-    let schema = Schema::compile(&[Source::new("t.xsd", text)], &NoResolver).unwrap();
+    let schema = Schema::compile(&[SchemaSource::new("t.xsd", text)], &NoResolver).unwrap();
     for (body, expected) in cases {
         let document = format!("<r xmlns='urn:t' xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'{body}</r>");
         let document = Document::parse(document, &ParseOptions::default()).unwrap();

@@ -1,13 +1,13 @@
 //! Schemas that are right or wrong, as data: what the recommendation does not allow is refused when a schema is compiled.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
-use penstock_xsd::{NoResolver, Schema, Source};
+use penstock_xsd::{NoResolver, Schema, SchemaSource};
 
 const OPEN: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="urn:t" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">"#;
 
 /// The first mistake of a schema, or `ok`.
 fn mistake(inner: &str) -> String {
-    match Schema::compile(&[Source::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &NoResolver) {
+    match Schema::compile(&[SchemaSource::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &NoResolver) {
         Ok(_) => "ok".to_owned(),
         Err(errors) => errors.first().unwrap().message.clone(),
     }

@@ -2,12 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 use penstock_xml::{Document, ParseOptions};
-use penstock_xsd::{NoResolver, Resolver, Schema, Source};
+use penstock_xsd::{NoResolver, Resolver, Schema, SchemaSource};
 
 const OPEN: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">"#;
 
 fn schema(inner: &str) -> Schema {
-    match Schema::compile(&[Source::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &NoResolver) {
+    match Schema::compile(&[SchemaSource::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &NoResolver) {
         Ok(schema) => schema,
         Err(errors) => panic!("{}", errors[0]),
     }
@@ -216,8 +216,8 @@ fn messages_and_positions() {
 struct Table(&'static [(&'static str, &'static str)]);
 
 impl Resolver for Table {
-    fn resolve(&self, location: &str, _base: &str, _namespace: Option<&str>) -> Option<Source> {
-        self.0.iter().find(|(name, _)| *name == location).map(|(name, text)| Source::new(*name, *text))
+    fn resolve(&self, location: &str, _base: &str, _namespace: Option<&str>) -> Option<SchemaSource> {
+        self.0.iter().find(|(name, _)| *name == location).map(|(name, text)| SchemaSource::new(*name, *text))
     }
 }
 
@@ -262,7 +262,7 @@ fn includes_imports_and_redefinitions() {
             0,
         ),
     ] {
-        let schema = Schema::compile(&[Source::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &TABLE);
+        let schema = Schema::compile(&[SchemaSource::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &TABLE);
         let schema = schema.unwrap_or_else(|errors| panic!("{}", errors[0]));
         let document = Document::parse(document, &ParseOptions::default()).unwrap();
         assert_eq!(schema.validate(&document, document.root_element().unwrap()).len(), expected, "{inner}");
@@ -277,7 +277,7 @@ fn ambiguous(members: &str, expected: Option<(&str, &str)>) {
          <xs:complexType name='b'><xs:sequence><xs:element name='x' minOccurs='0' maxOccurs='2'/></xs:sequence></xs:complexType>\n\
          <xs:complexType name='t'><xs:sequence>{members}</xs:sequence></xs:complexType></xs:schema>"
     );
-    let errors = Schema::compile(&[Source::new("t.xsd", text)], &NoResolver).err().unwrap_or_default();
+    let errors = Schema::compile(&[SchemaSource::new("t.xsd", text)], &NoResolver).err().unwrap_or_default();
     let expected = expected.map(|(one, other)| {
         format!("the content model is ambiguous: one element may belong to {one} or to {other}, and only what follows could tell")
     });
@@ -348,7 +348,7 @@ fn extensions_may_be_ambiguous() {
             "{OPEN}<xs:complexType name='b'><xs:sequence><xs:element name='x' minOccurs='0'/></xs:sequence></xs:complexType>\
              <xs:complexType name='t'><xs:complexContent><xs:extension base='b'><xs:sequence>{members}</xs:sequence></xs:extension></xs:complexContent></xs:complexType></xs:schema>"
         );
-        Schema::compile(&[Source::new("t.xsd", text)], &NoResolver).is_ok()
+        Schema::compile(&[SchemaSource::new("t.xsd", text)], &NoResolver).is_ok()
     };
     assert!(extension("<xs:element name='y'/><xs:element name='x'/>"));
     assert!(!extension("<xs:element name='x'/>"));
@@ -381,7 +381,7 @@ fn mistakes_of_schemas_have_places() {
         ),
         ("<xs:element name='a'/><xs:element name='a'/>", "`a` is declared twice"),
     ] {
-        let errors = Schema::compile(&[Source::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &NoResolver);
+        let errors = Schema::compile(&[SchemaSource::new("t.xsd", format!("{OPEN}{inner}</xs:schema>"))], &NoResolver);
         let errors = errors.err().unwrap_or_else(|| panic!("{inner} compiles"));
         assert_eq!(errors[0].message, expected, "{inner}");
         assert_eq!(errors[0].position.line, 1);

@@ -56,7 +56,7 @@ enum State {
 
 /// Reads one response after another.
 #[derive(Debug)]
-pub struct Reader {
+pub struct ResponseReader {
     state: State,
     /// The head as received, up to and including the empty line.
     pub head: Vec<u8>,
@@ -76,10 +76,10 @@ pub struct Reader {
     head_request: bool,
 }
 
-impl Reader {
+impl ResponseReader {
     /// `sample_bytes_max` says how much of each body to keep; `head_request` that responses carry no body.
     pub fn new(sample_bytes_max: usize, head_request: bool) -> Self {
-        Reader {
+        ResponseReader {
             state: State::Head,
             head: Vec::with_capacity(512),
             status: 0,
@@ -275,7 +275,7 @@ mod tests {
         let mut splits = (0..=bytes.len()).map(|at| vec![&bytes[..at], &bytes[at..]]).collect::<Vec<_>>();
         splits.push(bytes.chunks(1).collect());
         for pieces in splits {
-            let mut reader = Reader::new(SAMPLE_BYTES, false);
+            let mut reader = ResponseReader::new(SAMPLE_BYTES, false);
             let mut outcome = Ok(false);
             for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
                 outcome = reader.feed(piece);
@@ -323,10 +323,10 @@ mod tests {
         check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", Err(Malformed::CutShort));
         check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", Err(Malformed::Chunk));
         check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", Err(Malformed::Chunk));
-        let mut reader = Reader::new(0, false);
+        let mut reader = ResponseReader::new(0, false);
         assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab"), Err(Malformed::ExtraBytes));
         let endless = vec![b'a'; HEAD_BYTES_MAX + 1];
-        assert_eq!(Reader::new(0, false).feed(&endless), Err(Malformed::HeadTooLong));
+        assert_eq!(ResponseReader::new(0, false).feed(&endless), Err(Malformed::HeadTooLong));
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 204\r\nConnection: close\r\n\r\n",
         ];
         crate::mutations::each(&seeds, |bytes, split| {
-            let mut reader = Reader::new(SAMPLE_BYTES, false);
+            let mut reader = ResponseReader::new(SAMPLE_BYTES, false);
             let (first, second) = bytes.split_at(split);
             let _ = reader.feed(first).and_then(|_| reader.feed(second)).and_then(|_| reader.close());
             assert!(reader.sample.len() <= SAMPLE_BYTES && reader.body_bytes <= reader.received_bytes);

@@ -1,6 +1,6 @@
 //! Assertions: what a response must be like to count as a success.
 use super::context::Context;
-use super::extract::{Source, parse_path};
+use super::extract::{ExtractSource, parse_path};
 use super::patterns::Patterns;
 use super::response::Response;
 use super::text::Text;
@@ -41,7 +41,7 @@ pub struct ResponseAssertion {
 /// Which text an assertion looks at.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Field {
-    Response(Source),
+    Response(ExtractSource),
     RequestBody,
     Variable(String),
 }
@@ -93,7 +93,7 @@ impl Assertion {
     /// Whether the body must be kept.
     pub fn reads_body(&self) -> bool {
         match self {
-            Assertion::Response(assertion) => assertion.field == Field::Response(Source::Body),
+            Assertion::Response(assertion) => assertion.field == Field::Response(ExtractSource::Body),
             Assertion::JsonPath { .. } => true,
             Assertion::Duration(_) | Assertion::Size { .. } => false,
         }
@@ -218,12 +218,12 @@ impl ResponseAssertion {
 
     fn explain(&self, pattern: &str) -> String {
         let field = match &self.field {
-            Field::Response(Source::Body) => "the response body".to_owned(),
-            Field::Response(Source::Code) => "the status code".to_owned(),
-            Field::Response(Source::Message) => "the reason phrase".to_owned(),
-            Field::Response(Source::Url) => "the address".to_owned(),
-            Field::Response(Source::ResponseHeaders) => "the response head".to_owned(),
-            Field::Response(Source::RequestHeaders) => "the request head".to_owned(),
+            Field::Response(ExtractSource::Body) => "the response body".to_owned(),
+            Field::Response(ExtractSource::Code) => "the status code".to_owned(),
+            Field::Response(ExtractSource::Message) => "the reason phrase".to_owned(),
+            Field::Response(ExtractSource::Url) => "the address".to_owned(),
+            Field::Response(ExtractSource::ResponseHeaders) => "the response head".to_owned(),
+            Field::Response(ExtractSource::RequestHeaders) => "the request head".to_owned(),
             Field::RequestBody => "the request body".to_owned(),
             Field::Variable(name) => format!("the variable `{name}`"),
         };

@@ -9,8 +9,8 @@ use serde_json::Value;
 /// An extractor.
 #[derive(Debug, Clone)]
 pub enum Extractor {
-    Regex { source: Source, name: Text, pattern: Text, template: Text, matches: Text, default: Option<Text> },
-    Boundary { source: Source, name: Text, left: Text, right: Text, matches: Text, default: Option<Text> },
+    Regex { source: ExtractSource, name: Text, pattern: Text, template: Text, matches: Text, default: Option<Text> },
+    Boundary { source: ExtractSource, name: Text, left: Text, right: Text, matches: Text, default: Option<Text> },
     Json(Vec<JsonExtraction>),
 }
 
@@ -26,7 +26,7 @@ pub struct JsonExtraction {
 
 /// Which text is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ExtractSource {
     Body,
     ResponseHeaders,
     RequestHeaders,
@@ -38,16 +38,16 @@ pub enum Source {
 /// More matches than this are a mistake in the pattern.
 const MATCHES_MAX: usize = 100_000;
 
-impl Source {
+impl ExtractSource {
     /// The text.
     pub fn text(self, response: &Response) -> String {
         match self {
-            Source::Body => response.body.clone(),
-            Source::ResponseHeaders => response.head.clone(),
-            Source::RequestHeaders => response.request_head.clone(),
-            Source::Url => response.url.clone(),
-            Source::Code => response.status.to_string(),
-            Source::Message => response.message().to_owned(),
+            ExtractSource::Body => response.body.clone(),
+            ExtractSource::ResponseHeaders => response.head.clone(),
+            ExtractSource::RequestHeaders => response.request_head.clone(),
+            ExtractSource::Url => response.url.clone(),
+            ExtractSource::Code => response.status.to_string(),
+            ExtractSource::Message => response.message().to_owned(),
         }
     }
 }

@@ -10,12 +10,12 @@ pub enum TimeFormat {
     /// Milliseconds since 1970, divided by this.
     UnixMs(u64),
     /// Parts in the order of the pattern.
-    Pattern(Vec<Part>),
+    Pattern(Vec<TimePart>),
 }
 
 /// A part of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum TimePart {
     Literal(String),
     /// Formatted by `chrono`.
     Field(&'static str),
@@ -41,7 +41,7 @@ impl TimeFormat {
         while let Some(letter) = rest.chars().next() {
             if letter == '\'' {
                 let (literal, after) = quoted(rest);
-                parts.push(Part::Literal(literal));
+                parts.push(TimePart::Literal(literal));
                 rest = after;
                 continue;
             }
@@ -49,7 +49,7 @@ impl TimeFormat {
             let (_, after) = rest.split_at(count * letter.len_utf8());
             rest = after;
             if !letter.is_ascii_alphabetic() {
-                parts.push(Part::Literal(letter.to_string().repeat(count)));
+                parts.push(TimePart::Literal(letter.to_string().repeat(count)));
                 continue;
             }
             parts.push(field(letter, count).ok_or_else(|| {
@@ -69,9 +69,9 @@ impl TimeFormat {
         let mut text = String::new();
         for part in parts {
             match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Field(format) => text.push_str(&now.format(format).to_string()),
-                Part::Milliseconds(digits) => {
+                TimePart::Literal(literal) => text.push_str(literal),
+                TimePart::Field(format) => text.push_str(&now.format(format).to_string()),
+                TimePart::Milliseconds(digits) => {
                     text.push_str(&format!("{:0digits$}", now.nanosecond() / 1_000_000 % 1000));
                 }
             }
@@ -101,7 +101,7 @@ fn quoted(text: &str) -> (String, &str) {
     (literal, "")
 }
 
-fn field(letter: char, count: usize) -> Option<Part> {
+fn field(letter: char, count: usize) -> Option<TimePart> {
     let format = match (letter, count) {
         ('y', 2) => "%y",
         ('y', _) => "%Y",
@@ -121,7 +121,7 @@ fn field(letter: char, count: usize) -> Option<Part> {
         ('m', 2) => "%M",
         ('s', 1) => "%-S",
         ('s', 2) => "%S",
-        ('S', digits @ 1..=9) => return Some(Part::Milliseconds(digits)),
+        ('S', digits @ 1..=9) => return Some(TimePart::Milliseconds(digits)),
         ('a', _) => "%p",
         ('E', 1..=3) => "%a",
         ('E', _) => "%A",
@@ -130,7 +130,7 @@ fn field(letter: char, count: usize) -> Option<Part> {
         _ => return None,
     };
     debug_assert!(StrftimeItems::new(format).all(|item| item != Item::Error));
-    Some(Part::Field(format))
+    Some(TimePart::Field(format))
 }
 
 /// Milliseconds since 1970.

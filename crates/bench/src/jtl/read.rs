@@ -1,5 +1,5 @@
 //! Reading JTL files, those of this kit and those of JMeter, into the same figures a load gives.
-use crate::csv::Reader;
+use crate::csv::CsvReader;
 use crate::error::Error;
 use crate::load::tally::Tally;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ fn summarize(
     input: impl std::io::BufRead,
     warm_up: Duration,
 ) -> Result<BTreeMap<String, JtlSummary>, Error> {
-    let mut reader = Reader::new(input);
+    let mut reader = CsvReader::new(input);
     let mut fields = Vec::new();
     if !reader.next(&mut fields).map_err(|why| Error::Input(format!("{name}:1: {why}")))? {
         return Err(Error::Input(format!("{name}: the file is empty")));

@@ -1,5 +1,5 @@
 //! One connection and one exchange on it: write the request, read the response, nothing else.
-use crate::http::response::{Malformed, Reader, SAMPLE_BYTES};
+use crate::http::response::{Malformed, ResponseReader, SAMPLE_BYTES};
 use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
@@ -51,7 +51,7 @@ impl std::fmt::Display for Broken {
 pub struct Connection {
     stream: Stream,
     /// The response being read; after an exchange, the last one.
-    pub reader: Reader,
+    pub reader: ResponseReader,
     /// Exchanges completed on it.
     pub exchanges: u64,
 }
@@ -81,7 +81,7 @@ pub type ReadBuffer = RefCell<Vec<u8>>;
 impl Connection {
     /// Wraps an open socket. `sample_bytes` of each body are kept.
     pub fn new(stream: Stream, sample_bytes: usize) -> Self {
-        Connection { stream, reader: Reader::new(sample_bytes.max(SAMPLE_BYTES), false), exchanges: 0 }
+        Connection { stream, reader: ResponseReader::new(sample_bytes.max(SAMPLE_BYTES), false), exchanges: 0 }
     }
 
     /// Whether the server has closed this idle connection. Unsolicited bytes are an error.

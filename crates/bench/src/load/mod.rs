@@ -137,7 +137,7 @@ pub fn run(spec: &LoadSpec, observer: &mut dyn FnMut(Moment)) -> Result<LoadOutc
     };
     let body = |index| -> Box<dyn FnOnce() -> Result<Tally, Error> + Send> {
         let (spec, template, span) = (spec.clone(), template.clone(), span.clone());
-        Box::new(move || worker::run(worker::Part { spec, template, address, span, index, threads }))
+        Box::new(move || worker::run(worker::WorkerTask { spec, template, address, span, index, threads }))
     };
     let measured = threads::run(&span, (0..threads).map(body).collect(), observer)?;
     let mut tally = Tally::default();

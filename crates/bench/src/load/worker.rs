@@ -22,7 +22,7 @@ const END_CHECK: Duration = Duration::from_millis(5);
 pub(crate) const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What a thread needs to know.
-pub struct Part {
+pub struct WorkerTask {
     pub spec: LoadSpec,
     pub template: Template,
     pub address: SocketAddr,
@@ -34,7 +34,7 @@ pub struct Part {
 
 /// What the users of one thread share.
 pub struct Shared {
-    pub part: Part,
+    pub part: WorkerTask,
     pub tls: Option<tokio_rustls::TlsConnector>,
     pub recorder: Recorder,
     pub pacer: Option<Pacer>,
@@ -118,7 +118,7 @@ impl Shared {
 }
 
 /// Runs one thread's users until the load is over and answers what they counted.
-pub fn run(part: Part) -> Result<Tally, Error> {
+pub fn run(part: WorkerTask) -> Result<Tally, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -137,7 +137,7 @@ pub fn run(part: Part) -> Result<Tally, Error> {
     Ok(tally)
 }
 
-fn shared(part: Part) -> Result<Shared, Error> {
+fn shared(part: WorkerTask) -> Result<Shared, Error> {
     let protocols: &[&str] = match part.spec.protocol {
         Protocol::Http1 => &["http/1.1"],
         Protocol::Http2 { .. } => &["h2"],
@@ -209,6 +209,6 @@ async fn drive(shared: Rc<Shared>) -> Result<(), Error> {
 }
 
 /// The numbers of this thread's users: every `threads`-th one, so that the ramp-up is even on all threads.
-fn users_of(part: &Part) -> impl Iterator<Item = usize> + use<> {
+fn users_of(part: &WorkerTask) -> impl Iterator<Item = usize> + use<> {
     (part.index..part.spec.users).step_by(part.threads)
 }

@@ -1,5 +1,5 @@
 //! From the tables of a plan's file to types. Mistakes are noted, not thrown: one reading reports all.
-use super::toml_cursor::{Cursor, Source};
+use super::toml_cursor::{Cursor, TomlSource};
 use super::{Backend, BodySource, Matrix, Plan, Quick, Scenario, Target, Timing};
 use crate::echo::arrivals::ArrivalRule;
 use crate::error::Error;
@@ -15,7 +15,7 @@ const ROUNDS_MAX: u64 = 1000;
 
 /// Reads a file and answers what was read with the mistakes in it.
 pub fn file<T>(name: &str, text: &str, read: impl FnOnce(&Cursor<'_>) -> T) -> Result<(T, Vec<String>), Error> {
-    let source = Source::new(name, text);
+    let source = TomlSource::new(name, text);
     let table = toml::de::DeTable::parse(text).map_err(|error| Error::Input(position_of(name, text, &error)))?;
     let root = Cursor::new(&source, name, 0, table.get_ref());
     let read = read(&root);
@@ -24,7 +24,7 @@ pub fn file<T>(name: &str, text: &str, read: impl FnOnce(&Cursor<'_>) -> T) -> R
 }
 
 fn position_of(name: &str, text: &str, error: &toml::de::Error) -> String {
-    let source = Source::new(name, text);
+    let source = TomlSource::new(name, text);
     source.mistake(error.span().map_or(0, |span| span.start), error.message().trim());
     source.into_mistakes().join("\n")
 }

@@ -6,16 +6,16 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The text of a file and the mistakes found in it.
-pub struct Source<'a> {
+pub struct TomlSource<'a> {
     name: &'a str,
     text: &'a str,
     mistakes: RefCell<Vec<String>>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> TomlSource<'a> {
     /// `name` is what messages call the file.
     pub fn new(name: &'a str, text: &'a str) -> Self {
-        Source { name, text, mistakes: RefCell::default() }
+        TomlSource { name, text, mistakes: RefCell::default() }
     }
 
     /// Notes a mistake at a position of the text.
@@ -34,7 +34,7 @@ impl<'a> Source<'a> {
 
 /// A table of the file that records which keys were read.
 pub struct Cursor<'a> {
-    source: &'a Source<'a>,
+    source: &'a TomlSource<'a>,
     what: &'a str,
     at: usize,
     table: &'a DeTable<'a>,
@@ -43,7 +43,7 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// `what` names the table in messages; `at` is where it starts.
-    pub fn new(source: &'a Source<'a>, what: &'a str, at: usize, table: &'a DeTable<'a>) -> Self {
+    pub fn new(source: &'a TomlSource<'a>, what: &'a str, at: usize, table: &'a DeTable<'a>) -> Self {
         Cursor { source, what, at, table, known: RefCell::default() }
     }
 

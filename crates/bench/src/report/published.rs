@@ -1,5 +1,5 @@
 //! The figures of the published reports, to lay beside one's own.
-use crate::csv::Reader;
+use crate::csv::CsvReader;
 use crate::results::Cell;
 
 /// Published figures of one combination. Not every report gives every figure.
@@ -39,7 +39,7 @@ impl Published {
     pub fn find(name: &str) -> Option<Published> {
         let (_, text) = REPORTS.iter().find(|(other, _)| *other == name)?;
         let (product, records) = text.split_once('\n')?;
-        let mut reader = Reader::new(records.as_bytes());
+        let mut reader = CsvReader::new(records.as_bytes());
         let (mut fields, mut rows) = (Vec::new(), Vec::new());
         while let Ok(true) = reader.next(&mut fields) {
             rows.extend(parse(&fields));

@@ -93,7 +93,7 @@ impl PathPattern {
     /// The values of the parameters when a path (without query) fits.
     pub fn matches(&self, path: &str) -> Option<Vec<String>> {
         let mut values = Vec::new();
-        let mut rest = Segments::of(path);
+        let mut rest = Segments::new(path);
         for segment in &self.segments {
             let part = rest.next()?;
             let fits = match segment {
@@ -183,7 +183,7 @@ pub struct Segments<'p> {
 
 impl<'p> Segments<'p> {
     /// The segments of a path.
-    pub fn of(path: &'p str) -> Segments<'p> {
+    pub fn new(path: &'p str) -> Segments<'p> {
         Segments { rest: path.strip_prefix('/').filter(|rest| !rest.is_empty()) }
     }
 }

@@ -65,7 +65,7 @@ fn build(cx: &mut Compiler<'_>, artifact: Artifact, file: &ArtifactFile<'_>) -> 
     let Some(element) = file.element(artifact.node) else { return (None, false) };
     let (errors, before) = (cx.errors_so_far(), cx.diagnostics_so_far());
     // The file may have been parsed again since the name was read.
-    artifact.kind.name.of(&element);
+    artifact.kind.name.read(&element);
     cx.begin_artifact(&artifact.name);
     cx.resume_unit(artifact.number, artifact.unit);
     cx.begin_recording();

@@ -10,7 +10,7 @@ use super::kind::ArtifactKind;
 use super::{ArtifactStatus, Input, InputKind, definitions, unsupported};
 use crate::compiled::{ArtifactKey, Known};
 use crate::compiler::{Compiler, NameKind};
-use crate::element::{Element, SYNAPSE, Source};
+use crate::element::{Element, SYNAPSE, SourceDocument};
 
 /// Elements of a configuration that have no meaning here.
 pub(super) const IGNORED: [&str; 3] = ["registry", "taskManager", "description"];
@@ -39,7 +39,7 @@ pub(super) struct ArtifactFile<'i> {
     /// The connector whose operation it is.
     connector: Option<&'i str>,
     /// Its tree, while an artifact in it has to be compiled.
-    source: Option<Source>,
+    source: Option<SourceDocument>,
     /// A hash of its bytes.
     hash: u64,
 }
@@ -83,7 +83,7 @@ impl ArtifactFile<'_> {
     pub(super) fn open(&mut self) -> Result<(), XmlError> {
         if self.source.is_none() {
             let document = Document::parse(self.input.bytes.clone(), &ParseOptions::default())?;
-            self.source = Some(Source::new(self.input.file.clone(), Arc::new(document)));
+            self.source = Some(SourceDocument::new(self.input.file.clone(), Arc::new(document)));
         }
         Ok(())
     }
@@ -155,7 +155,7 @@ pub(super) fn artifacts(
             statuses.push(unread(file.report_unreadable(&error, cx)));
             continue;
         }
-        let Some(root) = file.source.as_ref().and_then(Source::root) else { continue };
+        let Some(root) = file.source.as_ref().and_then(SourceDocument::root) else { continue };
         if file.connector.is_none() {
             check_namespace(cx, &root);
         }
@@ -263,7 +263,7 @@ fn collect<'s>(
             return;
         }
     }
-    match kind.name.of(&root) {
+    match kind.name.read(&root) {
         Some(name) => artifacts.push(Found { kind, name, element: root }),
         None => {
             statuses.push(unread(root.place()));

@@ -32,7 +32,7 @@ pub enum ArtifactName {
 
 impl ArtifactName {
     /// The name of an artifact.
-    pub(super) fn of(self, root: &Element<'_>) -> Option<String> {
+    pub(super) fn read(self, root: &Element<'_>) -> Option<String> {
         match self {
             ArtifactName::Attribute(name) => root.attribute(name).map(str::to_owned),
             ArtifactName::Child(name) => root.child_text(name),

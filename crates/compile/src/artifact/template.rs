@@ -8,7 +8,7 @@ use penstock_engine::{Template, TemplateParameter};
 use super::kind::{ArtifactKind, ArtifactName};
 use super::sequence;
 use crate::compiler::{Compiler, NameKind};
-use crate::element::{Element, Source};
+use crate::element::{Element, SourceDocument};
 
 /// The kind.
 pub(super) const KIND: ArtifactKind =
@@ -18,7 +18,7 @@ pub(super) const KIND: ArtifactKind =
 fn declare(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
     if el.child("sequence").is_none() && el.child("endpoint").is_some() {
         if cx.declare(NameKind::ENDPOINT_TEMPLATE, name, el.place()) {
-            let source = Source::new(el.source.file.clone(), el.source.document.clone());
+            let source = SourceDocument::new(el.source.file.clone(), el.source.document.clone());
             // The template's element is found again by its name when it is used.
             cx.endpoint_templates.insert(name.into(), Rc::new(source));
         }

@@ -7,7 +7,7 @@ use penstock_engine::{Exchange, Fault};
 use penstock_xml::{Document, ParseOptions};
 
 use super::{UrlTemplate, url_check};
-use crate::{Compiler, Element, Source};
+use crate::{Compiler, Element, SourceDocument};
 
 struct Address {
     uri: Uri,
@@ -61,7 +61,7 @@ pub(super) fn compile_wsdl(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Bo
 fn address_in(cx: &Compiler<'_>, uri: &str, service: Option<&str>, port: Option<&str>) -> Option<Arc<str>> {
     let resource = cx.resource(uri).or_else(|| cx.resource(uri.trim_start_matches("file:")))?;
     let document = Document::parse(resource.bytes.clone(), &ParseOptions::default()).ok()?;
-    let source = Source::new(resource.at.file.clone(), Arc::new(document));
+    let source = SourceDocument::new(resource.at.file.clone(), Arc::new(document));
     address_of(&source.root()?, service, port)
 }
 

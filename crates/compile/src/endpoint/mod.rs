@@ -53,7 +53,7 @@ pub(crate) fn fill(cx: &mut Compiler<'_>, name: &str, el: &Element<'_>) {
 pub(crate) fn from_resource(cx: &mut Compiler<'_>, key: &str, resource: &Arc<Resource>) -> Option<EndpointId> {
     let options = penstock_xml::ParseOptions::default();
     let document = penstock_xml::Document::parse(resource.bytes.clone(), &options).ok()?;
-    let source = crate::Source::new(resource.at.file.clone(), Arc::new(document));
+    let source = crate::SourceDocument::new(resource.at.file.clone(), Arc::new(document));
     let root = source.root().filter(|root| root.name() == "endpoint")?;
     let id = reserve(cx, key, resource.at.clone());
     fill(cx, key, &root);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use penstock_engine::endpoint::Endpoint;
 use penstock_xml::{Document, ParseOptions};
 
-use crate::{Compiler, Element, NameKind, Source};
+use crate::{Compiler, Element, NameKind, SourceDocument};
 
 /// Puts the parameters in and compiles what comes out.
 pub(super) fn instantiate(
@@ -49,7 +49,7 @@ pub(super) fn instantiate(
             return None;
         }
     };
-    let instance = Source::new(source.file.clone(), Arc::new(document));
+    let instance = SourceDocument::new(source.file.clone(), Arc::new(document));
     let root = instance.root()?;
     let mut endpoint = super::compile(cx, &root)?;
     endpoint.name = name.map(Arc::from).or(endpoint.name);
@@ -58,14 +58,14 @@ pub(super) fn instantiate(
 }
 
 /// A template that is a registry resource, by its key.
-fn in_registry(cx: &Compiler<'_>, key: &str) -> Option<Rc<Source>> {
+fn in_registry(cx: &Compiler<'_>, key: &str) -> Option<Rc<SourceDocument>> {
     let resource = cx.resource(key)?;
     let document = Document::parse(resource.bytes.clone(), &ParseOptions::default()).ok()?;
-    let source = Source::new(resource.at.file.clone(), Arc::new(document));
+    let source = SourceDocument::new(resource.at.file.clone(), Arc::new(document));
     (source.root()?.name() == "template").then(|| Rc::new(source))
 }
 
-fn definition_of(source: &Source, template: &str) -> Option<Vec<u8>> {
+fn definition_of(source: &SourceDocument, template: &str) -> Option<Vec<u8>> {
     let root = source.root()?;
     let found = if root.name() == "definitions" {
         root.elements("template").find(|candidate| candidate.attribute("name") == Some(template))?

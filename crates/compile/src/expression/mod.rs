@@ -34,11 +34,11 @@ pub struct Expression {
     /// Where.
     pub at: Place,
     /// Boxed: a text that may be constant should not be as large as the largest expression.
-    kind: Box<Kind>,
+    kind: Box<ExpressionKind>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "it is only ever boxed")]
-enum Kind {
+enum ExpressionKind {
     XPath(xpath::XPathExpression),
     Property(property::PropertyExpression),
     Json(json::JsonExpression),
@@ -51,13 +51,13 @@ impl Expression {
         let kind = if let Some(inner) = synapse_of(text) {
             let expression = compile_synapse(cx, inner, &at)?;
             let paths = Paths::new(el.namespaces(), expression.literal_paths());
-            Kind::Synapse(expression, paths)
+            ExpressionKind::Synapse(expression, paths)
         } else if let Some(path) = json::path_of(text) {
-            Kind::Json(json::JsonExpression::compile(cx, path, &at)?)
-        } else if let Some(property) = property::PropertyExpression::of(text) {
-            Kind::Property(property)
+            ExpressionKind::Json(json::JsonExpression::compile(cx, path, &at)?)
+        } else if let Some(property) = property::PropertyExpression::parse(text) {
+            ExpressionKind::Property(property)
         } else {
-            Kind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?)
+            ExpressionKind::XPath(xpath::XPathExpression::compile(cx, el, text, &at)?)
         };
         Some(Expression { text: text.into(), at, kind: Box::new(kind) })
     }
@@ -65,35 +65,35 @@ impl Expression {
     /// What it does with the body.
     pub fn needs(&self) -> Needs {
         match &*self.kind {
-            Kind::XPath(expression) => expression.needs(),
-            Kind::Property(_) => Needs::Nothing,
-            Kind::Json(expression) if !expression.reads_body() => Needs::Nothing,
-            Kind::Json(_) => Needs::Whole,
-            Kind::Synapse(expression, _) if !expression.reads_payload() => Needs::Nothing,
-            Kind::Synapse(..) => Needs::Whole,
+            ExpressionKind::XPath(expression) => expression.needs(),
+            ExpressionKind::Property(_) => Needs::Nothing,
+            ExpressionKind::Json(expression) if !expression.reads_body() => Needs::Nothing,
+            ExpressionKind::Json(_) => Needs::Whole,
+            ExpressionKind::Synapse(expression, _) if !expression.reads_payload() => Needs::Nothing,
+            ExpressionKind::Synapse(..) => Needs::Whole,
         }
     }
 
     /// The path, when it is a JSONPath on the body.
     pub fn json_path(&self) -> Option<&JsonPath> {
         match &*self.kind {
-            Kind::Json(expression) => expression.body_path(),
-            Kind::XPath(_) | Kind::Property(_) | Kind::Synapse(..) => None,
+            ExpressionKind::Json(expression) => expression.body_path(),
+            ExpressionKind::XPath(_) | ExpressionKind::Property(_) | ExpressionKind::Synapse(..) => None,
         }
     }
 
     /// Whether it is a JSONPath or a Synapse expression.
     pub fn is_json(&self) -> bool {
-        matches!(&*self.kind, Kind::Json(_) | Kind::Synapse(..))
+        matches!(&*self.kind, ExpressionKind::Json(_) | ExpressionKind::Synapse(..))
     }
 
     /// The value. `None` when a path finds nothing.
     pub fn value(&self, exchange: &mut Exchange) -> Result<Option<Value>, Fault> {
         match &*self.kind {
-            Kind::XPath(expression) => expression.value(exchange),
-            Kind::Property(property) => Ok(property.value(exchange)),
-            Kind::Json(expression) => expression.value(exchange),
-            Kind::Synapse(expression, paths) => Ok(synapse_value(expression, paths, exchange)),
+            ExpressionKind::XPath(expression) => expression.value(exchange),
+            ExpressionKind::Property(property) => Ok(property.value(exchange)),
+            ExpressionKind::Json(expression) => expression.value(exchange),
+            ExpressionKind::Synapse(expression, paths) => Ok(synapse_value(expression, paths, exchange)),
         }
     }
 
@@ -105,10 +105,10 @@ impl Expression {
     /// The value as text; `None` for a property that is not there. A path that finds nothing is empty text.
     pub fn text_if_any(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
         match &*self.kind {
-            Kind::XPath(expression) => expression.text(exchange),
-            Kind::Property(property) => Ok(property.text(exchange)),
-            Kind::Json(expression) => expression.text(exchange),
-            Kind::Synapse(expression, paths) => {
+            ExpressionKind::XPath(expression) => expression.text(exchange),
+            ExpressionKind::Property(property) => Ok(property.text(exchange)),
+            ExpressionKind::Json(expression) => expression.text(exchange),
+            ExpressionKind::Synapse(expression, paths) => {
                 Ok(Some(logged(expression, paths, exchange, SynapseExpression::evaluate_text).unwrap_or_default()))
             }
         }
@@ -117,7 +117,7 @@ impl Expression {
     /// What a mediator that can begin before the body is complete does with it.
     pub fn peek_needs(&self) -> Needs {
         match &*self.kind {
-            Kind::XPath(expression) if expression.peeks() => Needs::Peek,
+            ExpressionKind::XPath(expression) if expression.peeks() => Needs::Peek,
             _ => self.needs(),
         }
     }
@@ -125,7 +125,7 @@ impl Expression {
     /// The text of the first node a path finds, from as much of the body as it takes. `None` when
     /// more of the body must arrive first: return [`Flow::Pull`](penstock_engine::Flow::Pull).
     pub fn first_text(&self, exchange: &mut Exchange) -> Result<Option<String>, Fault> {
-        let Kind::XPath(expression) = &*self.kind else { return self.text(exchange).map(Some) };
+        let ExpressionKind::XPath(expression) = &*self.kind else { return self.text(exchange).map(Some) };
         match expression.peek_text(exchange) {
             Reading::Known(text) => Ok(Some(text)),
             Reading::More => Ok(None),
@@ -136,12 +136,12 @@ impl Expression {
 
     /// Whether it is a property that is not there. Nothing matches that, not even what matches empty text.
     pub fn is_absent(&self, exchange: &mut Exchange) -> bool {
-        matches!(&*self.kind, Kind::Property(property) if property.is_absent(exchange))
+        matches!(&*self.kind, ExpressionKind::Property(property) if property.is_absent(exchange))
     }
 
     /// As [`Expression::truth`], from as much of the body as it takes.
     pub fn early_truth(&self, exchange: &mut Exchange) -> Result<Option<bool>, Fault> {
-        let Kind::XPath(expression) = &*self.kind else { return self.truth(exchange).map(Some) };
+        let ExpressionKind::XPath(expression) = &*self.kind else { return self.truth(exchange).map(Some) };
         match expression.peek_truth(exchange) {
             Reading::Known(truth) => Ok(Some(truth)),
             Reading::More => Ok(None),
@@ -157,10 +157,10 @@ impl Expression {
     /// The value as a condition: XPath's effective boolean value, or a boolean result.
     pub fn truth(&self, exchange: &mut Exchange) -> Result<bool, Fault> {
         match &*self.kind {
-            Kind::XPath(expression) => expression.truth(exchange),
-            Kind::Property(property) => Ok(property.truth(exchange)),
-            Kind::Json(expression) => Ok(expression.value(exchange)?.is_some_and(|value| value.is_true())),
-            Kind::Synapse(expression, paths) => {
+            ExpressionKind::XPath(expression) => expression.truth(exchange),
+            ExpressionKind::Property(property) => Ok(property.truth(exchange)),
+            ExpressionKind::Json(expression) => Ok(expression.value(exchange)?.is_some_and(|value| value.is_true())),
+            ExpressionKind::Synapse(expression, paths) => {
                 Ok(synapse_value(expression, paths, exchange).is_some_and(|value| value.is_true()))
             }
         }
@@ -169,9 +169,11 @@ impl Expression {
     /// The nodes a path finds in the body, in document order.
     pub fn nodes(&self, exchange: &mut Exchange) -> Result<(Arc<Document>, Vec<NodeId>), Fault> {
         match &*self.kind {
-            Kind::XPath(expression) => expression.nodes(exchange),
-            Kind::Json(_) => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
-            Kind::Property(_) | Kind::Synapse(..) => match self.value(exchange)? {
+            ExpressionKind::XPath(expression) => expression.nodes(exchange),
+            ExpressionKind::Json(_) => {
+                Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text)))
+            }
+            ExpressionKind::Property(_) | ExpressionKind::Synapse(..) => match self.value(exchange)? {
                 Some(Value::Xml(document, nodes)) => Ok((document, nodes)),
                 _ => Err(Fault::new(format!("the expression `{}` does not select XML nodes", self.text))),
             },

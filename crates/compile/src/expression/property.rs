@@ -16,7 +16,7 @@ pub(super) struct PropertyExpression {
 
 impl PropertyExpression {
     /// The property an expression names, when it is nothing else.
-    pub(super) fn of(text: &str) -> Option<PropertyExpression> {
+    pub(super) fn parse(text: &str) -> Option<PropertyExpression> {
         let (scope, name) = variable(text.trim()).or_else(|| call(text.trim()))?;
         // These are computed from the payload, which has to be there first.
         let computed = FROM_PAYLOAD.iter().any(|special| special.trim_matches('\'') == name);
@@ -112,7 +112,7 @@ mod tests {
             ("$body", None),
             ("get-property('OperationName')", None),
         ] {
-            let found = PropertyExpression::of(text);
+            let found = PropertyExpression::parse(text);
             let found = found.as_ref().map(|property| (property.scope, &*property.name));
             assert_eq!(found, expected, "{text}");
         }

@@ -9,7 +9,7 @@ use penstock_message::{BodyError, Envelope, Form, SoapVersion, Value};
 use penstock_xml::NodeId;
 use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath, XPathError};
 
-use super::synapse::{EvaluationError, Scope, Source, Vault};
+use super::synapse::{EvaluationError, NamedScope, Scope, Vault};
 
 /// An exchange while an expression reads it.
 pub(super) struct ExchangeScope<'a> {
@@ -93,17 +93,17 @@ impl Scope for ExchangeScope<'_> {
         Ok(Value::Xml(envelope.document.clone(), nodes))
     }
 
-    fn named(&mut self, source: Source, name: &str) -> Option<Value> {
+    fn named(&mut self, source: NamedScope, name: &str) -> Option<Value> {
         use penstock_message::Scope as Property;
         match source {
-            Source::Variable => self.exchange.message.variables.get(name).cloned(),
-            Source::Header => self.exchange.property(Property::Transport, name),
-            Source::Property => self.exchange.property(Property::Default, name),
-            Source::Axis2Property => self.exchange.property(Property::Axis2, name),
-            Source::QueryParameter => self.exchange.query_parameter(name).map(Value::string),
-            Source::PathParameter => self.exchange.property(Property::Default, &format!("uri.var.{name}")),
-            Source::FunctionParameter => self.exchange.property(Property::Function, name),
-            Source::Config => {
+            NamedScope::Variable => self.exchange.message.variables.get(name).cloned(),
+            NamedScope::Header => self.exchange.property(Property::Transport, name),
+            NamedScope::Property => self.exchange.property(Property::Default, name),
+            NamedScope::Axis2Property => self.exchange.property(Property::Axis2, name),
+            NamedScope::QueryParameter => self.exchange.query_parameter(name).map(Value::string),
+            NamedScope::PathParameter => self.exchange.property(Property::Default, &format!("uri.var.{name}")),
+            NamedScope::FunctionParameter => self.exchange.property(Property::Function, name),
+            NamedScope::Config => {
                 let environment = &self.exchange.core().environment;
                 let value = environment.variables.get(name).or_else(|| environment.file.get(name));
                 value.map(|value| Value::string(value.as_str()))

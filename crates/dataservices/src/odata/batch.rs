@@ -7,7 +7,7 @@ use penstock_engine::database::{DataSource, Databases, Dialect, Transaction};
 use penstock_message::Method;
 use serde_json::Value as Json;
 
-use super::multipart::{self, Part};
+use super::multipart::{self, BatchPart};
 use super::{Refusal, Response, entity};
 
 /// Requests of a batch with those of its change sets.
@@ -162,7 +162,7 @@ impl Batch {
 }
 
 impl Operation {
-    fn parse(part: &Part<'_>) -> Result<Operation, Refusal> {
+    fn parse(part: &BatchPart<'_>) -> Result<Operation, Refusal> {
         let is_http = part.field("content-type").is_some_and(|kind| {
             kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/http"))
         });

@@ -30,7 +30,7 @@ impl Fragment {
     }
 
     /// A text with a `{}` for each part.
-    fn of(pattern: &str, parts: &[&Fragment]) -> Fragment {
+    fn join(pattern: &str, parts: &[&Fragment]) -> Fragment {
         let mut out = Fragment::default();
         let mut pieces = pattern.split("{}");
         out.sql.push_str(pieces.next().unwrap_or_default());
@@ -63,7 +63,7 @@ pub fn order(text: &str, table: &Table, dialect: Dialect) -> Result<Fragment, Re
             Some(other) => return Err(Refusal::invalid(format!("`{other}` is neither asc nor desc"))),
         };
         let separator = if out.sql.is_empty() { "" } else { ", " };
-        out = Fragment::of(&format!("{{}}{separator}{{}}{direction}"), &[&out, &key]);
+        out = Fragment::join(&format!("{{}}{separator}{{}}{direction}"), &[&out, &key]);
         if !parser.eat(&Token::Comma) {
             break;
         }
@@ -182,7 +182,7 @@ impl<'t> Parser<'t> {
         let mut left = self.and(depth)?;
         while self.peek_word() == Some("or") {
             self.at += 1;
-            left = Fragment::of("({} OR {})", &[&left, &self.and(depth)?]);
+            left = Fragment::join("({} OR {})", &[&left, &self.and(depth)?]);
         }
         Ok(left)
     }
@@ -191,7 +191,7 @@ impl<'t> Parser<'t> {
         let mut left = self.comparison(depth)?;
         while self.peek_word() == Some("and") {
             self.at += 1;
-            left = Fragment::of("({} AND {})", &[&left, &self.comparison(depth)?]);
+            left = Fragment::join("({} AND {})", &[&left, &self.comparison(depth)?]);
         }
         Ok(left)
     }
@@ -199,7 +199,7 @@ impl<'t> Parser<'t> {
     fn comparison(&mut self, depth: usize) -> Result<Fragment, Refusal> {
         if self.peek_word() == Some("not") {
             self.at += 1;
-            return Ok(Fragment::of("(NOT {})", &[&self.operand(depth + 1)?]));
+            return Ok(Fragment::join("(NOT {})", &[&self.operand(depth + 1)?]));
         }
         let left = self.sum(depth)?;
         let operator = match self.peek_word() {
@@ -216,12 +216,12 @@ impl<'t> Parser<'t> {
         if self.peek_word() == Some("null") {
             self.at += 1;
             return match operator {
-                "=" => Ok(Fragment::of("({} IS NULL)", &[&left])),
-                "<>" => Ok(Fragment::of("({} IS NOT NULL)", &[&left])),
+                "=" => Ok(Fragment::join("({} IS NULL)", &[&left])),
+                "<>" => Ok(Fragment::join("({} IS NOT NULL)", &[&left])),
                 _ => Err(Refusal::invalid("null is compared by `eq` and `ne` only")),
             };
         }
-        Ok(Fragment::of(&format!("({{}} {operator} {{}})"), &[&left, &self.sum(depth)?]))
+        Ok(Fragment::join(&format!("({{}} {operator} {{}})"), &[&left, &self.sum(depth)?]))
     }
 
     fn sum(&mut self, depth: usize) -> Result<Fragment, Refusal> {
@@ -233,7 +233,7 @@ impl<'t> Parser<'t> {
                 _ => return Ok(left),
             };
             self.at += 1;
-            left = Fragment::of(&format!("({{}} {operator} {{}})"), &[&left, &self.product(depth)?]);
+            left = Fragment::join(&format!("({{}} {operator} {{}})"), &[&left, &self.product(depth)?]);
         }
     }
 
@@ -247,7 +247,7 @@ impl<'t> Parser<'t> {
                 _ => return Ok(left),
             };
             self.at += 1;
-            left = Fragment::of(&format!("({{}} {operator} {{}})"), &[&left, &self.operand(depth)?]);
+            left = Fragment::join(&format!("({{}} {operator} {{}})"), &[&left, &self.operand(depth)?]);
         }
     }
 
@@ -300,12 +300,12 @@ impl<'t> Parser<'t> {
             ("indexof", [_, _]) => format!("({position} - 1)"),
             ("startswith", [text, start]) => {
                 let pattern = format!("(substr({{}}, 1, {length}({{}})) = {{}})");
-                return Ok(Fragment::of(&pattern, &[text, start, start]));
+                return Ok(Fragment::join(&pattern, &[text, start, start]));
             }
             ("endswith", [text, end]) => {
                 let pattern = "({length}({}) >= {length}({}) AND substr({}, {length}({}) - {length}({}) + 1) = {})";
                 let pattern = pattern.replace("{length}", length);
-                return Ok(Fragment::of(&pattern, &[text, end, text, text, end, end]));
+                return Ok(Fragment::join(&pattern, &[text, end, text, text, end, end]));
             }
             ("length", [_]) => format!("{length}({{}})"),
             ("substring", [_, _]) => "substr({}, {} + 1)".to_owned(),
@@ -326,7 +326,7 @@ impl<'t> Parser<'t> {
             ("ceiling", [_]) => "ceil({})".to_owned(),
             (other, _) => return Err(Refusal::unsupported(&format!("the function `{other}` with such arguments"))),
         };
-        Ok(Fragment::of(&pattern, arguments))
+        Ok(Fragment::join(&pattern, arguments))
     }
 }
 

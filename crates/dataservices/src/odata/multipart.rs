@@ -10,14 +10,14 @@ const FIELDS_MAX: usize = 64;
 
 /// A part.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Part<'b> {
+pub struct BatchPart<'b> {
     /// Its header fields, names in lower case.
     pub fields: Vec<(String, String)>,
     /// What follows the empty line.
     pub content: &'b [u8],
 }
 
-impl Part<'_> {
+impl BatchPart<'_> {
     /// The value of a field.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -34,7 +34,7 @@ pub fn boundary(content_type: &str) -> Option<&str> {
 }
 
 /// The parts between the delimiters of a boundary.
-pub fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, Refusal> {
+pub fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<BatchPart<'b>>, Refusal> {
     let delimiter = format!("--{boundary}");
     let mut parts = Vec::new();
     let mut begun: Option<usize> = None;
@@ -61,7 +61,7 @@ pub fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, Refusa
 }
 
 /// Header fields up to an empty line, and what follows.
-pub fn part(bytes: &[u8]) -> Result<Part<'_>, Refusal> {
+pub fn part(bytes: &[u8]) -> Result<BatchPart<'_>, Refusal> {
     let mut fields = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -80,7 +80,7 @@ pub fn part(bytes: &[u8]) -> Result<Part<'_>, Refusal> {
         }
         fields.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
     }
-    Ok(Part { fields, content: &bytes[at..] })
+    Ok(BatchPart { fields, content: &bytes[at..] })
 }
 
 /// The first line, and what follows it.

@@ -8,7 +8,7 @@ use penstock_engine::database::{DataSource, Location};
 
 use super::source::DEFAULT_ID;
 use super::{Names, result};
-use crate::model::{Query, Returns, Source, SourceKind};
+use crate::model::{Query, Returns, RowSource, SourceKind};
 use crate::parameter::{DefaultValue, Direction, Parameter, SqlType, Validator};
 use crate::sheet::SheetQuery;
 use crate::statement::{SqlText, Statement};
@@ -16,7 +16,7 @@ use crate::statement::{SqlText, Statement};
 /// Steps of a pattern that goes back for one value. Patterns of addresses need hundreds.
 const BACKTRACK_MAX: usize = 100_000;
 
-pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, sources: &[Source]) -> Option<Query> {
+pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, sources: &[RowSource]) -> Option<Query> {
     let id = el.attribute("id")?;
     let name = el.attribute("useConfig").unwrap_or(DEFAULT_ID);
     let source = match names.sources.get(name) {
@@ -174,7 +174,7 @@ fn dialect(source: &DataSource) -> Option<&str> {
 fn read_parameter(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<(Option<usize>, Parameter)> {
     let name = el.required(cx, "name")?.trim();
     let kind_name = el.attribute("sqlType").unwrap_or("STRING");
-    let Some(kind) = SqlType::of(kind_name) else {
+    let Some(kind) = SqlType::from_name(kind_name) else {
         let message = format!("Found Unsupported data type : {kind_name} as input parameter.");
         cx.error(el.attribute_place("sqlType"), message);
         return None;

@@ -121,7 +121,7 @@ fn part(cx: &mut Compiler<'_>, el: &Element<'_>, names: &Names, depth: usize) ->
         name: name.into(),
         namespace: el.attribute("namespace").filter(|text| !text.is_empty()).map(Arc::from),
         is_attribute,
-        kind: el.attribute("xsdType").map_or(ValueKind::Text, ValueKind::of),
+        kind: el.attribute("xsdType").map_or(ValueKind::Text, ValueKind::from_name),
         schema_type: describe::schema_type(el.attribute("xsdType").unwrap_or_default()).into(),
         roles: roles(el),
         export,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use penstock_compile::{Compiler, Element};
 use penstock_engine::database::{DataSource, Location, PoolSettings, Secret};
 
-use crate::model::{DelimitedFile, Source, SourceKind};
+use crate::model::{DelimitedFile, RowSource, SourceKind};
 use crate::sheet::SheetFile;
 
 /// The older names of properties begin so.
@@ -31,7 +31,7 @@ const UNSUPPORTED: [(&str, &str); 11] = [
 /// The name of a source that has none, and the source of a query that names none.
 pub(super) const DEFAULT_ID: &str = "default";
 
-pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, service: &str, id: &str) -> Option<Source> {
+pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, service: &str, id: &str) -> Option<RowSource> {
     let has_odata = el.flag("enableOData", false);
     let mut properties = HashMap::new();
     for property in el.elements("property") {
@@ -92,7 +92,7 @@ pub(super) fn read(cx: &mut Compiler<'_>, el: &Element<'_>, service: &str, id: &
     if has_odata && let SourceKind::Database(source) = &kind {
         crate::odata::offer(cx, service, id, source.clone(), el.place());
     }
-    Some(Source { kind })
+    Some(RowSource { kind })
 }
 
 fn database(cx: &mut Compiler<'_>, el: &Element<'_>, source: DataSource) -> SourceKind {

@@ -103,7 +103,7 @@ fn column_of(text: &str, output: Output) -> Output {
     for option in options.split(';') {
         match option.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
             Some(("type", kind)) => {
-                output.kind = ValueKind::of(kind);
+                output.kind = ValueKind::from_name(kind);
                 output.schema_type = crate::describe::schema_type(kind).into();
             }
             Some(("requiredRoles", roles)) => output.roles = result::split_roles(roles),

@@ -1,6 +1,6 @@
 //! Directives that name things: assignments, macros and their calls.
 
-use super::super::ast::{AssignScope, Expr, Kind, Macro, Node};
+use super::super::ast::{AssignScope, Expr, ExprKind, Macro, Node};
 use super::super::scan::Piece;
 use super::{End, Outcome, Parser, Place, unclosed};
 
@@ -15,7 +15,7 @@ impl Parser<'_> {
             let place = reader.place();
             match reader.assignment() {
                 Some(step @ ('p' | 'm')) => {
-                    let value = Expr::new(Kind::Number(1.0), place);
+                    let value = Expr::new(ExprKind::Number(1.0), place);
                     nodes.push(Node::Assign { scope, name, operator: if step == 'p' { '+' } else { '-' }, value });
                 }
                 Some(operator) => {
@@ -58,9 +58,9 @@ impl Parser<'_> {
     pub(super) fn call(&mut self, content: &str, self_closing: bool, at: Place) -> Outcome<Node> {
         let mut reader = self.reader(content, Place { column: at.column + 2, ..at })?;
         // The name of a macro may be a path; arguments begin after a blank, which the reader does not see.
-        let mut name = Expr::new(Kind::Name(reader.name()?), at);
+        let mut name = Expr::new(ExprKind::Name(reader.name()?), at);
         while reader.eat(".") {
-            name = Expr::new(Kind::Member(name, reader.name()?), at);
+            name = Expr::new(ExprKind::Member(name, reader.name()?), at);
         }
         let mut arguments = Vec::new();
         let mut variables = Vec::new();

@@ -122,7 +122,7 @@ impl Table {
     fn search<'m>(&self, path: &str, method: &'m str, headers: &'m Headers) -> Search<'m> {
         let path = escaped(path);
         let mut search = Search { method, headers, slash: path.ends_with('/'), found: None, other: None };
-        self.walk(&self.root, Segments::of(&path), &mut search);
+        self.walk(&self.root, Segments::new(&path), &mut search);
         search
     }
 

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use options::Options;
+pub use primitive::is_number;
 pub use text_to_xml::{Unwritten, text_to_xml};
 pub use to_json::{to_json, write_json};
 pub use to_xml::to_xml;

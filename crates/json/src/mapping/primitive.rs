@@ -10,7 +10,7 @@ pub(super) enum Primitive<'t> {
     Text(std::borrow::Cow<'t, str>),
 }
 
-pub(super) fn of<'t>(text: &'t str, options: &Options) -> Primitive<'t> {
+pub(super) fn parse<'t>(text: &'t str, options: &Options) -> Primitive<'t> {
     if !options.auto_primitive {
         return Primitive::Text(text.into());
     }
@@ -27,8 +27,8 @@ pub(super) fn of<'t>(text: &'t str, options: &Options) -> Primitive<'t> {
     }
 }
 
-/// The grammar of a JSON number: no leading zeros, no sign but minus.
-pub(super) fn is_number(text: &str) -> bool {
+/// Whether a text is a number of JSON (RFC 8259 §6): no leading zeros, no sign but minus.
+pub fn is_number(text: &str) -> bool {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let integer = digits(unsigned);

@@ -245,7 +245,7 @@ impl<'d> Writer<'_, 'd> {
     }
 
     fn primitive(&mut self, text: &str) {
-        match primitive::of(text, self.options) {
+        match primitive::parse(text, self.options) {
             Primitive::Literal(literal) => self.out.extend_from_slice(literal.as_bytes()),
             Primitive::Text(text) => self.string(&text),
         }

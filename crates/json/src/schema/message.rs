@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Kind;
+use super::ValueType;
 
 pub(super) fn kind_name(value: &Value) -> &'static str {
     match value {
@@ -16,16 +16,16 @@ pub(super) fn kind_name(value: &Value) -> &'static str {
     }
 }
 
-impl Kind {
+impl ValueType {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Kind::Null => "null",
-            Kind::Boolean => "boolean",
-            Kind::Object => "object",
-            Kind::Array => "array",
-            Kind::Number => "number",
-            Kind::Integer { .. } => "integer",
-            Kind::String => "string",
+            ValueType::Null => "null",
+            ValueType::Boolean => "boolean",
+            ValueType::Object => "object",
+            ValueType::Array => "array",
+            ValueType::Number => "number",
+            ValueType::Integer { .. } => "integer",
+            ValueType::String => "string",
         }
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
     format!("[{}]", quoted.join(","))
 }
 
-pub(super) fn kinds(value: &Value, allowed: &[Kind]) -> String {
+pub(super) fn kinds(value: &Value, allowed: &[ValueType]) -> String {
     let mut names: Vec<&str> = allowed.iter().map(|kind| kind.name()).collect();
     names.sort_unstable();
     let allowed = list(names.into_iter());

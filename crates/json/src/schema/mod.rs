@@ -34,7 +34,7 @@ pub enum Draft {
 }
 
 impl Draft {
-    fn of(uri: &str) -> Option<Draft> {
+    fn from_uri(uri: &str) -> Option<Draft> {
         let uri = uri.trim_end_matches('#').trim_end_matches("/schema");
         Some(match uri.rsplit_once("json-schema.org/")?.1 {
             "draft-03" | "draft-04" | "schema" | "" => Draft::Four,
@@ -119,7 +119,7 @@ struct Node {
 enum Check {
     /// The schema `false`.
     Never,
-    Type(Vec<Kind>),
+    Type(Vec<ValueType>),
     Enum(Vec<Value>),
     Const(Value),
     Minimum {
@@ -187,7 +187,7 @@ enum Check {
 
 /// The types a value can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueType {
     Null,
     Boolean,
     Object,

@@ -14,7 +14,7 @@ struct Exact {
 }
 
 impl Exact {
-    fn of(number: &Number) -> Option<Exact> {
+    fn from_number(number: &Number) -> Option<Exact> {
         let text = number.to_string();
         let (digits, exponent) = match text.split_once(['e', 'E']) {
             Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
@@ -50,7 +50,7 @@ fn double(number: &Number) -> f64 {
 }
 
 pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
-    let exact = Exact::of(left).zip(Exact::of(right)).and_then(|(left, right)| left.aligned(right));
+    let exact = Exact::from_number(left).zip(Exact::from_number(right)).and_then(|(left, right)| left.aligned(right));
     match exact {
         Some((left, right)) => Some(left.cmp(&right)),
         None => double(left).partial_cmp(&double(right)),
@@ -58,7 +58,7 @@ pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
 }
 
 pub(super) fn is_multiple(number: &Number, of: &Number) -> bool {
-    let exact = Exact::of(number).zip(Exact::of(of)).and_then(|(left, right)| left.aligned(right));
+    let exact = Exact::from_number(number).zip(Exact::from_number(of)).and_then(|(left, right)| left.aligned(right));
     match exact {
         Some((_, 0)) => false,
         Some((left, right)) => left % right == 0,
@@ -74,7 +74,7 @@ pub(super) fn is_integer(number: &Number, as_written: bool) -> bool {
     if as_written {
         return !number.to_string().contains(['.', 'e', 'E']);
     }
-    match Exact::of(number) {
+    match Exact::from_number(number) {
         Some(exact) => exact.exponent >= 0,
         None => double(number).fract() == 0.0,
     }

@@ -29,7 +29,7 @@ pub struct Complete {
 #[derive(Default)]
 pub struct Group {
     /// In the order they came.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Contribution>,
     /// Whether it went on; what comes later ends.
     pub complete: bool,
     /// When what is there is enough.
@@ -39,7 +39,7 @@ pub struct Group {
 }
 
 /// What one message contributes.
-pub enum Part {
+pub enum Contribution {
     /// Of a tree, or text.
     Nodes(Vec<Content>),
     /// Values.
@@ -71,11 +71,11 @@ impl Complete {
                 }
                 None => None,
             };
-        if parts.iter().any(|part| matches!(part, Part::Json(_))) {
-            let elements = parts.into_iter().flat_map(Part::into_json).collect();
+        if parts.iter().any(|part| matches!(part, Contribution::Json(_))) {
+            let elements = parts.into_iter().flat_map(Contribution::into_json).collect();
             payload::set_json(exchange, Arc::new(enclosed_json(elements, enclosing)));
         } else {
-            let contents: Vec<Content> = parts.into_iter().flat_map(Part::into_nodes).collect();
+            let contents: Vec<Content> = parts.into_iter().flat_map(Contribution::into_nodes).collect();
             let contents = match enclosing {
                 Some(value) => vec![enclosed_xml(&value, &contents)?],
                 None => contents,
@@ -86,11 +86,11 @@ impl Complete {
     }
 }
 
-impl Part {
+impl Contribution {
     fn into_json(self) -> Vec<serde_json::Value> {
         match self {
-            Part::Json(elements) => elements,
-            Part::Nodes(contents) => contents
+            Contribution::Json(elements) => elements,
+            Contribution::Nodes(contents) => contents
                 .iter()
                 .map(|content| serde_json::Value::String(tree::text_of(std::slice::from_ref(content))))
                 .collect(),
@@ -99,8 +99,8 @@ impl Part {
 
     fn into_nodes(self) -> Vec<Content> {
         match self {
-            Part::Nodes(contents) => contents,
-            Part::Json(_) => Vec::new(),
+            Contribution::Nodes(contents) => contents,
+            Contribution::Json(_) => Vec::new(),
         }
     }
 }

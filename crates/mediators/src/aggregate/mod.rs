@@ -16,7 +16,7 @@ use penstock_compile::{Compiler, Element, Expression, MediatorKind};
 use penstock_engine::{Exchange, Family, Fault, Flow, Joins, Mediator, Needs, Resume, clock};
 use penstock_message::Value;
 
-use complete::{Complete, Group, Part};
+use complete::{Complete, Contribution, Group};
 use penstock_engine::payload;
 use penstock_message::tree::Content;
 
@@ -101,7 +101,7 @@ fn count(el: &Element<'_>, cx: &mut Compiler<'_>, name: &'static str) -> Option<
 }
 
 impl Count {
-    fn of(&self, exchange: &mut Exchange) -> Result<usize, Fault> {
+    fn evaluate(&self, exchange: &mut Exchange) -> Result<usize, Fault> {
         match self {
             Count::Fixed(number) => Ok(*number),
             Count::Computed(expression) => {
@@ -139,33 +139,33 @@ impl Aggregate {
         Some(own.family)
     }
 
-    fn part(&self, exchange: &mut Exchange) -> Result<Part, Fault> {
+    fn part(&self, exchange: &mut Exchange) -> Result<Contribution, Fault> {
         let Some(expression) = &self.complete.expression else {
             return Ok(match payload::payload_of(exchange)? {
-                Some(Value::Json(json)) => Part::Json(vec![(*json).clone()]),
-                Some(value) => Part::Nodes(payload::contents_of(&value)),
-                None => Part::Nodes(Vec::new()),
+                Some(Value::Json(json)) => Contribution::Json(vec![(*json).clone()]),
+                Some(value) => Contribution::Nodes(payload::contents_of(&value)),
+                None => Contribution::Nodes(Vec::new()),
             });
         };
         if let Some(path) = expression.json_path() {
             // An empty answer contributes nothing.
             if exchange.message.body.is_empty() {
-                return Ok(Part::Json(Vec::new()));
+                return Ok(Contribution::Json(Vec::new()));
             }
             let root = exchange.json()?;
-            return Ok(Part::Json(path.items(&root).map(one).into_iter().collect()));
+            return Ok(Contribution::Json(path.items(&root).map(one).into_iter().collect()));
         }
         Ok(match expression.value(exchange)? {
-            None => Part::Nodes(Vec::new()),
+            None => Contribution::Nodes(Vec::new()),
             Some(Value::Json(json)) => match &*json {
-                serde_json::Value::Array(elements) => Part::Json(elements.clone()),
-                other => Part::Json(vec![other.clone()]),
+                serde_json::Value::Array(elements) => Contribution::Json(elements.clone()),
+                other => Contribution::Json(vec![other.clone()]),
             },
             Some(Value::Xml(document, nodes)) if self.complete.children => {
                 let inside = nodes.iter().flat_map(|node| document.children(*node).collect::<Vec<_>>());
-                Part::Nodes(inside.map(|node| Content::Node(document.clone(), node)).collect())
+                Contribution::Nodes(inside.map(|node| Content::Node(document.clone(), node)).collect())
             }
-            Some(value) => Part::Nodes(payload::contents_of(&value)),
+            Some(value) => Contribution::Nodes(payload::contents_of(&value)),
         })
     }
 
@@ -204,7 +204,7 @@ impl Mediator for Aggregate {
             return Ok(Flow::Stop);
         }
         let part = self.part(exchange)?;
-        let (min, max) = (self.min.of(exchange)?, self.max.of(exchange)?);
+        let (min, max) = (self.min.evaluate(exchange)?, self.max.evaluate(exchange)?);
         // Reading a large part pauses, and another branch may have completed the group meanwhile.
         if group.borrow().complete {
             return Ok(Flow::Stop);

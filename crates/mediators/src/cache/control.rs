@@ -14,7 +14,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn of(headers: &Headers) -> Control {
+    pub(super) fn from_headers(headers: &Headers) -> Control {
         let mut control = Control::default();
         for value in headers.get_all("Cache-Control") {
             let value = String::from_utf8_lossy(value);
@@ -69,7 +69,7 @@ mod tests {
     fn directives() {
         let mut headers = Headers::new();
         headers.set("cache-control", "No-Cache, max-age=60");
-        let control = Control::of(&headers);
+        let control = Control::from_headers(&headers);
         assert_eq!(control, Control { no_cache: true, no_store: false, max_age_seconds: Some(60) });
         assert!(!control.is_expired(SystemTime::now()));
         assert!(control.is_expired(SystemTime::now() - Duration::from_secs(61)));

@@ -45,7 +45,7 @@ struct Answer {
 
 impl Answer {
     /// What a backend answered, with the body as it was put out for it.
-    fn of(message: &Message, status: u16, body: &[u8], content_type: Option<String>, decoded: bool) -> Answer {
+    fn from_reply(message: &Message, status: u16, body: &[u8], content_type: Option<String>, decoded: bool) -> Answer {
         let mut headers = Headers::new();
         for (name, value) in message.headers.iter() {
             let is = |field: &str| name.eq_ignore_ascii_case(field.as_bytes());
@@ -232,7 +232,7 @@ impl Mediator for Finder {
         properties.set("cacheRequestMethod", Value::string(exchange.message.method.as_str()));
         let Some(answer) = self.cache.store.get(&key, Instant::now()) else { return Ok(Flow::Next) };
         if self.cache.is_http && self.cache.cache_control {
-            let control = Control::of(&answer.headers);
+            let control = Control::from_headers(&answer.headers);
             if control.is_expired(answer.fetched) {
                 return Ok(Flow::Next);
             }
@@ -295,7 +295,7 @@ impl Mediator for Collector {
             );
             return Ok(Flow::Next);
         };
-        if cache.is_http && cache.cache_control && Control::of(&exchange.message.headers).no_store {
+        if cache.is_http && cache.cache_control && Control::from_headers(&exchange.message.headers).no_store {
             cache.store.remove(&key);
             return Ok(Flow::Next);
         }
@@ -345,7 +345,7 @@ fn keep(exchange: &mut Exchange, cache: &Cache, key: Key, status: u16) -> Result
     if body.len() > cache.body_bytes_max.min(ENTRY_BYTES_MAX) {
         return Ok(());
     }
-    let answer = Answer::of(&exchange.message, status, &body, output.content_type, output.decoded);
+    let answer = Answer::from_reply(&exchange.message, status, &body, output.content_type, output.decoded);
     cache.store.put(key, answer, cache.timeout, Instant::now());
     Ok(())
 }
@@ -361,7 +361,7 @@ mod tests {
         let buffer = Bytes::from([b"X-A: value".as_slice(), &[b' '; 60_000]].concat());
         let block = HeaderBlock { bytes: buffer.slice(..10), fields: vec![(0..3, 5..10)] };
         let message = Message { headers: Headers::from_block(block), ..Message::default() };
-        let answer = Answer::of(&message, 200, &buffer.slice(20..23), None, false);
+        let answer = Answer::from_reply(&message, 200, &buffer.slice(20..23), None, false);
         drop(message);
         assert!(buffer.is_unique());
         assert_eq!((answer.headers.get("x-a"), &*answer.body), (Some("value"), b"   ".as_slice()));

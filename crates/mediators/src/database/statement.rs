@@ -64,7 +64,7 @@ const KINDS: [&str; 16] = [
 ];
 
 impl ValueType {
-    fn of(name: &str) -> Option<ValueType> {
+    fn from_name(name: &str) -> Option<ValueType> {
         let whole = |min: i64, max: i64| ValueType::Integer { min, max };
         Some(match name {
             "CHAR" | "VARCHAR" | "LONGVARCHAR" => ValueType::Text,
@@ -209,7 +209,7 @@ impl Parameter {
     fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Option<Parameter>> {
         let (constant, expression) = (el.attribute("value"), el.attribute("expression"));
         let name = el.required(cx, "type")?;
-        let Some(kind) = ValueType::of(name) else {
+        let Some(kind) = ValueType::from_name(name) else {
             let hint = penstock_compile::suggestion(name, KINDS.into_iter());
             let hint = hint.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
             cx.error(el.attribute_place("type"), format!("`{name}` is not a type that can be bound{hint}"));
@@ -261,9 +261,9 @@ mod tests {
             ("TIMESTAMP", "2024-02-09 01:02:03.5", temporal("2024-02-09 01:02:03.5")),
             ("TIMESTAMP", "2024-02-09", Err("a time such as `2024-02-29 23:59:59`")),
         ] {
-            assert_eq!(ValueType::of(kind).unwrap().value(given), expected, "{kind} `{given}`");
+            assert_eq!(ValueType::from_name(kind).unwrap().value(given), expected, "{kind} `{given}`");
         }
-        assert!(KINDS.iter().all(|name| ValueType::of(name).is_some()));
-        assert_eq!(ValueType::of("BLOB"), None);
+        assert!(KINDS.iter().all(|name| ValueType::from_name(name).is_some()));
+        assert_eq!(ValueType::from_name("BLOB"), None);
     }
 }

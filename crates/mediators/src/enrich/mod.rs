@@ -13,7 +13,7 @@ use penstock_message::{MediaType, Scope, Value};
 
 use penstock_engine::payload;
 use penstock_message::tree::{Content, envelope_of};
-use source::Source;
+use source::EnrichSource;
 
 pub use target_json::json_of;
 
@@ -21,7 +21,7 @@ pub use target_json::json_of;
 pub const KIND: MediatorKind = MediatorKind { name: "enrich", compile };
 
 struct Enrich {
-    source: Source,
+    source: EnrichSource,
     target: Target,
     action: Action,
 }
@@ -97,14 +97,16 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 impl Enrich {
     fn remove(&self, exchange: &mut Exchange) -> Result<(), Fault> {
         match (&self.source, &self.target) {
-            (Source::Custom(paths, _), Target::Property(name)) => {
+            (EnrichSource::Custom(paths, _), Target::Property(name)) => {
                 let value = exchange
                     .property(Scope::Default, name)
                     .ok_or_else(|| Fault::new(format!("the property `{name}` is not set")))?;
                 let rest = source::without(value, paths)?;
                 exchange.set_property(Scope::Default, name, rest);
             }
-            (Source::Custom(paths, _), Target::Body | Target::Envelope) => self.remove_from_body(exchange, paths)?,
+            (EnrichSource::Custom(paths, _), Target::Body | Target::Envelope) => {
+                self.remove_from_body(exchange, paths)?
+            }
             (_, Target::Custom(path)) => self.remove_from_body(exchange, std::slice::from_ref(path))?,
             (_, Target::Property(name)) => exchange.remove_property(Scope::Default, name),
             (_, Target::Variable(name)) => {
@@ -171,7 +173,7 @@ impl Enrich {
     /// A string that a JSONPath finds keeps its quotes in a property, as in Micro Integrator.
     fn as_property(&self, value: Value) -> Value {
         match (&self.source, value) {
-            (Source::Custom(paths, _), Value::Json(json))
+            (EnrichSource::Custom(paths, _), Value::Json(json))
                 if json.is_string()
                     && self.action == Action::Replace
                     && paths.iter().all(|path| path.json_path().is_some()) =>

@@ -16,7 +16,7 @@ use penstock_engine::payload;
 use penstock_message::tree;
 
 /// A compiled source.
-pub enum Source {
+pub enum EnrichSource {
     /// Paths; whether what they find stays where it is.
     Custom(Vec<Expression>, bool),
     /// The whole message.
@@ -44,14 +44,14 @@ pub enum InlineText {
 }
 
 /// Compiles a `<source>`.
-pub fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
+pub fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<EnrichSource> {
     let stays = el.flag("clone", true);
     Some(match el.attribute("type").unwrap_or("custom") {
-        "custom" => Source::Custom(custom(el, cx)?, stays),
-        "envelope" => Source::Envelope,
-        "body" => Source::Body(stays),
-        "property" => Source::Property(el.required(cx, "property")?.into(), stays),
-        "variable" => Source::Variable(
+        "custom" => EnrichSource::Custom(custom(el, cx)?, stays),
+        "envelope" => EnrichSource::Envelope,
+        "body" => EnrichSource::Body(stays),
+        "property" => EnrichSource::Property(el.required(cx, "property")?.into(), stays),
+        "variable" => EnrichSource::Variable(
             el.attribute("variable").or_else(|| el.attribute("property")).or_else(|| el.required(cx, "name"))?.into(),
         ),
         "inline" => inline(el, cx)?,
@@ -100,21 +100,21 @@ fn split_paths(text: &str) -> Vec<&str> {
     paths
 }
 
-fn inline(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Source> {
+fn inline(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<EnrichSource> {
     if let Some(key) = el.attribute("key") {
         if cx.resource(key).is_none() {
             cx.unknown(NameKind::RESOURCE, key, el.attribute_place("key"));
         }
-        return Some(Source::Resource(key.into()));
+        return Some(EnrichSource::Resource(key.into()));
     }
     if let Some(child) = el.children().next() {
-        return Some(Source::Element(inline_xml(&child)));
+        return Some(EnrichSource::Element(inline_xml(&child)));
     }
     let text = el.text();
     if !text.contains("${") && text.contains("{$") || text.contains("{get-property(") || text.contains("{json-eval(") {
-        return Some(Source::Text(InlineText::Braced(braced_parts(cx, el, &text)?)));
+        return Some(EnrichSource::Text(InlineText::Braced(braced_parts(cx, el, &text)?)));
     }
-    Some(Source::Text(InlineText::Template(Template::compile(cx, el, &text, el.place())?)))
+    Some(EnrichSource::Text(InlineText::Template(Template::compile(cx, el, &text, el.place())?)))
 }
 
 /// Text with XPath expressions in braces; braces of JSON are not expressions.
@@ -141,23 +141,23 @@ fn braced_parts(cx: &mut Compiler<'_>, el: &Element<'_>, text: &str) -> Option<V
     Some(parts)
 }
 
-impl Source {
+impl EnrichSource {
     /// The part. What is not there is no nodes; in JSON it is a fault, as in Micro Integrator.
     pub fn value(&self, exchange: &mut Exchange) -> Result<Value, Fault> {
         match self {
-            Source::Custom(paths, stays) => custom_value(paths, *stays, exchange),
-            Source::Envelope => {
+            EnrichSource::Custom(paths, stays) => custom_value(paths, *stays, exchange),
+            EnrichSource::Envelope => {
                 let envelope = exchange.xml()?;
                 Ok(Value::Xml(envelope.document.clone(), vec![envelope.envelope]))
             }
-            Source::Body(stays) => {
+            EnrichSource::Body(stays) => {
                 let Some(value) = payload::payload_of(exchange)? else { return Ok(nothing()) };
                 if !stays {
                     take_payload(exchange, &value)?;
                 }
                 Ok(value)
             }
-            Source::Property(name, stays) => {
+            EnrichSource::Property(name, stays) => {
                 let Some(value) = exchange.property(Scope::Default, name) else {
                     return match exchange.message.media_type() {
                         MediaType::Json => Err(Fault::new(format!("the property `{name}` is not set"))),
@@ -169,15 +169,15 @@ impl Source {
                 }
                 Ok(value)
             }
-            Source::Variable(name) => exchange
+            EnrichSource::Variable(name) => exchange
                 .message
                 .variables
                 .get(name)
                 .cloned()
                 .ok_or_else(|| Fault::new(format!("the variable `{name}` is not set"))),
-            Source::Element(value) => Ok(value.clone()),
-            Source::Text(InlineText::Template(template)) => Ok(as_it_looks(template.text(exchange)?)),
-            Source::Text(InlineText::Braced(parts)) => {
+            EnrichSource::Element(value) => Ok(value.clone()),
+            EnrichSource::Text(InlineText::Template(template)) => Ok(as_it_looks(template.text(exchange)?)),
+            EnrichSource::Text(InlineText::Braced(parts)) => {
                 let mut text = String::new();
                 for (before, expression) in parts {
                     text.push_str(before);
@@ -191,7 +191,7 @@ impl Source {
                 }
                 Ok(as_it_looks(text))
             }
-            Source::Resource(key) => {
+            EnrichSource::Resource(key) => {
                 let resource = exchange.entry_of_key(key);
                 let resource = resource
                     .ok_or_else(|| Fault::new(format!("no local entry or registry resource is named `{key}`")))?;
@@ -203,13 +203,16 @@ impl Source {
     /// Whether it looks at the body.
     pub fn reads_body(&self) -> bool {
         match self {
-            Source::Custom(paths, stays) => !stays || paths.iter().any(|path| path.needs() != Needs::Nothing),
-            Source::Envelope | Source::Body(_) => true,
-            Source::Text(InlineText::Template(template)) => template.needs() != Needs::Nothing,
-            Source::Text(InlineText::Braced(parts)) => parts.iter().any(|(_, expression)| {
+            EnrichSource::Custom(paths, stays) => !stays || paths.iter().any(|path| path.needs() != Needs::Nothing),
+            EnrichSource::Envelope | EnrichSource::Body(_) => true,
+            EnrichSource::Text(InlineText::Template(template)) => template.needs() != Needs::Nothing,
+            EnrichSource::Text(InlineText::Braced(parts)) => parts.iter().any(|(_, expression)| {
                 expression.as_ref().is_some_and(|expression| expression.needs() != Needs::Nothing)
             }),
-            Source::Property(..) | Source::Variable(_) | Source::Element(_) | Source::Resource(_) => false,
+            EnrichSource::Property(..)
+            | EnrichSource::Variable(_)
+            | EnrichSource::Element(_)
+            | EnrichSource::Resource(_) => false,
         }
     }
 }

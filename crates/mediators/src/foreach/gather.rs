@@ -183,7 +183,7 @@ fn replaced(
 impl Mediator for ForEach {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let inner = self.inner.clone();
-        let collection = Collection::of(&inner.collection, exchange)?;
+        let collection = Collection::select(&inner.collection, exchange)?;
         let limit = exchange.program().limits.branches_max;
         if collection.len() > limit {
             return Err(Fault::new(format!("<foreach> finds {} elements, more than {limit}", collection.len())));

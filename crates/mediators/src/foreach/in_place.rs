@@ -188,7 +188,7 @@ pub fn with_message<T>(
 
 impl Mediator for ForEach {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
-        let collection = Collection::of(&self.inner.expression, exchange)?;
+        let collection = Collection::select(&self.inner.expression, exchange)?;
         if let Some(original) = payload::payload_of(exchange)? {
             exchange.message.properties.set(self.inner.name("FOREACH_ORIGINAL_MESSAGE"), original);
         }

@@ -19,7 +19,7 @@ pub(super) fn render(
     media: Media,
     exchange: &mut Exchange,
 ) -> Result<String, Fault> {
-    let payload = if template.mentions("payload") { Payload::of(exchange)? } else { Payload::Nothing };
+    let payload = if template.mentions("payload") { Payload::from_exchange(exchange)? } else { Payload::Nothing };
     let wants_variables = ["vars", "var"].iter().any(|name| template.mentions(name));
     let variables = if wants_variables { exchange.message.variables.clone() } else { Default::default() };
     let mut roots = vec![("payload", payload.data())];
@@ -67,7 +67,7 @@ enum Payload {
 }
 
 impl Payload {
-    fn of(exchange: &mut Exchange) -> Result<Payload, Fault> {
+    fn from_exchange(exchange: &mut Exchange) -> Result<Payload, Fault> {
         let media = match exchange.message.body.form() {
             Form::Empty => return Ok(Payload::Nothing),
             Form::Json(_) => MediaType::Json,

@@ -136,7 +136,7 @@ fn let_in(exchange: &mut Exchange, soap: SoapVersion, received: Result<Received,
         Ok(received) => received,
         Err(refusal) => return Ok(refusal::respond(exchange, soap, &refusal)),
     };
-    if let Some(envelope) = received.document.and_then(|document| Envelope::of(Arc::new(document))) {
+    if let Some(envelope) = received.document.and_then(|document| Envelope::find(Arc::new(document))) {
         exchange.message.body.set(Form::Xml(Arc::new(envelope)));
     }
     exchange.extension = Some(Rc::new(Arc::new(received.context)));
@@ -176,7 +176,7 @@ fn replace_by_secured(
     if soap == SoapVersion::None {
         payload::set_media_type(exchange, "text/xml");
     }
-    if let Some(envelope) = Envelope::of(Arc::new(secured)) {
+    if let Some(envelope) = Envelope::find(Arc::new(secured)) {
         exchange.message.body.set(Form::Xml(Arc::new(envelope)));
     }
     Ok(Flow::Next)

@@ -54,10 +54,10 @@ pub(super) fn respond(exchange: &mut Exchange, soap: SoapVersion, refusal: &Refu
     builder.end_element();
     let document: Document = builder.finish();
     let media_type = if soap == SoapVersion::Soap12 { "application/soap+xml" } else { "text/xml" };
-    if exchange.message.media_type() != MediaType::of(media_type) {
+    if exchange.message.media_type() != MediaType::parse(media_type) {
         payload::set_media_type(exchange, media_type);
     }
-    if let Some(envelope) = Envelope::of(Arc::new(document)) {
+    if let Some(envelope) = Envelope::find(Arc::new(document)) {
         exchange.message.body.set(Form::Xml(Arc::new(envelope)));
     }
     exchange.log(Level::Warn, "WS-Security", &refusal.to_string());

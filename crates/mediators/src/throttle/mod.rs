@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-use penstock_compile::{Compiler, Element, MediatorKind, NameKind, Source};
+use penstock_compile::{Compiler, Element, MediatorKind, NameKind, SourceDocument};
 use penstock_engine::ports::Level;
 use penstock_engine::{Direction, Exchange, Fault, Flow, Joins, Mediator, SequenceId};
 
@@ -103,7 +103,7 @@ fn rules_of(el: &Element<'_>, cx: &mut Compiler<'_>) -> Rules {
             let options = penstock_xml::ParseOptions::default();
             match penstock_xml::Document::parse(resource.bytes.clone(), &options) {
                 Ok(document) => {
-                    let source = Source::new(resource.at.file.clone(), Arc::new(document));
+                    let source = SourceDocument::new(resource.at.file.clone(), Arc::new(document));
                     source.root().map(|root| Policy::read(&root))
                 }
                 Err(error) => {

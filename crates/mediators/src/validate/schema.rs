@@ -6,7 +6,7 @@ use std::sync::Arc;
 use penstock_compile::Compiler;
 use penstock_engine::{Fault, FindResource, Place};
 use penstock_json::schema::JsonSchema;
-use penstock_xsd::{Resolver, Source};
+use penstock_xsd::{Resolver, SchemaSource};
 use serde_json::Value as Json;
 
 /// What schemas call a document, and the key it has here.
@@ -106,8 +106,8 @@ fn compile_json(key: &str, resource: &penstock_engine::Resource) -> Schema {
 }
 
 fn compile_xml(resources: &dyn FindResource, keys: &[Arc<str>], locations: &Locations) -> Schema {
-    let sources: Vec<Source> =
-        keys.iter().filter_map(|key| Some(Source::new(&**key, resources.find(key)?.bytes.clone()))).collect();
+    let sources: Vec<SchemaSource> =
+        keys.iter().filter_map(|key| Some(SchemaSource::new(&**key, resources.find(key)?.bytes.clone()))).collect();
     let notes = |errors: &[penstock_xsd::SchemaError]| -> Vec<Note> {
         errors
             .iter()
@@ -143,8 +143,8 @@ struct Keyed<'a> {
 }
 
 impl Resolver for Keyed<'_> {
-    fn resolve(&self, location: &str, base: &str, _namespace: Option<&str>) -> Option<Source> {
-        let found = |key: &str| Some(Source::new(key, self.resources.find(key)?.bytes.clone()));
+    fn resolve(&self, location: &str, base: &str, _namespace: Option<&str>) -> Option<SchemaSource> {
+        let found = |key: &str| Some(SchemaSource::new(key, self.resources.find(key)?.bytes.clone()));
         if let Some(key) = self.locations.get(location) {
             return found(key);
         }

@@ -119,7 +119,7 @@ impl Message {
     fn read_root_part(&mut self, conversion: &Conversion) -> Result<(), BodyError> {
         let bytes = self.decoded_bytes(conversion)?;
         let root = multipart::root_part(&bytes, self.source_type().unwrap_or_default())?;
-        match MediaType::of(root.content_type.as_deref().unwrap_or_default()) {
+        match MediaType::parse(root.content_type.as_deref().unwrap_or_default()) {
             media if media.is_xml() => self.xml(conversion).map(drop),
             MediaType::Json => parse_json(&charset::decode(&root.content, None)?, conversion).map(drop),
             _ => Ok(()),
@@ -177,7 +177,7 @@ impl Message {
     /// How the bytes are to be read.
     pub fn source_media(&self) -> MediaType {
         match self.source_type() {
-            Some(content_type) => MediaType::of(content_type),
+            Some(content_type) => MediaType::parse(content_type),
             None if matches!(self.method, Method::Get | Method::Delete) => MediaType::Form,
             None => MediaType::Binary,
         }
@@ -283,7 +283,7 @@ fn wrapped(
     builder.start_element("soapenv", "Envelope", namespace);
     builder.start_element("soapenv", "Body", namespace);
     fill(&mut builder)?;
-    let envelope = Envelope::of(Arc::new(builder.finish()));
+    let envelope = Envelope::find(Arc::new(builder.finish()));
     let envelope = envelope.ok_or_else(|| BodyError::Malformed("the envelope is not one".into()))?;
     Ok(Envelope { soap: SoapVersion::None, ..envelope })
 }
@@ -302,7 +302,7 @@ fn parse_xml(bytes: Bytes, content_type: &str, soap: bool, conversion: &Conversi
     }
     if soap && root_name(&bytes).is_none_or(|name| name == "Envelope") {
         let document = Arc::new(Document::parse(bytes, &options).map_err(malformed)?);
-        if let Some(envelope) = Envelope::of(document.clone()) {
+        if let Some(envelope) = Envelope::find(document.clone()) {
             return Ok(envelope);
         }
         return wrapped(TreeBuilder::with_capacity(document.node_count() + 4), |builder| {

@@ -50,7 +50,7 @@ impl Message {
     /// Micro Integrator names the charset to clients of everything that does not just pass through.
     fn name_charset(&self, output: &mut Output) {
         let kind = output.content_type.as_deref().or_else(|| self.content_type());
-        let kind = kind.filter(|kind| MediaType::of(kind).has_charset() && MediaType::charset(kind).is_none());
+        let kind = kind.filter(|kind| MediaType::parse(kind).has_charset() && MediaType::charset(kind).is_none());
         if let Some(kind) = kind {
             output.content_type = Some(in_utf8(kind));
         }
@@ -76,7 +76,7 @@ impl Message {
             // First of all: a message that passes through says nothing.
             Shape::Same | Shape::Reply => self.message_type().is_none_or(|kind| {
                 let source = source();
-                MediaType::of(&kind) == source
+                MediaType::parse(&kind) == source
                     && same_charset(&kind, self.source_charset())
                     // Plain XML under `text/xml` has to become an envelope for a client that speaks SOAP.
                     && (source != MediaType::TextXml
@@ -114,8 +114,8 @@ impl Message {
             (Shape::Soap11, _) => (MediaType::TextXml, true),
             (Shape::Soap12, _) => (MediaType::SoapXml, true),
             (Shape::Pox, _) => (MediaType::Xml, true),
-            (_, Some(kind)) => (MediaType::of(kind), self.speaks_soap()),
-            (_, None) => (self.content_type().map_or_else(|| self.own_media(), MediaType::of), false),
+            (_, Some(kind)) => (MediaType::parse(kind), self.speaks_soap()),
+            (_, None) => (self.content_type().map_or_else(|| self.own_media(), MediaType::parse), false),
         };
         if shape == Shape::Reply
             && !self.speaks_soap()
@@ -206,7 +206,7 @@ impl Message {
     fn reply_fault(&mut self, envelope: Arc<Envelope>, conversion: &Conversion) -> Result<Output, BodyError> {
         let kind = self.message_type().or_else(|| self.content_type().map(str::to_owned));
         let kind =
-            kind.filter(|kind| matches!(MediaType::of(kind), MediaType::Json | MediaType::Xml | MediaType::Text));
+            kind.filter(|kind| matches!(MediaType::parse(kind), MediaType::Json | MediaType::Xml | MediaType::Text));
         let mut builder = TreeBuilder::new();
         builder.start_element("", "Exception", "");
         if let Some(fault) = soap::fault(&envelope) {
@@ -214,7 +214,7 @@ impl Message {
         }
         let document = builder.finish();
         let exception = document.root_element().unwrap_or(Document::ROOT);
-        let json = kind.as_deref().is_some_and(|kind| MediaType::of(kind) == MediaType::Json);
+        let json = kind.as_deref().is_some_and(|kind| MediaType::parse(kind) == MediaType::Json);
         let mut out = Vec::new();
         if json {
             mapping::write_json(&mut out, &document, exception, &conversion.mapping).map_err(unmapped)?;
@@ -372,7 +372,7 @@ fn in_utf8(content_type: &str) -> String {
         .map(str::trim)
         .filter(|part| !part.is_empty() && !part.to_ascii_lowercase().starts_with("charset"))
         .collect();
-    if !MediaType::of(content_type).has_charset() {
+    if !MediaType::parse(content_type).has_charset() {
         return content_type.to_owned();
     }
     parts.insert(1.min(parts.len()), "charset=UTF-8");

@@ -15,7 +15,7 @@ const PARTS_MAX: usize = 1_000;
 
 /// One part.
 #[derive(Debug, PartialEq)]
-pub(super) struct Part {
+pub(super) struct FormPart {
     pub name: Option<String>,
     pub file: bool,
     pub id: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Part {
 }
 
 /// The parts of a body (RFC 2046 §5.1).
-pub(super) fn parts(bytes: &Bytes, content_type: &str) -> Result<Vec<Part>, BodyError> {
+pub(super) fn parts(bytes: &Bytes, content_type: &str) -> Result<Vec<FormPart>, BodyError> {
     let malformed = |why: &str| BodyError::Malformed(format!("the multipart body {why}"));
     let boundary = MediaType::parameter(content_type, "boundary").filter(|boundary| !boundary.is_empty());
     let boundary = boundary.ok_or_else(|| malformed("has no boundary in its Content-Type"))?;
@@ -63,8 +63,8 @@ fn line_end(bytes: &Bytes, at: usize) -> usize {
     memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
 }
 
-fn part(bytes: &Bytes, start: usize, end: usize) -> Option<Part> {
-    let mut part = Part { name: None, file: false, id: None, content_type: None, content: Bytes::new() };
+fn part(bytes: &Bytes, start: usize, end: usize) -> Option<FormPart> {
+    let mut part = FormPart { name: None, file: false, id: None, content_type: None, content: Bytes::new() };
     let mut at = start;
     while at < end {
         let next = line_end(bytes, at).min(end);
@@ -106,7 +106,7 @@ pub(super) fn build(builder: &mut TreeBuilder, bytes: &Bytes, content_type: &str
 }
 
 /// The part of a `multipart/related` that the others belong to: the one `start` names, else the first.
-pub(super) fn root_part(bytes: &Bytes, content_type: &str) -> Result<Part, BodyError> {
+pub(super) fn root_part(bytes: &Bytes, content_type: &str) -> Result<FormPart, BodyError> {
     let mut parts = parts(bytes, content_type)?;
     let start = MediaType::parameter(content_type, "start").map(|start| start.trim_matches(['<', '>']));
     let index = start.and_then(|start| parts.iter().position(|part| part.id.as_deref() == Some(start))).unwrap_or(0);

@@ -23,7 +23,7 @@ pub(super) fn fault(envelope: &Envelope) -> Option<NodeId> {
 
 /// What a person should read of a fault: its detail when that is text, else the reason.
 pub(super) fn fault_reason(document: &Document, fault: NodeId) -> String {
-    let parts = Parts::of(document, fault);
+    let parts = Parts::from_fault(document, fault);
     let own_text = |node: NodeId| {
         let texts = document.children(node).filter(|child| document.kind(*child) == NodeKind::Text);
         texts.map(|text| document.text(text)).collect::<String>().trim().to_owned()
@@ -70,7 +70,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(document: &Document, fault: NodeId) -> Parts {
+    fn from_fault(document: &Document, fault: NodeId) -> Parts {
         let child = |parent: NodeId, name: &str| {
             document.children(parent).find(|child| document.is_element(*child) && document.local_name(*child) == name)
         };
@@ -174,7 +174,7 @@ impl Converter<'_> {
     }
 
     fn fault(&mut self, fault: NodeId) {
-        let parts = Parts::of(self.document, fault);
+        let parts = Parts::from_fault(self.document, fault);
         let prefix = self.document.prefix(fault).to_owned();
         self.start(fault, "Fault");
         if self.version == SoapVersion::Soap12 {

@@ -82,7 +82,7 @@ fn message_type_converts_every_kind_into_every_other() {
         assert!(said.starts_with(to.split(';').next().unwrap()), "{from} to {to} says {said}");
         assert_eq!(
             said.matches("charset=UTF-8").count(),
-            usize::from(crate::MediaType::of(to).has_charset()),
+            usize::from(crate::MediaType::parse(to).has_charset()),
             "{said}"
         );
     }

@@ -8,7 +8,7 @@ use penstock_engine::background::{Control, RunService, ServiceError};
 use penstock_engine::ports::{Level, LocalFuture};
 
 use super::Common;
-use super::forwarding::{move_to, take};
+use super::forwarding::{move_to, next};
 use crate::store::MESSAGE_STORE;
 
 struct Failover {
@@ -57,12 +57,7 @@ impl RunService for Failover {
 
 async fn move_all(common: Common, settings: Arc<Settings>, mut control: Control) -> Result<(), ServiceError> {
     let mut was_empty = true;
-    while common.rhythm.wait(&mut control, was_empty).await {
-        let Some((store, reservation)) = take(&common, &control).await? else {
-            was_empty = true;
-            continue;
-        };
-        was_empty = false;
+    while let Some((store, reservation)) = next(&common, &mut control, &mut was_empty).await? {
         let mut attempts = 0;
         let done = loop {
             let Err(why) = move_to(&control, &settings.target, &reservation).await else {

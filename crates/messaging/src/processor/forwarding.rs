@@ -110,14 +110,25 @@ pub(super) async fn take(
     Ok(reservation.map(|reservation| (opened, reservation)))
 }
 
+/// The next message of the processor's store, reserved, when it is time for it; `None` when the processor must stop.
+pub(super) async fn next(
+    common: &Common,
+    control: &mut Control,
+    was_empty: &mut bool,
+) -> Result<Option<(Rc<dyn MessageStore>, Reservation)>, ServiceError> {
+    while common.rhythm.wait(control, *was_empty).await {
+        let taken = take(common, control).await?;
+        *was_empty = taken.is_none();
+        if taken.is_some() {
+            return Ok(taken);
+        }
+    }
+    Ok(None)
+}
+
 async fn forward(common: Common, settings: Arc<Settings>, mut control: Control) -> Result<(), ServiceError> {
     let mut was_empty = true;
-    while common.rhythm.wait(&mut control, was_empty).await {
-        let Some((store, reservation)) = take(&common, &control).await? else {
-            was_empty = true;
-            continue;
-        };
-        was_empty = false;
+    while let Some((store, reservation)) = next(&common, &mut control, &mut was_empty).await? {
         let token = reservation.token;
         let done = process(&common, &settings, &mut control, &reservation).await;
         let ended = if done { store.acknowledge(token).await } else { store.release(token).await };

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::skim::Part;
+use super::skim::DocumentPart;
 use super::{DEPTH_MAX, Entry, Malformed, NODES_MAX, Node, Reading, Scalar, Value};
 
 /// Mappings with more members find repeated names by a set.
@@ -25,7 +25,7 @@ struct JsonReader<'t> {
 
 pub(super) fn parse(text: &str, reading: Reading) -> Result<Node, Malformed> {
     let mut reader = JsonReader { text, at: 0, counted: 0, line: 1, column: 1, nodes: 0 };
-    let node = reader.node(0, Part::root(reading))?;
+    let node = reader.node(0, DocumentPart::root(reading))?;
     reader.blanks();
     if reader.at < text.len() { Err(reader.wrong("unexpected text after the end of the document")) } else { Ok(node) }
 }
@@ -66,7 +66,7 @@ impl<'t> JsonReader<'t> {
         there
     }
 
-    fn node(&mut self, depth: usize, part: Part) -> Result<Node, Malformed> {
+    fn node(&mut self, depth: usize, part: DocumentPart) -> Result<Node, Malformed> {
         self.blanks();
         let (line, column) = self.place();
         self.check_depth(depth)?;
@@ -88,7 +88,7 @@ impl<'t> JsonReader<'t> {
         if depth >= DEPTH_MAX { Err(self.wrong(format!("nested deeper than {DEPTH_MAX}"))) } else { Ok(()) }
     }
 
-    fn object(&mut self, depth: usize, mut part: Part) -> Result<Vec<Entry>, Malformed> {
+    fn object(&mut self, depth: usize, mut part: DocumentPart) -> Result<Vec<Entry>, Malformed> {
         let (mut entries, mut keys) = (Vec::<Entry>::new(), HashSet::new());
         self.members(|reader| {
             let (line, column) = reader.place();
@@ -149,7 +149,7 @@ impl<'t> JsonReader<'t> {
         }
     }
 
-    fn array(&mut self, depth: usize, part: Part) -> Result<Vec<Node>, Malformed> {
+    fn array(&mut self, depth: usize, part: DocumentPart) -> Result<Vec<Node>, Malformed> {
         let mut items = Vec::new();
         self.items(|reader| {
             items.push(reader.node(depth + 1, part.item())?);

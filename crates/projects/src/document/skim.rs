@@ -12,7 +12,7 @@ pub(crate) enum Reading {
 
 /// A part of a document, as far as it matters for what is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DocumentPart {
     /// Everything in it is built.
     Whole,
     /// The outermost mapping; whether it is known to be a definition.
@@ -25,46 +25,48 @@ pub(super) enum Part {
     Components,
 }
 
-impl Part {
-    pub(super) fn root(reading: Reading) -> Part {
+impl DocumentPart {
+    pub(super) fn root(reading: Reading) -> DocumentPart {
         match reading {
-            Reading::Whole => Part::Whole,
-            Reading::Skim => Part::Root { is_definition: false },
+            Reading::Whole => DocumentPart::Whole,
+            Reading::Skim => DocumentPart::Root { is_definition: false },
         }
     }
 
     /// The part a member is; `None` when it is left out.
-    pub(super) fn member(&mut self, key: &str) -> Option<Part> {
+    pub(super) fn member(&mut self, key: &str) -> Option<DocumentPart> {
         match self {
-            Part::Whole => Some(Part::Whole),
-            Part::Root { is_definition } => {
+            DocumentPart::Whole => Some(DocumentPart::Whole),
+            DocumentPart::Root { is_definition } => {
                 *is_definition |= matches!(key, "openapi" | "swagger");
                 match key {
-                    _ if !*is_definition => Some(Part::Whole),
-                    "paths" => Some(Part::Paths),
-                    "components" => Some(Part::Components),
+                    _ if !*is_definition => Some(DocumentPart::Whole),
+                    "paths" => Some(DocumentPart::Paths),
+                    "components" => Some(DocumentPart::Components),
                     "definitions" | "parameters" | "responses" | "tags" | "externalDocs" | "webhooks" => None,
-                    _ => Some(Part::Whole),
+                    _ => Some(DocumentPart::Whole),
                 }
             }
-            Part::Paths => Some(if key.starts_with('/') { Part::PathItem } else { Part::Whole }),
-            Part::PathItem => match key {
+            DocumentPart::Paths => {
+                Some(if key.starts_with('/') { DocumentPart::PathItem } else { DocumentPart::Whole })
+            }
+            DocumentPart::PathItem => match key {
                 "parameters" | "description" | "summary" => None,
-                "servers" | "$ref" => Some(Part::Whole),
-                _ if key.starts_with("x-") => Some(Part::Whole),
-                _ => Some(Part::Operation),
+                "servers" | "$ref" => Some(DocumentPart::Whole),
+                _ if key.starts_with("x-") => Some(DocumentPart::Whole),
+                _ => Some(DocumentPart::Operation),
             },
-            Part::Operation => match key {
+            DocumentPart::Operation => match key {
                 "responses" | "requestBody" | "parameters" | "description" | "summary" | "callbacks" | "tags"
                 | "externalDocs" | "consumes" | "produces" => None,
-                _ => Some(Part::Whole),
+                _ => Some(DocumentPart::Whole),
             },
-            Part::Components => matches!(key, "securitySchemes" | "pathItems").then_some(Part::Whole),
+            DocumentPart::Components => matches!(key, "securitySchemes" | "pathItems").then_some(DocumentPart::Whole),
         }
     }
 
     /// The part an item of a list is.
-    pub(super) fn item(self) -> Part {
-        Part::Whole
+    pub(super) fn item(self) -> DocumentPart {
+        DocumentPart::Whole
     }
 }

@@ -45,7 +45,7 @@ enum ValueKind {
 }
 
 impl ValueKind {
-    fn of(number: i32) -> Result<ValueKind, Error> {
+    fn from_number(number: i32) -> Result<ValueKind, Error> {
         Ok(match number {
             0 => ValueKind::Payload,
             1 => ValueKind::Scoped(Scope::Default),
@@ -84,7 +84,7 @@ fn get(
 ) -> Result<i32, Error> {
     let memory = memory(&caller)?;
     let name = text(&memory, &mut caller, name, name_length)?;
-    let kind = ValueKind::of(kind)?;
+    let kind = ValueKind::from_number(kind)?;
     let found = value(caller.data_mut(), kind, &name).map_err(failed)?;
     let Some(found) = found else { return Ok(-1) };
     charge(&mut caller, moved(kind, found.len()))?;
@@ -107,7 +107,7 @@ fn set(
     let memory = memory(&caller)?;
     let name = text(&memory, &mut caller, name, name_length)?;
     let value = text(&memory, &mut caller, value, value_length)?;
-    let kind = ValueKind::of(kind)?;
+    let kind = ValueKind::from_number(kind)?;
     if kind == ValueKind::Payload {
         charge(&mut caller, moved(kind, value.len()))?;
     }
@@ -126,7 +126,7 @@ fn remove(mut caller: Caller<'_, Guest>, kind: i32, name: i32, name_length: i32)
     let memory = memory(&caller)?;
     let name = text(&memory, &mut caller, name, name_length)?;
     let exchange = &mut caller.data_mut().exchange;
-    match ValueKind::of(kind)? {
+    match ValueKind::from_number(kind)? {
         ValueKind::Scoped(scope) => exchange.remove_property(scope, &name),
         ValueKind::Variable => drop(exchange.message.variables.remove(&name)),
         ValueKind::Payload | ValueKind::Own => return Err(Error::new("only properties and variables can be removed")),
@@ -213,7 +213,7 @@ fn payload_text(exchange: &mut Exchange) -> Result<Option<String>, Fault> {
 }
 
 fn set_payload(exchange: &mut Exchange, media_type: &str, text: String) -> Result<(), Fault> {
-    let kind = if media_type.is_empty() { exchange.message.media_type() } else { MediaType::of(media_type) };
+    let kind = if media_type.is_empty() { exchange.message.media_type() } else { MediaType::parse(media_type) };
     match kind {
         MediaType::Json => {
             serde_json::from_str::<serde_json::Value>(&text)
@@ -226,7 +226,7 @@ fn set_payload(exchange: &mut Exchange, media_type: &str, text: String) -> Resul
         }
         _ => payload::set_text(exchange, text),
     }
-    if !media_type.is_empty() && MediaType::of(media_type) != exchange.message.media_type() {
+    if !media_type.is_empty() && MediaType::parse(media_type) != exchange.message.media_type() {
         payload::set_media_type(exchange, media_type);
     }
     Ok(())

@@ -107,7 +107,7 @@ impl Mediator for DiscountQuote {
         changes.insert(last, Change::Append(vec![text]));
         let edited = std::sync::Arc::new(edit(document, &changes));
         let changed =
-            penstock_message::Envelope::of(edited).ok_or_else(|| Fault::new("the body is not an envelope"))?;
+            penstock_message::Envelope::find(edited).ok_or_else(|| Fault::new("the body is not an envelope"))?;
         exchange.message.body.set(Form::Xml(std::sync::Arc::new(changed)));
         Ok(Flow::Next)
     }

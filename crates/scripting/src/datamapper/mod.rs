@@ -88,7 +88,7 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
     let mapping = match missing {
         Some(why) => Mapping::Broken(why),
         None => match script(&config, &title(&input), el) {
-            Ok(script) => Mapping::Script(script, Wanted::of(&config)),
+            Ok(script) => Mapping::Script(script, Wanted::parse(&config)),
             Err(why) => {
                 cx.warn(el.attribute_place("config"), format!("the mapping is not valid JavaScript: {why}"));
                 Mapping::Broken(format!("the mapping is not valid JavaScript: {why}"))

@@ -26,7 +26,7 @@ enum Names {
 impl Wanted {
     /// The properties that a text reads, as `DM_PROPERTIES.SCOPE.NAME` or `DM_PROPERTIES['SCOPE']['NAME']`. Whatever is read in another
     /// way is made ready whole.
-    pub(super) fn of(text: &str) -> Wanted {
+    pub(super) fn parse(text: &str) -> Wanted {
         let mut wanted: Vec<(&'static str, Names)> = Vec::new();
         for (at, _) in text.match_indices(OBJECT) {
             let rest = &text[at + OBJECT.len()..];
@@ -132,7 +132,7 @@ mod tests {
             ("DM_PROPERTIES?.DEFAULT", &all),
             ("DM_PROPERTIES.NOWHERE.a", ""),
         ] {
-            let shown = Wanted::of(text).0.into_iter().map(|(scope, names)| match names {
+            let shown = Wanted::parse(text).0.into_iter().map(|(scope, names)| match names {
                 Names::All => format!("{scope}:*"),
                 Names::These(names) => format!("{scope}:{}", names.into_iter().collect::<Vec<_>>().join(",")),
             });

@@ -52,16 +52,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let backend_port = backend.port();
     let epilogue = move |served: &Served| requests(served, backend_port);
     serve::serve(Plan {
-        paths: Vec::new(),
-        settings,
-        surroundings,
-        build: options,
-        started,
-        built,
-        signals,
-        reread: None,
         epilogue: Some(Box::new(epilogue)),
-        control: None,
+        ..Plan::new(settings, surroundings, options, started, built, signals)
     })?;
     drop(backend);
     Ok(ExitCode::SUCCESS)

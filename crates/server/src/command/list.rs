@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use penstock_compile::{ArtifactStatus, Element, Input, InputKind, Source};
+use penstock_compile::{ArtifactStatus, Element, Input, InputKind, SourceDocument};
 use penstock_engine::Place;
 use penstock_xml::{Document, ParseOptions};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ struct Row {
 }
 
 fn rows(built: &Built, inputs: &[Input]) -> Vec<Row> {
-    let sources: Vec<Source> =
+    let sources: Vec<SourceDocument> =
         inputs.iter().filter(|input| input.kind == InputKind::Artifact).filter_map(parse).collect();
     let artifacts = Artifacts::new(&sources);
     let listings = built.program.routes.router.as_ref().map(|router| router.listing()).unwrap_or_default();
@@ -94,9 +94,9 @@ fn rows(built: &Built, inputs: &[Input]) -> Vec<Row> {
     rows
 }
 
-fn parse(input: &Input) -> Option<Source> {
+fn parse(input: &Input) -> Option<SourceDocument> {
     let document = Document::parse(input.bytes.clone(), &ParseOptions::default()).ok()?;
-    Some(Source::new(input.file.clone(), Arc::new(document)))
+    Some(SourceDocument::new(input.file.clone(), Arc::new(document)))
 }
 
 fn key(at: &Place) -> (String, u32, u32) {
@@ -111,9 +111,9 @@ struct Artifacts<'s> {
 }
 
 impl<'s> Artifacts<'s> {
-    fn new(sources: &'s [Source]) -> Artifacts<'s> {
+    fn new(sources: &'s [SourceDocument]) -> Artifacts<'s> {
         let mut artifacts = Artifacts { by_place: HashMap::new(), sequences: HashMap::new() };
-        for root in sources.iter().filter_map(Source::root) {
+        for root in sources.iter().filter_map(SourceDocument::root) {
             let inside: Vec<_> = if root.name() == "definitions" { root.children().collect() } else { Vec::new() };
             for element in std::iter::once(root).chain(inside) {
                 if matches!(element.name(), "sequence" | "template")

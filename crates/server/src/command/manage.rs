@@ -132,15 +132,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     serve::serve(Plan {
         paths,
-        settings,
-        surroundings,
-        build: options,
-        started,
-        built,
-        signals,
         reread: Some(reread),
         epilogue: Some(Box::new(epilogue)),
         control: Some(ControlPlane { control, host }),
+        ..Plan::new(settings, surroundings, options, started, built, signals)
     })?;
     Ok(ExitCode::SUCCESS)
 }

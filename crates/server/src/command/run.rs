@@ -88,18 +88,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let options = BuildOptions { compiled: Some(Arc::default()), ..build_options(matches, &surroundings) };
     let built = build::build(&paths, &options, &settings)?;
     let reread: Option<Reread> = Some(Box::new(reread));
-    serve::serve(Plan {
-        paths,
-        settings,
-        surroundings,
-        build: options,
-        started,
-        built,
-        signals,
-        reread,
-        epilogue: None,
-        control: None,
-    })?;
+    serve::serve(Plan { paths, reread, ..Plan::new(settings, surroundings, options, started, built, signals) })?;
     Ok(ExitCode::SUCCESS)
 }
 

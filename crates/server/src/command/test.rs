@@ -112,7 +112,7 @@ fn collect(folder: &Path, depth: usize, suites: &mut Vec<PathBuf>) -> Result<(),
         if path.is_dir() && !hidden && depth < DEPTH_MAX {
             collect(&path, depth + 1, suites)?;
         } else if path.extension().is_some_and(|ending| ending == "xml")
-            && std::fs::read(&path).is_ok_and(|bytes| crate::load::root_element(&bytes).as_deref() == Some("unit-test"))
+            && std::fs::read(&path).is_ok_and(|bytes| penstock_xml::root_name(&bytes).as_deref() == Some("unit-test"))
         {
             suites.push(path);
         }

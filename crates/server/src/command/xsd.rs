@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use penstock_xml::{Document, ParseOptions};
-use penstock_xsd::{Resolver, Schema, Source};
+use penstock_xsd::{Resolver, Schema, SchemaSource};
 use penstock_xslt::command::FileResolver;
 
 use super::Failure;
@@ -34,7 +34,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let texts = |name: &str| matches.get_many::<String>(name).into_iter().flatten();
     let mut sources = Vec::new();
     for file in texts("schema").chain(texts("schema-document")) {
-        sources.push(Source::new(file.as_str(), super::read(file)?));
+        sources.push(SchemaSource::new(file.as_str(), super::read(file)?));
     }
     let schema = Schema::compile(&sources, &Files).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -79,8 +79,8 @@ fn validate(schema: &Schema, file: &str, out: &mut String) -> Result<bool, Failu
 struct Files;
 
 impl Resolver for Files {
-    fn resolve(&self, location: &str, base: &str, _namespace: Option<&str>) -> Option<Source> {
+    fn resolve(&self, location: &str, base: &str, _namespace: Option<&str>) -> Option<SchemaSource> {
         let found = penstock_xslt::Resolver::resolve(&FileResolver, location, base).ok()?;
-        Some(Source::new(found.uri, found.content))
+        Some(SchemaSource::new(found.uri, found.content))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_compile::{Element, Source};
+use penstock_compile::{Element, SourceDocument};
 use penstock_engine::Place;
 use penstock_xml::{Document, ParseOptions};
 
@@ -70,10 +70,10 @@ pub(super) struct Item {
 /// A descriptor that cannot be read, with the place and the reason.
 pub(super) type Broken = (Place, String);
 
-fn parse(file: &str, bytes: Bytes) -> Result<Source, Broken> {
+fn parse(file: &str, bytes: Bytes) -> Result<SourceDocument, Broken> {
     let file: Arc<str> = Arc::from(file);
     match Document::parse(bytes, &ParseOptions::default()) {
-        Ok(document) => Ok(Source::new(file, Arc::new(document))),
+        Ok(document) => Ok(SourceDocument::new(file, Arc::new(document))),
         Err(error) => {
             let at = Place { file, line: error.position.line, column: error.position.column };
             Err((at, format!("not well-formed XML: {}", error.message)))
@@ -91,7 +91,7 @@ fn all<'a>(el: Element<'a>, name: &str, found: &mut Vec<Element<'a>>) {
     }
 }
 
-fn elements<'a>(source: &'a Source, name: &str) -> Vec<Element<'a>> {
+fn elements<'a>(source: &'a SourceDocument, name: &str) -> Vec<Element<'a>> {
     let mut found = Vec::new();
     if let Some(root) = source.root() {
         all(root, name, &mut found);

@@ -28,7 +28,7 @@ use penstock_engine::Place;
 
 use crate::adapter::store::Kept;
 pub use files::KnownFiles;
-pub use sniff::{is_clutter_folder, is_editors, root_element};
+pub use sniff::{is_clutter_folder, is_editors};
 pub use tree::is_home;
 
 /// A single artifact or resource larger than this is a mistake: configuration is text that people write.

@@ -5,42 +5,6 @@ use std::path::Path;
 use crate::registry::REGISTRY;
 use penstock_compile::is_root_element;
 
-/// The local name of the root element of an XML text; `None` when there is none to be seen.
-pub fn root_element(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut rest = text.trim_start_matches('\u{feff}');
-    loop {
-        rest = rest.trim_start();
-        rest = if let Some(comment) = rest.strip_prefix("<!--") {
-            comment.split_once("-->")?.1
-        } else if let Some(instruction) = rest.strip_prefix("<?") {
-            instruction.split_once("?>")?.1
-        } else if rest.starts_with("<!") {
-            after_doctype(rest)?
-        } else {
-            break;
-        };
-    }
-    let tag = rest.strip_prefix('<')?;
-    let end = tag.find(|next: char| next.is_whitespace() || matches!(next, '>' | '/'))?;
-    let name = tag[..end].rsplit(':').next().unwrap_or_default();
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
-/// Behind a document type declaration, its internal subset included.
-fn after_doctype(text: &str) -> Option<&str> {
-    let mut inside = 0usize;
-    for (index, letter) in text.char_indices() {
-        match letter {
-            '[' => inside += 1,
-            ']' => inside = inside.saturating_sub(1),
-            '>' if inside == 0 => return text.get(index + 1..),
-            _ => {}
-        }
-    }
-    None
-}
-
 /// Whether a root element is that of an artifact. WSDL has a root of the name `definitions` too, in its own namespace.
 pub(super) fn is_artifact(root: &str, bytes: &[u8]) -> bool {
     if root == "definitions" {
@@ -218,21 +182,6 @@ pub(super) fn is_of_tests(root: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn finds_the_root_element() {
-        for (text, expected) in [
-            ("<api/>", Some("api")),
-            ("\u{feff}<?xml version='1.0'?>\n<!-- <x> --> <syn:proxy name='a'>", Some("proxy")),
-            ("<!DOCTYPE a [<!ENTITY b '>'>]><a>", Some("a")),
-            ("", None),
-            ("{\"a\": 1}", None),
-            ("<!-- never closed", None),
-            ("<>", None),
-        ] {
-            assert_eq!(root_element(text.as_bytes()).as_deref(), expected, "{text}");
-        }
-    }
 
     #[test]
     fn a_wsdl_is_no_artifact() {

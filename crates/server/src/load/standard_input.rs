@@ -44,7 +44,7 @@ impl Loader {
         let bytes = read()?;
         if bytes.starts_with(b"PK\x03\x04") {
             self.archive(NAME.to_owned(), bytes, 0);
-        } else if sniff::root_element(&bytes).is_some() {
+        } else if penstock_xml::root_name(&bytes).is_some() {
             self.artifact(NAME, bytes);
         } else if sniff::is_api(&bytes) {
             self.input(NAME, bytes, InputKind::Api { project: NAME.into(), path: String::new() });

@@ -53,7 +53,7 @@ impl Loader {
                 self.loose_resource(path)
             }
             _ => match self.read(path, super::FILE_BYTES_MAX) {
-                Some(bytes) if sniff::root_element(&bytes).is_some() => self.artifact_file(path, true),
+                Some(bytes) if penstock_xml::root_name(&bytes).is_some() => self.artifact_file(path, true),
                 _ => self.error(&path.display().to_string(), "neither an artifact nor a Carbon application (.car)"),
             },
         }
@@ -70,7 +70,7 @@ impl Loader {
             return;
         }
         let Some(bytes) = self.read(path, super::FILE_BYTES_MAX) else { return };
-        match sniff::root_element(&bytes) {
+        match penstock_xml::root_name(&bytes) {
             // A file that was named, or cannot be understood, is the compiler's to complain about.
             Some(root) if !given && sniff::is_of_tests(&root) => {}
             Some(root) if !given && !sniff::is_artifact(&root, &bytes) => self.leave_out(path, FOREIGN_XML),

@@ -47,7 +47,7 @@ impl AccessLog for Access {
 
 /// `127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /a HTTP/1.1" 200 12 0.003`.
 fn line(entry: &AccessEntry<'_>, now: SystemTime) -> String {
-    let moment = Moment::of(now);
+    let moment = Moment::from_time(now);
     let Moment { year, day, hour, minute, second, .. } = moment;
     let bytes = entry.body_bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
     format!(

@@ -16,7 +16,7 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    pub(super) fn of(time: SystemTime) -> Moment {
+    pub(super) fn from_time(time: SystemTime) -> Moment {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let (days, seconds) = ((since.as_secs() / 86_400) as i64, since.as_secs() % 86_400);
         let (year, month, day) = civil(days);

@@ -82,7 +82,7 @@ struct Facts {
 
 impl Facts {
     fn new(entry: &AccessEntry<'_>, call: &CallContext, now: SystemTime) -> Facts {
-        let Moment { year, month, day, hour, minute, second, milli } = Moment::of(now - entry.took);
+        let Moment { year, month, day, hour, minute, second, milli } = Moment::from_time(now - entry.took);
         let field = |name: &str| {
             let value = entry.request_headers.and_then(|headers| headers.get(name))?;
             Some(escaped(value).into_owned())

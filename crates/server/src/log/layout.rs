@@ -11,7 +11,7 @@ use super::date::Moment;
 /// `[2026-11-21 12:00:00,123]  INFO {LogMediator} - {api:Name} text`.
 pub(super) fn text(record: &Record<'_>, now: SystemTime) -> String {
     let mut line = String::with_capacity(record.text.len() + record.service.len() + 80);
-    let Moment { year, month, day, hour, minute, second, milli } = Moment::of(now);
+    let Moment { year, month, day, hour, minute, second, milli } = Moment::from_time(now);
     let level = name(record.level);
     // Writing to a `String` cannot fail.
     let _ = write!(line, "[{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02},{milli:03}] {level:>5} {{",);
@@ -68,7 +68,7 @@ fn push_escape(out: &mut String, letter: char) {
 /// One JSON object.
 pub(super) fn json(record: &Record<'_>, now: SystemTime) -> String {
     let mut line = String::with_capacity(record.text.len() + 200);
-    let Moment { year, month, day, hour, minute, second, milli } = Moment::of(now);
+    let Moment { year, month, day, hour, minute, second, milli } = Moment::from_time(now);
     let _ = write!(
         line,
         "{{\"time\":\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z\",\"level\":\"{}\",\"logger\":",

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use penstock_compile::{Element, Source};
+use penstock_compile::{Element, SourceDocument};
 use penstock_engine::Place;
 use penstock_xml::{Document, NodeId, ParseOptions};
 
@@ -12,7 +12,7 @@ use crate::serve::Artifacts;
 
 /// Everything that is deployed.
 pub(super) struct Inventory {
-    sources: Vec<Source>,
+    sources: Vec<SourceDocument>,
     artifacts: Vec<Artifact>,
     /// Carbon applications, each with the reason why it is faulty.
     pub(super) applications: Vec<(Application, Option<String>)>,
@@ -42,9 +42,9 @@ impl Inventory {
     pub(super) fn read(artifacts: &Artifacts) -> Inventory {
         let parse = |input: &penstock_compile::Input| {
             let document = Document::parse(input.bytes.clone(), &ParseOptions::default()).ok()?;
-            Some(Source::new(input.file.clone(), Arc::new(document)))
+            Some(SourceDocument::new(input.file.clone(), Arc::new(document)))
         };
-        let sources: Vec<Source> = artifacts.origin.inputs.iter().filter_map(parse).collect();
+        let sources: Vec<SourceDocument> = artifacts.origin.inputs.iter().filter_map(parse).collect();
         let mut places = HashMap::new();
         for (index, source) in sources.iter().enumerate() {
             let Some(root) = source.root() else { continue };

@@ -41,7 +41,7 @@ pub(super) enum Verb {
 
 impl Verb {
     /// The verb of a request; HEAD is a GET whose body is not sent.
-    fn of(method: &Method) -> Option<Verb> {
+    fn from_method(method: &Method) -> Option<Verb> {
         Some(match method {
             Method::Get | Method::Head => Get,
             Method::Post => Post,
@@ -419,7 +419,7 @@ async fn run(api: &Api, request: Request) -> Outcome {
         return Ok(options(resource));
     }
     let user = access::authenticate(api, resource.access, method, client.address, &message.headers).await?;
-    let verb = Verb::of(method);
+    let verb = Verb::from_method(method);
     let Some(operation) = resource.operations.iter().find(|operation| Some(operation.method) == verb) else {
         let text = format!("Unsupported HTTP method, {}. Only {} are supported", method.as_str(), methods(resource));
         let mut message = refusal(405, text);

@@ -8,7 +8,7 @@ mod layout;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use penstock_compile::{Diagnostic, Element, Severity, Source};
+use penstock_compile::{Diagnostic, Element, Severity, SourceDocument};
 use penstock_engine::Place;
 use penstock_xml::{Document, ParseOptions};
 
@@ -112,7 +112,7 @@ impl Report {
 /// Adds the elements of a file that could be artifacts and have no status: those that are recognised and not served.
 fn add_unserved(entries: &mut Vec<Entry>, file: &Arc<str>, bytes: bytes::Bytes) {
     let Ok(document) = Document::parse(bytes, &ParseOptions::default()) else { return };
-    let source = Source::new(file.clone(), Arc::new(document));
+    let source = SourceDocument::new(file.clone(), Arc::new(document));
     let Some(root) = source.root() else { return };
     let elements: Vec<Element<'_>> = if root.name() == "definitions" { root.children().collect() } else { vec![root] };
     for element in elements.into_iter().filter(|element| !NO_ARTIFACTS.contains(&element.name())) {

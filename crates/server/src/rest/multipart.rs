@@ -10,7 +10,7 @@ const PARTS_MAX: usize = 100;
 
 /// A part.
 #[derive(Debug)]
-pub struct Part {
+pub struct FormPart {
     /// The name of the field.
     name: Option<String>,
     /// The name of the file, when the part has one.
@@ -33,7 +33,7 @@ pub fn file(content_type: &str, body: &Bytes, field: &str) -> Result<Bytes, &'st
 }
 
 /// All parts.
-pub fn parts(content_type: &str, body: &Bytes) -> Result<Vec<Part>, &'static str> {
+pub fn parts(content_type: &str, body: &Bytes) -> Result<Vec<FormPart>, &'static str> {
     let (kind, parameters) = content_type.split_once(';').ok_or("the body must be multipart/form-data")?;
     if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
         return Err("the body must be multipart/form-data");
@@ -65,7 +65,7 @@ pub fn parts(content_type: &str, body: &Bytes) -> Result<Vec<Part>, &'static str
         if parts.len() >= PARTS_MAX {
             return Err("the body has more than 100 parts");
         }
-        parts.push(Part { name, file_name, content });
+        parts.push(FormPart { name, file_name, content });
         at = end + 2 + delimiter.len();
     }
     Ok(parts)

@@ -85,6 +85,32 @@ pub struct Plan {
     pub epilogue: Option<Epilogue>,
 }
 
+impl Plan {
+    /// A plan without paths that are watched, whose configuration is read once.
+    pub fn new(
+        settings: Settings,
+        surroundings: Surroundings,
+        build: BuildOptions,
+        started: Instant,
+        built: Built,
+        signals: Signals,
+    ) -> Plan {
+        let paths = Vec::new();
+        Plan {
+            paths,
+            settings,
+            surroundings,
+            build,
+            started,
+            built,
+            signals,
+            reread: None,
+            control: None,
+            epilogue: None,
+        }
+    }
+}
+
 /// Makes a text of the ports that are served.
 pub type Epilogue = Box<dyn Fn(&Served) -> String>;
 

@@ -56,7 +56,7 @@ pub(super) fn start(
     let (notice, noticed) = sync_channel(1);
     // Held here, too, so that waiting works where no notice is given.
     notify::start(&paths, notice.clone());
-    let known = if paths.is_empty() { Snapshot::default() } else { Snapshot::of(&paths) };
+    let known = if paths.is_empty() { Snapshot::default() } else { Snapshot::read(&paths) };
     let known_certificates = Snapshot::of_files(&certificate_files);
     let mut reload = Reload { paths, options, state, tls, turn, known, known_certificates };
     let watch = move || {
@@ -128,7 +128,7 @@ impl Reload {
             return Duration::ZERO;
         }
         let started = Instant::now();
-        let mut now = Snapshot::of(&self.paths);
+        let mut now = Snapshot::read(&self.paths);
         let took = started.elapsed();
         if now == self.known {
             return took;
@@ -136,7 +136,7 @@ impl Reload {
         // A writer is active; wait for its last write.
         loop {
             std::thread::sleep(SETTLED_AFTER);
-            let later = Snapshot::of(&self.paths);
+            let later = Snapshot::read(&self.paths);
             if later == now {
                 break;
             }
@@ -196,7 +196,7 @@ impl Snapshot {
         snapshot
     }
 
-    fn of(paths: &[PathBuf]) -> Snapshot {
+    fn read(paths: &[PathBuf]) -> Snapshot {
         let mut snapshot = Snapshot::default();
         let mut folders = vec![Path::new("")];
         for path in paths {
@@ -270,16 +270,16 @@ mod tests {
         let paths = [folder.clone()];
         let file = folder.join("api/a.xml");
         std::fs::write(&file, "<api/>").unwrap();
-        let first = Snapshot::of(&paths);
+        let first = Snapshot::read(&paths);
         std::fs::write(folder.join("api/.a.xml.swp"), "x").unwrap();
         std::fs::write(folder.join("api/a.xml~"), "x").unwrap();
-        assert_eq!(Snapshot::of(&paths), first);
+        assert_eq!(Snapshot::read(&paths), first);
         std::fs::write(&file, "<api />").unwrap();
-        let second = Snapshot::of(&paths);
+        let second = Snapshot::read(&paths);
         assert_eq!(second.difference(&first), format!("{} is changed", file.display()));
         std::fs::remove_file(&file).unwrap();
         std::fs::write(folder.join(".env"), "A=1").unwrap();
-        let third = Snapshot::of(&paths);
+        let third = Snapshot::read(&paths);
         assert_eq!(third.difference(&second), format!("{} is new and 1 more", folder.join(".env").display()));
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -52,7 +52,7 @@ impl Runner<'_> {
         let kinds = kinds_of(&reference.path);
         let suits = |path: &Path| {
             std::fs::read(path)
-                .is_ok_and(|bytes| load::root_element(&bytes).is_some_and(|root| kinds.contains(&root.as_str())))
+                .is_ok_and(|bytes| penstock_xml::root_name(&bytes).is_some_and(|root| kinds.contains(&root.as_str())))
         };
         let path = self.locate(reference, &suits)?;
         let bytes = self.read(&path)?;
@@ -81,7 +81,7 @@ impl Runner<'_> {
 
     pub(super) fn mocks(&mut self, suite: &Suite) -> Vec<Mock> {
         let suits = |path: &Path| {
-            std::fs::read(path).is_ok_and(|bytes| load::root_element(&bytes).as_deref() == Some("mock-service"))
+            std::fs::read(path).is_ok_and(|bytes| penstock_xml::root_name(&bytes).as_deref() == Some("mock-service"))
         };
         let mut paths = self.options.mocks.clone();
         paths.extend(suite.mocks.iter().filter_map(|reference| self.locate(reference, &suits)));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use penstock_compile::{Element, Source};
+use penstock_compile::{Element, SourceDocument};
 use penstock_engine::endpoint::{Leaf, Target};
 use penstock_engine::{Exchange, Fault};
 use penstock_message::{Body, Headers, Message};
@@ -44,7 +44,7 @@ struct Expected {
 }
 
 /// Reads a mock service.
-pub fn mock(source: &Source) -> Result<Mock, Broken> {
+pub fn mock(source: &SourceDocument) -> Result<Mock, Broken> {
     let nowhere = || penstock_engine::Place { file: source.file.clone(), line: 1, column: 1 };
     let root = source.root().ok_or_else(|| (nowhere(), "the file is empty".to_owned()))?;
     if root.name() != "mock-service" {

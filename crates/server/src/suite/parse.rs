@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use penstock_compile::{Element, Source};
+use penstock_compile::{Element, SourceDocument};
 use penstock_engine::Place;
 use penstock_xml::{Document, ParseOptions};
 
@@ -96,10 +96,10 @@ pub struct Assertion {
 pub type Broken = (Place, String);
 
 /// Parses a file into elements.
-pub fn source(path: &Path, bytes: Bytes) -> Result<Source, Broken> {
+pub fn source(path: &Path, bytes: Bytes) -> Result<SourceDocument, Broken> {
     let file: Arc<str> = path.display().to_string().into();
     match Document::parse(bytes, &ParseOptions::default()) {
-        Ok(document) => Ok(Source::new(file, Arc::new(document))),
+        Ok(document) => Ok(SourceDocument::new(file, Arc::new(document))),
         Err(error) => {
             let at = Place { file, line: error.position.line, column: error.position.column };
             Err((at, format!("not well-formed XML: {}", error.message)))
@@ -108,7 +108,7 @@ pub fn source(path: &Path, bytes: Bytes) -> Result<Source, Broken> {
 }
 
 /// Reads a suite.
-pub fn suite(source: &Source) -> Result<Suite, Broken> {
+pub fn suite(source: &SourceDocument) -> Result<Suite, Broken> {
     let nowhere = || Place { file: source.file.clone(), line: 1, column: 1 };
     let root = source.root().ok_or_else(|| (nowhere(), "the file is empty".to_owned()))?;
     if root.name() != "unit-test" {

@@ -14,10 +14,10 @@ use penstock_engine::database::{Answer, DatabaseError, DatabaseErrorKind, Isolat
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use super::background::Background;
+use super::background::ServerConnector;
 use super::mapping::Resolved;
-use super::statement::{Part, Places, Texts, too_few, too_many};
-use super::tls::{ServerTls, Verification};
+use super::statement::{Places, StatementPart, Texts, too_few, too_many};
+use super::tls::Verification;
 use address::Encryption;
 pub(crate) use address::MysqlAddress;
 
@@ -30,24 +30,13 @@ const ER_LOCK_DEADLOCK: u16 = 1213;
 /// The statement cannot be prepared, such as the definition of a procedure.
 const ER_UNSUPPORTED_PS: u16 = 1295;
 
-/// Makes connections.
-#[derive(Clone)]
-pub(crate) struct Connector {
-    tls: Arc<dyn ServerTls>,
-    background: Background,
-}
-
-impl Connector {
-    pub(crate) fn new(tls: Arc<dyn ServerTls>, background: Background) -> Connector {
-        Connector { tls, background }
-    }
-
-    pub(crate) async fn connect(&self, to: &Resolved) -> Result<MysqlConnection, DatabaseError> {
+impl ServerConnector {
+    pub(crate) async fn connect_mysql(&self, to: &Resolved) -> Result<MysqlConnection, DatabaseError> {
         let password = to.password.as_ref().map(|password| password.0.as_str());
         let address = MysqlAddress::parse(&to.url, to.user.as_deref(), password)
             .map_err(|why| DatabaseError::new(DatabaseErrorKind::Undefined, why))?;
         let handle = self.background.handle()?;
-        let attempts = self.attempts(address);
+        let attempts = self.mysql_attempts(address);
         let connected = handle.spawn(connect(attempts)).await.map_err(|_| given_up())?;
         let (conn, opts) = connected.map_err(|error| {
             let text = format!("connecting to the database failed: {}", explain(&error));
@@ -64,7 +53,7 @@ impl Connector {
     }
 
     /// How to connect: with TLS, without, or with it first.
-    fn attempts(&self, address: MysqlAddress) -> Vec<Opts> {
+    fn mysql_attempts(&self, address: MysqlAddress) -> Vec<Opts> {
         let encryption = address.encryption;
         let plain = OptsBuilder::default()
             .ip_or_hostname(address.host)
@@ -266,7 +255,10 @@ impl MysqlConnection {
 }
 
 /// The values of each part of a text.
-fn groups(parts: &[Part], values: &[SqlValue]) -> Result<std::vec::IntoIter<Vec<mysql_async::Value>>, DatabaseError> {
+fn groups(
+    parts: &[StatementPart],
+    values: &[SqlValue],
+) -> Result<std::vec::IntoIter<Vec<mysql_async::Value>>, DatabaseError> {
     match parts.iter().map(|part| part.places).sum::<usize>() {
         places if places > values.len() => return Err(too_few()),
         places if places < values.len() => return Err(too_many()),
@@ -279,7 +271,11 @@ fn groups(parts: &[Part], values: &[SqlValue]) -> Result<std::vec::IntoIter<Vec<
 }
 
 /// Runs a statement to its first row, or to its end.
-async fn execute(conn: &mut Conn, part: &Part, values: Vec<mysql_async::Value>) -> Result<(Option<Row>, u64), Error> {
+async fn execute(
+    conn: &mut Conn,
+    part: &StatementPart,
+    values: Vec<mysql_async::Value>,
+) -> Result<(Option<Row>, u64), Error> {
     match conn.exec_iter(part.text.as_str(), params(values)).await {
         Err(Error::Server(error)) if error.code == ER_UNSUPPORTED_PS && part.places == 0 => {
             first(conn.query_iter(part.text.as_str()).await?).await

@@ -14,28 +14,16 @@ use tokio_postgres::{Client, Statement};
 
 use self::tls::MakeTls;
 use self::value::AsText;
-use super::background::Background;
+use super::background::ServerConnector;
 use super::mapping::Resolved;
-use super::statement::{Part, Places, Texts, too_few, too_many};
-use super::tls::ServerTls;
+use super::statement::{Places, StatementPart, Texts, too_few, too_many};
 use super::url;
 
 /// Prepared statements a connection keeps: each takes memory in the server. Configurations rarely have dozens.
 const STATEMENTS_MAX: usize = 256;
 
-/// Makes connections.
-#[derive(Clone)]
-pub(crate) struct Connector {
-    tls: Arc<dyn ServerTls>,
-    background: Background,
-}
-
-impl Connector {
-    pub(crate) fn new(tls: Arc<dyn ServerTls>, background: Background) -> Connector {
-        Connector { tls, background }
-    }
-
-    pub(crate) async fn connect(&self, to: &Resolved) -> Result<PostgresConnection, DatabaseError> {
+impl ServerConnector {
+    pub(crate) async fn connect_postgres(&self, to: &Resolved) -> Result<PostgresConnection, DatabaseError> {
         let password = to.password.as_ref().map(|password| password.0.as_str());
         let (config, verification) = url::postgres(&to.url, to.user.as_deref(), password)
             .map_err(|why| DatabaseError::new(DatabaseErrorKind::Undefined, why))?;
@@ -130,7 +118,7 @@ impl PostgresConnection {
         let mut values = query.values.iter();
         let mut answer = Answer::default();
         for part in parts.iter() {
-            let values: Vec<AsText> = values.by_ref().take(part.places).map(AsText::of).collect();
+            let values: Vec<AsText> = values.by_ref().take(part.places).map(AsText::new).collect();
             let (row, changed) = self.run_part(part, &values).await?;
             answer.changed += changed;
             answer.row = answer.row.or(row);
@@ -141,7 +129,7 @@ impl PostgresConnection {
         Ok(answer)
     }
 
-    async fn run_part(&mut self, part: &Part, values: &[AsText]) -> Result<(Option<Row>, u64), DatabaseError> {
+    async fn run_part(&mut self, part: &StatementPart, values: &[AsText]) -> Result<(Option<Row>, u64), DatabaseError> {
         match self.execute(part, values).await {
             // A table changed since the statement was prepared. The server reports it before executing.
             Err(error) if is_stale(&error) && self.state == State::Idle => {
@@ -157,7 +145,11 @@ impl PostgresConnection {
     }
 
     /// Runs a statement to its first row, or to its end.
-    async fn execute(&mut self, part: &Part, values: &[AsText]) -> Result<(Option<Row>, u64), tokio_postgres::Error> {
+    async fn execute(
+        &mut self,
+        part: &StatementPart,
+        values: &[AsText],
+    ) -> Result<(Option<Row>, u64), tokio_postgres::Error> {
         let statement = self.prepared(&part.text).await?;
         let rows = self.client.query_raw(&statement, values).await?;
         let mut rows = std::pin::pin!(rows);

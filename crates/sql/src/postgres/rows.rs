@@ -52,10 +52,10 @@ impl PostgresConnection {
         let mut values = query.values.iter();
         let mut changed = 0;
         for part in before {
-            let values: Vec<AsText> = values.by_ref().take(part.places).map(AsText::of).collect();
+            let values: Vec<AsText> = values.by_ref().take(part.places).map(AsText::new).collect();
             changed += self.run_part(part, &values).await?.1;
         }
-        let values: Vec<AsText> = values.map(AsText::of).collect();
+        let values: Vec<AsText> = values.map(AsText::new).collect();
         if is_interleaved && is_selection(&last.text) {
             return self.cursor(&last.text, &values).await;
         }

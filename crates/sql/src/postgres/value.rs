@@ -17,7 +17,7 @@ type AnyError = Box<dyn std::error::Error + Sync + Send>;
 pub(super) struct AsText(Option<Arc<str>>);
 
 impl AsText {
-    pub(super) fn of(value: &SqlValue) -> AsText {
+    pub(super) fn new(value: &SqlValue) -> AsText {
         AsText(match value {
             SqlValue::Null => None,
             SqlValue::Text(text) | SqlValue::Decimal(text) | SqlValue::Temporal(text) => Some(text.clone()),

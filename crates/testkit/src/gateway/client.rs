@@ -43,6 +43,23 @@ impl ClientIdentity {
     }
 }
 
+/// TLS for clients that trust one certificate, perhaps with a certificate of their own.
+pub fn client_tls(trusted: &CertificateDer<'static>, identity: Option<&ClientIdentity>) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).expect("the gateway's certificate can be trusted");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows the versions")
+        .with_root_certificates(roots);
+    match identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => builder
+            .with_client_auth_cert(vec![identity.certificate.clone()], identity.key.clone_key())
+            .expect("key and certificate fit"),
+    }
+}
+
 /// A connection to a gateway.
 pub struct Client(BufReader<Socket>);
 
@@ -54,19 +71,7 @@ impl Client {
 
     /// With TLS, perhaps with a certificate of its own.
     pub fn https(port: u16, trusted: &CertificateDer<'static>, identity: Option<&ClientIdentity>) -> Client {
-        let mut roots = RootCertStore::empty();
-        roots.add(trusted.clone()).expect("the gateway's certificate can be trusted");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("the provider knows the versions")
-            .with_root_certificates(roots);
-        let config = match identity {
-            None => builder.with_no_client_auth(),
-            Some(identity) => builder
-                .with_client_auth_cert(vec![identity.certificate.clone()], identity.key.clone_key())
-                .expect("key and certificate fit"),
-        };
+        let config = client_tls(trusted, identity);
         let name = ServerName::try_from("localhost").expect("a host name");
         let tls = ClientConnection::new(Arc::new(config), name).expect("the configuration is complete");
         Client(BufReader::new(Socket::Client(Box::new(StreamOwned::new(tls, connect(port))))))

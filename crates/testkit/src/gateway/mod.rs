@@ -33,7 +33,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::runtime::LocalOptions;
 
 pub use backend::{Answer, Backend, Gate, NOWHERE, Received, echo};
-pub use client::{Client, ClientIdentity, Reply};
+pub use client::{Client, ClientIdentity, Reply, client_tls};
 
 /// Nothing that is waited for in a test takes longer on any machine.
 const PATIENCE: Duration = Duration::from_secs(30);

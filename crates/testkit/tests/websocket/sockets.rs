@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use penstock_testkit::gateway::TestGateway;
+use penstock_testkit::gateway::{TestGateway, client_tls};
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -230,14 +230,7 @@ pub async fn connect(gateway: &TestGateway, path: &str, headers: &[(&str, &str)]
 
 /// Connects over TLS.
 pub async fn connect_tls(gateway: &TestGateway, path: &str) -> WebSocketStream<impl AsyncRead + AsyncWrite + Unpin> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(gateway.certificate.clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config = client_tls(&gateway.certificate, None);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     let socket = TcpStream::connect(("127.0.0.1", gateway.https)).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();

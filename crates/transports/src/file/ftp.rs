@@ -1,24 +1,22 @@
 //! Files over FTP and FTPS.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use penstock_engine::ports::LocalFuture;
-use penstock_message::{Body, BodyError, BodyStream, Form, SizeHint};
+use penstock_message::{Body, Form};
 use rustls::{ClientConfig, RootCertStore};
 use suppaftp::list::ListParser;
-use suppaftp::tokio::{AsyncRustlsConnector, AsyncRustlsFtpStream, AsyncRustlsStream, TransferStream};
+use suppaftp::tokio::{AsyncRustlsConnector, AsyncRustlsFtpStream};
 use suppaftp::types::FileType;
 use suppaftp::{FtpError, Mode, Status};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::download::Download;
 use super::location::{Protocol, Remote};
 use super::system::{
     CHUNK_BYTES, ENTRIES_MAX, Entry, FileSystem, NextChunk, WriteMode, folder_of, join, name_of, partial_path,
@@ -204,7 +202,7 @@ impl Ftp {
             return Ok(Some(Body::bytes(head)));
         }
         // The connection is closed with the transfer: whether its end was read is not known before.
-        let rest = Box::new(Download { transfer, left, _connection: connection });
+        let rest = Box::new(Download { reader: transfer, left, _connection: connection });
         Ok(Some(Body::from_form(Form::Stream { head: head.into(), rest })))
     }
 
@@ -397,47 +395,4 @@ fn failed(error: FtpError) -> io::Error {
         return io::Error::new(ErrorKind::NotFound, "no such file");
     }
     io::Error::other(error.to_string())
-}
-
-/// A file that is read while its message travels.
-struct Download {
-    transfer: TransferStream<AsyncRustlsStream>,
-    left: u64,
-    _connection: Connection,
-}
-
-impl BodyStream for Download {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        let mut bytes = vec![0; self.left.min(CHUNK_BYTES as u64) as usize];
-        let mut buffer = ReadBuf::new(&mut bytes);
-        let read = ready!(Pin::new(&mut self.transfer).poll_read(cx, &mut buffer));
-        let length = buffer.filled().len();
-        let incomplete = |why: String| Err(BodyError::Incomplete(format!("the file cannot be read: {why}")));
-        Poll::Ready(Some(match read {
-            Ok(()) if length == 0 => {
-                self.left = 0;
-                incomplete("the transfer ended early".to_owned())
-            }
-            Ok(()) => {
-                self.left -= length as u64;
-                bytes.truncate(length);
-                Ok(bytes.into())
-            }
-            Err(error) => {
-                self.left = 0;
-                incomplete(error.to_string())
-            }
-        }))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::Exact(self.left)
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
 }

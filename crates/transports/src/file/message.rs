@@ -3,6 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use penstock_message::{Body, MediaType, Message, Method, Value};
+use penstock_xml::root_name;
 
 use super::settings::Settings;
 use super::system::{Entry, folder_of};
@@ -49,56 +50,15 @@ fn content_type(entry: &Entry, body: &Body, settings: &Settings) -> Result<Strin
         (None, "txt") => "text/plain".to_owned(),
         (None, _) => "application/octet-stream".to_owned(),
     };
-    let has_envelope = || root_element(&body.available()).is_some_and(|root| root == "Envelope");
-    match MediaType::of(&given) {
+    let has_envelope = || {
+        let bytes = body.available();
+        root_name(bytes.get(..ROOT_BYTES_MAX).unwrap_or(&bytes)).is_some_and(|root| root == "Envelope")
+    };
+    match MediaType::parse(&given) {
         MediaType::TextXml | MediaType::SoapXml if !body.is_empty() && !has_envelope() => Err(format!(
             "the content type is `{given}` and the file has no SOAP envelope; plain XML is `application/xml`"
         )),
         MediaType::Binary if has_envelope() => Ok("text/xml".to_owned()),
         _ => Ok(given),
-    }
-}
-
-/// The local name of the first element of a document that begins with these bytes.
-fn root_element(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes.get(..ROOT_BYTES_MAX).unwrap_or(bytes)).into_owned();
-    // An encoding of two bytes has a null beside each letter of the markup.
-    let text = text.replace(['\0', '\u{feff}', '\u{fffd}'], "");
-    let mut rest = text.as_str();
-    loop {
-        rest = rest.trim_start();
-        rest = if let Some(after) = rest.strip_prefix("<!--") {
-            after.split_once("-->")?.1
-        } else if let Some(after) = rest.strip_prefix("<?") {
-            after.split_once("?>")?.1
-        } else if let Some(after) = rest.strip_prefix("<!DOCTYPE") {
-            after.split_once('>')?.1
-        } else {
-            let name = rest.strip_prefix('<')?;
-            let end = name.find(|letter: char| letter.is_whitespace() || matches!(letter, '>' | '/'))?;
-            return Some(name[..end].rsplit(':').next()?.to_owned());
-        };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_root_element_is_found_behind_what_may_come_before_it() {
-        for (text, expected) in [
-            ("<a/>", Some("a")),
-            ("\u{feff}<?xml version='1.0'?>\n<!-- <b> --><s:Envelope xmlns:s='x'>", Some("Envelope")),
-            ("<!DOCTYPE a><a b='c'>", Some("a")),
-            ("{\"a\": 1}", None),
-            ("<!-- never closed", None),
-            ("<name", None),
-            ("", None),
-        ] {
-            assert_eq!(root_element(text.as_bytes()).as_deref(), expected, "{text}");
-        }
-        let wide: Vec<u8> = "<Envelope >".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(root_element(&wide).as_deref(), Some("Envelope"));
     }
 }

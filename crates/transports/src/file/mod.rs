@@ -6,6 +6,8 @@
 //!
 //! Start reading at [`poll`], then `lock.rs` and `sender.rs`.
 
+#[cfg(any(feature = "ftp", feature = "sftp"))]
+mod download;
 mod finish;
 #[cfg(feature = "ftp")]
 mod ftp;

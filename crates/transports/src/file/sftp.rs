@@ -1,25 +1,23 @@
 //! Files over SFTP.
 
-use std::any::Any;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use penstock_engine::ports::LocalFuture;
-use penstock_message::{Body, BodyError, BodyStream, Form, SizeHint};
+use penstock_message::{Body, Form};
 use russh::client::{self, Handle};
 use russh::keys::{PrivateKeyWithHashAlg, load_secret_key};
 use russh_sftp::client::SftpSession;
 use russh_sftp::client::error::Error as SftpError;
 use russh_sftp::client::fs::File;
 use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::download::Download;
 use super::location::Remote;
 use super::system::{CHUNK_BYTES, ENTRIES_MAX, Entry, FileSystem, NextChunk, WriteMode, folder_of, join, partial_path};
 
@@ -252,7 +250,7 @@ impl FileSystem for Sftp {
             if left == 0 {
                 return Ok(Some(Body::bytes(head)));
             }
-            let rest = Box::new(Download { file, left, _connection: self.clone() });
+            let rest = Box::new(Download { reader: file, left, _connection: self.clone() });
             Ok(Some(Body::from_form(Form::Stream { head: head.into(), rest })))
         })
     }
@@ -329,48 +327,5 @@ fn optional<T>(found: Result<T, SftpError>) -> io::Result<Option<T>> {
         Ok(found) => Ok(Some(found)),
         Err(SftpError::Status(status)) if status.status_code == StatusCode::NoSuchFile => Ok(None),
         Err(error) => Err(failed(error)),
-    }
-}
-
-/// A file that is read while its message travels.
-struct Download {
-    file: File,
-    left: u64,
-    _connection: Sftp,
-}
-
-impl BodyStream for Download {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        let mut bytes = vec![0; self.left.min(CHUNK_BYTES as u64) as usize];
-        let mut buffer = ReadBuf::new(&mut bytes);
-        let read = ready!(Pin::new(&mut self.file).poll_read(cx, &mut buffer));
-        let length = buffer.filled().len();
-        let incomplete = |why: String| Err(BodyError::Incomplete(format!("the file cannot be read: {why}")));
-        Poll::Ready(Some(match read {
-            Ok(()) if length == 0 => {
-                self.left = 0;
-                incomplete("it became shorter".to_owned())
-            }
-            Ok(()) => {
-                self.left -= length as u64;
-                bytes.truncate(length);
-                Ok(bytes.into())
-            }
-            Err(error) => {
-                self.left = 0;
-                incomplete(error.to_string())
-            }
-        }))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::Exact(self.left)
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use lapin::message::Delivery;
-use lapin::options::{BasicConsumeOptions, ConfirmSelectOptions, QueueDeclareOptions};
+use lapin::options::{BasicConsumeOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 use lapin::{Channel, Consumer};
 use penstock_engine::ports::{ConnectionFactory, Outgoing};
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::address::{Address, SERVER, resolved};
 use super::connection::{Link, RabbitMqError, within};
 use super::message::{message, properties};
-use super::store::publish;
+use super::store::{publish, publishing_channel};
 use super::topology::{Topology, name};
 use crate::broker::kept::{Connections, Parsed};
 use crate::broker::sender::SharedClient;
@@ -95,14 +95,7 @@ impl RabbitMq {
 
 impl Destination {
     async fn publisher(&self) -> Result<Channel, RabbitMqError> {
-        let mut publisher = self.publisher.lock().await;
-        if let Some(channel) = publisher.as_ref().filter(|channel| channel.status().connected()) {
-            return Ok(channel.clone());
-        }
-        let channel = self.topology.declare(&self.link).await?;
-        within(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-        *publisher = Some(channel.clone());
-        Ok(channel)
+        publishing_channel(&self.publisher, &self.topology, &self.link).await
     }
 
     async fn replies(&self) -> Result<Replies, RabbitMqError> {

@@ -72,14 +72,7 @@ impl Queue {
     }
 
     async fn publisher(&self) -> Result<Channel, RabbitMqError> {
-        let mut publisher = self.publisher.lock().await;
-        if let Some(channel) = publisher.as_ref().filter(|channel| channel.status().connected()) {
-            return Ok(channel.clone());
-        }
-        let channel = self.topology.declare(&self.link).await?;
-        within(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-        *publisher = Some(channel.clone());
-        Ok(channel)
+        publishing_channel(&self.publisher, &self.topology, &self.link).await
     }
 
     async fn consumer(&self, reserved: &Reserved<(Acker, Channel)>) -> Result<Channel, RabbitMqError> {
@@ -164,6 +157,22 @@ impl ExchangeDefinition {
             arguments: FieldTable::default(),
         }
     }
+}
+
+/// The channel with confirms that is kept, or a new one after what it publishes to was declared.
+pub(super) async fn publishing_channel(
+    kept: &tokio::sync::Mutex<Option<Channel>>,
+    topology: &Topology,
+    link: &Link,
+) -> Result<Channel, RabbitMqError> {
+    let mut kept = kept.lock().await;
+    if let Some(channel) = kept.as_ref().filter(|channel| channel.status().connected()) {
+        return Ok(channel.clone());
+    }
+    let channel = topology.declare(link).await?;
+    within(channel.confirm_select(ConfirmSelectOptions::default())).await?;
+    *kept = Some(channel.clone());
+    Ok(channel)
 }
 
 /// Publishes on a channel with confirms and waits for the confirmation. `is_mandatory`: a message that reaches no queue is an

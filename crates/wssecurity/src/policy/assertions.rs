@@ -25,7 +25,7 @@ const PERMISSIONS: [&str; 8] = [
 ];
 
 /// Collects what an alternative says.
-pub(super) struct Reader<'d> {
+pub(super) struct AssertionReader<'d> {
     document: &'d Document,
     problems: Vec<PolicyProblem>,
     binding: Option<Binding>,
@@ -42,13 +42,13 @@ pub(super) struct Reader<'d> {
     settings: Settings,
 }
 
-impl<'d> Reader<'d> {
+impl<'d> AssertionReader<'d> {
     pub(super) fn read(
         document: &'d Document,
         root: NodeId,
         alternative: &[NodeId],
     ) -> Result<Policy, Vec<PolicyProblem>> {
-        let mut reader = Reader {
+        let mut reader = AssertionReader {
             document,
             problems: Vec::new(),
             binding: None,

@@ -47,7 +47,7 @@ thread_local! {
 
 /// The names a document begins with.
 pub(crate) fn names() -> Arc<Names> {
-    let lexicon = KEPT.take().unwrap_or_else(|| Lexicon::of(Arc::new(Names::new())));
+    let lexicon = KEPT.take().unwrap_or_else(|| Lexicon::new(Arc::new(Names::new())));
     let names = lexicon.names.clone();
     KEPT.set(Some(lexicon));
     names
@@ -64,7 +64,7 @@ pub(crate) fn learn(names: &Arc<Names>) {
         kept.set(match knows {
             true => lexicon,
             // Too many: the next document begins anew.
-            false => is_small(names).then(|| Lexicon::of(names.clone())),
+            false => is_small(names).then(|| Lexicon::new(names.clone())),
         });
     });
 }
@@ -74,7 +74,7 @@ fn is_small(names: &Names) -> bool {
 }
 
 impl Lexicon {
-    fn of(names: Arc<Names>) -> Lexicon {
+    fn new(names: Arc<Names>) -> Lexicon {
         let (resolved, declared) = (Box::new([NOTHING; RESOLVED]), Box::new([NOTHING; DECLARED]));
         Lexicon { names, identity: 0, resolved, declared }
     }
@@ -83,7 +83,7 @@ impl Lexicon {
     pub(crate) fn take(names: &Arc<Names>, identity: u64) -> Lexicon {
         match KEPT.take() {
             Some(kept) if kept.identity == identity && Arc::ptr_eq(&kept.names, names) => kept,
-            _ => Lexicon { identity, ..Lexicon::of(names.clone()) },
+            _ => Lexicon { identity, ..Lexicon::new(names.clone()) },
         }
     }
 

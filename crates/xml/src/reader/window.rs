@@ -34,7 +34,7 @@ impl Reader<'_> {
         if text.len() <= checked {
             return Ok(false);
         }
-        let added = Contents::of(&text.as_bytes()[checked..]);
+        let added = Contents::scan(&text.as_bytes()[checked..]);
         self.contents = self.contents.and(added);
         if self.contents.control || self.contents.non_ascii {
             check_chars(text, self.contents).map_err(|offset| self.forbidden(text, offset))?;

@@ -3,7 +3,7 @@
 use super::consistency::DeclaredValue;
 use super::{Builder, Outcome};
 use crate::XSI;
-use crate::load::{Kind, Place};
+use crate::load::{ComponentKind, Place};
 use crate::model::{AttributeUse, Inexpressible, Namespaces, Process, ValueConstraint, Wildcard};
 use crate::names::Symbol;
 use crate::simple::Builtin;
@@ -28,11 +28,11 @@ impl Builder<'_> {
                         return self.fail(child, "<attributeGroup> needs the attribute `ref` here");
                     };
                     let symbol = self.symbol(child, name)?;
-                    if self.is_unknown(Kind::AttributeGroup, symbol) {
+                    if self.is_unknown(ComponentKind::AttributeGroup, symbol) {
                         all.wildcard = Some(Wildcard { namespaces: Namespaces::Any, process: Process::Lax });
                         continue;
                     }
-                    let definition = self.named(Kind::AttributeGroup, symbol, child)?;
+                    let definition = self.named(ComponentKind::AttributeGroup, symbol, child)?;
                     let group = self.nested(child, |builder| builder.attribute_group(definition))?;
                     for one in group.uses {
                         if all.uses.iter().any(|other| other.name == one.name) {
@@ -74,13 +74,13 @@ impl Builder<'_> {
             Some(name) => {
                 let symbol = self.symbol(place, name)?;
                 match self.attributes.get(&symbol) {
-                    Some(found) if !self.index.contains_key(&(Kind::Attribute, symbol)) => found.clone(),
-                    None if self.is_unknown(Kind::Attribute, symbol) => {
+                    Some(found) if !self.index.contains_key(&(ComponentKind::Attribute, symbol)) => found.clone(),
+                    None if self.is_unknown(ComponentKind::Attribute, symbol) => {
                         let kind = self.builtins[&Builtin::AnySimple];
                         AttributeUse { name: symbol, kind, required: false, value: None }
                     }
                     _ => {
-                        let found = self.named(Kind::Attribute, symbol, place)?;
+                        let found = self.named(ComponentKind::Attribute, symbol, place)?;
                         self.global_attribute(symbol, found)?
                     }
                 }

@@ -52,7 +52,7 @@ impl Set {
 }
 
 /// A part of a model.
-struct Part {
+struct ModelPart {
     first: SetId,
     last: Vec<Position>,
     nullable: bool,
@@ -77,7 +77,7 @@ struct Check<'m> {
 }
 
 impl<'m> Check<'m> {
-    fn particle(&mut self, particle: &'m Particle) -> Result<Part, Stop> {
+    fn particle(&mut self, particle: &'m Particle) -> Result<ModelPart, Stop> {
         let mut part = match &particle.term {
             Term::Group(group) => self.group(group)?,
             term => {
@@ -86,7 +86,7 @@ impl<'m> Check<'m> {
                 self.follow.push(Vec::new());
                 let mut set = Set::default();
                 self.insert(&mut set, position)?;
-                Part { first: self.keep(set), last: vec![position], nullable: false }
+                ModelPart { first: self.keep(set), last: vec![position], nullable: false }
             }
         };
         if particle.max > 1 {
@@ -97,7 +97,7 @@ impl<'m> Check<'m> {
         Ok(part)
     }
 
-    fn group(&mut self, group: &'m Group) -> Result<Part, Stop> {
+    fn group(&mut self, group: &'m Group) -> Result<ModelPart, Stop> {
         let parts = group.particles.iter().map(|particle| self.particle(particle)).collect::<Result<Vec<_>, _>>()?;
         if group.kind == GroupKind::Sequence {
             return self.sequence(parts);
@@ -115,12 +115,12 @@ impl<'m> Check<'m> {
         if group.kind == GroupKind::All {
             self.connect(&last, first, false)?;
         }
-        Ok(Part { first, last, nullable })
+        Ok(ModelPart { first, last, nullable })
     }
 
     /// From the end to the beginning: each part is followed by what the rest begins with.
-    fn sequence(&mut self, parts: Vec<Part>) -> Result<Part, Stop> {
-        let mut rest = Part { first: self.keep(Set::default()), last: Vec::new(), nullable: true };
+    fn sequence(&mut self, parts: Vec<ModelPart>) -> Result<ModelPart, Stop> {
+        let mut rest = ModelPart { first: self.keep(Set::default()), last: Vec::new(), nullable: true };
         for part in parts.into_iter().rev() {
             self.connect(&part.last, rest.first, false)?;
             if rest.nullable {

@@ -7,7 +7,7 @@ use super::attribution::ambiguity;
 use super::particle::with_merged_counts;
 use super::restriction::Restriction;
 use super::{Builder, Outcome};
-use crate::load::{Kind, Place};
+use crate::load::{ComponentKind, Place};
 use crate::model::{
     ComplexType, Content, Derivations, Group, GroupKind, Inexpressible, Particle, Term, Type, TypeId, Types, Wildcard,
 };
@@ -139,7 +139,7 @@ impl Builder<'_> {
 
     /// Whether the base of a derivation excludes it by `final`.
     fn check_final(&mut self, place: Place, base: Symbol, by_extension: bool) -> Outcome<()> {
-        let Some(base) = self.index.get(&(Kind::Type, base)).copied() else { return Ok(()) };
+        let Some(base) = self.index.get(&(ComponentKind::Type, base)).copied() else { return Ok(()) };
         let excluded = self.excluded(base);
         if if by_extension { excluded.extension } else { excluded.restriction } {
             return self.fail(place, "the base excludes this derivation by `final`");

@@ -73,7 +73,7 @@ impl Builder<'_> {
     }
 
     fn element_place(&self, symbol: Symbol) -> Option<Place> {
-        self.index.get(&(crate::load::Kind::Element, symbol)).copied()
+        self.index.get(&(crate::load::ComponentKind::Element, symbol)).copied()
     }
 
     fn element_kind(&self, id: ElementId) -> Option<TypeId> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::attribute::value_constraint;
 use super::consistency::DeclaredValue;
 use super::{Builder, Outcome};
-use crate::load::{Kind, Place};
+use crate::load::{ComponentKind, Place};
 use crate::model::{Derivations, ElementDeclaration, ElementId, TypeId};
 use crate::names::Symbol;
 
@@ -38,13 +38,13 @@ impl Builder<'_> {
         if let Some(id) = self.element_ids.get(&symbol) {
             return Ok(*id);
         }
-        if self.is_unknown(Kind::Element, symbol) {
+        if self.is_unknown(ComponentKind::Element, symbol) {
             self.elements.push(Some(ElementDeclaration::unchecked(self.any_type)));
             let id = ElementId(self.elements.len() as u32 - 1);
             self.element_ids.insert(symbol, id);
             return Ok(id);
         }
-        let place = self.named(Kind::Element, symbol, at)?;
+        let place = self.named(ComponentKind::Element, symbol, at)?;
         let id = self.reserve(place, true);
         self.element_ids.insert(symbol, id);
         Ok(id)
@@ -65,10 +65,10 @@ impl Builder<'_> {
             return Ok(Arc::from([(symbol, id)]));
         };
         let symbol = self.symbol(place, name)?;
-        if self.is_unknown(Kind::Element, symbol) {
+        if self.is_unknown(ComponentKind::Element, symbol) {
             return Ok(Arc::from([(symbol, self.element_ref(symbol, place)?)]));
         }
-        let head = self.named(Kind::Element, symbol, place)?;
+        let head = self.named(ComponentKind::Element, symbol, place)?;
         let mut choices = vec![(symbol, self.element_ref(symbol, place)?)];
         let document = self.document(head);
         let block = document.attribute(head.node, "block").or(document.block_default.as_deref()).unwrap_or_default();
@@ -148,10 +148,10 @@ impl Builder<'_> {
             Some(_) if depth >= super::DEPTH_MAX => self.fail(place, "substitution groups name each other in a circle"),
             Some(head) => {
                 let symbol = self.symbol(place, head)?;
-                if self.is_unknown(Kind::Element, symbol) {
+                if self.is_unknown(ComponentKind::Element, symbol) {
                     return Ok(self.any_type);
                 }
-                let head = self.named(Kind::Element, symbol, place)?;
+                let head = self.named(ComponentKind::Element, symbol, place)?;
                 self.element_type(head, symbol, depth + 1)
             }
             None => Ok(self.any_type),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use penstock_xml::NodeId;
 
 use crate::SchemaError;
-use crate::load::{ERRORS_MAX, Kind, Loaded, Place, SchemaDocument};
+use crate::load::{ComponentKind, ERRORS_MAX, Loaded, Place, SchemaDocument};
 use crate::model::{
     AttributeUse, Components, Content, ElementDeclaration, ElementId, Particle, SimpleType, Type, TypeId, Types,
     Variety,
@@ -47,7 +47,7 @@ enum Slot {
 pub(super) struct Builder<'l> {
     loaded: &'l Loaded,
     names: Names,
-    index: HashMap<(Kind, Symbol), Place>,
+    index: HashMap<(ComponentKind, Symbol), Place>,
     types: Vec<Slot>,
     type_ids: HashMap<Symbol, TypeId>,
     elements: Vec<Option<ElementDeclaration>>,
@@ -189,23 +189,23 @@ impl<'l> Builder<'l> {
 
     /// Compiles every global component.
     fn all(&mut self) {
-        let mut order: Vec<(Kind, Symbol, Place)> =
+        let mut order: Vec<(ComponentKind, Symbol, Place)> =
             self.index.iter().map(|((kind, symbol), place)| (*kind, *symbol, *place)).collect();
         order.sort_by_key(|(kind, symbol, _)| (*kind, *symbol));
         for (kind, symbol, place) in &order {
-            if *kind == Kind::Element {
+            if *kind == ComponentKind::Element {
                 self.note_substitution(*symbol, *place);
             }
         }
         for (kind, symbol, place) in order {
             // What fails is in the list of errors; the others are looked at all the same.
             let _ = match kind {
-                Kind::Element => self.element_ref(symbol, place).map(drop),
-                Kind::Attribute => self.global_attribute(symbol, place).map(drop),
-                Kind::Type => self.type_ref(symbol, place).map(|id| self.ensure(id, place)).map(drop),
-                Kind::Group => self.group_definition(place).map(drop),
-                Kind::AttributeGroup => self.attribute_group(place).map(drop),
-                Kind::Notation => Ok(()),
+                ComponentKind::Element => self.element_ref(symbol, place).map(drop),
+                ComponentKind::Attribute => self.global_attribute(symbol, place).map(drop),
+                ComponentKind::Type => self.type_ref(symbol, place).map(|id| self.ensure(id, place)).map(drop),
+                ComponentKind::Group => self.group_definition(place).map(drop),
+                ComponentKind::AttributeGroup => self.attribute_group(place).map(drop),
+                ComponentKind::Notation => Ok(()),
             };
             self.drain();
         }
@@ -262,13 +262,13 @@ impl<'l> Builder<'l> {
     }
 
     /// Whether a name is in a namespace whose document was not found.
-    fn is_unknown(&self, kind: Kind, symbol: Symbol) -> bool {
+    fn is_unknown(&self, kind: ComponentKind, symbol: Symbol) -> bool {
         !self.index.contains_key(&(kind, symbol)) && self.loaded.unknown.contains(self.names.namespace(symbol))
     }
 
     /// The component a name stands for, for the element at `place`. A redefinition that names itself
     /// means what it redefines.
-    fn named(&mut self, kind: Kind, symbol: Symbol, place: Place) -> Outcome<Place> {
+    fn named(&mut self, kind: ComponentKind, symbol: Symbol, place: Place) -> Outcome<Place> {
         match self.index.get(&(kind, symbol)).copied() {
             Some(found) => match self.loaded.originals.get(&found) {
                 Some(original) if self.is_inside(place, found) => Ok(*original),
@@ -276,12 +276,12 @@ impl<'l> Builder<'l> {
             },
             None => {
                 let noun = match kind {
-                    Kind::Element => "element",
-                    Kind::Attribute => "attribute",
-                    Kind::Type => "type",
-                    Kind::Group => "group",
-                    Kind::AttributeGroup => "attribute group",
-                    Kind::Notation => "notation",
+                    ComponentKind::Element => "element",
+                    ComponentKind::Attribute => "attribute",
+                    ComponentKind::Type => "type",
+                    ComponentKind::Group => "group",
+                    ComponentKind::AttributeGroup => "attribute group",
+                    ComponentKind::Notation => "notation",
                 };
                 let shown = self.names.show(symbol);
                 self.fail(place, format!("no {noun} is declared as `{shown}`"))
@@ -302,21 +302,21 @@ impl<'l> Builder<'l> {
     /// The number of the type a symbol names; it is compiled later.
     fn type_ref(&mut self, symbol: Symbol, at: Place) -> Outcome<TypeId> {
         if let Some(id) = self.type_ids.get(&symbol)
-            && !self.index.get(&(Kind::Type, symbol)).is_some_and(|found| {
+            && !self.index.get(&(ComponentKind::Type, symbol)).is_some_and(|found| {
                 self.loaded.originals.contains_key(found) && self.is_inside(at, *found) && at != *found
             })
         {
             return Ok(*id);
         }
-        if self.is_unknown(Kind::Type, symbol) {
+        if self.is_unknown(ComponentKind::Type, symbol) {
             return Ok(self.any_type);
         }
-        let place = self.named(Kind::Type, symbol, at)?;
+        let place = self.named(ComponentKind::Type, symbol, at)?;
         let label = self.names.local(symbol).clone();
         self.types.push(Slot::Waiting(place, label));
         let id = TypeId(self.types.len() as u32 - 1);
         // An original that was redefined has no name any more.
-        if self.index.get(&(Kind::Type, symbol)) == Some(&place) {
+        if self.index.get(&(ComponentKind::Type, symbol)) == Some(&place) {
             self.type_ids.insert(symbol, id);
         }
         Ok(id)

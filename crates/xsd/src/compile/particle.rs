@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::particle_restriction::times;
 use super::{Builder, Outcome, PARTICLES_MAX};
-use crate::load::{Kind, Place};
+use crate::load::{ComponentKind, Place};
 use crate::model::{Group, GroupKind, Namespaces, Particle, Process, Term, UNBOUNDED, Wildcard};
 use crate::names::Symbol;
 
@@ -27,11 +27,11 @@ impl Builder<'_> {
                     return self.fail(place, "<group> needs the attribute `ref` here");
                 };
                 let symbol = self.symbol(place, name)?;
-                if self.is_unknown(Kind::Group, symbol) {
+                if self.is_unknown(ComponentKind::Group, symbol) {
                     let any = Wildcard { namespaces: Namespaces::Any, process: Process::Lax };
                     return Ok(Some(Particle { min: 0, max: UNBOUNDED, term: Term::Any(Arc::new(any)) }));
                 }
-                let definition = self.named(Kind::Group, symbol, place)?;
+                let definition = self.named(ComponentKind::Group, symbol, place)?;
                 let Some(inner) = self.nested(place, |builder| builder.group_definition(definition))? else {
                     return Ok(None);
                 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use penstock_xpath::regex::Regex;
 
 use super::{Builder, Outcome, facets};
-use crate::load::{Kind, Place};
+use crate::load::{ComponentKind, Place};
 use crate::model::{SimpleType, Type, TypeId, Types, Variety};
 use crate::simple::{self, Builtin, Facet, Ordered, WhiteSpace};
 
@@ -61,7 +61,7 @@ impl Builder<'_> {
     /// Whether a named type excludes a way of deriving from it.
     fn check_simple_final(&mut self, place: Place, name: &str, way: &str) -> Outcome<()> {
         let symbol = self.symbol(place, name)?;
-        let Some(found) = self.index.get(&(Kind::Type, symbol)).copied() else { return Ok(()) };
+        let Some(found) = self.index.get(&(ComponentKind::Type, symbol)).copied() else { return Ok(()) };
         let document = self.document(found);
         let own = document.attribute(found.node, "final");
         let text = own.or_else(|| document.attribute(document.root, "finalDefault")).unwrap_or_default();
@@ -193,10 +193,10 @@ impl Builder<'_> {
             return Ok(());
         };
         let symbol = self.names.intern(namespace, local);
-        if self.is_unknown(Kind::Notation, symbol) {
+        if self.is_unknown(ComponentKind::Notation, symbol) {
             return Ok(());
         }
-        self.named(Kind::Notation, symbol, place).map(drop)
+        self.named(ComponentKind::Notation, symbol, place).map(drop)
     }
 
     fn facet(&mut self, place: Place, name: &str, base: TypeId, text: &str) -> Outcome<Facet> {

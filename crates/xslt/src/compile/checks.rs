@@ -69,7 +69,7 @@ impl Compiler<'_> {
     /// Checks the value of an attribute against the list of what it may be. A value that is computed is checked when
     /// the stylesheet runs.
     fn check_value(&mut self, element: &str, attribute: &str, text: &str, place: At) {
-        let Some((value, template)) = AttributeValue::of(element, attribute) else { return };
+        let Some((value, template)) = AttributeValue::find(element, attribute) else { return };
         if (template && text.contains('{')) || value.accepts(text) {
             return;
         }

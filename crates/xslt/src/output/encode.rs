@@ -13,7 +13,7 @@ pub(crate) enum Charset {
 
 impl Charset {
     /// The encoding a stylesheet names.
-    pub fn of(name: Option<&str>) -> Charset {
+    pub fn from_name(name: Option<&str>) -> Charset {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return Charset::Utf8 };
         match &name.to_ascii_lowercase()[..] {
             "utf-8" | "utf8" => Charset::Utf8,
@@ -32,7 +32,7 @@ impl Charset {
     /// Whether an encoding of this name can be written.
     pub fn is_known(name: &str) -> bool {
         let lower = name.to_ascii_lowercase();
-        matches!(&lower[..], "utf-8" | "utf8") || Charset::of(Some(name)) != Charset::Utf8
+        matches!(&lower[..], "utf-8" | "utf8") || Charset::from_name(Some(name)) != Charset::Utf8
     }
 
     /// The name to declare.

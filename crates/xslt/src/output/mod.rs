@@ -71,7 +71,7 @@ impl OutputProperties {
         OutputInfo {
             method,
             media_type: self.media_type.as_deref().map_or(Cow::Borrowed(usual), |said| said.to_owned().into()),
-            encoding: match Charset::of(self.encoding.as_deref()) {
+            encoding: match Charset::from_name(self.encoding.as_deref()) {
                 Charset::Utf8 => Cow::Borrowed("UTF-8"),
                 other => other.name().to_owned().into(),
             },

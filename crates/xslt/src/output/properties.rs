@@ -13,7 +13,7 @@ impl OutputProperties {
     /// Sets a property from the text of an attribute. Lists of names are not set here: they need namespaces.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), PropertyError> {
         let value = value.trim();
-        if let Some((accepted, _)) = AttributeValue::of("output", name)
+        if let Some((accepted, _)) = AttributeValue::find("output", name)
             && !accepted.accepts(value)
         {
             return Err(("XTSE0020", format!("`{name}` is {}, not `{value}`", accepted.describe())));

@@ -89,7 +89,7 @@ impl<'o> Writer<'o> {
         buffers.open.clear();
         buffers.attributes.clear();
         buffers.namespaces.clear();
-        let charset = Charset::of(properties.encoding.as_deref());
+        let charset = Charset::from_name(properties.encoding.as_deref());
         let start = out.len();
         let last_character = charset.last_character();
         let mut writer = Writer {

@@ -59,7 +59,7 @@ static VALUES: &[(&str, &str, AttributeValue, bool)] = &[
 
 impl AttributeValue {
     /// What an attribute of an element takes, and whether it is a value template; `None` when any text will do.
-    pub fn of(element: &str, attribute: &str) -> Option<(AttributeValue, bool)> {
+    pub fn find(element: &str, attribute: &str) -> Option<(AttributeValue, bool)> {
         let fits = |entry: &&(&str, &str, AttributeValue, bool)| {
             entry.1 == attribute && (entry.0 == element || entry.0 == "*")
         };

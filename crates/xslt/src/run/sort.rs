@@ -115,7 +115,7 @@ impl<'a> Machine<'a, '_> {
         if text.is_empty() && value.parts.is_empty() {
             return Ok(text);
         }
-        match AttributeValue::of("sort", name) {
+        match AttributeValue::find("sort", name) {
             Some((accepted, _)) if !accepted.accepts(&text) => {
                 self.failure("XTDE0030", format!("`{name}` is {}, not `{text}`", accepted.describe()))
             }

@@ -1,6 +1,6 @@
 //! Extractors and assertions.
 use super::super::assertion::{Assertion, Comparison, Field, Match, ResponseAssertion, SizeOf};
-use super::super::extract::{Extractor, JsonExtraction, Source, parse_path};
+use super::super::extract::{ExtractSource, Extractor, JsonExtraction, parse_path};
 use super::super::patterns;
 use super::super::text::Text;
 use super::super::tree::Element;
@@ -54,17 +54,17 @@ impl Reading<'_> {
         (empty || !default.is_empty()).then_some(default)
     }
 
-    fn source(&self, element: &Element, property: &str) -> Source {
+    fn source(&self, element: &Element, property: &str) -> ExtractSource {
         match self.setting(element, property).as_str() {
-            "" | "false" => Source::Body,
-            "true" => Source::ResponseHeaders,
-            "request_headers" => Source::RequestHeaders,
-            "URL" => Source::Url,
-            "code" => Source::Code,
-            "message" => Source::Message,
+            "" | "false" => ExtractSource::Body,
+            "true" => ExtractSource::ResponseHeaders,
+            "request_headers" => ExtractSource::RequestHeaders,
+            "URL" => ExtractSource::Url,
+            "code" => ExtractSource::Code,
+            "message" => ExtractSource::Message,
             other => {
                 self.refuse(element, &format!("extracting from `{other}` is not supported"));
-                Source::Body
+                ExtractSource::Body
             }
         }
     }
@@ -132,17 +132,17 @@ impl Reading<'_> {
 
     fn response_assertion(&self, element: &Element) -> ResponseAssertion {
         let field = match self.setting(element, "Assertion.test_field").as_str() {
-            "" | "Assertion.response_data" => Field::Response(Source::Body),
-            "Assertion.response_code" => Field::Response(Source::Code),
-            "Assertion.response_message" => Field::Response(Source::Message),
-            "Assertion.response_headers" => Field::Response(Source::ResponseHeaders),
-            "Assertion.request_headers" => Field::Response(Source::RequestHeaders),
+            "" | "Assertion.response_data" => Field::Response(ExtractSource::Body),
+            "Assertion.response_code" => Field::Response(ExtractSource::Code),
+            "Assertion.response_message" => Field::Response(ExtractSource::Message),
+            "Assertion.response_headers" => Field::Response(ExtractSource::ResponseHeaders),
+            "Assertion.request_headers" => Field::Response(ExtractSource::RequestHeaders),
             "Assertion.request_data" => Field::RequestBody,
             // JMeter calls the address so.
-            "Assertion.sample_label" => Field::Response(Source::Url),
+            "Assertion.sample_label" => Field::Response(ExtractSource::Url),
             other => {
                 self.refuse(element, &format!("an assertion on `{other}` is not supported"));
-                Field::Response(Source::Body)
+                Field::Response(ExtractSource::Body)
             }
         };
         let field = match self.setting(element, "Assertion.scope").as_str() {

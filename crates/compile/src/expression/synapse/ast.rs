@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use penstock_json::path::{Filter, JsonPath, Segment, TailFunction};
 
-use super::Source;
+use super::NamedScope;
 use super::item::Item;
 use super::library::Function;
 
@@ -26,7 +26,7 @@ pub(super) enum Node {
     Conditional(Box<Node>, Box<Node>, Box<Node>),
     Payload(Path),
     Named {
-        source: Source,
+        source: NamedScope,
         name: String,
         path: Path,
     },

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::ast::{Node, Path, Step, StepKind};
 use super::item::{Item, Number};
-use super::{EvaluationError, Scope, Source, arithmetic, functions};
+use super::{EvaluationError, NamedScope, Scope, arithmetic, functions};
 
 impl Node {
     pub fn evaluate(&self, scope: &mut dyn Scope) -> Result<Item, EvaluationError> {
@@ -61,16 +61,16 @@ fn wrong(operator: &str, what: &str, item: &Item) -> EvaluationError {
     EvaluationError::new(format!("`{operator}` needs {what}, not `{}`", item.text()))
 }
 
-fn named(source: Source, name: &str, path: &Path, scope: &mut dyn Scope) -> Result<Item, EvaluationError> {
+fn named(source: NamedScope, name: &str, path: &Path, scope: &mut dyn Scope) -> Result<Item, EvaluationError> {
     let Some(value) = scope.named(source, name) else {
         // Only a variable that is not there is a failure; anything else is null.
         return match source {
-            Source::Variable => Err(EvaluationError::new(format!("the variable `{name}` is not set"))),
+            NamedScope::Variable => Err(EvaluationError::new(format!("the variable `{name}` is not set"))),
             _ => Ok(Item::Null),
         };
     };
     let item = match (source, value) {
-        (Source::Variable, value) => Item::of_value(value),
+        (NamedScope::Variable, value) => Item::of_value(value),
         (_, Value::String(text)) => as_number(text),
         (_, other) => Item::of_value(other),
     };

@@ -126,7 +126,7 @@ impl<'i> Arguments<'i> {
             return Ok(Item::Integer(elements.len() as i32));
         }
         let text = self.string(0)?;
-        let units = Units::of(&text);
+        let units = Units::new(&text);
         match self.function {
             Function::Length => Ok(Item::Integer(units.len() as i32)),
             Function::SubString => {
@@ -145,7 +145,7 @@ impl<'i> Arguments<'i> {
             _ => {
                 let wanted = self.string(1)?;
                 let from = if self.items.len() == 3 { self.integer(2)?.max(0) as usize } else { 0 };
-                let found = units.find(&Units::of(&wanted), from);
+                let found = units.find(&Units::new(&wanted), from);
                 Ok(Item::Integer(found.map_or(-1, |at| at as i32)))
             }
         }

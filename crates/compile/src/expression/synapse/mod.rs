@@ -76,7 +76,7 @@ impl std::error::Error for EvaluationError {}
 
 /// Named values an expression can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum NamedScope {
     /// `vars.x`.
     Variable,
     /// `headers.x`: a transport header, any case.
@@ -115,7 +115,7 @@ pub trait Scope {
     }
 
     /// A named value; `None` when there is none.
-    fn named(&mut self, source: Source, name: &str) -> Option<Value>;
+    fn named(&mut self, source: NamedScope, name: &str) -> Option<Value>;
 
     /// An XPath on the body, or on a variable (`name` or `name.member`).
     fn xpath(&mut self, expression: &str, variable: Option<&str>) -> Result<Value, EvaluationError>;

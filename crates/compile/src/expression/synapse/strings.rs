@@ -11,7 +11,7 @@ pub(super) enum Units<'t> {
 }
 
 impl<'t> Units<'t> {
-    pub fn of(text: &'t str) -> Units<'t> {
+    pub fn new(text: &'t str) -> Units<'t> {
         if text.is_ascii() { Units::Ascii(text) } else { Units::Wide(text.encode_utf16().collect()) }
     }
 

@@ -25,11 +25,11 @@ pub enum Escape {
 /// Text with expressions, compiled.
 #[derive(Debug)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Expression {
         expression: SynapseExpression,
@@ -51,15 +51,15 @@ impl Template {
             let literal = &text[rest..start];
             quoted ^= toggles(literal);
             if !literal.is_empty() {
-                parts.push(Part::Text(literal.to_owned()));
+                parts.push(TemplatePart::Text(literal.to_owned()));
             }
             let expression =
                 SynapseExpression::parse(&text[inner..inner + length]).map_err(|error| moved(error, inner))?;
-            parts.push(Part::Expression { expression, quoted });
+            parts.push(TemplatePart::Expression { expression, quoted });
             rest = inner + length + 1;
         }
         if rest < text.len() {
-            parts.push(Part::Text(text[rest..].to_owned()));
+            parts.push(TemplatePart::Text(text[rest..].to_owned()));
         }
         Ok(Template { parts })
     }
@@ -67,7 +67,7 @@ impl Template {
     /// The same as a part of a text of JSON; `in_string` says whether the part stands in a string of it.
     pub fn placed(mut self, in_string: bool) -> Template {
         for part in &mut self.parts {
-            if let Part::Expression { quoted, .. } = part {
+            if let TemplatePart::Expression { quoted, .. } = part {
                 *quoted ^= in_string;
             }
         }
@@ -82,8 +82,8 @@ impl Template {
     /// The expressions, in order.
     pub fn expressions(&self) -> impl Iterator<Item = &SynapseExpression> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Expression { expression, .. } => Some(expression),
-            Part::Text(_) => None,
+            TemplatePart::Expression { expression, .. } => Some(expression),
+            TemplatePart::Text(_) => None,
         })
     }
 
@@ -97,8 +97,8 @@ impl Template {
         let mut out = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Expression { expression, quoted } => match expression.node.evaluate(scope) {
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Expression { expression, quoted } => match expression.node.evaluate(scope) {
                     Err(error) => scope.failed(&expression.text, &error),
                     Ok(item) => match escape {
                         Escape::None => penstock_budget::append(&mut out, &item.text()),

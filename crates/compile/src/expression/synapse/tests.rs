@@ -10,7 +10,7 @@ use penstock_xml::{Document, ParseOptions};
 use penstock_xpath::{DynamicContext, ItemRef, NoHost, Session, StaticContext, XPath};
 use serde_json::json;
 
-use super::{Escape, EvaluationError, Scope, Source, SynapseExpression, Template, Vault};
+use super::{Escape, EvaluationError, NamedScope, Scope, SynapseExpression, Template, Vault};
 
 const NAMESPACE: &str = "urn:test:people";
 
@@ -37,18 +37,18 @@ impl Scope for Fake {
         self.payload.clone().map(Arc::new).ok_or_else(|| EvaluationError::new("the payload is empty"))
     }
 
-    fn named(&mut self, source: Source, name: &str) -> Option<Value> {
+    fn named(&mut self, source: NamedScope, name: &str) -> Option<Value> {
         match source {
-            Source::Variable => self.variables.get(name).cloned(),
-            Source::Header if name.eq_ignore_ascii_case("count") => Some(Value::string("12")),
-            Source::Header if name == "zip" => Some(Value::string("007")),
-            Source::QueryParameter | Source::PathParameter | Source::FunctionParameter => {
+            NamedScope::Variable => self.variables.get(name).cloned(),
+            NamedScope::Header if name.eq_ignore_ascii_case("count") => Some(Value::string("12")),
+            NamedScope::Header if name == "zip" => Some(Value::string("007")),
+            NamedScope::QueryParameter | NamedScope::PathParameter | NamedScope::FunctionParameter => {
                 Some(Value::string(format!("{source:?} {name}")))
             }
-            Source::Config => Some(Value::string(format!("config {name}"))),
-            Source::Axis2Property => Some(Value::Integer(200)),
-            Source::Property => (name == "flag").then_some(Value::Boolean(true)),
-            Source::Header => None,
+            NamedScope::Config => Some(Value::string(format!("config {name}"))),
+            NamedScope::Axis2Property => Some(Value::Integer(200)),
+            NamedScope::Property => (name == "flag").then_some(Value::Boolean(true)),
+            NamedScope::Header => None,
         }
     }
 

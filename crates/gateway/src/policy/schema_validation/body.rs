@@ -29,7 +29,7 @@ impl Media {
 
     /// Whether a body of it can be JSON.
     pub(super) fn may_be_json(&self) -> bool {
-        matches!(&*self.range, "*/*" | "*" | "application/*") || MediaType::of(&self.range) == MediaType::Json
+        matches!(&*self.range, "*/*" | "*" | "application/*") || MediaType::parse(&self.range) == MediaType::Json
     }
 
     /// How closely it fits a media type.
@@ -83,7 +83,7 @@ impl BodyCheck {
             ));
             return;
         };
-        let is_json = media_type.is_empty() || MediaType::of(&media_type) == MediaType::Json;
+        let is_json = media_type.is_empty() || MediaType::parse(&media_type) == MediaType::Json;
         let Some(schema) = media.schema.as_ref().filter(|_| is_json) else { return };
         match value_of(exchange) {
             Ok(value) => wrong.extend(schema.validate(&value).iter().map(described)),

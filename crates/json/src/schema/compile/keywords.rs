@@ -11,14 +11,14 @@ use super::super::{Check, Draft, NodeId, SchemaError};
 use super::{Compiler, Spot};
 
 /// Reads the keywords of one schema object.
-pub(super) struct Reader<'c, 's> {
+pub(super) struct KeywordReader<'c, 's> {
     pub(super) object: &'s Map<String, Value>,
     pub(super) spot: &'c Spot<'s>,
     pub(super) resource: usize,
     pub(super) compiler: &'c mut Compiler<'s>,
 }
 
-impl<'s> Reader<'_, 's> {
+impl<'s> KeywordReader<'_, 's> {
     fn draft(&self) -> Draft {
         self.spot.draft
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::reference::{escape, fragment, resolve, unescape, without_fragment};
 use super::{Check, Draft, JsonSchema, Node, NodeId, Resource, SchemaError};
-use keywords::Reader;
+use keywords::KeywordReader;
 
 /// Schemas inside schemas.
 const DEPTH_MAX: usize = 128;
@@ -98,7 +98,7 @@ pub(super) fn compile(schema: &Value) -> Result<JsonSchema, Vec<SchemaError>> {
 }
 
 fn draft_of(value: &Value, inherited: Draft) -> Draft {
-    value.get("$schema").and_then(Value::as_str).and_then(Draft::of).unwrap_or(inherited)
+    value.get("$schema").and_then(Value::as_str).and_then(Draft::from_uri).unwrap_or(inherited)
 }
 
 impl<'s> Compiler<'s> {
@@ -221,7 +221,7 @@ impl<'s> Compiler<'s> {
             Value::Bool(true) => Vec::new(),
             Value::Bool(false) => vec![Check::Never],
             Value::Object(object) => {
-                let mut reader = Reader { object, spot: &spot, resource, compiler: self };
+                let mut reader = KeywordReader { object, spot: &spot, resource, compiler: self };
                 reader.checks()
             }
             _ => {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::reference::escape;
-use super::{Check, JsonSchema, Kind, NodeId, Violation, format, message, number};
+use super::{Check, JsonSchema, NodeId, ValueType, Violation, format, message, number};
 
 /// More are not shown.
 const VIOLATIONS_MAX: usize = 100;
@@ -255,16 +255,16 @@ impl Run<'_> {
     }
 }
 
-impl Kind {
+impl ValueType {
     fn is_of(self, value: &Value) -> bool {
         match (self, value) {
-            (Kind::Null, Value::Null)
-            | (Kind::Boolean, Value::Bool(_))
-            | (Kind::Object, Value::Object(_))
-            | (Kind::Array, Value::Array(_))
-            | (Kind::Number, Value::Number(_))
-            | (Kind::String, Value::String(_)) => true,
-            (Kind::Integer { as_written }, Value::Number(given)) => number::is_integer(given, as_written),
+            (ValueType::Null, Value::Null)
+            | (ValueType::Boolean, Value::Bool(_))
+            | (ValueType::Object, Value::Object(_))
+            | (ValueType::Array, Value::Array(_))
+            | (ValueType::Number, Value::Number(_))
+            | (ValueType::String, Value::String(_)) => true,
+            (ValueType::Integer { as_written }, Value::Number(given)) => number::is_integer(given, as_written),
             _ => false,
         }
     }

@@ -51,7 +51,7 @@ impl Mediator for Operation {
         let path = self.path.as_ref().map_or(Ok(String::new()), |path| path.text(exchange))?;
         let output = self.output.place(exchange)?;
         let prepared = self.request.evaluate(exchange)?;
-        let kept = output.as_ref().filter(|place| !place.overwrites_body).map(|_| Kept::of(exchange));
+        let kept = output.as_ref().filter(|place| !place.overwrites_body).map(|_| Kept::from_exchange(exchange));
         prepared.apply(exchange)?;
         exchange.set_property(Scope::Default, CONNECTION_URL, Value::string(request_url(&base, &path)));
         exchange.message.method = self.method.clone();

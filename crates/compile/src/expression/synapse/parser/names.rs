@@ -3,7 +3,7 @@
 use super::super::ast::Node;
 use super::super::lexer::Token;
 use super::super::library::Function;
-use super::super::{Source, SyntaxError};
+use super::super::{NamedScope, SyntaxError};
 use super::Parser;
 
 impl Parser<'_> {
@@ -15,20 +15,20 @@ impl Parser<'_> {
         let span = start..self.lexer.at;
         let source = match name {
             "payload" => return Ok(Node::Payload(self.path()?)),
-            "var" | "vars" => Source::Variable,
-            "headers" => Source::Header,
-            "config" | "configs" => Source::Config,
+            "var" | "vars" => NamedScope::Variable,
+            "headers" => NamedScope::Header,
+            "config" | "configs" => NamedScope::Config,
             "params" => self.one_of(&[
-                ("queryParams", Source::QueryParameter),
-                ("pathParams", Source::PathParameter),
-                ("uriParams", Source::PathParameter),
-                ("functionParams", Source::FunctionParameter),
+                ("queryParams", NamedScope::QueryParameter),
+                ("pathParams", NamedScope::PathParameter),
+                ("uriParams", NamedScope::PathParameter),
+                ("functionParams", NamedScope::FunctionParameter),
             ])?,
             "props" | "properties" | "attributes" | "attr" => self.one_of(&[
-                ("axis2", Source::Axis2Property),
-                ("synapse", Source::Property),
-                ("queryParams", Source::QueryParameter),
-                ("uriParams", Source::PathParameter),
+                ("axis2", NamedScope::Axis2Property),
+                ("synapse", NamedScope::Property),
+                ("queryParams", NamedScope::QueryParameter),
+                ("uriParams", NamedScope::PathParameter),
             ])?,
             _ => return self.call(name, span),
         };
@@ -37,7 +37,7 @@ impl Parser<'_> {
     }
 
     /// `.kind` out of a few.
-    fn one_of(&mut self, kinds: &[(&str, Source)]) -> Result<Source, SyntaxError> {
+    fn one_of(&mut self, kinds: &[(&str, NamedScope)]) -> Result<NamedScope, SyntaxError> {
         self.expect(".")?;
         let start = self.lexer.at;
         let token = self.lexer.next()?;

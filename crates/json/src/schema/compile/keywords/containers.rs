@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::super::super::{Check, Draft};
-use super::Reader;
+use super::KeywordReader;
 
-impl Reader<'_, '_> {
+impl KeywordReader<'_, '_> {
     pub(super) fn objects(&mut self, checks: &mut Vec<Check>) {
         self.properties(checks);
         self.dependencies(checks);

@@ -2,12 +2,12 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::Reader;
+use super::KeywordReader;
 
 /// A pattern that compiles to more is a mistake or an attack.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
-impl Reader<'_, '_> {
+impl KeywordReader<'_, '_> {
     pub(super) fn pattern(&mut self, keyword: &str, text: &str) -> Option<Regex> {
         match RegexBuilder::new(&translated(text)).size_limit(PATTERN_BYTES_MAX).build() {
             Ok(regex) => Some(regex),

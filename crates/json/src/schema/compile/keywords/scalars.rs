@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::super::{Check, Draft, Kind};
-use super::Reader;
+use super::super::super::{Check, Draft, ValueType};
+use super::KeywordReader;
 
-impl Reader<'_, '_> {
+impl KeywordReader<'_, '_> {
     pub(super) fn scalars(&mut self, checks: &mut Vec<Check>) {
         if let Some(value) = self.get("enum") {
             match value.as_array() {
@@ -30,7 +30,7 @@ impl Reader<'_, '_> {
         }
         if let Some(value) = self.get("type") {
             let names: Vec<&Value> = value.as_array().map_or_else(|| vec![value], |list| list.iter().collect());
-            let kinds: Vec<Kind> = names.into_iter().filter_map(|name| self.kind(name)).collect();
+            let kinds: Vec<ValueType> = names.into_iter().filter_map(|name| self.kind(name)).collect();
             if !kinds.is_empty() {
                 checks.push(Check::Type(kinds));
             }
@@ -68,15 +68,15 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn kind(&mut self, name: &Value) -> Option<Kind> {
+    fn kind(&mut self, name: &Value) -> Option<ValueType> {
         Some(match name.as_str() {
-            Some("null") => Kind::Null,
-            Some("boolean") => Kind::Boolean,
-            Some("object") => Kind::Object,
-            Some("array") => Kind::Array,
-            Some("number") => Kind::Number,
-            Some("integer") => Kind::Integer { as_written: self.draft() == Draft::Four },
-            Some("string") => Kind::String,
+            Some("null") => ValueType::Null,
+            Some("boolean") => ValueType::Boolean,
+            Some("object") => ValueType::Object,
+            Some("array") => ValueType::Array,
+            Some("number") => ValueType::Number,
+            Some("integer") => ValueType::Integer { as_written: self.draft() == Draft::Four },
+            Some("string") => ValueType::String,
             Some("any") => return None,
             _ => {
                 self.fail("type", &format!("{name} is not a type"));
