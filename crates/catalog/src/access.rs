@@ -11,6 +11,8 @@ pub struct Application {
     pub name: Arc<str>,
     /// Its owner.
     pub owner: Arc<str>,
+    /// The organization whose APIs it may call; `None` is any.
+    pub organization: Option<Arc<str>>,
     /// Its plan.
     pub tier: Arc<str>,
     /// Consumer keys, and whether each is for production.

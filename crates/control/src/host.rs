@@ -147,6 +147,9 @@ pub trait Host: Send + Sync {
     /// Revokes an access token by its id, until its end.
     fn revoke(&self, id: &str, ends: u64);
 
+    /// Forgets what a user of an application used of its plan in the present window.
+    fn reset_application_plan(&self, application: &str, user: &str);
+
     /// Writes a line to the log. It contains no secrets.
     fn report_error(&self, text: &str);
 }

@@ -13,6 +13,8 @@ mod catalog;
 mod certificate;
 mod clock;
 mod comments;
+mod connector;
+mod devops;
 mod devportal;
 mod gateway;
 mod host;
@@ -27,15 +29,19 @@ mod publisher;
 mod random;
 mod route;
 mod schema;
+mod scim;
+mod settings;
 mod snapshot;
 mod soap;
 mod store;
 #[cfg(test)]
 mod tests;
+mod workflow;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use host::{
     DeployedApi, ExternalIssuer, FetchError, FetchRequest, Fetched, Host, Login, PlanText, Prepared, Snapshot,
@@ -44,8 +50,8 @@ pub use http::{Request, Response};
 use identity::keys::Keys;
 pub use identity::keys::{SigningKey, rotate_signing_key};
 pub use identity::passwords::{self, PasswordCost};
-use identity::scopes::SystemScopes;
-use identity::{ADMIN_ROLE, SUPER_ORGANIZATION, users};
+use identity::scopes::{RoleScopes, SystemScopes};
+use identity::{ADMIN_ROLE, SUPER_ORGANIZATION, tokens, users};
 use penstock_catalog::{Access, AccessChange};
 use problem::Problem;
 use route::Routes;
@@ -85,7 +91,9 @@ pub struct Control {
     keys: Keys,
     host: Arc<dyn Host>,
     routes: Routes,
-    scopes: SystemScopes,
+    standard_scopes: SystemScopes,
+    /// The scopes of each organization, with its own roles.
+    scopes: RwLock<HashMap<String, Arc<SystemScopes>>>,
     issuer: String,
     /// A hash that no password has: logins of unknown users are checked against it.
     no_password: String,
@@ -110,7 +118,7 @@ impl Control {
         let store = Store::open(&config.folder)?;
         let keys = Keys::open(&config.folder, config.signing_key.as_ref())?;
         let routes = Routes::new();
-        let scopes = SystemScopes::standard(routes.scopes());
+        let standard_scopes = SystemScopes::standard(routes.scopes());
         let no_password = passwords::hash(&random::secret(), config.password_cost).unwrap_or_default();
         let control = Control {
             issuer: format!("https://{}:{}/oauth2/token", config.hostname, config.port),
@@ -119,7 +127,8 @@ impl Control {
             keys,
             host,
             routes,
-            scopes,
+            standard_scopes,
+            scopes: RwLock::default(),
             no_password,
             serving: Mutex::default(),
             next_sweep: AtomicU64::new(clock::now() + SWEEP_S),
@@ -186,8 +195,34 @@ impl Control {
         format!("https://{}:{}", self.config.hostname, self.config.port)
     }
 
-    fn scopes(&self) -> &SystemScopes {
-        &self.scopes
+    /// The scopes of the REST APIs, and which roles have them in an organization.
+    fn scopes(&self, organization: &str) -> Result<Arc<SystemScopes>, Problem> {
+        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner).get(organization).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let own = self.store.read(|tx| settings::role_scopes(tx, organization))?;
+        let scopes = Arc::new(self.standard_scopes.with(&own));
+        let mut all = self.scopes.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(all.entry(organization.to_owned()).or_insert(scopes).clone())
+    }
+
+    /// Replaces the roles of scopes of an organization.
+    fn set_scopes(&self, organization: &str, own: &RoleScopes) {
+        let scopes = Arc::new(self.standard_scopes.with(own));
+        self.scopes.write().unwrap_or_else(PoisonError::into_inner).insert(organization.to_owned(), scopes);
+    }
+
+    /// The claims of an opaque access token or API key that is valid now, for the gateway. It blocks.
+    pub fn opaque_claims(&self, token: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
+        let found = match tokens::verify(self, token) {
+            Ok(None) => self.store.read(|tx| devportal::api_keys::claims(tx, self, token)),
+            found => found,
+        };
+        found.unwrap_or_else(|mut problem| {
+            self.host.report_error(&format!("an opaque token: {}", problem.take_cause().unwrap_or_default()));
+            None
+        })
     }
 
     /// What the gateway is to serve, after a start.

@@ -6,7 +6,7 @@
 use crate::http::{Parameters, Request, Response, decode};
 use crate::identity::{Caller, tokens, users};
 use crate::problem::Problem;
-use crate::{BODY_BYTES_MAX, Control, admin, catalog, devportal, gateway, oauth, publisher, soap};
+use crate::{BODY_BYTES_MAX, Control, admin, catalog, devops, devportal, gateway, oauth, publisher, scim, soap};
 
 const TABLE: &str = include_str!("operations.txt");
 
@@ -192,7 +192,8 @@ impl Routes {
                 Api::Admin => admin::HANDLERS,
                 Api::ServiceCatalog => catalog::HANDLERS,
                 Api::Gateway => gateway::HANDLERS,
-                Api::Devops | Api::Internal => &[],
+                Api::Devops => devops::HANDLERS,
+                Api::Internal => &[],
             };
             let found = handlers.iter().copied().flatten().find(|(of, at, _)| *of == method && *at == path);
             let segment = |text: &'static str| match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
@@ -236,7 +237,10 @@ impl Routes {
         if request.body.len() > BODY_BYTES_MAX {
             return Err(Problem::too_large(BODY_BYTES_MAX));
         }
-        if let Some(response) = oauth::respond(control, request).or_else(|| soap::respond(control, request)) {
+        if let Some(response) = oauth::respond(control, request)
+            .or_else(|| soap::respond(control, request))
+            .or_else(|| scim::respond(control, request))
+        {
             return response;
         }
         let not_found = || Problem::new(404, 404, "Not Found", "The requested resource was not found");
@@ -361,7 +365,14 @@ mod tests {
         let routes = Routes::new();
         let rows = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
         assert_eq!(routes.operations.len(), rows);
-        let lists = [publisher::HANDLERS, devportal::HANDLERS, admin::HANDLERS, catalog::HANDLERS, gateway::HANDLERS];
+        let lists = [
+            publisher::HANDLERS,
+            devportal::HANDLERS,
+            admin::HANDLERS,
+            catalog::HANDLERS,
+            gateway::HANDLERS,
+            devops::HANDLERS,
+        ];
         let registered: usize = lists.iter().flat_map(|list| list.iter()).map(|list| list.len()).sum();
         let handled = routes.operations.iter().filter(|operation| operation.handler.is_some()).count();
         assert_eq!(handled, registered, "a handler is registered for an operation that is not in the table, or twice");

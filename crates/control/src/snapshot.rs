@@ -207,14 +207,14 @@ pub(crate) fn access(tx: &Transaction<'_>) -> Result<Access, Problem> {
     for organization in organizations(tx)? {
         let list = |kind| tx.list(&Filter::new(kind, &organization));
         let mut ids: HashMap<String, Arc<str>> = HashMap::new();
-        for found in list(Kind::Application)? {
+        for found in list(Kind::Application)?.into_iter().filter(is_known) {
             let application = application(&found);
             ids.insert(found.id, application.id.clone());
             access.applications.push(application);
         }
         // Keys and subscriptions share the texts of their applications.
         let share = |id: &mut Arc<str>| ids.get(&**id).into_iter().for_each(|known| *id = known.clone());
-        for mapping in list(Kind::KeyMapping)? {
+        for mapping in list(Kind::KeyMapping)?.into_iter().filter(is_known) {
             let mut key = consumer_key(&mapping);
             share(&mut key.application);
             access.keys.push(key);
@@ -228,8 +228,21 @@ pub(crate) fn access(tx: &Transaction<'_>) -> Result<Access, Problem> {
     Ok(access)
 }
 
+/// Whether the gateway knows an object: applications that wait for approval or were rejected it does not, nor keys without a
+/// client.
+fn is_known(object: &Object) -> bool {
+    match object.kind {
+        Kind::Application => matches!(object.state.as_str(), "" | crate::workflow::APPROVED),
+        Kind::KeyMapping => !object.target.is_empty(),
+        _ => true,
+    }
+}
+
 /// The step that makes an object known to the gateway; `None` for what is no part of access lists.
 pub(crate) fn addition(object: &Object) -> Option<AccessChange> {
+    if !is_known(object) {
+        return None;
+    }
     match object.kind {
         Kind::Application => Some(AccessChange::Application(application(object))),
         Kind::KeyMapping => Some(AccessChange::Key(consumer_key(object))),
@@ -253,6 +266,7 @@ fn application(object: &Object) -> Application {
     Application {
         name: object.name.as_str().into(),
         owner: object.owner.as_str().into(),
+        organization: Some(object.organization.as_str().into()),
         tier: object.text("throttlingPolicy").into(),
         // An API key names the application itself.
         keys: vec![(id.clone(), true)],

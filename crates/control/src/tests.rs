@@ -1,11 +1,14 @@
 //! The REST APIs without sockets: a store in a folder of its own, and a gateway that notes what it is given.
 
+mod api_keys;
+mod approval;
 mod bodies;
 mod definitions;
 mod key_managers;
 mod mcp;
 mod oauth;
 mod resources;
+mod scim;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
@@ -33,6 +36,8 @@ struct Gateway {
     errors: Mutex<Vec<String>>,
     /// What addresses respond with.
     web: Mutex<Vec<(String, String)>>,
+    /// Method, address and `Authorization` of requests to other servers, and their bodies.
+    fetched: Mutex<Vec<String>>,
 }
 
 impl Host for Gateway {
@@ -45,6 +50,10 @@ impl Host for Gateway {
     }
 
     fn fetch(&self, request: &FetchRequest<'_>) -> Result<Fetched, FetchError> {
+        let authorization =
+            request.headers.iter().find(|(name, _)| *name == "Authorization").map_or("", |(_, value)| *value);
+        let body = String::from_utf8_lossy(&request.body);
+        self.fetched.lock().unwrap().push(format!("{} {} {authorization} {body}", request.method, request.url));
         let found = self.web.lock().unwrap().iter().find(|(url, _)| url == request.url).map(|(_, body)| body.clone());
         let body = found.ok_or_else(|| FetchError::NotAllowed(request.url.to_owned()))?;
         Ok(Fetched { status: 200, headers: Vec::new(), body: body.into() })
@@ -83,6 +92,10 @@ impl Host for Gateway {
 
     fn revoke(&self, id: &str, _: u64) {
         self.revoked.lock().unwrap().push(id.to_owned());
+    }
+
+    fn reset_application_plan(&self, application: &str, user: &str) {
+        self.errors.lock().unwrap().push(format!("reset {application} {user}"));
     }
 
     fn report_error(&self, text: &str) {
@@ -392,8 +405,11 @@ fn every_operation_compares_scopes() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let (status, body) = server.call("GET", "/api/am/admin/v4/tenant-theme", &server.admin(), &Value::Null);
-    assert_eq!((status, &body["description"]), (501, &json!("The operation `GET /tenant-theme` is not implemented")));
+    let (status, body) = server.call("GET", "/api/am/admin/v4/bot-detection-data", &server.admin(), &Value::Null);
+    assert_eq!(
+        (status, &body["description"]),
+        (501, &json!("The operation `GET /bot-detection-data` is not implemented"))
+    );
     let (status, _) = server.call("GET", "/api/am/admin/v4/nothing", &server.admin(), &Value::Null);
     assert_eq!(status, 404);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use penstock_catalog::Secret as SharedSecret;
 use penstock_engine::is_secret;
 
-use super::PublicKey;
+use super::{OwnTokens, PublicKey};
 
 /// Whose tokens count.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Issuer {
     pub discovery_url: Option<Arc<str>>,
     /// Its introspection endpoint.
     pub introspection: Option<Introspection>,
+    /// Its opaque tokens, when this process issues them.
+    pub own_tokens: Option<OwnTokens>,
     /// Whether the caller's application must have subscribed to the API.
     pub validate_subscription: bool,
     /// Whether API keys need not say which APIs they are for.
@@ -48,6 +50,7 @@ impl Default for Issuer {
             jwks_url: None,
             discovery_url: None,
             introspection: None,
+            own_tokens: None,
             validate_subscription: false,
             keys_for_any_api: false,
             consumer_key_claim: "azp".into(),

@@ -4,6 +4,7 @@
 //! digest, so that a client that repeats it costs the issuer one request.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,28 @@ const FAILED_FOR: Duration = Duration::from_secs(1);
 /// Requests to one issuer at a time: made-up tokens must not become a flood.
 const REQUESTS_MAX: usize = 64;
 
+/// How long a token of this process is remembered before it is looked up again. Revocation does not wait for it.
+const OWN_REMEMBERED_FOR: Duration = Duration::from_secs(60);
+
+/// How long a text is remembered that is no token of this process: looking one up costs a query of the database.
+const OWN_REFUSED_FOR: Duration = Duration::from_secs(1);
+
+/// Opaque tokens and API keys that this process issued.
+pub trait OpaqueTokens: Send + Sync {
+    /// The claims of a token that is valid now. It blocks.
+    fn claims(&self, token: &str) -> Option<Map<String, Value>>;
+}
+
+/// The store of opaque tokens of an issuer in this process.
+#[derive(Clone)]
+pub struct OwnTokens(pub Arc<dyn OpaqueTokens>);
+
+impl fmt::Debug for OwnTokens {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("OwnTokens")
+    }
+}
+
 /// What is known of a token that does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntrospectedToken {
@@ -39,11 +62,19 @@ pub enum IntrospectedToken {
     Failed(Arc<str>),
 }
 
+/// Where tokens are introspected.
+enum Source {
+    Endpoint {
+        url: Arc<str>,
+        /// The value of `Authorization`; never shown.
+        authorization: String,
+    },
+    Own(OwnTokens),
+}
+
 /// An issuer with introspection.
 pub struct Introspector {
-    url: Arc<str>,
-    /// The value of `Authorization`; never shown.
-    authorization: String,
+    source: Source,
     /// How long an active token is remembered at most.
     pub remembered_for: Duration,
     refused: Mutex<HashMap<[u8; 32], (Instant, IntrospectedToken)>>,
@@ -60,13 +91,23 @@ impl Introspector {
         };
         // RFC 6749 §2.3.1: both parts are encoded as in a form.
         let credentials = format!("{}:{}", part(&config.client_id), part(&config.client_secret.0));
-        Introspector {
-            url: config.url.clone(),
-            authorization: format!("Basic {}", STANDARD.encode(credentials)),
-            remembered_for: config.cache,
-            refused: Mutex::default(),
-            requests: Semaphore::new(REQUESTS_MAX),
-        }
+        let authorization = format!("Basic {}", STANDARD.encode(credentials));
+        Introspector::from_source(Source::Endpoint { url: config.url.clone(), authorization }, config.cache)
+    }
+
+    /// For the tokens that this process issued.
+    pub fn own(tokens: &OwnTokens) -> Introspector {
+        Introspector::from_source(Source::Own(tokens.clone()), OWN_REMEMBERED_FOR)
+    }
+
+    fn from_source(source: Source, remembered_for: Duration) -> Introspector {
+        let requests = Semaphore::new(REQUESTS_MAX);
+        Introspector { source, remembered_for, refused: Mutex::default(), requests }
+    }
+
+    /// Whether this process issued its tokens.
+    pub fn is_own(&self) -> bool {
+        matches!(self.source, Source::Own(_))
     }
 
     /// Why a token does not count, when that is remembered.
@@ -83,10 +124,21 @@ impl Introspector {
         if self.known(token).is_some() {
             return None;
         }
+        let (url, authorization) = match &self.source {
+            Source::Endpoint { url, authorization } => (url.clone(), authorization),
+            Source::Own(tokens) => {
+                let (tokens, text) = (tokens.0.clone(), token.to_owned());
+                let found = tokio::task::spawn_blocking(move || tokens.claims(&text)).await.ok().flatten();
+                if found.is_none() {
+                    self.refuse(token);
+                }
+                return found;
+            }
+        };
         let mut form = String::new();
         push_field(&mut form, "token", token);
         push_field(&mut form, "token_type_hint", "access_token");
-        let (time, known) = match fetch::post_form(outbound, self.url.clone(), &self.authorization, form).await {
+        let (time, known) = match fetch::post_form(outbound, url, authorization, form).await {
             Ok(Value::Object(claims)) if claims.get("active") == Some(&Value::Bool(true)) => return Some(claims),
             Ok(Value::Object(claims)) if claims.get("active") == Some(&Value::Bool(false)) => {
                 (REFUSED_FOR, IntrospectedToken::Inactive)
@@ -100,7 +152,8 @@ impl Introspector {
 
     /// Remembers that an active token does not count here.
     pub fn refuse(&self, token: &str) {
-        self.remember(token, REFUSED_FOR, IntrospectedToken::Inactive);
+        let time = if self.is_own() { OWN_REFUSED_FOR } else { REFUSED_FOR };
+        self.remember(token, time, IntrospectedToken::Inactive);
     }
 
     fn remember(&self, token: &str, time: Duration, known: IntrospectedToken) {

@@ -26,7 +26,7 @@ pub use algorithm::{Algorithm, PublicKey};
 pub use certificate::{Certificate, pem_blocks};
 pub use config::{BackendJwt, Encoding, Introspection, Issuer, Secret, TrustedKey, User, knows};
 pub use discovery::{KeySource, document_of};
-pub use introspection::{IntrospectedToken, Introspector, is_opaque};
+pub use introspection::{IntrospectedToken, Introspector, OpaqueTokens, OwnTokens, is_opaque};
 pub use issue::{Claims, issue};
 pub use jose::{Jws, Malformed, TOKEN_BYTES_MAX, numeric_date};
 pub use jwks::{KeyRing, Signed};

@@ -8,7 +8,9 @@ use crate::http::Response;
 use crate::identity::{shown, users};
 use crate::page::Page;
 use crate::problem::Problem;
+use crate::publisher::api::text;
 use crate::route::{Api, Call, Registration};
+use crate::schema::{self, Is};
 use crate::store::{Filter, Kind, Object};
 
 pub(super) const HANDLERS: &[Registration] = &[
@@ -18,7 +20,7 @@ pub(super) const HANDLERS: &[Registration] = &[
     ("POST", "/applications/{applicationId}/change-owner", change_owner),
     ("GET", "/settings", settings),
     ("HEAD", "/roles/{roleId}", |call| crate::publisher::scopes::role_exists(call)),
-    ("GET", "/system-scopes", system_scopes),
+    ("POST", "/applications/{applicationId}/change-settings", change_settings),
 ];
 
 fn info(application: &Object) -> Value {
@@ -66,7 +68,22 @@ fn delete(call: &Call<'_>) -> Result<Response, Problem> {
 }
 
 fn change_owner(call: &Call<'_>) -> Result<Response, Problem> {
-    let owner = call.needed("owner")?;
+    set_owner(call, call.needed("owner")?)?;
+    Ok(Response::empty(200))
+}
+
+/// Changes the owner; the type of tokens is set by the owner.
+fn change_settings(call: &Call<'_>) -> Result<Response, Problem> {
+    let members = &[("owner", Is::Text), ("tokenType", Is::OneOf(&["JWT"]))];
+    let given = schema::body(call.request, members, &[])?;
+    match text(&given, "owner") {
+        "" => {}
+        owner => set_owner(call, owner)?,
+    }
+    get(call)
+}
+
+fn set_owner(call: &Call<'_>, owner: &str) -> Result<(), Problem> {
     call.control.change_access(|tx| {
         let found = tx.get(Kind::Application, call.organization(), call.id())?;
         let mut found = found.ok_or_else(|| Problem::not_found("Application", call.id()))?;
@@ -89,9 +106,8 @@ fn change_owner(call: &Call<'_>) -> Result<Response, Problem> {
                 }
             }
         }
-        Ok(())
-    })?;
-    Ok(Response::empty(200))
+        tx.audit(call.organization(), &call.caller.shown(), "change-owner", Kind::Application, &found.id)
+    })
 }
 
 fn settings(call: &Call<'_>) -> Result<Response, Problem> {
@@ -102,17 +118,4 @@ fn settings(call: &Call<'_>) -> Result<Response, Problem> {
         "isGatewayNotificationEnabled": false,
     });
     Ok(Response::json(200, &body))
-}
-
-fn system_scopes(call: &Call<'_>) -> Result<Response, Problem> {
-    let scopes: Vec<Value> = call
-        .control
-        .scopes()
-        .all()
-        .map(|(name, roles)| {
-            let roles: Vec<&str> = std::iter::once("admin").chain(roles.iter().map(String::as_str)).collect();
-            json!({"name": name, "displayName": name, "roles": roles.join(","), "description": null, "tag": null})
-        })
-        .collect();
-    Ok(Response::json(200, &json!({"count": scopes.len(), "list": scopes})))
 }

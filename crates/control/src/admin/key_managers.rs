@@ -2,19 +2,25 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::Control;
 use crate::host::ExternalIssuer;
 use crate::http::Response;
+use crate::identity::shown;
 use crate::oauth::token::GRANT_TYPES;
+use crate::page::Page;
 use crate::problem::Problem;
 use crate::publisher::api::text;
+use crate::publisher::archive;
 use crate::route::{Call, Registration};
 use crate::schema::{self, Is, Members};
 use crate::store::{Filter, Kind, Object, Transaction};
+use crate::{Control, connector};
 
 pub(super) const HANDLERS: &[Registration] = &[
     ("GET", "/key-managers", list),
     ("POST", "/key-managers", create),
+    ("POST", "/key-managers/discover", discover),
+    ("GET", "/key-managers/{keyManagerId}/api-usages", api_usages),
+    ("GET", "/key-managers/{keyManagerId}/app-usages", application_usages),
     ("GET", "/key-managers/{keyManagerId}", get),
     ("PUT", "/key-managers/{keyManagerId}", update),
     ("DELETE", "/key-managers/{keyManagerId}", delete),
@@ -223,6 +229,78 @@ fn get(call: &Call<'_>) -> Result<Response, Problem> {
     }
     let manager = call.control.store.read(|tx| of_call(tx, call))?;
     Ok(Response::json(200, &body(&manager)))
+}
+
+/// Reads the discovery document of a key manager.
+fn discover(call: &Call<'_>) -> Result<Response, Problem> {
+    let parts = archive::parts(call)?;
+    let field = |name: &str| crate::publisher::certificates::field(&parts, name);
+    let url = field("url").ok_or_else(|| Problem::bad_request("The part `url` is missing"))?;
+    let body = match connector::discover(call.control, &url) {
+        Ok(mut found) => {
+            found["type"] = field("type").into();
+            json!({"valid": true, "value": found})
+        }
+        Err(why) => {
+            call.control.host.report_error(&format!("the discovery document {url}: {why}"));
+            json!({"valid": false, "value": null})
+        }
+    };
+    Ok(Response::json(200, &body))
+}
+
+/// The name of the key manager of a path.
+fn name_of_call(tx: &Transaction<'_>, call: &Call<'_>) -> Result<String, Problem> {
+    match call.id() {
+        RESIDENT_ID => Ok(RESIDENT.to_owned()),
+        _ => Ok(of_call(tx, call)?.name),
+    }
+}
+
+/// APIs that name a key manager.
+fn api_usages(call: &Call<'_>) -> Result<Response, Problem> {
+    let (name, apis) = call
+        .control
+        .store
+        .read(|tx| Ok((name_of_call(tx, call)?, tx.list(&Filter::new(Kind::Api, call.organization()))?)))?;
+    let used = apis.iter().filter(|api| api.texts("keyManagers").contains(&name.as_str()));
+    let entry = |api: &Object| {
+        json!({
+            "id": api.id, "name": api.name, "type": api.text("type"), "context": api.text("context"),
+            "version": api.text("version"), "provider": shown(&api.owner, &api.organization), "status": api.state,
+            "keyManagerEntry": name,
+        })
+    };
+    let list: Vec<Value> = used.map(entry).collect();
+    let page = Page::of(&call.query);
+    let total = list.len();
+    let list: Vec<Value> = list.into_iter().skip(page.offset).take(page.limit).collect();
+    Ok(Response::json(200, &json!({"apiCount": total, "apis": list})))
+}
+
+/// Applications that have keys of a key manager.
+fn application_usages(call: &Call<'_>) -> Result<Response, Problem> {
+    let list = call.control.store.read(|tx| {
+        let name = name_of_call(tx, call)?;
+        let mut list: Vec<Value> = Vec::new();
+        for mapping in tx.list(&Filter::new(Kind::KeyMapping, call.organization()))? {
+            let of = Some(mapping.text("keyManager")).filter(|name| !name.is_empty()).unwrap_or(RESIDENT);
+            if of != name || list.iter().any(|known| known["uuid"] == mapping.parent.as_str()) {
+                continue;
+            }
+            if let Some(application) = tx.get(Kind::Application, call.organization(), &mapping.parent)? {
+                list.push(json!({
+                    "name": application.name, "uuid": application.id, "owner": application.owner,
+                    "organization": application.organization, "organizationId": application.organization,
+                }));
+            }
+        }
+        Ok(list)
+    })?;
+    let page = Page::of(&call.query);
+    let total = list.len();
+    let list: Vec<Value> = list.into_iter().skip(page.offset).take(page.limit).collect();
+    Ok(Response::json(200, &json!({"applicationCount": total, "applications": list})))
 }
 
 fn restricted(text: &str) -> Problem {

@@ -7,6 +7,8 @@ mod custom;
 pub(crate) mod deny;
 pub(crate) mod environments;
 pub(crate) mod key_managers;
+mod organizations;
+mod portal;
 pub(crate) mod throttling;
 
 use crate::route::Registration;
@@ -21,5 +23,9 @@ pub(crate) const HANDLERS: &[&[Registration]] = &[
     deny::HANDLERS,
     environments::HANDLERS,
     key_managers::HANDLERS,
+    organizations::HANDLERS,
+    portal::HANDLERS,
+    crate::settings::ADMIN_HANDLERS,
     throttling::HANDLERS,
+    crate::workflow::HANDLERS,
 ];

@@ -10,6 +10,7 @@ use crate::publisher::api::{order, text};
 use crate::route::{Call, Registration};
 use crate::schema::{self, Is, Members};
 use crate::store::{Filter, Kind, Object, Transaction};
+use crate::workflow;
 
 pub(super) const HANDLERS: &[Registration] = &[
     ("GET", "/applications", list),
@@ -66,11 +67,25 @@ pub(crate) fn info(tx: &Transaction<'_>, application: &Object) -> Result<Value, 
     let count = tx.count(&Filter::new(Kind::Subscription, &application.organization).parent(&application.id))?;
     Ok(json!({
         "applicationId": application.id, "name": application.name, "throttlingPolicy": member("throttlingPolicy"),
-        "description": member("description"), "status": "APPROVED", "groups": groups(application),
+        "description": member("description"), "status": status(application), "groups": groups(application),
         "subscriptionCount": count, "attributes": attributes(application),
         "owner": shown(&application.owner, &application.organization), "tokenType": "JWT",
         "createdTime": application.created_ms.to_string(), "updatedTime": application.updated_ms.to_string(),
     }))
+}
+
+/// Whether an application may be used: one that waits for approval may not.
+fn status(application: &Object) -> &str {
+    Some(application.state.as_str()).filter(|state| !state.is_empty()).unwrap_or(workflow::APPROVED)
+}
+
+/// Refuses an application that was not approved.
+pub(super) fn check_approved(application: &Object) -> Result<(), Problem> {
+    match status(application) {
+        workflow::APPROVED => Ok(()),
+        workflow::CREATED => Err(workflow::pending_already()),
+        _ => Err(Problem::new(403, 900_558, "Workflow error", "The application was rejected")),
+    }
 }
 
 fn groups(application: &Object) -> Value {
@@ -176,6 +191,15 @@ fn create(call: &Call<'_>) -> Result<Response, Problem> {
         let application = Object::new(Kind::Application, call.organization(), &name, given);
         let application = application.owned(&call.caller.name).keyed(key(&call.caller.name, &name));
         tx.insert(&application)?.ok_or_else(|| taken(&name))?;
+        let properties = json!({
+            "applicationName": name, "userName": call.caller.shown(),
+            "applicationTier": application.text("throttlingPolicy"), "description": application.text("description"),
+        });
+        let mut application = application;
+        if workflow::begin(tx, call, workflow::APPLICATION_CREATION, &application, properties, Value::Null)? {
+            application.state = workflow::CREATED.to_owned();
+            tx.update(&mut application)?;
+        }
         tx.audit(call.organization(), &call.caller.shown(), "create", Kind::Application, &application.id)?;
         let body = body(tx, call, &application)?;
         Ok((application.id, body))
@@ -217,11 +241,11 @@ fn delete(call: &Call<'_>) -> Result<Response, Problem> {
 pub(crate) fn remove(tx: &Transaction<'_>, application: &Object) -> Result<(), Problem> {
     let organization = application.organization.as_str();
     for subscription in tx.list(&Filter::new(Kind::Subscription, organization).parent(&application.id))? {
+        workflow::forget(tx, &subscription)?;
         tx.delete(&subscription)?;
     }
-    for key in tx.list(&Filter::new(Kind::ApiKey, organization).parent(&application.id))? {
-        tx.delete(&key)?;
-    }
+    super::api_keys::remove_of(tx, application)?;
+    workflow::forget(tx, application)?;
     for mapping in tx.list(&Filter::new(Kind::KeyMapping, organization).parent(&application.id))? {
         super::keys::remove(tx, &mapping)?;
     }

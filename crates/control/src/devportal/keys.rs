@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::applications;
-use crate::Control;
 use crate::admin::key_managers;
 use crate::http::Response;
 use crate::identity::tokens::{self, Subject};
@@ -14,12 +13,15 @@ use crate::publisher::api::text;
 use crate::route::{Call, Registration};
 use crate::schema;
 use crate::store::{Filter, Kind, Object, Transaction};
+use crate::workflow;
+use crate::{Control, connector};
 
 pub(super) const HANDLERS: &[Registration] = &[
     ("POST", "/applications/{applicationId}/generate-keys", generate),
     ("POST", "/applications/{applicationId}/map-keys", map),
     ("GET", "/applications/{applicationId}/keys", list),
     ("GET", "/applications/{applicationId}/keys/{keyType}", get_by_type),
+    ("PUT", "/applications/{applicationId}/keys/{keyType}", update),
     ("GET", "/applications/{applicationId}/oauth-keys", list),
     ("GET", "/applications/{applicationId}/oauth-keys/{keyMappingId}", get),
     ("PUT", "/applications/{applicationId}/oauth-keys/{keyMappingId}", update),
@@ -72,7 +74,11 @@ fn body(control: &Control, mapping: &Object, client: &Object) -> Value {
         clients::secrets(client).iter().map(|entry| secret_body(control, client, entry)).collect();
     json!({
         "keyMappingId": mapping.id, "keyManager": key_manager_of(mapping), "consumerKey": client.id,
-        "consumerSecret": clients::secret(&control.keys, client), "consumerSecrets": secrets,
+        "consumerSecret": match key_manager_of(mapping) {
+            RESIDENT => clients::secret(&control.keys, client),
+            _ => connector::secret(client).to_owned(),
+        },
+        "consumerSecrets": secrets,
         "supportedGrantTypes": client.document.get("grantTypes"), "callbackUrl": client.document.get("callbackUrl"),
         "keyState": "COMPLETED", "keyType": mapping.text("keyType"), "mode": mapping.text("mode"), "groupId": null,
         "token": null, "additionalProperties": settings(client.document.get("additionalProperties")),
@@ -92,8 +98,10 @@ pub(super) fn of_application(
 ) -> Result<Vec<Value>, Problem> {
     let mut bodies = Vec::new();
     for mapping in tx.list(&Filter::new(Kind::KeyMapping, &application.organization).parent(&application.id))? {
-        if let Some(client) = tx.get(Kind::Client, &application.organization, &mapping.target)? {
-            bodies.push(body(control, &mapping, &client));
+        match tx.get(Kind::Client, &application.organization, &mapping.target)? {
+            Some(client) => bodies.push(body(control, &mapping, &client)),
+            None if !mapping.state.is_empty() => bodies.push(waiting_body(&mapping)),
+            None => {}
         }
     }
     Ok(bodies)
@@ -118,6 +126,18 @@ fn of_type(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Option<Found>, Probl
         return Ok(None);
     };
     Ok(tx.get(Kind::Client, call.organization(), &mapping.target)?.map(|client| (mapping, client)))
+}
+
+/// The mapping that a path names, also one whose keys wait for approval.
+fn mapping_of_call(tx: &Transaction<'_>, call: &Call<'_>) -> Result<Object, Problem> {
+    let application = applications::of_call(tx, call)?;
+    let all = tx.list(&Filter::new(Kind::KeyMapping, call.organization()).parent(&application.id))?;
+    let waiting =
+        all.into_iter().find(|mapping| !mapping.state.is_empty() && mapping.id == call.parameter("keyMappingId"));
+    match waiting {
+        Some(mapping) => Ok(mapping),
+        None => Ok(of_call(tx, call)?.0),
+    }
 }
 
 /// The mapping that a path names, by id or by key type.
@@ -155,15 +175,75 @@ fn key_type(given: &Map<String, Value>) -> Result<&str, Problem> {
     }
 }
 
-fn check_key_manager(given: &Map<String, Value>) -> Result<(), Problem> {
-    match text(given, "keyManager") {
-        "" => Ok(()),
-        RESIDENT => Ok(()),
-        other => {
-            let text = format!("The key manager {other} does not register clients here");
+/// The key manager of another product that a body names; `None` for that of this server.
+fn external_manager(call: &Call<'_>, given: &Map<String, Value>) -> Result<Option<Object>, Problem> {
+    let name = text(given, "keyManager");
+    if ["", RESIDENT].contains(&name) {
+        return Ok(None);
+    }
+    let found = call.control.store.read(|tx| key_managers::named(tx, call.organization(), name))?;
+    match found.filter(connector::registers) {
+        Some(manager) => Ok(Some(manager)),
+        None => {
+            let text = format!("Clients cannot be registered at the key manager {name}");
             Err(Problem::rejected(901_405, "Key Manager doesn't support generating OAuth applications", text))
         }
     }
+}
+
+/// Registers a client at the key manager of another product. Nothing is locked while that is asked.
+fn register_external(
+    call: &Call<'_>,
+    manager: &Object,
+    key_type: &str,
+    grants: &[String],
+    callback: Option<&str>,
+) -> Result<Response, Problem> {
+    let application = call.control.store.read(|tx| {
+        let application = applications::of_call(tx, call)?;
+        applications::check_approved(&application)?;
+        let key = mapping_key(&application, key_type, &manager.name);
+        match tx.find(Kind::KeyMapping, call.organization(), &key)? {
+            Some(_) => Err(keys_exist(&application)),
+            None => Ok(application),
+        }
+    })?;
+    let name = format!("{}_{}_{key_type}", application.owner, application.name);
+    let registered = connector::register(call.control, manager, &name, grants, callback)?;
+    let mut client = clients::new(call.organization(), &name, &application.owner, grants, callback).of(&manager.id);
+    client.id.clone_from(&registered.id);
+    client.set("secrets", json!([]));
+    client.set(connector::REGISTRATION, registered.document());
+    let added = call.control.change_access(|tx| {
+        if clients::find(tx, &client.id)?.is_some() {
+            let text = format!("The consumer key {} is used by another application", client.id);
+            return Err(Problem::conflict(901_408, "Key Mappings already exists", text));
+        }
+        tx.insert(&client)?;
+        let mapping = add_mapping(tx, &application, key_type, &client, "CREATED", &manager.name)?;
+        tx.audit(call.organization(), &call.caller.shown(), "generate-keys", Kind::Application, &application.id)?;
+        Ok(mapping)
+    });
+    match added {
+        Ok(mapping) => Ok(Response::json(200, &body(call.control, &mapping, &client))),
+        Err(problem) => {
+            connector::remove(call.control, &client);
+            Err(problem)
+        }
+    }
+}
+
+/// What is unique of a mapping.
+fn mapping_key(application: &Object, key_type: &str, key_manager: &str) -> String {
+    match key_manager {
+        RESIDENT => format!("{}:{key_type}", application.id),
+        other => format!("{}:{key_type}:{other}", application.id),
+    }
+}
+
+fn keys_exist(application: &Object) -> Problem {
+    let text = format!("Key Mappings already exists for application {}", application.name);
+    Problem::conflict(901_409, "Key Mappings already exists", text)
 }
 
 /// Adds the mapping of a client; an application has one for each key type and key manager.
@@ -178,27 +258,23 @@ pub(super) fn add_mapping(
     let mut document = Map::new();
     document.insert("keyType".into(), key_type.into());
     document.insert("mode".into(), mode.into());
-    let mut key = format!("{}:{key_type}", application.id);
+    let key = mapping_key(application, key_type, key_manager);
     if key_manager != RESIDENT {
         document.insert("keyManager".into(), key_manager.into());
-        key = format!("{key}:{key_manager}");
     }
     let mapping = Object::new(Kind::KeyMapping, &application.organization, key_type, document);
     let mut mapping = mapping.of(&application.id).owned(&application.owner).keyed(key);
     mapping.target.clone_from(&client.id);
     match tx.insert(&mapping)? {
         Some(()) => Ok(mapping),
-        None => {
-            let text = format!("Key Mappings already exists for application {}", application.name);
-            Err(Problem::conflict(901_409, "Key Mappings already exists", text))
-        }
+        None => Err(keys_exist(application)),
     }
 }
 
 fn generate(call: &Call<'_>) -> Result<Response, Problem> {
     let given = schema::object(call.request)?;
     let key_type = key_type(&given)?;
-    check_key_manager(&given)?;
+    let manager = external_manager(call, &given)?;
     let grants = users::texts(given.get("grantTypesToBeSupported"));
     if grants.is_empty() {
         return Err(Problem::invalid("grantTypesToBeSupported", "at least one grant type is needed"));
@@ -209,18 +285,32 @@ fn generate(call: &Call<'_>) -> Result<Response, Problem> {
             "The callback url must have at least one URI value when using Authorization code or implicit grant types.";
         return Err(Problem::bad_request(text));
     }
+    if let Some(manager) = manager {
+        return register_external(call, &manager, key_type, &grants, callback);
+    }
     // A number or a text, in seconds.
     let validity = given.get("validityTime").and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
     let (mapping, client) = call.control.change_access(|tx| {
         let application = applications::of_call(tx, call)?;
         let name = format!("{}_{}_{key_type}", application.owner, application.name);
+        applications::check_approved(&application)?;
         let mut client = clients::new(call.organization(), &name, &application.owner, &grants, callback);
         client.set("additionalProperties", settings(given.get("additionalProperties")));
-        let mapping = add_mapping(tx, &application, key_type, &client, "CREATED", RESIDENT)?;
-        tx.insert(&client)?;
+        if application.text("tokenType") == "DEFAULT" {
+            client.set("tokenType", "DEFAULT");
+        }
+        let mut mapping = add_mapping(tx, &application, key_type, &client, "CREATED", RESIDENT)?;
         tx.audit(call.organization(), &call.caller.shown(), "generate-keys", Kind::Application, &application.id)?;
-        Ok((mapping, client))
+        if waits(tx, call, &application, &mapping, &client)? {
+            mapping.target.clear();
+            mapping.state = workflow::CREATED.to_owned();
+            tx.update(&mut mapping)?;
+            return Ok((mapping, None));
+        }
+        tx.insert(&client)?;
+        Ok((mapping, Some(client)))
     })?;
+    let Some(client) = client else { return Ok(Response::json(200, &waiting_body(&mapping))) };
     let mut body = body(call.control, &mapping, &client);
     if clients::allows(&client, "client_credentials") {
         let scopes = ["am_application_scope".to_owned(), "default".to_owned()];
@@ -231,6 +321,57 @@ fn generate(call: &Call<'_>) -> Result<Response, Problem> {
         body["token"] = json!({"accessToken": issued.token, "tokenScopes": scopes, "validityTime": issued.lasts_s});
     }
     Ok(Response::json(200, &body))
+}
+
+/// Whether the registration of a client waits for approval.
+fn waits(
+    tx: &Transaction<'_>,
+    call: &Call<'_>,
+    application: &Object,
+    mapping: &Object,
+    client: &Object,
+) -> Result<bool, Problem> {
+    let (workflow, key_type) = match mapping.text("keyType") {
+        "SANDBOX" => (workflow::SANDBOX_KEYS, "SANDBOX"),
+        _ => (workflow::PRODUCTION_KEYS, "PRODUCTION"),
+    };
+    let properties = json!({
+        "applicationName": application.name, "userName": call.caller.shown(), "keyType": key_type,
+        "callbackUrl": client.document.get("callbackUrl"), "applicationTier": application.text("throttlingPolicy"),
+    });
+    let pending = json!({"name": client.name, "document": client.document});
+    workflow::begin(tx, call, workflow, mapping, properties, pending)
+}
+
+/// Keys that wait for approval, or were rejected.
+fn waiting_body(mapping: &Object) -> Value {
+    json!({
+        "keyMappingId": mapping.id, "keyManager": key_manager_of(mapping), "consumerKey": null, "consumerSecret": null,
+        "consumerSecrets": [], "supportedGrantTypes": [], "callbackUrl": null, "keyState": mapping.state,
+        "keyType": mapping.text("keyType"), "mode": mapping.text("mode"), "groupId": null, "token": null,
+        "additionalProperties": {},
+    })
+}
+
+/// Registers the client of keys that were approved.
+pub(crate) fn finish(
+    tx: &Transaction<'_>,
+    mapping: &Object,
+    pending: &Value,
+    is_approved: bool,
+) -> Result<(), Problem> {
+    let mut mapping = mapping.clone();
+    if is_approved {
+        let name = pending.get("name").and_then(Value::as_str).unwrap_or_default();
+        let mut client = clients::new(&mapping.organization, name, &mapping.owner, &[], None);
+        client.document = pending.get("document").and_then(Value::as_object).cloned().unwrap_or_default();
+        tx.insert(&client)?;
+        mapping.target.clone_from(&client.id);
+        mapping.state.clear();
+    } else {
+        mapping.state = workflow::REJECTED.to_owned();
+    }
+    tx.update(&mut mapping).map(|_| ())
 }
 
 /// Gives an application a client that exists already.
@@ -308,6 +449,7 @@ fn update(call: &Call<'_>) -> Result<Response, Problem> {
         tx.update(&mut client)?;
         Ok((mapping, client))
     })?;
+    connector::update(call.control, &client)?;
     Ok(Response::json(200, &body(call.control, &mapping, &client)))
 }
 
@@ -319,11 +461,20 @@ pub(super) fn remove(tx: &Transaction<'_>, mapping: &Object) -> Result<(), Probl
         tx.end_tokens_of_client(&client.id)?;
         tx.delete(&client)?;
     }
+    workflow::forget(tx, mapping)?;
     tx.delete(mapping)
 }
 
 fn delete(call: &Call<'_>) -> Result<Response, Problem> {
-    call.control.change_access(|tx| remove(tx, &of_call(tx, call)?.0))?;
+    let client = call.control.change_access(|tx| {
+        let mapping = mapping_of_call(tx, call)?;
+        let client = tx.get(Kind::Client, call.organization(), &mapping.target)?;
+        remove(tx, &mapping)?;
+        Ok(client)
+    })?;
+    if let Some(client) = client {
+        connector::remove(call.control, &client);
+    }
     Ok(Response::empty(200))
 }
 
@@ -402,15 +553,25 @@ fn revoke_secret(call: &Call<'_>) -> Result<Response, Problem> {
 
 fn token(call: &Call<'_>) -> Result<Response, Problem> {
     let given = schema::object(call.request)?;
-    let (_, client) = call.control.store.read(|tx| of_call(tx, call))?;
+    let (mapping, client) = call.control.store.read(|tx| of_call(tx, call))?;
+    if key_manager_of(&mapping) != RESIDENT {
+        let manager =
+            call.control.store.read(|tx| key_managers::named(tx, call.organization(), key_manager_of(&mapping)))?;
+        let manager =
+            manager.ok_or_else(|| Problem::rejected(901_403, "Key Manager not Registered", "It is disabled"))?;
+        let scopes = users::texts(given.get("scopes")).join(" ");
+        return Ok(Response::json(200, &connector::token(call.control, &manager, &client, &scopes)?));
+    }
     let secret = text(&given, "consumerSecret");
     if !secret.is_empty() && !clients::has_secret(&call.control.keys, &client, secret) {
         return Err(Problem::bad_request("The consumer secret is not the client's"));
     }
     let asked = users::texts(given.get("scopes")).join(" ");
-    let scopes = call.control.store.read(|tx| {
-        crate::identity::scopes::granted(tx, call.control.scopes(), call.organization(), &call.caller.roles, &asked)
-    })?;
+    let system = call.control.scopes(call.organization())?;
+    let scopes = call
+        .control
+        .store
+        .read(|tx| crate::identity::scopes::granted(tx, &system, call.organization(), &call.caller.roles, &asked))?;
     let lasts_s = given.get("validityPeriod").and_then(Value::as_u64).map(|seconds| seconds.min(LIFETIME_MAX_S));
     let user = shown(&client.owner, &client.organization);
     let subject = Subject { client: &client, user: &user, is_user: false, scopes: &scopes, lasts_s };

@@ -1,8 +1,10 @@
 //! The developer portal REST API: published APIs, applications with their keys, subscriptions.
 
+mod account;
+pub(crate) mod api_keys;
 pub(crate) mod apis;
 pub(crate) mod applications;
-mod keys;
+pub(crate) mod keys;
 pub(crate) mod ratings;
 mod subscriptions;
 mod transfer;
@@ -11,6 +13,8 @@ use crate::route::Registration;
 
 /// Handlers, by file.
 pub(crate) const HANDLERS: &[&[Registration]] = &[
+    account::HANDLERS,
+    api_keys::HANDLERS,
     apis::HANDLERS,
     applications::HANDLERS,
     crate::comments::HANDLERS,

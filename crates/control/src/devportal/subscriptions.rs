@@ -10,6 +10,7 @@ use crate::publisher::api::text;
 use crate::route::{Call, Registration};
 use crate::schema::{self, Is, Members};
 use crate::store::{Filter, Kind, Object, Transaction};
+use crate::workflow;
 
 pub(super) const HANDLERS: &[Registration] = &[
     ("GET", "/subscriptions", list),
@@ -103,10 +104,19 @@ pub(super) fn insert(tx: &Transaction<'_>, call: &Call<'_>, given: &Map<String, 
         subscription.of(&application.id).owned(&application.owner).keyed(format!("{}:{}", application.id, api.id));
     subscription.target.clone_from(&api.id);
     subscription.state = "UNBLOCKED".to_owned();
+    applications::check_approved(&application)?;
     if tx.insert(&subscription)?.is_none() {
         let text =
             format!("Specified subscription already exists for API {}, for application {}", api.name, application.name);
         return Err(Problem::conflict(900_336, "Subscription already exists", text));
+    }
+    let properties = json!({
+        "apiName": api.name, "apiVersion": api.text("version"), "subscriber": call.caller.shown(), "tierName": plan,
+        "applicationName": application.name,
+    });
+    if workflow::begin(tx, call, workflow::SUBSCRIPTION_CREATION, &subscription, properties, Value::Null)? {
+        subscription.state = "ON_HOLD".to_owned();
+        tx.update(&mut subscription)?;
     }
     tx.audit(call.organization(), &call.caller.shown(), "create", Kind::Subscription, &subscription.id)?;
     Ok(subscription)
@@ -184,6 +194,7 @@ fn update(call: &Call<'_>) -> Result<Response, Problem> {
 fn delete(call: &Call<'_>) -> Result<Response, Problem> {
     call.control.change_access(|tx| {
         let subscription = of_call(tx, call)?;
+        workflow::forget(tx, &subscription)?;
         tx.delete(&subscription)?;
         tx.audit(call.organization(), &call.caller.shown(), "delete", Kind::Subscription, &subscription.id)
     })?;

@@ -62,9 +62,20 @@ pub(crate) fn full(scope: &str) -> String {
     if scope.contains(':') || scope == "openid" { scope.to_owned() } else { format!("apim:{scope}") }
 }
 
+/// What an organization sets itself: roles of scopes, and other names of roles.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RoleScopes {
+    pub(crate) scopes: BTreeMap<String, Vec<String>>,
+    /// A role, and those that count as it.
+    pub(crate) aliases: BTreeMap<String, Vec<String>>,
+}
+
 /// Scopes with their prefixes, and the roles that have them besides the administrator.
 #[derive(Debug, Clone)]
-pub(crate) struct SystemScopes(BTreeMap<String, Vec<String>>);
+pub(crate) struct SystemScopes {
+    roles: BTreeMap<String, Vec<String>>,
+    aliases: BTreeMap<String, Vec<String>>,
+}
 
 impl SystemScopes {
     /// Those of the table, for the scopes of all operations.
@@ -75,28 +86,45 @@ impl SystemScopes {
                 scopes.entry(full(name)).or_default().extend(roles.iter().map(|role| (*role).to_owned()));
             }
         }
-        SystemScopes(scopes)
+        SystemScopes { roles: scopes, aliases: BTreeMap::new() }
+    }
+
+    /// With what an organization sets itself.
+    pub(crate) fn with(&self, own: &RoleScopes) -> SystemScopes {
+        let mut scopes = SystemScopes { aliases: own.aliases.clone(), ..self.clone() };
+        for (scope, roles) in &mut scopes.roles {
+            if let Some(set) = own.scopes.get(scope) {
+                roles.clone_from(set);
+            }
+        }
+        scopes
     }
 
     /// Whether it is one of them.
     pub(crate) fn contains(&self, scope: &str) -> bool {
-        self.0.contains_key(scope)
+        self.roles.contains_key(scope)
     }
 
     /// Whether one of these roles has a scope.
     pub(crate) fn allows(&self, scope: &str, roles: &[String]) -> bool {
-        let has = |role: &String| role == ADMIN_ROLE || self.0.get(scope).is_some_and(|known| known.contains(role));
+        let counts_as = |role: &String, wanted: &String| {
+            role == wanted || self.aliases.get(wanted).is_some_and(|aliases| aliases.contains(role))
+        };
+        let bound = self.roles.get(scope);
+        let has = |role: &String| {
+            role == ADMIN_ROLE || bound.is_some_and(|bound| bound.iter().any(|wanted| counts_as(role, wanted)))
+        };
         self.contains(scope) && roles.iter().any(has)
     }
 
     /// Those that these roles have.
     pub(crate) fn of_roles(&self, roles: &[String]) -> Vec<String> {
-        self.0.keys().filter(|scope| self.allows(scope, roles)).cloned().collect()
+        self.roles.keys().filter(|scope| self.allows(scope, roles)).cloned().collect()
     }
 
     /// All, with their roles.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &[String])> {
-        self.0.iter().map(|(scope, roles)| (scope.as_str(), roles.as_slice()))
+        self.roles.iter().map(|(scope, roles)| (scope.as_str(), roles.as_slice()))
     }
 }
 

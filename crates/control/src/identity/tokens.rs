@@ -138,13 +138,12 @@ pub(crate) fn caller(control: &Control, token: &str) -> Result<Option<Caller>, P
         let (name, organization) = users::identify(tx, &subject)?;
         users::find(control, tx, &name, &organization)
     })?;
-    Ok(found.map(|caller| {
-        // A scope that a role lost since does not count any more.
-        let scopes = scopes.split_whitespace().map(str::to_owned);
-        let system = control.scopes();
-        let scopes = scopes.filter(|scope| !system.contains(scope) || caller.has(scope)).collect();
-        Caller { scopes, ..caller }
-    }))
+    let Some(caller) = found else { return Ok(None) };
+    // A scope that a role lost since does not count any more.
+    let system = control.scopes(&caller.organization)?;
+    let scopes = scopes.split_whitespace().map(str::to_owned);
+    let scopes = scopes.filter(|scope| !system.contains(scope) || caller.has(scope)).collect();
+    Ok(Some(Caller { scopes, ..caller }))
 }
 
 /// `sub` of a user.

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use super::passwords::{self, PasswordCost};
+use super::passwords::{self, PASSWORD_BYTES_MAX, PasswordCost};
 use super::{Caller, SUPER_ORGANIZATION, split_name};
 use crate::Control;
 use crate::host::Login;
 use crate::problem::Problem;
-use crate::store::{Kind, Object, Transaction};
+use crate::store::{Filter, Kind, Object, Transaction};
 
 /// The role of everyone who has an account.
 const EVERYONE: &str = "Internal/everyone";
 
 /// Shorter passwords are refused for users that are added; the administrator of a demonstration is the exception.
-pub(crate) const PASSWORD_CHARS_MIN: usize = 5;
+const PASSWORD_CHARS_MIN: usize = 5;
 
 /// Adds a user; `None` when the name is taken.
 pub(crate) fn add(
@@ -29,6 +29,37 @@ pub(crate) fn add(
     document.insert("password".into(), hash.into());
     document.insert("roles".into(), json!(roles));
     tx.insert(&Object::new(Kind::User, organization, name, document).keyed(name))
+}
+
+/// Whether a user may log in: an administrator can disable an account.
+pub(crate) fn is_active(user: &Object) -> bool {
+    user.document.get("active") != Some(&Value::Bool(false))
+}
+
+/// Why a password is refused for an account; `None` for one that is not.
+pub(crate) fn weakness(password: &str) -> Option<String> {
+    if password.chars().count() < PASSWORD_CHARS_MIN || password.len() > PASSWORD_BYTES_MAX {
+        return Some(format!("A password has {PASSWORD_CHARS_MIN} to {PASSWORD_BYTES_MAX} characters"));
+    }
+    let is_blank = |letter: char| letter.is_whitespace() || letter.is_control();
+    password.contains(is_blank).then(|| "A password must not contain blanks".to_owned())
+}
+
+/// Gives a user a role, or takes it.
+pub(crate) fn set_role(user: &mut Object, role: &str, has: bool) {
+    let mut roles = texts(user.document.get("roles"));
+    roles.retain(|known| !known.eq_ignore_ascii_case(role));
+    if has {
+        roles.push(role.to_owned());
+    }
+    user.set("roles", json!(roles));
+}
+
+/// The users of an organization that have a role.
+pub(crate) fn with_role(tx: &Transaction<'_>, organization: &str, role: &str) -> Result<Vec<Object>, Problem> {
+    let mut users = tx.list(&Filter::new(Kind::User, organization))?;
+    users.retain(|user| user.texts("roles").iter().any(|known| known.eq_ignore_ascii_case(role)));
+    Ok(users)
 }
 
 /// The roles of a user.
@@ -56,12 +87,10 @@ pub(crate) fn find(
     name: &str,
     organization: &str,
 ) -> Result<Option<Caller>, Problem> {
-    let found = tx.find(Kind::User, organization, name)?;
-    Ok(found.map(|user| {
-        let roles = roles(&user);
-        let scopes = control.scopes().of_roles(&roles);
-        Caller { name: user.name, organization: user.organization, roles, scopes }
-    }))
+    let Some(user) = tx.find(Kind::User, organization, name)?.filter(is_active) else { return Ok(None) };
+    let roles = roles(&user);
+    let scopes = control.scopes(organization)?.of_roles(&roles);
+    Ok(Some(Caller { name: user.name, organization: user.organization, roles, scopes }))
 }
 
 /// The user of a name and a password. Failures are counted, and an unknown name costs as much time as a wrong password.
@@ -75,7 +104,8 @@ pub(crate) fn login(
     let user = control.store.read(|tx| tx.find(Kind::User, &organization, &name))?;
     let kept = user.as_ref().map_or(control.no_password.as_str(), |user| user.text("password"));
     let account = format!("{name}@{organization}");
-    match control.host.login(&account, client, &mut || passwords::is(password, kept) && user.is_some()) {
+    let is_active = user.as_ref().is_some_and(is_active);
+    match control.host.login(&account, client, &mut || passwords::is(password, kept) && is_active) {
         Login::Accepted => control.store.read(|tx| find(control, tx, &name, &organization)),
         Login::Refused => Ok(None),
         Login::BackOff(seconds) => {

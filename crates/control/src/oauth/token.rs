@@ -93,7 +93,8 @@ pub(super) fn granted_scopes(
     roles: &[String],
     asked: &str,
 ) -> Result<Vec<String>, Problem> {
-    control.store.read(|tx| scopes::granted(tx, control.scopes(), organization, roles, asked))
+    let system = control.scopes(organization)?;
+    control.store.read(|tx| scopes::granted(tx, &system, organization, roles, asked))
 }
 
 fn issue(control: &Control, fields: &Parameters, client: &Object, grant: &Grant) -> Result<Response, Problem> {

@@ -150,7 +150,7 @@ pub(crate) fn info(api: &Object) -> Value {
         "additionalPropertiesMap": member("additionalPropertiesMap"), "version": member("version"),
         "provider": shown(&api.owner, &api.organization), "type": member("type"), "subtype": "DEFAULT",
         "audience": member("audience"), "audiences": member("audiences"), "lifeCycleStatus": api.state,
-        "workflowStatus": null, "hasThumbnail": api.flag("hasThumbnail"), "securityScheme": member("securityScheme"),
+        "workflowStatus": member("workflowStatus"), "hasThumbnail": api.flag("hasThumbnail"), "securityScheme": member("securityScheme"),
         "createdTime": api.created_ms.to_string(), "updatedTime": api.updated_ms.to_string(),
         "updatedBy": member("updatedBy"), "gatewayVendor": "wso2", "gatewayType": member("gatewayType"),
         "advertiseOnly": advertised(&api.document), "monetizedInfo": false, "businessOwner": business("businessOwner"),

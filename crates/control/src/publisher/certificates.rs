@@ -55,7 +55,7 @@ pub(super) fn renamed(mut body: Value) -> Value {
 }
 
 /// The value of a text part of a form.
-pub(super) fn field(parts: &[FormPart], name: &str) -> Option<String> {
+pub(crate) fn field(parts: &[FormPart], name: &str) -> Option<String> {
     let part = parts.iter().find(|part| part.name == name)?;
     Some(String::from_utf8_lossy(&part.content).trim().to_owned()).filter(|text| !text.is_empty())
 }

@@ -9,6 +9,7 @@ use crate::identity::Caller;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
 use crate::store::{Filter, Kind, Object, Transaction};
+use crate::workflow;
 
 pub(super) const HANDLERS: &[Registration] = &[
     ("POST", "/apis/change-lifecycle", |call| change(call, "apiId", "API")),
@@ -39,6 +40,9 @@ const TRANSITIONS: &[(&str, &str, &str)] = &[
 
 const DEPRECATE_OLD: &str = "Deprecate old versions after publishing the API";
 const RESUBSCRIBE: &str = "Requires re-subscription when publishing the API";
+
+/// The member of an API whose change of state waits for approval.
+pub(crate) const WAITING: &str = "workflowStatus";
 
 /// Events that are kept of one API.
 const HISTORY_MAX: usize = 1_000;
@@ -83,8 +87,22 @@ fn change(call: &Call<'_>, parameter: &str, what: &str) -> Result<Response, Prob
         list.split(',').any(|pair| pair.trim() == format!("{item}:true"))
     };
     let (deprecate_old, resubscribe) = (checked(DEPRECATE_OLD), checked(RESUBSCRIBE));
-    let state = call.control.change_served(|tx| {
+    let (state, is_waiting) = call.control.change_served(|tx| {
         let mut api = by_id(tx, &call.caller, id, what)?;
+        if workflow::is_pending(tx, workflow::API_STATE, &api)? {
+            return Err(workflow::pending_already());
+        }
+        if TRANSITIONS.iter().any(|(from, event, _)| *from == api.state && *event == action) {
+            let properties = json!({
+                "apiName": api.name, "apiVersion": api.text("version"), "apiProvider": call.caller.shown(),
+                "currentState": api.state, "action": action,
+            });
+            if workflow::begin(tx, call, workflow::API_STATE, &api, properties, action.into())? {
+                api.set(WAITING, workflow::CREATED);
+                tx.update(&mut api)?;
+                return Ok((state_body(tx, &api)?, true));
+            }
+        }
         apply(tx, &call.caller, &mut api, action)?;
         if api.state == "PUBLISHED" && deprecate_old {
             deprecate_others(tx, &call.caller, &api)?;
@@ -92,13 +110,14 @@ fn change(call: &Call<'_>, parameter: &str, what: &str) -> Result<Response, Prob
         if api.state == "PUBLISHED" && !resubscribe && action == "Publish" {
             super::subscriptions::carry_over(tx, &api)?;
         }
-        state_body(tx, &api)
+        Ok((state_body(tx, &api)?, false))
     })?;
-    Ok(Response::json(200, &json!({"workflowStatus": "APPROVED", "jsonPayload": null, "lifecycleState": state})))
+    let status = if is_waiting { workflow::CREATED } else { workflow::APPROVED };
+    Ok(Response::json(200, &json!({"workflowStatus": status, "jsonPayload": null, "lifecycleState": state})))
 }
 
 /// Does an action of the lifecycle.
-pub(super) fn apply(tx: &Transaction<'_>, caller: &Caller, api: &mut Object, action: &str) -> Result<(), Problem> {
+pub(crate) fn apply(tx: &Transaction<'_>, caller: &Caller, api: &mut Object, action: &str) -> Result<(), Problem> {
     let found = TRANSITIONS.iter().find(|(from, event, _)| *from == api.state && *event == action);
     let Some((_, _, target)) = found else {
         let allowed = TRANSITIONS.iter().filter(|(from, _, _)| *from == api.state);

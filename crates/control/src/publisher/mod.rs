@@ -5,7 +5,7 @@
 pub(crate) mod api;
 pub(crate) mod archive;
 pub(crate) mod asyncapi;
-mod certificates;
+pub(crate) mod certificates;
 mod client_certificates;
 pub(crate) mod definition;
 pub(crate) mod documents;
@@ -62,4 +62,5 @@ pub(crate) const HANDLERS: &[&[Registration]] = &[
     settings::HANDLERS,
     soap::HANDLERS,
     subscriptions::HANDLERS,
+    crate::workflow::HANDLERS,
 ];

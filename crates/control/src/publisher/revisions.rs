@@ -11,6 +11,7 @@ use crate::random;
 use crate::route::{Call, Registration};
 use crate::schema;
 use crate::store::{Filter, Kind, Object, Transaction};
+use crate::workflow;
 
 pub(super) const HANDLERS: &[Registration] = &[
     ("GET", "/apis/{apiId}/revisions", list),
@@ -72,6 +73,15 @@ pub(crate) fn number(revision: &Object) -> u64 {
 /// The flag of a revision that the gateway does not serve although it is deployed.
 pub(crate) const WITHDRAWN: &str = "withdrawn";
 
+/// The member of a revision with deployments that wait for approval.
+pub(crate) const WAITING: &str = "waitingDeployments";
+
+/// The names of environments, for a person.
+fn names_of(targets: &[Value]) -> String {
+    let names = targets.iter().filter_map(|target| target.get("name")?.as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// Whether the gateway serves a revision.
 pub(crate) fn is_served(revision: &Object) -> bool {
     !deployed(revision).is_empty() && !revision.flag(WITHDRAWN)
@@ -113,7 +123,14 @@ fn deployment_bodies(revision: &Object) -> Vec<Value> {
             "failedGatewayCount": 0,
         })
     };
-    deployed(revision).iter().map(body).collect()
+    let mut bodies: Vec<Value> = deployed(revision).iter().map(body).collect();
+    let waiting = revision.document.get(WAITING).and_then(Value::as_array).into_iter().flatten();
+    for mut waiting in waiting.filter_map(Value::as_object).map(body) {
+        waiting["status"] = workflow::CREATED.into();
+        waiting["deployedGatewayCount"] = 0.into();
+        bodies.push(waiting);
+    }
+    bodies
 }
 
 fn list(call: &Call<'_>) -> Result<Response, Problem> {
@@ -212,8 +229,18 @@ fn deploy(call: &Call<'_>) -> Result<Response, Problem> {
     let targets = targets.as_array().ok_or_else(|| Problem::bad_request("Malformed request body."))?;
     let bodies = call.control.change_served(|tx| {
         let api = of_call(tx, call)?;
-        let revision = by_id(tx, &api, id)?;
-        deploy_in(tx, &call.caller, &api, &revision, targets)?;
+        let mut revision = by_id(tx, &api, id)?;
+        let properties = json!({
+            "apiName": api.name, "version": api.text("version"), "revisionId": number(&revision).to_string(),
+            "userName": call.caller.shown(), "environment": names_of(targets),
+        });
+        if workflow::begin(tx, call, workflow::REVISION_DEPLOYMENT, &revision, properties, json!(targets))? {
+            check_targets(tx, &api, targets)?;
+            revision.set(WAITING, json!(targets));
+            tx.update(&mut revision)?;
+        } else {
+            deploy_in(tx, &call.caller, &api, &revision, targets)?;
+        }
         let revisions = all(tx, &api)?;
         // The deployments of this revision first: scripts read the first entry.
         let (own, others): (Vec<_>, Vec<_>) = revisions.iter().partition(|known| known.id == revision.id);
@@ -223,7 +250,7 @@ fn deploy(call: &Call<'_>) -> Result<Response, Problem> {
 }
 
 /// Deploys a revision to environments; other revisions leave them.
-pub(super) fn deploy_in(
+pub(crate) fn deploy_in(
     tx: &Transaction<'_>,
     caller: &Caller,
     api: &Object,
@@ -234,6 +261,27 @@ pub(super) fn deploy_in(
         let text = "A retired API cannot be deployed";
         return Err(Problem::rejected(903_227, "API is in the retired state", text));
     }
+    let chosen = check_targets(tx, api, targets)?;
+    for mut known in all(tx, api)? {
+        let mut deployments = deployed(&known);
+        let before = deployments.clone();
+        deployments.retain(|deployment| chosen.iter().all(|(name, _)| super::api::text(deployment, "name") != name));
+        let mut deployments: Vec<Value> = deployments.into_iter().map(Value::Object).collect();
+        if known.id == revision.id {
+            deployments.extend(chosen.iter().map(|(_, deployment)| deployment.clone()));
+        }
+        if deployments.iter().filter_map(Value::as_object).ne(before.iter()) {
+            known.document.shift_remove(WITHDRAWN);
+            known.state = if deployments.is_empty() { "CREATED" } else { "DEPLOYED" }.to_owned();
+            known.set("deployments", Value::Array(deployments));
+            tx.update(&mut known)?;
+        }
+    }
+    tx.audit(&api.organization, &caller.shown(), "deploy", Kind::Revision, &revision.id)
+}
+
+/// Deployments by the names of their environments, which must exist and have the host.
+fn check_targets(tx: &Transaction<'_>, api: &Object, targets: &[Value]) -> Result<Vec<(String, Value)>, Problem> {
     let now = clock::shown(clock::now_ms());
     let mut chosen = Vec::new();
     for target in targets {
@@ -256,22 +304,7 @@ pub(super) fn deploy_in(
             }),
         ));
     }
-    for mut known in all(tx, api)? {
-        let mut deployments = deployed(&known);
-        let before = deployments.clone();
-        deployments.retain(|deployment| chosen.iter().all(|(name, _)| super::api::text(deployment, "name") != name));
-        let mut deployments: Vec<Value> = deployments.into_iter().map(Value::Object).collect();
-        if known.id == revision.id {
-            deployments.extend(chosen.iter().map(|(_, deployment)| deployment.clone()));
-        }
-        if deployments.iter().filter_map(Value::as_object).ne(before.iter()) {
-            known.document.shift_remove(WITHDRAWN);
-            known.state = if deployments.is_empty() { "CREATED" } else { "DEPLOYED" }.to_owned();
-            known.set("deployments", Value::Array(deployments));
-            tx.update(&mut known)?;
-        }
-    }
-    tx.audit(&api.organization, &caller.shown(), "deploy", Kind::Revision, &revision.id)
+    Ok(chosen)
 }
 
 fn undeploy(call: &Call<'_>) -> Result<Response, Problem> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::http::Response;
+use crate::identity::SUPER_ORGANIZATION;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
 
@@ -13,7 +14,8 @@ pub(super) const HANDLERS: &[Registration] = &[
 ];
 
 fn settings(call: &Call<'_>) -> Result<Response, Problem> {
-    let scopes: Vec<&str> = call.control.scopes().all().map(|(scope, _)| scope).collect();
+    let known = call.control.scopes(SUPER_ORGANIZATION)?;
+    let scopes: Vec<&str> = known.all().map(|(scope, _)| scope).collect();
     let environments =
         call.control.store.read(|tx| crate::admin::environments::all(tx, call.control, call.organization()))?;
     let environments: Vec<Value> = if call.is_anonymous() { Vec::new() } else { environments };

@@ -59,6 +59,12 @@ pub(crate) enum Kind {
     OperationPolicy,
     /// A key manager of another product.
     KeyManager,
+    /// A request that waits for approval, or did; its target is the object it is about.
+    Workflow,
+    /// A setting of an organization, by its name.
+    Setting,
+    /// An organization of consumers that an administrator registered.
+    ConsumerOrganization,
 }
 
 impl Kind {
@@ -89,6 +95,9 @@ impl Kind {
             Kind::Service => "service",
             Kind::OperationPolicy => "operation-policy",
             Kind::KeyManager => "key-manager",
+            Kind::Workflow => "workflow",
+            Kind::Setting => "setting",
+            Kind::ConsumerOrganization => "consumer-organization",
         }
     }
 }

@@ -86,3 +86,83 @@ fn a_client_of_another_key_manager_belongs_to_an_application() {
     let unknown = json!({"consumerKey": "x", "keyType": "PRODUCTION", "keyManager": "Unheard"});
     assert_eq!(server.expect(400, "POST", &keys, &token, &unknown)["code"], 901_403);
 }
+
+#[test]
+fn clients_are_registered_at_another_key_manager() {
+    let server = Server::start();
+    let token = server.admin();
+    let at = |path: &str, body: Value| (format!("https://idp{path}"), body.to_string());
+    *server.gateway.web.lock().unwrap() = vec![
+        at("/token", json!({"access_token": "for-registration", "scope": "a b", "expires_in": 60})),
+        at(
+            "/clients",
+            json!({
+                "client_id": "made-there", "client_secret": "theirs", "registration_client_uri": "https://idp/clients/1",
+                "registration_access_token": "for-this-client",
+            }),
+        ),
+        at("/clients/1", json!({})),
+    ];
+    let mut given = manager();
+    given["tokenEndpoint"] = "https://idp/token".into();
+    given["clientRegistrationEndpoint"] = "https://idp/clients".into();
+    server.expect(201, "POST", "/api/am/admin/v4/key-managers", &token, &given);
+    let applications = "/api/am/devportal/v3/applications";
+    let body = json!({"name": "Shop", "throttlingPolicy": "Unlimited"});
+    let application = text(&server.expect(201, "POST", applications, &token, &body)["applicationId"]);
+    let path = format!("{applications}/{application}");
+    let body = json!({
+        "keyType": "SANDBOX", "keyManager": "Keycloak", "grantTypesToBeSupported": ["client_credentials", "authorization_code"],
+        "callbackUrl": "https://shop/back",
+    });
+    let keys = server.expect(200, "POST", &format!("{path}/generate-keys"), &token, &body);
+    assert_eq!((&keys["consumerKey"], &keys["consumerSecret"]), (&json!("made-there"), &json!("theirs")));
+    assert_eq!(server.expect(409, "POST", &format!("{path}/generate-keys"), &token, &body)["code"], 901_409);
+    let one = format!("{path}/oauth-keys/{}", text(&keys["keyMappingId"]));
+    let issued = server.expect(200, "POST", &format!("{one}/generate-token"), &token, &json!({"scopes": ["a"]}));
+    assert_eq!((&issued["accessToken"], &issued["tokenScopes"]), (&json!("for-registration"), &json!(["a", "b"])));
+    server.expect(200, "DELETE", &one, &token, &Value::Null);
+    let fetched = server.gateway.fetched.lock().unwrap().clone();
+    let credentials = STANDARD.encode("gateway:hidden");
+    assert_eq!(fetched[0], format!("POST https://idp/token Basic {credentials} grant_type=client_credentials"));
+    assert!(
+        fetched[1]
+            .starts_with("POST https://idp/clients Bearer for-registration {\"client_name\":\"admin_Shop_SANDBOX\"")
+    );
+    assert!(fetched[1].contains("[\"https://shop/back\"]"), "{}", fetched[1]);
+    assert_eq!(fetched.last().unwrap(), "DELETE https://idp/clients/1 Bearer for-this-client ");
+    server.gateway.web.lock().unwrap().clear();
+    assert_eq!(server.expect(500, "POST", &format!("{path}/generate-keys"), &token, &body)["code"], 901_406);
+}
+
+#[test]
+fn a_key_manager_is_discovered_and_its_use_is_listed() {
+    let server = Server::start();
+    let token = server.admin();
+    let document = json!({"issuer": "https://idp", "token_endpoint": "https://idp/token", "jwks_uri": "https://idp/keys",
+        "grant_types_supported": ["client_credentials"]});
+    let url = "https://idp/.well-known/openid-configuration";
+    server.gateway.web.lock().unwrap().push((url.to_owned(), document.to_string()));
+    let discover = |url: &str| {
+        let part = |name: &str, value: &str| {
+            format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        let body = format!("{}{}--b--\r\n", part("url", url), part("type", "KeyCloak"));
+        let path = "/api/am/admin/v4/key-managers/discover";
+        let response = server.send("POST", path, &format!("Bearer {token}"), "multipart/form-data; boundary=b", &body);
+        serde_json::from_slice::<Value>(&response.body).unwrap()
+    };
+    let found = discover(url);
+    assert_eq!((&found["valid"], &found["value"]["tokenEndpoint"]), (&json!(true), &json!("https://idp/token")));
+    assert_eq!(found["value"]["certificates"], json!({"type": "JWKS", "value": "https://idp/keys"}));
+    assert_eq!(discover("https://nothing")["valid"], false);
+    let body = json!({"name": "Shop", "throttlingPolicy": "Unlimited"});
+    let application = server.expect(201, "POST", "/api/am/devportal/v3/applications", &token, &body);
+    let keys = format!("/api/am/devportal/v3/applications/{}/generate-keys", text(&application["applicationId"]));
+    let wanted = json!({"keyType": "PRODUCTION", "grantTypesToBeSupported": ["client_credentials"]});
+    server.expect(200, "POST", &keys, &token, &wanted);
+    let used = server.expect(200, "GET", "/api/am/admin/v4/key-managers/resident/app-usages", &token, &Value::Null);
+    assert_eq!((&used["applicationCount"], &used["applications"][0]["name"]), (&json!(1), &json!("Shop")));
+    let apis = server.expect(200, "GET", "/api/am/admin/v4/key-managers/resident/api-usages", &token, &Value::Null);
+    assert_eq!(apis["apiCount"], 0);
+}

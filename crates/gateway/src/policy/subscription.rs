@@ -65,6 +65,11 @@ impl Mediator for Subscribed {
 impl Subscribed {
     /// Whether the caller may call the API. What is known of it is noted.
     fn check(&self, token: &Verified, site: &Site, caller: &mut Caller) -> Result<(), Fault> {
+        // An API key of this process that names APIs is valid for these only.
+        let is_bound = token.kind == TokenKind::ApiKey && token.introspected && token.subscribed.is_some();
+        if is_bound && !subscribed_by_token(token, site, caller) {
+            return Err(self.forbidden(token, "the key is for another API"));
+        }
         match self.in_catalog(token, site, caller) {
             InCatalog::Found(state) => match refusal(state, caller.sandbox) {
                 None => Ok(()),
@@ -97,6 +102,10 @@ impl Subscribed {
         self.state.with_access(|access| {
             let key = caller.consumer_key.clone();
             let Some((application, production)) = access.application(&key) else { return InCatalog::Unknown };
+            let organization = organization_of(&site.api.base_path);
+            if application.organization.as_deref().is_some_and(|own| own != organization) {
+                return InCatalog::NotSubscribed;
+            }
             caller.application_id = application.id.clone();
             caller.application_name = application.name.clone();
             caller.application_tier = application.tier.clone();
@@ -112,6 +121,14 @@ impl Subscribed {
             }
         })
     }
+}
+
+/// The organization of APIs whose base path names none.
+const FIRST_ORGANIZATION: &str = "carbon.super";
+
+/// The organization whose API has a base path.
+fn organization_of(base_path: &str) -> &str {
+    base_path.strip_prefix("/t/").and_then(|rest| rest.split('/').next()).unwrap_or(FIRST_ORGANIZATION)
 }
 
 /// Whether the token itself names the API; its plan is noted.

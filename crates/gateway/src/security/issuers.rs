@@ -93,7 +93,10 @@ impl Verifier {
         let known = |issuer: &Issuer| Known {
             issuer: issuer.clone(),
             ring: key_source(issuer).map(|source| state.ring(source, config.keys_refresh)),
-            introspector: issuer.introspection.as_ref().map(Introspector::new),
+            introspector: match (&issuer.own_tokens, &issuer.introspection) {
+                (Some(tokens), _) => Some(Introspector::own(tokens)),
+                (None, remote) => remote.as_ref().map(Introspector::new),
+            },
         };
         let issuers = config.issuers.iter().map(known).collect();
         let own = Issuer { name: OWN_ISSUER.into(), issuer: config.own_issuer.clone(), ..Issuer::default() };
@@ -231,10 +234,16 @@ impl Verifier {
         may_fetch: bool,
         wanted: impl Fn(&Known) -> bool,
     ) -> Option<Result<Outcome, Refusal>> {
-        if !matches!(kind, TokenKind::Jwt | TokenKind::Platform) || !is_opaque(text) {
+        if kind == TokenKind::Internal || !is_opaque(text) {
             return None;
         }
+        let signs_keys = |known: &Known| [API_KEY_ISSUER, PUBLISHER_ISSUER].contains(&&*known.issuer.name);
+        let is_own = |known: &Known| known.introspector.as_ref().is_some_and(Introspector::is_own);
         let fits = |known: &Known| {
+            // Other issuers introspect access tokens only.
+            if (kind == TokenKind::ApiKey) != (is_own(known) && signs_keys(known)) {
+                return false;
+            }
             let counts = kind != TokenKind::Platform || among.names(&known.issuer, &known.issuer.issuer);
             counts && wanted(known)
         };
@@ -253,7 +262,11 @@ impl Verifier {
             IntrospectedToken::Inactive => None,
         });
         Some(Err(match failure {
-            None => Refusal::invalid("the token is not active"),
+            // A token that is of no other issuer either.
+            None => Refusal {
+                unknown: kind == TokenKind::Jwt && asked.iter().all(|(_, introspector)| introspector.is_own()),
+                ..Refusal::invalid("the token is not active")
+            },
             Some(why) => Refusal {
                 code: codes::UNCLASSIFIED_AUTHENTICATION,
                 ..Refusal::invalid(format!("the token cannot be introspected: {why}"))

@@ -16,9 +16,9 @@ pub use config::SecurityConfig;
 pub use issuers::OWN_ISSUER;
 pub(crate) use issuers::{Among, Need, Outcome, Verifier};
 pub use penstock_identity::{
-    AccessList, Algorithm, BackendJwt, Certificate, Claims, Encoding, Introspection, Issuer, Jws, Malformed, PublicKey,
-    Revocations, RevokedSource, RevokedToken, Secret, Signer, SignerError, TOKEN_BYTES_MAX, TrustedKey, User, issue,
-    pem_blocks,
+    AccessList, Algorithm, BackendJwt, Certificate, Claims, Encoding, Introspection, Issuer, Jws, Malformed,
+    OpaqueTokens, OwnTokens, PublicKey, Revocations, RevokedSource, RevokedToken, Secret, Signer, SignerError,
+    TOKEN_BYTES_MAX, TrustedKey, User, issue, pem_blocks,
 };
 pub(crate) use penstock_identity::{knows, unix_now};
 pub(crate) use state::ForBackend;

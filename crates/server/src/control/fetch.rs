@@ -151,6 +151,10 @@ async fn follow(request: &FetchRequest<'_>, rules: &FetchRules, tls: &Arc<TlsCli
         match (fetched.status, location) {
             // Credentials in the header fields are meant for the first host.
             (301 | 302 | 303 | 307 | 308, Some((_, location))) if request.headers.is_empty() => {
+                // Credentials are for the server that was named.
+                if request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+                    return Ok(fetched);
+                }
                 url = redirected(&url, location);
             }
             _ => return Ok(fetched),

@@ -8,7 +8,7 @@ mod listen;
 use std::any::Any;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ use penstock_control::{
 };
 use penstock_engine::ports::Level;
 use penstock_engine::{Login as Attempt, Realm};
-use penstock_gateway::security::{AccessList, Issuer, PublicKey, RevokedToken, TrustedKey};
+use penstock_gateway::security::{AccessList, Issuer, OpaqueTokens, OwnTokens, PublicKey, RevokedToken, TrustedKey};
 use penstock_gateway::{parse_denial, parse_plan};
 use penstock_transports::http::tls::TlsClient;
 
@@ -47,6 +47,15 @@ pub struct ControlPlane {
     pub control: Arc<Control>,
     /// The server as the control plane sees it.
     pub host: Arc<ControlHost>,
+}
+
+/// The opaque tokens and API keys that the control plane issued. It outlives the gateway's configuration, which holds this.
+struct Issued(Weak<Control>);
+
+impl OpaqueTokens for Issued {
+    fn claims(&self, token: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
+        self.0.upgrade()?.opaque_claims(token)
+    }
 }
 
 /// What the control plane needs of the server.
@@ -93,7 +102,7 @@ impl ControlHost {
     }
 
     /// Takes what the control plane has at the start.
-    pub fn load(&self, control: &Control, gateway: &Arc<penstock_gateway::GatewayState>) -> Result<(), String> {
+    pub fn load(&self, control: &Arc<Control>, gateway: &Arc<penstock_gateway::GatewayState>) -> Result<(), String> {
         let snapshot = control.snapshot()?;
         let mut keys = Vec::new();
         for jwk in control.public_jwks() {
@@ -104,6 +113,7 @@ impl ControlHost {
             name: name.into(),
             issuer: control.issuer().into(),
             keys: keys.clone(),
+            own_tokens: Some(OwnTokens(Arc::new(Issued(Arc::downgrade(control))))),
             validate_subscription: true,
             ..Issuer::default()
         };
@@ -332,6 +342,11 @@ impl Host for ControlHost {
         if let Err(why) = gateway.security.revocations.revoke(token) {
             self.report_error(&format!("a token is revoked until the server ends: {why}"));
         }
+    }
+
+    fn reset_application_plan(&self, application: &str, user: &str) {
+        let gateway = self.base.lock().unwrap_or_else(PoisonError::into_inner).gateway.clone();
+        gateway.reset_limits(&format!("application:{application}:{user}"));
     }
 
     fn report_error(&self, text: &str) {
