@@ -94,6 +94,8 @@ pub struct Exchange {
     /// Whether a request of this exchange went to a backend and was (or is being) answered.
     pub(crate) sent: bool,
     pub(crate) one_way: bool,
+    /// The outcome of the first send, when the request was passed on before there was an exchange.
+    pub(crate) passed: Option<Box<Result<Message, Fault>>>,
 }
 
 /// Something an exchange holds, by name; dropping it gives it back.
@@ -164,6 +166,7 @@ impl Exchange {
             out_path: None,
             sent: false,
             one_way: false,
+            passed: None,
         };
         exchange.journal = Journal::open(&mut exchange);
         exchange
@@ -297,6 +300,7 @@ impl Exchange {
             out_path: None,
             sent: self.sent,
             one_way: false,
+            passed: None,
         }
     }
 }

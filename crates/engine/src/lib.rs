@@ -39,6 +39,7 @@ mod mediator;
 mod metrics;
 mod off_core;
 mod outgoing;
+mod passage;
 pub mod payload;
 pub mod ports;
 mod program;
@@ -69,6 +70,7 @@ pub use mediator::{
 };
 pub use metrics::{InFlight, LATENCY_BOUNDS_MS, Metrics, ServiceCounts};
 pub use off_core::off_core;
+pub use passage::{Decision, FixedAddress, Passage, RequestHead};
 pub use program::{FindResource, Limits, Program, Resource, Resources, Template, TemplateParameter, Unit};
 pub use registry::{Registry, RegistryKeeper, RegistryPath};
 pub use secrets::Secrets;

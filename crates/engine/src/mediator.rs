@@ -6,13 +6,19 @@ use std::sync::Arc;
 use penstock_message::{Message, Value};
 
 use crate::ports::LocalFuture;
-use crate::{Exchange, Fault, Place};
+use crate::{Decision, Exchange, Fault, Place, RequestHead};
 
 /// One step of a sequence. It decides; the run loop acts. It never runs other mediators, never
 /// waits and holds no state of a message.
 pub trait Mediator: Send + Sync {
     /// Does its work and says where to go.
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault>;
+
+    /// What it does to each request with this head, when that depends on nothing else and changes nothing of the message:
+    /// such a request is passed on without an exchange.
+    fn decide(&self, _head: &RequestHead<'_>) -> Decision<'_> {
+        Decision::Unknown
+    }
 
     /// How much of the body it reads, so that unread bodies are not buffered.
     fn needs(&self) -> Needs {

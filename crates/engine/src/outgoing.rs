@@ -9,31 +9,21 @@ use crate::endpoint::{Format, Target};
 use crate::ports::{Outgoing, SendOptions};
 use crate::{Exchange, Fault};
 
-/// Header fields that belong to one hop or are made anew by the sender. Micro Integrator does not forward `User-Agent` and
-/// `Server`, either.
-const NOT_FORWARDED: [&str; 12] = [
-    "Connection",
-    "Keep-Alive",
-    "Proxy-Connection",
-    "Transfer-Encoding",
-    "Content-Length",
-    "TE",
-    "Upgrade",
-    "Host",
-    "Date",
-    "Server",
-    "User-Agent",
-    "Expect",
-];
-
-/// Whether a field may travel on. `connection` is the value of the Connection field, whose members
-/// stay behind too (RFC 9110 §7.6.1).
+/// Whether a field may travel on: it does not belong to one hop and is not made anew by the sender. Micro Integrator does not
+/// forward `User-Agent` and `Server`, either. `connection` is the value of the Connection field, whose members stay behind too
+/// (RFC 9110 §7.6.1).
 pub(crate) fn travels(name: &[u8], connection: &[u8]) -> bool {
-    // Most names have a length that none of the list has.
+    let is = |field: &[u8]| name.eq_ignore_ascii_case(field);
+    // Most names have a length that none of these has.
     let stays = match name.len() {
-        2 | 4 | 6 | 7 | 10 | 14 | 16 | 17 => {
-            NOT_FORWARDED.iter().any(|stay| stay.len() == name.len() && stay.as_bytes().eq_ignore_ascii_case(name))
-        }
+        2 => is(b"TE"),
+        4 => is(b"Host") || is(b"Date"),
+        6 => is(b"Server") || is(b"Expect"),
+        7 => is(b"Upgrade"),
+        10 => is(b"Connection") || is(b"Keep-Alive") || is(b"User-Agent"),
+        14 => is(b"Content-Length"),
+        16 => is(b"Proxy-Connection"),
+        17 => is(b"Transfer-Encoding"),
         _ => false,
     };
     !stays

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use penstock_message::{Message, Method, RequestLine};
 
-use crate::Fault;
+use crate::{Fault, Passage, RequestHead};
 
 /// A future that stays on its core.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -48,6 +48,22 @@ pub struct Request {
 pub trait Service {
     /// Answers one request.
     fn answer<'a>(&'a self, request: Request) -> LocalFuture<'a, Message>;
+
+    /// Where a request is passed on as it is, decided by its head. The listener then sends it, passes the response back and
+    /// calls [`Passage::finish`], or gives the outcome to [`Service::resume`].
+    fn passage(&self, _head: &RequestHead<'_>) -> Option<Passage> {
+        None
+    }
+
+    /// Answers a request that was passed on, with the outcome in place of that of its first send.
+    fn resume<'a>(
+        &'a self,
+        request: Request,
+        _passage: Passage,
+        _outcome: Result<Message, Fault>,
+    ) -> LocalFuture<'a, Message> {
+        self.answer(request)
+    }
 }
 
 /// A request for a backend.
@@ -154,6 +170,11 @@ pub trait Outbound {
     /// Sends and waits for the head of the reply; its body streams. The reply's `status`, `reason`,
     /// `headers` and `body` are set, nothing else.
     fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>>;
+
+    /// The sender of HTTP as its transport knows it, for a listener of the same transport.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// The senders of all transports, found by the scheme of the URL; HTTP sends what no other has.
@@ -183,6 +204,10 @@ impl Outbound for Senders {
         let scheme = outgoing.url.split_once(':').map_or("", |(scheme, _)| scheme);
         let found = self.others.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme));
         found.map_or(&self.http, |(_, sender)| sender).send(outgoing)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        self.http.as_any()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::metrics::InFlight;
 use crate::ports::{Level, LocalFuture, Request, Service};
 use crate::route::{Entry, Finished};
 use crate::run::{self, End};
-use crate::{Exchange, fallback, incoming};
+use crate::{Exchange, Fault, Passage, RequestHead, fallback, incoming, passage};
 
 /// The engine as a listener sees it. One per core.
 pub struct Dispatcher {
@@ -41,6 +41,28 @@ impl Service for Dispatcher {
                 Box::pin(ready(*message))
             }
             Admission::Run(exchange, entered) => Box::pin(answer(&self.core, in_flight, exchange, entered)),
+        }
+    }
+
+    fn passage(&self, head: &RequestHead<'_>) -> Option<Passage> {
+        passage::find(&self.core, head)
+    }
+
+    fn resume<'a>(
+        &'a self,
+        request: Request,
+        passage: Passage,
+        outcome: Result<Message, Fault>,
+    ) -> LocalFuture<'a, Message> {
+        let Passage { loaded, in_flight, started, .. } = passage;
+        match admit(&self.core, &loaded, request) {
+            Admission::Answer(message) => Box::pin(ready(*message)),
+            Admission::Run(mut exchange, entered) => {
+                exchange.deadline -= exchange.started.saturating_duration_since(started);
+                exchange.started = started;
+                exchange.passed = Some(Box::new(outcome));
+                Box::pin(answer(&self.core, in_flight, exchange, entered))
+            }
         }
     }
 }

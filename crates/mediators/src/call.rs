@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
-use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator, Needs, Resume};
+use penstock_engine::{Decision, Destination, Exchange, Fault, Flow, Mediator, Needs, RequestHead, Resume};
 use penstock_message::{MediaType, Value};
 
 use crate::reply::{Kept, reply_value};
@@ -162,6 +162,13 @@ fn store(exchange: &mut Exchange, target: &Target, kept: Kept) -> Result<(), Fau
 }
 
 impl Mediator for Call {
+    fn decide(&self, _head: &RequestHead<'_>) -> Decision<'_> {
+        match (&self.source, &self.target) {
+            (None, Target::Body) => Decision::Call(&self.destination),
+            _ => Decision::Unknown,
+        }
+    }
+
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let kept = match self.target {
             Target::Body => None,

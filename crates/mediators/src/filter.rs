@@ -1,7 +1,7 @@
 //! `<filter>`: if and else, by a condition (`xpath`) or by matching a text (`source` and `regex`).
 
 use penstock_compile::{Compiler, Element, Expression, MediatorKind};
-use penstock_engine::{Exchange, Fault, Flow, Joins, Mediator, Needs, SequenceId};
+use penstock_engine::{Decision, Exchange, Fault, Flow, Joins, Mediator, Needs, RequestHead, SequenceId};
 use regex::Regex;
 
 /// The kind.
@@ -64,6 +64,22 @@ impl Mediator for Filter {
             (false, Some(otherwise)) => Flow::Enter(otherwise),
             (false, None) => Flow::Next,
         })
+    }
+
+    fn decide(&self, head: &RequestHead<'_>) -> Decision<'_> {
+        let value = |source: &Expression| source.header().map(|name| head.fields.get(name));
+        let holds = match &self.condition {
+            Condition::True(source) => value(source).map(|value| value.is_some_and(|value| !value.is_empty())),
+            Condition::Matches(source, regex) => {
+                value(source).map(|value| value.is_some_and(|value| regex.is_match(&String::from_utf8_lossy(value))))
+            }
+        };
+        match (holds, self.otherwise) {
+            (None, _) => Decision::Unknown,
+            (Some(true), _) => Decision::Enter(self.then),
+            (Some(false), Some(otherwise)) => Decision::Enter(otherwise),
+            (Some(false), None) => Decision::Next,
+        }
     }
 
     fn needs(&self) -> Needs {

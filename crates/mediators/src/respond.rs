@@ -1,7 +1,7 @@
 //! `<respond/>`: the message goes back to the client, and nothing follows.
 
 use penstock_compile::{Compiler, Element, MediatorKind};
-use penstock_engine::{Exchange, Fault, Flow, Mediator};
+use penstock_engine::{Decision, Exchange, Fault, Flow, Mediator, RequestHead};
 
 /// The kind.
 pub const KIND: MediatorKind = MediatorKind { name: "respond", compile };
@@ -13,6 +13,10 @@ fn compile(_el: &Element<'_>, _cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator
 }
 
 impl Mediator for Respond {
+    fn decide(&self, _head: &RequestHead<'_>) -> Decision<'_> {
+        Decision::Respond
+    }
+
     fn run(&self, _exchange: &mut Exchange) -> Result<Flow, Fault> {
         Ok(Flow::Respond)
     }

@@ -1,7 +1,7 @@
 //! `<send>`: the message goes out and the sequence ends; the answer takes the out path.
 
 use penstock_compile::{Compiler, Element, MediatorKind, expression::braced};
-use penstock_engine::{Destination, Exchange, Fault, Flow, Mediator};
+use penstock_engine::{Decision, Destination, Exchange, Fault, Flow, Mediator, RequestHead};
 
 use crate::key::SequenceKey;
 
@@ -29,6 +29,13 @@ fn compile(el: &Element<'_>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>>
 }
 
 impl Mediator for Send {
+    fn decide(&self, _head: &RequestHead<'_>) -> Decision<'_> {
+        match self.receive {
+            None if !self.build => Decision::Send(&self.destination),
+            _ => Decision::Unknown,
+        }
+    }
+
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         if self.build && exchange.message.body.is_stream() {
             return Ok(Flow::Buffer);

@@ -4,11 +4,14 @@
 //! message which is passed through costs one vector and no copies. What a mediator sets lies in a
 //! second block that belongs to the message.
 
+mod view;
+
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use crate::{DIGITS_MAX, decimal};
+pub use view::FieldsView;
 
 /// The bytes of a head and where its fields lie, as a transport's parser found them. It has checked them: names are
 /// tokens and values hold no control character but tab (RFC 9110 §5.5), so they can be sent on as they are.

@@ -25,7 +25,7 @@ pub use body::{Body, BodyError, Form};
 pub use convert::{Conversion, Output, RawXml, SOAP_DECLARATION, Shape, write_fragment};
 pub use decimal::{DIGITS_MAX, decimal, push_decimal};
 pub use envelope::{Envelope, SoapVersion};
-pub use headers::{FieldLine, HeaderBlock, Headers};
+pub use headers::{FieldLine, FieldsView, HeaderBlock, Headers};
 pub use media::MediaType;
 pub use message::{Addressing, Message, Method, RequestLine};
 pub use pace::Pace;

@@ -185,9 +185,19 @@ impl Message {
         self.headers.get_bytes("Content-Type").is_some_and(is_grpc)
     }
 
+    /// Whether a Content-Type is one of gRPC.
+    pub fn names_grpc(content_type: &[u8]) -> bool {
+        is_grpc(content_type)
+    }
+
+    /// Whether the body of a message with this Content-Type may stay silent for long.
+    pub fn names_long_lived(content_type: &[u8]) -> bool {
+        is_event_stream(content_type) || is_grpc(content_type)
+    }
+
     /// Whether its body may stay silent for long and last for any time, bounded by an idle timeout only.
     pub fn is_long_lived(&self) -> bool {
-        self.headers.get_bytes("Content-Type").is_some_and(|value| is_event_stream(value) || is_grpc(value))
+        self.headers.get_bytes("Content-Type").is_some_and(Message::names_long_lived)
     }
 
     /// The action of a SOAP message: what the addressing says, else the header of SOAP 1.1 or the parameter that SOAP 1.2

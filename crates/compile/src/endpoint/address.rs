@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use penstock_engine::endpoint::{Format, Leaf, Target};
-use penstock_engine::{Exchange, Fault};
+use penstock_engine::{Exchange, Fault, FixedAddress};
 use penstock_xml::{Document, ParseOptions};
 
 use super::{UrlTemplate, url_check};
@@ -15,7 +15,7 @@ struct Address {
 }
 
 enum Uri {
-    Constant(Arc<str>),
+    Constant(FixedAddress),
     Computed(UrlTemplate),
 }
 
@@ -30,7 +30,7 @@ pub(super) fn compile(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Box<dyn
     let uri = if uri.contains('{') {
         Uri::Computed(UrlTemplate::compile_address(cx, el, &uri, el.attribute_place("uri"))?)
     } else {
-        Uri::Constant(uri.into())
+        Uri::Constant(FixedAddress::new(uri.into()))
     };
     Some(Box::new(Address { uri, format }))
 }
@@ -44,17 +44,17 @@ pub(super) fn compile_wsdl(cx: &mut Compiler<'_>, el: &Element<'_>) -> Option<Bo
     if let Some(definitions) = inline {
         definitions.accept_all();
         if let Some(address) = address_of(&definitions, service, port) {
-            return Some(Box::new(Address { uri: Uri::Constant(address), format }));
+            return Some(Box::new(Address { uri: Uri::Constant(FixedAddress::new(address)), format }));
         }
     }
     if let Some(address) = uri.and_then(|uri| address_in(cx, uri, service, port)) {
-        return Some(Box::new(Address { uri: Uri::Constant(address), format }));
+        return Some(Box::new(Address { uri: Uri::Constant(FixedAddress::new(address)), format }));
     }
     // The service's WSDL lives beside the service: its address without the query.
     let uri = uri.map(|uri| super::policy::configured(cx, uri, &el.attribute_place("uri")))?;
     let base = uri.split_once('?').map_or(uri.as_str(), |(base, _)| base).trim_end_matches(".wsdl");
     cx.warn(el.place(), format!("the WSDL at `{uri}` is not fetched; messages go to `{base}`"));
-    Some(Box::new(Address { uri: Uri::Constant(base.into()), format }))
+    Some(Box::new(Address { uri: Uri::Constant(FixedAddress::new(base.into())), format }))
 }
 
 /// The address in a WSDL that is a resource of the configuration.
@@ -112,7 +112,7 @@ pub(super) fn format(cx: &mut Compiler<'_>, el: &Element<'_>) -> Format {
 impl Leaf for Address {
     fn target(&self, exchange: &mut Exchange) -> Result<Target, Fault> {
         let url = match &self.uri {
-            Uri::Constant(url) => url.clone(),
+            Uri::Constant(address) => address.url.clone(),
             Uri::Computed(template) => template.expand(exchange)?.into(),
         };
         Ok(Target {
@@ -124,5 +124,12 @@ impl Leaf for Address {
             tls: None,
             addressing: None,
         })
+    }
+
+    fn fixed(&self) -> Option<&FixedAddress> {
+        match &self.uri {
+            Uri::Constant(address) if self.format == Format::Same => Some(address),
+            _ => None,
+        }
     }
 }

@@ -82,6 +82,14 @@ impl Expression {
         }
     }
 
+    /// The name of a header field, when it is nothing but the value of that field.
+    pub fn header(&self) -> Option<&str> {
+        match &*self.kind {
+            Kind::Property(property) => property.header(),
+            Kind::XPath(_) | Kind::Json(_) | Kind::Synapse(..) => None,
+        }
+    }
+
     /// Whether it is a JSONPath or a Synapse expression.
     pub fn is_json(&self) -> bool {
         matches!(&*self.kind, ExpressionKind::Json(_) | ExpressionKind::Synapse(..))

@@ -23,6 +23,11 @@ impl PropertyExpression {
         (!computed).then(|| PropertyExpression { scope, name: name.into() })
     }
 
+    /// The header field, when it is one.
+    pub(super) fn header(&self) -> Option<&str> {
+        (self.scope == Scope::Transport).then_some(&*self.name)
+    }
+
     pub(super) fn value(&self, exchange: &mut Exchange) -> Option<Value> {
         exchange.property(self.scope, &self.name)
     }

@@ -1,6 +1,6 @@
 //! Sending a message to an endpoint: readiness, groups, timeouts, and what a failure does to state.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -267,7 +267,10 @@ async fn deliver_leaf(
     endpoint: &Arc<Endpoint>,
     leaf: &dyn Leaf,
 ) -> Result<Box<Message>, Fault> {
-    let permit = endpoint.state.admit(exchange.message.body.is_stream());
+    let permit = match exchange.passed {
+        Some(_) => Ok(endpoint.state.admitted()),
+        None => endpoint.state.admit(exchange.message.body.is_stream()),
+    };
     let permit = permit.map_err(|wait| not_ready(endpoint, codes::ENDPOINT_NOT_READY, wait))?;
     if let Some(prepare) = &endpoint.policy.prepare {
         prepare(exchange)?;
@@ -398,7 +401,9 @@ fn exchange_messages<'a>(
         let call = (outgoing.method.clone(), outgoing.url.clone(), Instant::now());
         (journal.clone(), Box::new(call))
     });
-    let sending: LocalFuture<'a, Result<Message, Fault>> = if !outgoing.url.starts_with("local:") {
+    let sending: LocalFuture<'a, Result<Message, Fault>> = if let Some(outcome) = exchange.passed.take() {
+        Box::pin(ready(*outcome))
+    } else if !outgoing.url.starts_with("local:") {
         exchange.core.outbound.send(outgoing)
     } else if exchange.transactions.any() {
         Box::pin(local::call_within(exchange, outgoing))

@@ -14,7 +14,7 @@ use penstock_message::{Message, Method};
 pub use crate::addressing::AddressingVersion;
 use crate::mediator::Destination;
 use crate::ports::{LocalFuture, TlsProfile};
-use crate::{EndpointId, Exchange, Fault, Place};
+use crate::{EndpointId, Exchange, Fault, FixedAddress, Place};
 
 pub(crate) use deliver::{deliver, recipients};
 pub use session::{SessionKind, Sessions};
@@ -83,6 +83,12 @@ pub trait Delivery: Send + Sync {
 pub trait Leaf: Send + Sync {
     /// Where the message goes and in which shape.
     fn target(&self, exchange: &mut Exchange) -> Result<Target, Fault>;
+
+    /// The address, when each message goes there in the shape it has, with its own method and what follows the service in
+    /// its path, and nothing is added.
+    fn fixed(&self) -> Option<&FixedAddress> {
+        None
+    }
 }
 
 /// Where a message goes and in which shape.

@@ -124,6 +124,16 @@ impl EndpointState {
         Ok(Permit { state: self, trial: Some(number) })
     }
 
+    /// Whether messages are sent without conditions: it is switched on and has not failed lately.
+    pub fn is_active(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == ACTIVE
+    }
+
+    /// The permission of a message that was sent while the endpoint was active.
+    pub(crate) fn admitted(&self) -> Permit<'_> {
+        Permit { state: self, trial: None }
+    }
+
     /// Whether it is switched on.
     pub fn is_on(&self) -> bool {
         self.phase.load(Ordering::Relaxed) != OFF

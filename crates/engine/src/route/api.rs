@@ -151,47 +151,38 @@ impl Api {
     /// why there was none is said of all, and only when the API has none for such a request at all.
     pub fn resource(&self, sub_path: &str, query: &ResourceQuery<'_>) -> ResourceMatch {
         let sub_path = if sub_path.is_empty() { "/" } else { sub_path };
-        let mut any = false;
-        let takes = |resource: &Resource| {
-            let takes = resource.takes(query);
-            any |= takes;
-            takes
-        };
-        let acceptable: Vec<usize> = self.indexes(takes);
-        if let Some((index, variables)) = self.find(sub_path, &acceptable) {
+        let takes = |resource: &Resource| resource.takes(query);
+        if let Some((index, variables)) = self.find(sub_path, takes) {
             return ResourceMatch::Found(index, variables);
         }
-        if any {
+        if self.resources.iter().any(takes) {
             return ResourceMatch::NotFound;
         }
-        match self.find(sub_path, &self.indexes(|_| true)) {
+        match self.find(sub_path, |_| true) {
             None => ResourceMatch::NotFound,
             Some((index, _)) if self.resources[index].has_method(query.method) => ResourceMatch::BadRequest,
             Some(_) => ResourceMatch::MethodNotAllowed,
         }
     }
 
-    fn indexes(&self, mut wanted: impl FnMut(&Resource) -> bool) -> Vec<usize> {
-        self.resources.iter().enumerate().filter(|(_, resource)| wanted(resource)).map(|(index, _)| index).collect()
-    }
-
-    fn find(&self, sub_path: &str, among: &[usize]) -> Option<(usize, Variables)> {
-        let mappings = among.iter().filter_map(|index| match &self.resources[*index].pattern {
-            Pattern::Mapping(mapping) => Some((*index, &**mapping)),
+    fn find(&self, sub_path: &str, wanted: impl Fn(&Resource) -> bool) -> Option<(usize, Variables)> {
+        let among = || self.resources.iter().enumerate().filter(|(_, resource)| wanted(resource));
+        let mappings = among().filter_map(|(index, resource)| match &resource.pattern {
+            Pattern::Mapping(mapping) => Some((index, &**mapping)),
             _ => None,
         });
         if let Some(index) = mapping::find(mappings, sub_path) {
             return Some((index, Vec::new()));
         }
         let by_template = |path: &str| {
-            among.iter().find_map(|index| match &self.resources[*index].pattern {
-                Pattern::Template(template) => Some((*index, template.matches(path)?)),
+            among().find_map(|(index, resource)| match &resource.pattern {
+                Pattern::Template(template) => Some((index, template.matches(path)?)),
                 _ => None,
             })
         };
-        let is_default = |index: &&usize| matches!(self.resources[**index].pattern, Pattern::Default);
+        let is_default = |(_, resource): &(usize, &Resource)| matches!(resource.pattern, Pattern::Default);
         by_template(sub_path)
-            .or_else(|| among.iter().find(is_default).map(|index| (*index, Vec::new())))
+            .or_else(|| among().find(is_default).map(|(index, _)| (index, Vec::new())))
             // Micro Integrator does not take `/context?a=1` for the resource `/`; here it does.
             .or_else(|| if sub_path.starts_with('?') { by_template(&format!("/{sub_path}")) } else { None })
     }

@@ -10,6 +10,7 @@ use bytes::BytesMut;
 
 use super::counters::Counters;
 use super::date::{DATE_LENGTH, format_date, unix_seconds};
+use super::http1::Field;
 
 /// How often deadlines are looked at. They are met up to two ticks late, never early.
 const TICK: Duration = Duration::from_millis(50);
@@ -20,6 +21,15 @@ pub(crate) const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Read buffers kept for the next connection that becomes readable.
 const SPARE_BUFFERS_MAX: usize = 16;
+
+/// Blocks and vectors of heads kept for the next requests: as many as are under way on a busy core.
+const SPARE_HEADS_MAX: usize = 128;
+
+/// A larger block is not kept. Most heads, with a short body, have less than a quarter of it.
+const SPARE_BLOCK_BYTES_MAX: usize = 8 * 1024;
+
+/// A vector of more fields is not kept.
+const SPARE_FIELDS_ROOM_MAX: usize = 64;
 
 /// A moment that never comes.
 const NEVER: u64 = u64::MAX;
@@ -33,6 +43,8 @@ pub struct PerCore {
     timers: RefCell<Vec<Weak<Timer>>>,
     spare: RefCell<Vec<BytesMut>>,
     scratch: RefCell<Vec<u8>>,
+    fields: RefCell<Vec<Vec<Field>>>,
+    blocks: RefCell<Vec<Vec<u8>>>,
     /// The counters of this core.
     pub counters: Arc<Counters>,
 }
@@ -49,6 +61,8 @@ impl PerCore {
             timers: RefCell::default(),
             spare: RefCell::default(),
             scratch: RefCell::new(Vec::with_capacity(4096)),
+            fields: RefCell::default(),
+            blocks: RefCell::default(),
             counters: Arc::default(),
         });
         tokio::task::spawn_local(run_clock(Rc::downgrade(&core)));
@@ -112,6 +126,34 @@ impl PerCore {
     /// See [`PerCore::take_scratch`].
     pub(crate) fn give_scratch(&self, scratch: Vec<u8>) {
         *self.scratch.borrow_mut() = scratch;
+    }
+
+    /// An empty vector for the fields of a head.
+    pub(crate) fn take_fields(&self) -> Vec<Field> {
+        self.fields.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes back a vector of fields.
+    pub(crate) fn give_fields(&self, mut fields: Vec<Field>) {
+        let mut spare = self.fields.borrow_mut();
+        if spare.len() < SPARE_HEADS_MAX && fields.capacity() <= SPARE_FIELDS_ROOM_MAX {
+            fields.clear();
+            spare.push(fields);
+        }
+    }
+
+    /// An empty block for a copy of a head.
+    pub(crate) fn take_block(&self) -> Vec<u8> {
+        self.blocks.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes back a block.
+    pub(crate) fn give_block(&self, mut block: Vec<u8>) {
+        let mut spare = self.blocks.borrow_mut();
+        if spare.len() < SPARE_HEADS_MAX && block.capacity() <= SPARE_BLOCK_BYTES_MAX {
+            block.clear();
+            spare.push(block);
+        }
     }
 
     fn tick(&self) {

@@ -8,6 +8,7 @@ mod http2_backend;
 mod http2_frames;
 mod http2_requests;
 mod listener;
+mod passing;
 mod proxied;
 mod refusals;
 mod sender;

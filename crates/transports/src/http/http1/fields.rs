@@ -5,6 +5,9 @@ use super::outgoing::{Framing, is_ours};
 use super::scan::{is_authority, is_name, token_length, value_length};
 use crate::http::HttpLimits;
 
+/// Room for the fields of nearly every head.
+const FIELDS_ROOM: usize = 16;
+
 /// Positions in a head are stored in 32 bits.
 const BYTES_CEILING: usize = 1 << 30;
 
@@ -70,9 +73,10 @@ pub(super) struct FieldBlock<'a> {
 }
 
 impl FieldBlock<'_> {
-    pub(super) fn new(limits: &HttpLimits) -> FieldBlock<'_> {
+    /// No fields yet; `fields` is an empty vector, perhaps with room.
+    pub(super) fn new(limits: &HttpLimits, mut fields: Vec<Field>) -> FieldBlock<'_> {
         // Enough for nearly every client, so the vector does not grow while it is filled.
-        let fields = Vec::with_capacity(16);
+        fields.reserve(FIELDS_ROOM);
         let bytes_max = limits.head_bytes_max.min(BYTES_CEILING);
         FieldBlock {
             bytes_max,

@@ -75,10 +75,19 @@ pub struct ReplyHead {
 
 /// Parses a request head at the start of `bytes`; `None` when it is not complete.
 pub fn parse_request(bytes: &[u8], limits: &HttpLimits) -> Result<Option<RequestHead>, HeadError> {
+    parse_request_into(Vec::new(), bytes, limits)
+}
+
+/// The same with a vector for the fields.
+pub(crate) fn parse_request_into(
+    fields: Vec<Field>,
+    bytes: &[u8],
+    limits: &HttpLimits,
+) -> Result<Option<RequestHead>, HeadError> {
     let Some((method, target, is_http10, at)) = request_line(bytes, limits)? else {
         return too_long_or_none(bytes, limits);
     };
-    let mut block = FieldBlock::new(limits);
+    let mut block = FieldBlock::new(limits, fields);
     let Some(length) = block.parse(bytes, at)? else { return too_long_or_none(bytes, limits) };
     let facts = block.facts;
     if facts.chunked && is_http10 {
@@ -96,10 +105,19 @@ pub fn parse_request(bytes: &[u8], limits: &HttpLimits) -> Result<Option<Request
 
 /// Parses a reply head at the start of `bytes`; `None` when it is not complete.
 pub fn parse_reply(bytes: &[u8], limits: &HttpLimits) -> Result<Option<ReplyHead>, HeadError> {
+    parse_reply_into(Vec::new(), bytes, limits)
+}
+
+/// The same with a vector for the fields.
+pub(crate) fn parse_reply_into(
+    fields: Vec<Field>,
+    bytes: &[u8],
+    limits: &HttpLimits,
+) -> Result<Option<ReplyHead>, HeadError> {
     let Some((status, reason, is_http10, at)) = status_line(bytes)? else {
         return too_long_or_none(bytes, limits);
     };
-    let mut block = FieldBlock::new(limits);
+    let mut block = FieldBlock::new(limits, fields);
     let Some(length) = block.parse(bytes, at)? else { return too_long_or_none(bytes, limits) };
     if block.facts.chunked && is_http10 {
         return Err(HeadError::Ambiguous);
@@ -109,7 +127,7 @@ pub fn parse_reply(bytes: &[u8], limits: &HttpLimits) -> Result<Option<ReplyHead
 
 /// Parses the fields of a trailer section up to and with the empty line.
 pub(super) fn parse_trailers(bytes: &[u8], limits: &HttpLimits) -> Result<Option<(Vec<Field>, usize)>, HeadError> {
-    let mut block = FieldBlock::new(limits);
+    let mut block = FieldBlock::new(limits, Vec::new());
     match block.parse(bytes, 0)? {
         None if bytes.len() > TRAILER_BYTES_MAX => Err(HeadError::TooLong),
         None => Ok(None),
@@ -211,11 +229,16 @@ fn split_target(
     method: &Range<usize>,
     target: Range<usize>,
 ) -> Result<(Range<usize>, Option<Range<usize>>), HeadError> {
-    let text = bytes.get(target.clone()).and_then(|text| std::str::from_utf8(text).ok()).ok_or(HeadError::Target)?;
+    let text = bytes.get(target.clone()).ok_or(HeadError::Target)?;
     // CONNECT (RFC 9112 §3.2.3) is not supported.
-    if text.contains('#') || bytes.get(method.clone()) == Some(b"CONNECT") {
+    if text.contains(&b'#') || bytes.get(method.clone()) == Some(b"CONNECT") {
         return Err(HeadError::Target);
     }
+    // Most targets are ASCII, which is found out faster than UTF-8.
+    if text.is_ascii() && text.starts_with(b"/") {
+        return Ok((target, None));
+    }
+    let text = std::str::from_utf8(text).map_err(|_| HeadError::Target)?;
     if text.starts_with('/') || (text == "*" && bytes.get(method.clone()) == Some(b"OPTIONS")) {
         return Ok((target, None));
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use penstock_message::{BodyError, BodyStream, DIGITS_MAX, FieldLine, Headers, decimal};
 
 use super::fields::may_follow;
+use super::head::Field;
 use super::scan::{is_clean_value, is_harmless_name, is_name};
 use super::wire::{SharedWire, Wire};
 
@@ -63,6 +64,41 @@ pub(crate) fn push_fields(head: &mut Vec<u8>, headers: &Headers, mut passes: imp
             None => push_field(head, name, value),
         }
     }
+}
+
+/// Appends the fields of a head that was parsed from `bytes` and for which `passes(name, value)` holds. Lines that follow
+/// each other are copied together.
+pub(crate) fn push_lines(
+    head: &mut Vec<u8>,
+    bytes: &[u8],
+    fields: &[Field],
+    mut passes: impl FnMut(&[u8], &[u8]) -> bool,
+) {
+    let part = |start: usize, end: usize| bytes.get(start..end).unwrap_or_default();
+    let mut lines = 0..0;
+    for (name, value) in fields {
+        let (name_start, name_end) = (name.start as usize, name.end as usize);
+        let (value_start, value_end) = (value.start as usize, value.end as usize);
+        let (name, value) = (part(name_start, name_end), part(value_start, value_end));
+        if !passes(name, value) {
+            continue;
+        }
+        let as_it_is_written = value_start == name_end + 2
+            && bytes.get(name_end + 1) == Some(&b' ')
+            && bytes.get(value_end) == Some(&b'\r');
+        if as_it_is_written && lines.end == name_start {
+            lines.end = value_end + 2;
+            continue;
+        }
+        head.extend_from_slice(part(lines.start, lines.end));
+        lines = if as_it_is_written {
+            name_start..value_end + 2
+        } else {
+            push_field(head, name, value);
+            0..0
+        };
+    }
+    head.extend_from_slice(part(lines.start, lines.end));
 }
 
 /// Appends a field. Names and values that a mediator set are not trusted: a name that is none is left out, a value

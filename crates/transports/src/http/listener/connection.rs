@@ -16,16 +16,17 @@ use penstock_engine::websocket::{self, SWITCHING_PROTOCOLS, Switched};
 use penstock_message::{Body, BodyError, HeaderBlock, Headers, Message, Method, RequestLine};
 use tokio::io::AsyncWrite;
 
+use super::passing::{Unfinished, joined_length};
 use super::reply::{Reply, ReplyTo, make_final};
 use super::{AccessEntry, OnDrop, Shared};
 use crate::http::http1::{
     Decoder, Framing, HeadError, Incoming, PumpError, RequestHead, SharedWire, Socket, Wire, may_end_head,
-    parse_request, remove_named_by_connection,
+    parse_request_into, remove_named_by_connection,
 };
 use crate::http::per_core::Timer;
 
 /// A body up to this size that came with its head is copied with it: one block instead of a stream.
-const JOINED_BODY_MAX: usize = 2 * 1024;
+pub(super) const JOINED_BODY_MAX: usize = 2 * 1024;
 
 /// Empty lines before a request line that are skipped (RFC 9112 §2.2 requires one).
 const EMPTY_LINES_MAX: usize = 4;
@@ -44,6 +45,46 @@ pub(super) struct Connection {
     secure: bool,
     certificate: Option<Arc<[u8]>>,
     pub(super) shared: Rc<Shared>,
+}
+
+/// What the service made of a request.
+struct Answered {
+    message: Message,
+    to: ReplyTo,
+    record: Option<Box<AccessRecord>>,
+    asks_for_websocket: bool,
+}
+
+/// What a request leaves for the access log.
+struct AccessRecord {
+    client: Rc<Client>,
+    start: Instant,
+    request_headers: Option<Headers>,
+}
+
+impl AccessRecord {
+    fn write(
+        &self,
+        connection: &Connection,
+        status: u16,
+        body_bytes: Option<u64>,
+        complete: bool,
+        extension: Option<&Rc<dyn Any>>,
+    ) {
+        let Some(access) = &connection.shared.access else { return };
+        access.record(&AccessEntry {
+            address: self.client.address,
+            peer: connection.peer,
+            line: &self.client.line,
+            protocol: self.client.protocol,
+            status,
+            body_bytes,
+            took: self.start.elapsed(),
+            complete,
+            request_headers: self.request_headers.as_ref(),
+            extension,
+        });
+    }
 }
 
 /// What a head turned into.
@@ -105,7 +146,7 @@ impl Connection {
                     return Poll::Ready(Next::Http2);
                 }
             } else if length > 0 && (waiting.scanned == 0 || may_end_head(&wire.buffer, waiting.scanned)) {
-                match parse_request(&wire.buffer, &self.shared.limits) {
+                match parse_request_into(wire.core.take_fields(), &wire.buffer, &self.shared.limits) {
                     Ok(Some(head)) => {
                         wire.read_timer.disarm();
                         return Poll::Ready(Next::Request(head));
@@ -152,79 +193,68 @@ impl Connection {
     /// Answers one request; whether another may follow.
     async fn exchange(&self, head: RequestHead) -> bool {
         let core = &self.shared.core;
-        let facts = head.facts;
-        if facts.content_length.is_some_and(|length| length > self.shared.limits.body_bytes_max) {
+        if head.facts.content_length.is_some_and(|length| length > self.shared.limits.body_bytes_max) {
             self.refuse(413, "the body is too large").await;
             return false;
         }
-        let start = self.shared.access.as_ref().map(|_| Instant::now());
         let begun = core.now_ticks();
         core.counters.requests.add(1);
         core.counters.in_flight.add(1);
         let ended = OnDrop(|| core.counters.in_flight.subtract(1));
 
-        let is_http10 = head.is_http10;
-        let wants_keep = if is_http10 { facts.keep_alive && !facts.close } else { !facts.close };
-        let request = self.request(head);
-        let client = request.client.clone();
-        let asked = self.shared.access.as_ref().filter(|access| access.wants_headers());
-        let request_headers = asked.map(|_| request.message.headers.clone());
-        let is_head = client.line.method == Method::Head;
-        let asks_for_websocket = facts.names_fields
-            && self.wire.borrow().decoder.is_done()
-            && websocket::is_asked_for(&client, &request.message.headers);
-        let mut message = self.shared.service.answer(request).await;
-        let record = |status, body_bytes, complete, extension: Option<&Rc<dyn Any>>| {
-            if let (Some(access), Some(start)) = (&self.shared.access, start) {
-                access.record(&AccessEntry {
-                    address: client.address,
-                    peer: self.peer,
-                    line: &client.line,
-                    protocol: client.protocol,
-                    status,
-                    body_bytes,
-                    took: start.elapsed(),
-                    complete,
-                    request_headers: request_headers.as_ref(),
-                    extension,
-                });
+        let mut record = None;
+        let (mut reply, bounded) = match self.passage(&head) {
+            Some((passage, method)) => {
+                let request = self.take_passed(head, passage, method);
+                let sent = self.pass_on(&request).await;
+                match self.pass_back(request, sent) {
+                    Ok(reply) => (reply, true),
+                    Err(unfinished) => {
+                        let Unfinished { request, passage, outcome } = *unfinished;
+                        let message = self.shared.service.resume(request, passage, outcome).await;
+                        self.frame(message, ReplyTo { is_head: false, is_http10: false, keep: true })
+                    }
+                }
+            }
+            None => {
+                let answered = self.answer(head).await;
+                record = answered.record;
+                let mut message = answered.message;
+                if answered.asks_for_websocket
+                    && message.status == SWITCHING_PROTOCOLS
+                    && let Some(switched) = Switched::take(&mut message.body)
+                {
+                    drop(ended);
+                    let carried = Box::pin(self.switch(&message.headers, *switched)).await;
+                    if let Some(record) = record {
+                        let (sent, extension) = (Some(carried.bytes_to_client), message.extension.as_ref());
+                        record.write(self, message.status, sent, carried.complete, extension);
+                    }
+                    return false;
+                }
+                self.frame(message, answered.to)
             }
         };
-        if asks_for_websocket
-            && message.status == SWITCHING_PROTOCOLS
-            && let Some(switched) = Switched::take(&mut message.body)
-        {
-            drop(ended);
-            let carried = Box::pin(self.switch(&message.headers, *switched)).await;
-            record(message.status, Some(carried.bytes_to_client), carried.complete, message.extension.as_ref());
-            return false;
-        }
-
-        make_final(&mut message);
-        let keep = wants_keep && !self.shared.draining.get() && self.body_can_end();
-        let mut to = ReplyTo { is_head, is_http10, keep };
-        let mut message = self.replace_if_body_failed(message, &mut to);
-        let extension = message.extension.take();
-        let bounded = !message.is_long_lived();
-        let mut status = message.status;
-        let mut reply = Reply::new(core, message, to);
         let mut outcome = self.write(&mut reply, bounded.then_some(begun)).await;
         if let Err(PumpError::Source(error)) = &outcome
             && reply.is_unsent()
         {
             // Nothing of the reply is sent, so that an error can take its place.
-            status = if *error == BodyError::Timeout { 504 } else { 502 };
-            reply = Reply::new(core, plain(status, &error.to_string()), ReplyTo { keep: false, ..to });
+            let status = if *error == BodyError::Timeout { 504 } else { 502 };
+            let to = ReplyTo { keep: false, ..reply.to };
+            reply = Reply::new(core, plain(status, &error.to_string()), to);
             outcome = poll_fn(|cx| reply.poll_write(core, &self.wire, cx)).await;
         }
-        core.counters.replied(status);
-        let body_bytes = match reply.framing {
-            Framing::Length(length) => Some(length),
-            Framing::None => Some(0),
-            Framing::Chunked | Framing::Close => None,
-        };
-        record(status, body_bytes, outcome.is_ok(), extension.as_ref());
-        let (keep, reply_ends_with_connection) = (reply.keep, reply.framing == Framing::Close);
+        core.counters.replied(reply.status);
+        if let Some(record) = record {
+            let body_bytes = match reply.framing {
+                Framing::Length(length) => Some(length),
+                Framing::None => Some(0),
+                Framing::Chunked | Framing::Close => None,
+            };
+            record.write(self, reply.status, body_bytes, outcome.is_ok(), reply.extension.as_ref());
+        }
+        let (keep, reply_ends_with_connection) = (reply.to.keep, reply.framing == Framing::Close);
         drop(reply);
         match outcome {
             Ok(()) if keep && self.wire.borrow().decoder.is_done() => true,
@@ -243,6 +273,35 @@ impl Connection {
             }
             Err(PumpError::Sink(_)) => false,
         }
+    }
+
+    /// Has the service answer a request.
+    async fn answer(&self, head: RequestHead) -> Answered {
+        let start = self.shared.access.as_ref().map(|_| Instant::now());
+        let facts = head.facts;
+        let is_http10 = head.is_http10;
+        let wants_keep = if is_http10 { facts.keep_alive && !facts.close } else { !facts.close };
+        let request = self.request(head);
+        let is_head = request.client.line.method == Method::Head;
+        let asks_for_websocket = facts.names_fields
+            && self.wire.borrow().decoder.is_done()
+            && websocket::is_asked_for(&request.client, &request.message.headers);
+        let record = start.map(|start| {
+            let wants_headers = self.shared.access.as_ref().is_some_and(|access| access.wants_headers());
+            let request_headers = wants_headers.then(|| request.message.headers.clone());
+            Box::new(AccessRecord { client: request.client.clone(), start, request_headers })
+        });
+        let message = self.shared.service.answer(request).await;
+        Answered { message, to: ReplyTo { is_head, is_http10, keep: wants_keep }, record, asks_for_websocket }
+    }
+
+    /// Frames the service's message. Also whether the reply must be written within the deadline.
+    fn frame(&self, mut message: Message, mut to: ReplyTo) -> (Reply, bool) {
+        make_final(&mut message);
+        to.keep = to.keep && !self.shared.draining.get() && self.body_can_end();
+        let message = self.replace_if_body_failed(message, &mut to);
+        let bounded = !message.is_long_lived();
+        (Reply::new(&self.shared.core, message, to), bounded)
     }
 
     /// Writes a reply; when `begun` is given, until the deadline of the request that began then.
@@ -269,15 +328,10 @@ impl Connection {
     fn request(&self, head: RequestHead) -> Request {
         let mut wire = self.wire.borrow_mut();
         let facts = head.facts;
-        let decoder = Decoder::of_request(&facts);
-        let joined = match &decoder {
-            Decoder::Length(length) => usize::try_from(*length)
-                .ok()
-                .filter(|&length| length <= JOINED_BODY_MAX && wire.buffer.len() >= head.length + length),
-            _ => None,
-        };
+        let joined = joined_length(&head, wire.buffer.len());
         let block = Bytes::copy_from_slice(&wire.buffer[..head.length + joined.unwrap_or(0)]);
-        wire.begin_body(decoder, self.shared.limits.body_bytes_max, facts.expect_continue && !head.is_http10);
+        let waits = facts.expect_continue && !head.is_http10;
+        wire.begin_body(Decoder::of_request(&facts), self.shared.limits.body_bytes_max, waits);
         wire.consume(head.length);
         if let Some(length) = joined {
             // A length that was announced cannot exceed its limit any more.
@@ -285,7 +339,12 @@ impl Connection {
         }
         let is_done = wire.decoder.is_done();
         drop(wire);
+        self.request_of(head, block, joined, is_done)
+    }
 
+    /// Makes the request of a head and the bytes that were taken with it: the head, and a body that came with it.
+    pub(super) fn request_of(&self, head: RequestHead, block: Bytes, joined: Option<usize>, is_done: bool) -> Request {
+        let facts = head.facts;
         let text = |range: std::ops::Range<usize>| std::str::from_utf8(&block[range]).unwrap_or_default();
         let method = Method::parse(text(head.method));
         let target = if head.target.is_empty() { Bytes::from_static(b"/") } else { block.slice(head.target) };
@@ -319,8 +378,13 @@ impl Connection {
         }
     }
 
+    /// Whether the client came over TLS.
+    pub(super) fn is_secure(&self) -> bool {
+        self.secure
+    }
+
     /// Whether what is left of the request's body is worth reading to keep the connection.
-    fn body_can_end(&self) -> bool {
+    pub(super) fn body_can_end(&self) -> bool {
         let wire = self.wire.borrow();
         match &wire.decoder {
             Decoder::Done => true,

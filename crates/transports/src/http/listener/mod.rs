@@ -4,6 +4,7 @@ mod accept;
 mod access;
 mod connection;
 mod http2;
+mod passing;
 mod reply;
 mod shutdown;
 mod switch;

@@ -1,17 +1,20 @@
 //! The reply of a service on its way to the client.
 
+use std::any::Any;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use penstock_engine::Passage;
 use penstock_message::{BodyStream, Form, Message, SizeHint};
 
 use crate::http::PerCore;
 use crate::http::http1::{
-    BodyEncoder, Framing, PumpError, SharedWire, WireSource, announces_trailers, is_ours, poll_pump, poll_stream,
-    push_decimal, push_fields, push_framing,
+    BodyEncoder, Decoder, Framing, PumpError, ReplyHead, SharedWire, WireSource, announces_trailers, is_ours,
+    poll_pump, poll_stream, push_decimal, push_fields, push_framing, push_lines,
 };
 use crate::http::reason::reason_phrase;
-use crate::http::sender::ReplyBody;
+use crate::http::sender::{Exchange, ReplyBody};
 
 /// The status that says that a path speaks another protocol.
 const UPGRADE_REQUIRED: u16 = 426;
@@ -41,16 +44,27 @@ pub(super) struct Reply {
     head: Vec<u8>,
     encoder: BodyEncoder,
     body: ReplyForm,
+    pub(super) status: u16,
     pub(super) framing: Framing,
-    /// Whether the connection may carry another exchange.
-    pub(super) keep: bool,
+    /// `keep`: whether the connection may carry another exchange.
+    pub(super) to: ReplyTo,
+    /// Data of the response for the access log.
+    pub(super) extension: Option<Rc<dyn Any>>,
 }
 
 enum ReplyForm {
     Empty,
     Bytes(Bytes),
-    Wire(Box<ReplyBody>),
+    Wire(ReplyBody),
     Stream { head: Bytes, rest: Box<dyn BodyStream> },
+}
+
+/// The response of a backend that can be passed back as it is.
+pub(super) struct Passing {
+    /// Status line and fields, without those of the connection.
+    head: Vec<u8>,
+    framing: Framing,
+    decoder: Decoder,
 }
 
 impl Reply {
@@ -65,11 +79,62 @@ impl Reply {
             SizeHint::Unknown if to.is_http10 => (Framing::Close, body),
             SizeHint::Unknown => (Framing::Chunked, body),
         };
-        let keep = to.keep && framing != Framing::Close;
+        let to = ReplyTo { keep: to.keep && framing != Framing::Close, ..to };
         let mut head = core.take_scratch();
-        write_head(core, &mut head, status, &message, framing, ReplyTo { keep, ..to });
+        write_head(core, &mut head, status, &message, framing, to);
         let (body, encoder) = if to.is_head { (ReplyForm::Empty, Framing::None) } else { (body, framing) };
-        Reply { head, encoder: BodyEncoder::new(encoder), body, framing, keep }
+        Reply {
+            head,
+            encoder: BodyEncoder::new(encoder),
+            body,
+            status,
+            framing,
+            to,
+            extension: message.extension.take(),
+        }
+    }
+
+    /// Writes the head of a backend's response that no flow has to see. `None` when one has to: the response is changed on
+    /// its way, ends with its connection, or may last for long.
+    pub(super) fn begin_passing(core: &PerCore, exchange: &Exchange, reply: &ReplyHead) -> Option<Passing> {
+        let facts = &reply.facts;
+        if facts.names_fields || facts.close || reply.is_http10 || matches!(reply.status, ..200 | 204 | 304) {
+            return None;
+        }
+        let decoder = Decoder::of_reply(reply.status, false, facts);
+        let framing = match decoder {
+            Decoder::Done => Framing::Length(0),
+            Decoder::Length(length) => Framing::Length(length),
+            Decoder::Chunked(_) => Framing::Chunked,
+            Decoder::UntilClose | Decoder::Failed => return None,
+        };
+        let wire = exchange.wire.borrow();
+        let bytes = &wire.buffer[..reply.length];
+        let reason = &bytes[reply.reason.clone()];
+        if !reason.iter().all(|byte| (b' '..0x7f).contains(byte)) {
+            return None;
+        }
+        let mut head = core.take_scratch();
+        head.extend_from_slice(b"HTTP/1.1 ");
+        push_decimal(&mut head, u64::from(reply.status));
+        head.push(b' ');
+        head.extend_from_slice(reason);
+        head.extend_from_slice(b"\r\n");
+        let mut is_ordinary = true;
+        push_lines(&mut head, bytes, &reply.fields, |name, value| {
+            is_ordinary &= match name.len() {
+                // The engine points a `Location` to itself.
+                8 => !name.eq_ignore_ascii_case(b"Location"),
+                12 => !(name.eq_ignore_ascii_case(b"Content-Type") && Message::names_long_lived(value)),
+                _ => true,
+            };
+            (!is_ours(name) || announces_trailers(name, framing)) && Passage::forwards(name)
+        });
+        if !is_ordinary {
+            core.give_scratch(head);
+            return None;
+        }
+        Some(Passing { head, framing, decoder })
     }
 
     /// Whether not a byte of it was written, so that another reply can take its place.
@@ -124,6 +189,23 @@ impl Reply {
     }
 }
 
+impl Passing {
+    /// Ends the head and begins the body.
+    pub(super) fn pass_back(self, core: &PerCore, exchange: Exchange, reply: ReplyHead, keep: bool) -> Reply {
+        let Passing { mut head, framing, decoder } = self;
+        push_date(core, &mut head);
+        push_framing(&mut head, framing);
+        if !keep {
+            head.extend_from_slice(b"Connection: close\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        let body = ReplyForm::Wire(exchange.into_body(&reply, decoder));
+        core.give_fields(reply.fields);
+        let to = ReplyTo { is_head: false, is_http10: false, keep };
+        Reply { head, encoder: BodyEncoder::new(framing), body, status: reply.status, framing, to, extension: None }
+    }
+}
+
 /// A reply body on a backend's wire, as the pump wants it.
 struct ReplySource<'a> {
     body: &'a mut ReplyBody,
@@ -157,7 +239,7 @@ fn form_of(form: Form) -> (ReplyForm, SizeHint) {
             };
             if head.is_empty() && rest.as_any().is_some_and(|any| any.is::<ReplyBody>()) {
                 return match rest.into_any().downcast::<ReplyBody>() {
-                    Ok(body) => (ReplyForm::Wire(body), hint),
+                    Ok(body) => (ReplyForm::Wire(*body), hint),
                     Err(_) => (ReplyForm::Empty, SizeHint::Exact(0)),
                 };
             }
@@ -179,9 +261,7 @@ fn write_head(core: &PerCore, head: &mut Vec<u8>, status: u16, message: &Message
         !is_ours(name) || announces_trailers(name, framing)
     });
     if !dated {
-        head.extend_from_slice(b"Date: ");
-        head.extend_from_slice(&core.date());
-        head.extend_from_slice(b"\r\n");
+        push_date(core, head);
     }
     push_framing(head, framing);
     let upgrade = || message.headers.get("Upgrade").is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket"));
@@ -194,5 +274,11 @@ fn write_head(core: &PerCore, head: &mut Vec<u8>, status: u16, message: &Message
     } else if to.is_http10 {
         head.extend_from_slice(b"Connection: keep-alive\r\n");
     }
+    head.extend_from_slice(b"\r\n");
+}
+
+fn push_date(core: &PerCore, head: &mut Vec<u8>) {
+    head.extend_from_slice(b"Date: ");
+    head.extend_from_slice(&core.date());
     head.extend_from_slice(b"\r\n");
 }

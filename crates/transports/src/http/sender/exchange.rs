@@ -6,20 +6,19 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use penstock_engine::ports::{Outgoing, SendOptions};
+use penstock_engine::ports::SendOptions;
 use penstock_engine::websocket::{self, SWITCHING_PROTOCOLS, Switched};
 use penstock_engine::{Fault, Side, codes};
-use penstock_message::{AbsentBody, Body, BodyError, BodyStream, HeaderBlock, Headers, Message, Method};
+use penstock_message::{AbsentBody, Body, BodyError, BodyStream, HeaderBlock, Headers, Message};
 
 use super::body::ReplyBody;
 use super::pool::{Backend, Pool};
-use super::request::{framing, write_head};
 use super::url::Url;
 use super::{Payload, backend_fault};
 use crate::http::PerCore;
 use crate::http::http1::{
-    BodyEncoder, Decoder, HeadError, Incoming, PumpError, ReplyHead, SharedWire, describe, may_end_head, parse_reply,
-    poll_pump, poll_stream, remove_named_by_connection,
+    BodyEncoder, Decoder, Framing, HeadError, Incoming, PumpError, ReplyHead, SharedWire, describe, may_end_head,
+    parse_reply_into, poll_pump, poll_stream, remove_named_by_connection,
 };
 use crate::http::reason::reason_phrase;
 
@@ -119,7 +118,7 @@ impl Upload {
 
 pub(crate) struct Exchange {
     core: Rc<PerCore>,
-    pub(super) wire: SharedWire,
+    pub(crate) wire: SharedWire,
     pool: Rc<Pool>,
     backend: Rc<Backend>,
     head: Vec<u8>,
@@ -149,19 +148,35 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    pub(super) fn new(core: &PerCore, options: &SendOptions) -> Allowance {
-        Allowance {
-            response: options.response_timeout,
-            connect: options.connect_timeout,
-            total: options.time_left,
-            since: core.now_ticks(),
-        }
+    pub(super) fn new(core: &PerCore, response: Duration, total: Duration) -> Allowance {
+        Allowance { response, connect: None, total, since: core.now_ticks() }
+    }
+
+    pub(super) fn from_options(core: &PerCore, options: &SendOptions) -> Allowance {
+        let allowance = Allowance::new(core, options.response_timeout, options.time_left);
+        Allowance { connect: options.connect_timeout, ..allowance }
     }
 
     /// The time until the deadline.
     pub(super) fn left(&self, core: &PerCore) -> Duration {
         self.total.saturating_sub(core.since(self.since))
     }
+}
+
+/// What an exchange starts with.
+pub(super) struct Start {
+    pub(super) wire: SharedWire,
+    /// Request line and fields.
+    pub(super) head: Vec<u8>,
+    pub(super) framing: Framing,
+    pub(super) payload: Payload,
+    /// Whether the connection may carry another exchange afterwards.
+    pub(super) keep: bool,
+    pub(super) to_head: bool,
+    /// Whether the answer may leave HTTP.
+    pub(super) websocket: bool,
+    pub(super) allowance: Allowance,
+    pub(super) write_timeout: Duration,
 }
 
 /// Whose turn it is before the reply begins.
@@ -176,21 +191,9 @@ enum Awaits {
 }
 
 impl Exchange {
-    #[expect(clippy::too_many_arguments, reason = "each is another part of one exchange; a struct would be built once")]
-    pub(super) fn start(
-        core: &Rc<PerCore>,
-        wire: SharedWire,
-        url: &Url<'_>,
-        outgoing: &Outgoing,
-        payload: Payload,
-        pool: &Rc<Pool>,
-        backend: &Rc<Backend>,
-        allowance: Allowance,
-        write_timeout: Duration,
-    ) -> Exchange {
-        let framing = framing(&payload, &outgoing.method);
-        let mut head = core.take_scratch();
-        write_head(&mut head, url, outgoing, framing);
+    /// Starts a request on a connection of the pool's backend.
+    pub(super) fn start(core: &Rc<PerCore>, pool: &Rc<Pool>, backend: &Rc<Backend>, start: Start) -> Exchange {
+        let Start { wire, head, framing, payload, keep, to_head, websocket, allowance, write_timeout } = start;
         {
             let mut wire = wire.borrow_mut();
             wire.read_timer.arm(core, allowance.left(core));
@@ -205,9 +208,9 @@ impl Exchange {
             head,
             encoder: BodyEncoder::new(framing),
             upload: Upload::new(payload),
-            keep: !outgoing.options.http.close && !outgoing.options.http.http10,
-            to_head: outgoing.method == Method::Head,
-            websocket: outgoing.options.http.websocket,
+            keep,
+            to_head,
+            websocket,
             scanned: 0,
             interim: 0,
             allowance,
@@ -252,7 +255,7 @@ impl Exchange {
         let mut wire = self.wire.borrow_mut();
         loop {
             if !wire.buffer.is_empty() && (self.scanned == 0 || may_end_head(&wire.buffer, self.scanned)) {
-                match parse_reply(&wire.buffer, &wire.limits) {
+                match parse_reply_into(self.core.take_fields(), &wire.buffer, &wire.limits) {
                     Err(error) => return Poll::Ready(Err(Failure::Violation(error))),
                     Ok(Some(head)) if head.status < 200 && !(self.websocket && head.status == SWITCHING_PROTOCOLS) => {
                         self.interim += 1;
@@ -350,8 +353,18 @@ impl Exchange {
         }
     }
 
+    /// Starts the body of a reply whose head has just arrived and needs no message.
+    pub(crate) fn into_body(self, head: &ReplyHead, decoder: Decoder) -> ReplyBody {
+        {
+            let mut wire = self.wire.borrow_mut();
+            wire.begin_body(decoder, u64::MAX, false);
+            wire.consume(head.length);
+        }
+        ReplyBody { exchange: Some(self) }
+    }
+
     /// Makes the message of the reply whose head has just arrived.
-    pub(crate) fn into_reply(mut self, head: ReplyHead, outgoing: &Outgoing) -> Result<Message, Fault> {
+    pub(crate) fn into_reply(mut self, head: ReplyHead, one_way: bool) -> Result<Message, Fault> {
         if head.status == SWITCHING_PROTOCOLS {
             return self.into_switched(head);
         }
@@ -385,7 +398,7 @@ impl Exchange {
             Some(length) => Body::bytes(block.slice(head.length..head.length + length)),
             None if absent => Body::stream(Box::new(AbsentBody { length: facts.content_length })),
             None if is_done => Body::empty(),
-            None if outgoing.options.one_way => Body::empty(),
+            None if one_way => Body::empty(),
             None => {
                 let wire = self.wire.clone();
                 let body = Body::stream(Box::new(ReplyBody { exchange: Some(self) }));

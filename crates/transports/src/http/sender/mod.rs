@@ -5,10 +5,12 @@ mod connect;
 mod exchange;
 mod http2;
 mod multiplexed;
+mod passing;
 mod pool;
 mod request;
 mod url;
 
+use std::any::Any;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,9 +22,11 @@ use super::http1::{Incoming, Socket, is_token};
 use super::{HttpLimits, PerCore, SenderConfig};
 pub(crate) use body::ReplyBody;
 use connect::Connector;
-use exchange::{Allowance, Exchange, Failure};
+pub(crate) use exchange::Exchange;
+use exchange::{Allowance, Failure, Start};
 use http2::Times;
 use multiplexed::{Connection, Turn};
+pub(crate) use passing::PassedRequest;
 use pool::{Backend, Pool};
 use url::Url;
 
@@ -56,7 +60,7 @@ impl HttpSender {
     async fn exchange(&self, outgoing: &mut Outgoing) -> Result<Message, Fault> {
         let url = outgoing.url.clone();
         let url = Url::parse(&url)?;
-        let allowance = Allowance::new(&self.core, &outgoing.options);
+        let allowance = Allowance::from_options(&self.core, &outgoing.options);
         // A flow may have made it up of what a client sent.
         if let Method::Other(method) = &outgoing.method
             && !is_token(method.as_bytes())
@@ -96,10 +100,24 @@ impl HttpSender {
                 }
             };
             let again = if reused && repeatable { body.copy() } else { None };
-            let (core, pool, write) = (&self.core, &self.pool, self.config.timeouts.write);
-            let mut exchange = Exchange::start(core, wire, &url, outgoing, body, pool, &backend, allowance, write);
+            let framing = request::framing(&body, &outgoing.method);
+            let mut head = self.core.take_scratch();
+            request::write_head(&mut head, &url, outgoing, framing);
+            let http = &outgoing.options.http;
+            let start = Start {
+                wire,
+                head,
+                framing,
+                payload: body,
+                keep: !http.close && !http.http10,
+                to_head: outgoing.method == Method::Head,
+                websocket: http.websocket,
+                allowance,
+                write_timeout: self.config.timeouts.write,
+            };
+            let mut exchange = Exchange::start(&self.core, &self.pool, &backend, start);
             match std::future::poll_fn(|cx| exchange.poll_head(cx)).await {
-                Ok(head) => return exchange.into_reply(head, outgoing),
+                Ok(head) => return exchange.into_reply(head, outgoing.options.one_way),
                 // RFC 9110 §9.2.2: a proxy repeats nothing that might be done twice. A connection that closes before the
                 // first byte of a reply was most likely closed while it was idle.
                 Err(failure) => match again {
@@ -231,6 +249,10 @@ impl Outbound for HttpSender {
         // By reference: the future of an `async fn` would hold the request twice.
         Box::pin(async move { self.exchange(&mut outgoing).await })
     }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
 }
 
 /// A body before it is sent.
@@ -280,7 +302,7 @@ impl Payload {
 }
 
 /// Whether asking twice is the same as asking once (RFC 9110 §9.2.2).
-fn is_idempotent(method: &Method) -> bool {
+pub(crate) fn is_idempotent(method: &Method) -> bool {
     match method {
         Method::Get | Method::Head | Method::Put | Method::Delete | Method::Options => true,
         Method::Post | Method::Patch => false,

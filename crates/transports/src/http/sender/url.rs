@@ -1,5 +1,7 @@
 //! The parts of a backend's address.
 
+use std::ops::Range;
+
 use penstock_engine::{Fault, Side, codes};
 
 use crate::http::http1::is_visible;
@@ -67,6 +69,35 @@ impl<'a> Url<'a> {
     }
 }
 
+/// The parts of an address that is used again and again, by their places in its text.
+pub(crate) struct PreparedUrl {
+    secure: bool,
+    host: Range<usize>,
+    port: u16,
+    authority: Range<usize>,
+    path: Range<usize>,
+}
+
+impl PreparedUrl {
+    /// The parts of an address, when it is one of HTTP.
+    pub(crate) fn parse(text: &str) -> Option<PreparedUrl> {
+        let url = Url::parse(text).ok()?;
+        let place = |part: &str| {
+            let start = part.as_ptr().addr() - text.as_ptr().addr();
+            start..start + part.len()
+        };
+        let (host, authority, path) = (place(url.host), place(url.authority), place(url.path));
+        Some(PreparedUrl { secure: url.secure, host, port: url.port, authority, path })
+    }
+
+    /// The same as [`Url::parse`] of the text that was parsed.
+    pub(crate) fn url<'a>(&self, text: &'a str) -> Url<'a> {
+        let part = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
+        let (host, authority, path) = (part(&self.host), part(&self.authority), part(&self.path));
+        Url { secure: self.secure, host, port: self.port, authority, path }
+    }
+}
+
 fn foreign_scheme(text: &str) -> String {
     match text.split_once("://") {
         Some((scheme, _)) => format!("has the scheme `{scheme}`, which HTTP cannot reach"),
@@ -86,6 +117,7 @@ mod tests {
                 (url.secure, url.host, url.port, url.authority, url.path),
                 (secure, host, port, authority, path)
             );
+            assert_eq!(PreparedUrl::parse(text).expect(text).url(text), url);
         };
         check("http://a", false, "a", 80, "a", "");
         check("HTTPS://a.b:8443/x?y#z", true, "a.b", 8443, "a.b:8443", "/x?y");
