@@ -182,7 +182,7 @@ fn requests_of_a_session_wait_in_its_boxcar() {
     );
     let toml = "[databases.\"jdbc/Shop\"]\nurl = \"sqlite:shop.db\"";
     let server = Server::start(&folder, &["run", "Shop.dbs"], toml);
-    let mut connection = support::Connection::open(server.http);
+    let mut connection = Connection::open(server.http);
     let mut send = |operation: &str, cookie: &str| {
         let reply = connection.request("GET", &format!("/services/Shop/{operation}"), &[("Cookie", cookie)], b"");
         let set = reply
@@ -241,7 +241,7 @@ fn a_batch_runs_its_change_sets_whole_or_not_at_all() {
         + &part("b", "", "GET /odata/Library/books/author(2)/name/$value", "")
         + &part("b", "", "GET author/$count", "")
         + "--b--\r\n";
-    let mut connection = support::Connection::open(server.http);
+    let mut connection = Connection::open(server.http);
     let mut send = |preference: &str| {
         let headers = [("Content-Type", "multipart/mixed; boundary=b"), ("Prefer", preference)];
         connection.request("POST", "/odata/Library/books/$batch", &headers, body.as_bytes())
