@@ -85,8 +85,8 @@ impl Expression {
     /// The name of a header field, when it is nothing but the value of that field.
     pub fn header(&self) -> Option<&str> {
         match &*self.kind {
-            Kind::Property(property) => property.header(),
-            Kind::XPath(_) | Kind::Json(_) | Kind::Synapse(..) => None,
+            ExpressionKind::Property(property) => property.header(),
+            ExpressionKind::XPath(_) | ExpressionKind::Json(_) | ExpressionKind::Synapse(..) => None,
         }
     }
 
