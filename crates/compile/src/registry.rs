@@ -68,8 +68,8 @@ pub struct Registry {
     pub transports: &'static [TransportKind],
     /// The API handlers.
     pub handlers: &'static [HandlerKind],
-    /// The connectors that run natively, a list for each crate that has some.
-    pub connectors: &'static [&'static [ConnectorKind]],
+    /// The connectors that run natively, beside those of transports.
+    pub connectors: &'static [ConnectorKind],
     /// Compiles the security policy of a proxy service. `None` after a problem was reported.
     pub security: fn(&Arc<Resource>, &Place, &mut Compiler<'_>) -> Option<Secured>,
     /// Elements that exist in Micro Integrator.
@@ -125,9 +125,14 @@ impl Registry {
         self.transports.iter().flat_map(|transport| transport.listeners)
     }
 
+    /// The connectors that run natively.
+    pub fn connectors(&self) -> impl Iterator<Item = &'static ConnectorKind> {
+        self.connectors.iter().chain(self.transports.iter().flat_map(|transport| transport.connectors))
+    }
+
     /// The native connector of that name.
     pub fn connector(&self, name: &str) -> Option<&'static ConnectorKind> {
-        self.connectors.iter().copied().flatten().find(|kind| kind.name == name)
+        self.connectors().find(|kind| kind.name == name)
     }
 
     /// Whether Micro Integrator has that element.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use penstock_engine::ports::{ConnectionFactory, Outbound};
 use penstock_engine::store::{MessageStore, StoreError};
 
-use crate::{InboundKind, ListenerKind};
+use crate::{ConnectorKind, InboundKind, ListenerKind};
 
 /// A transport: the protocols, URL schemes, connections and message stores that it adds.
 pub struct TransportKind {
@@ -18,6 +18,8 @@ pub struct TransportKind {
     pub inbound: &'static [InboundKind],
     /// What proxy services listen on.
     pub listeners: &'static [ListenerKind],
+    /// The native connectors that use it.
+    pub connectors: &'static [ConnectorKind],
     /// Its connections that a configuration names.
     pub connections: Option<NamedConnections>,
     /// Its message stores.
@@ -62,6 +64,7 @@ impl TransportKind {
             schemes: &[],
             inbound: &[],
             listeners: &[],
+            connectors: &[],
             connections: None,
             store: None,
             senders: None,

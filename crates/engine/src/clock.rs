@@ -40,7 +40,8 @@ pub fn system_date(pattern: Option<&str>) -> String {
     formatted(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), pattern.unwrap_or(JAVA_DEFAULT))
 }
 
-fn formatted(now: Duration, pattern: &str) -> String {
+/// A time after 1970 in UTC, with a `SimpleDateFormat` pattern.
+pub fn formatted(now: Duration, pattern: &str) -> String {
     let (days, seconds) = ((now.as_secs() / 86_400) as i64, now.as_secs() % 86_400);
     let (year, month, day) = civil(days);
     let mut out = String::new();

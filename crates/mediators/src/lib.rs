@@ -116,7 +116,7 @@ pub const REGISTRY: Registry = Registry {
     artifacts: &[],
     transports: &[],
     handlers: handlers::HANDLERS,
-    connectors: &[CONNECTORS],
+    connectors: CONNECTORS,
     security: security::compile,
     known: KNOWN,
     unsupported: UNSUPPORTED,

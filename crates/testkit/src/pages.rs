@@ -13,6 +13,8 @@
 //! | `text log` | the lines the flow logged |
 //! | `text diagnostics` | what the compiler said |
 //!
+//! `$SYSTEM:page.folder` in a configuration is a folder of the section, which outcomes show as `FOLDER`.
+//!
 //! Configurations hold from their block to the next heading. Blocks that show an outcome are
 //! computed anew and compared: of headers those that stand there, and the Content-Type. Identifiers
 //! that differ from run to run read `…`.

@@ -17,7 +17,7 @@ fn mediators() -> impl Iterator<Item = &'static MediatorKind> {
 }
 
 fn connectors() -> impl Iterator<Item = &'static str> {
-    REGISTRY.connectors.iter().copied().flatten().map(|kind| kind.name)
+    REGISTRY.connectors().map(|kind| kind.name)
 }
 
 fn root() -> PathBuf {

@@ -52,7 +52,7 @@ impl Loader {
             package: connector.package.clone(),
             description: connector.description.clone(),
         });
-        if penstock_mediators::REGISTRY.connector(&connector.name).is_some() {
+        if crate::registry::REGISTRY.connector(&connector.name).is_some() {
             return Ok(());
         }
         let names = archive.names();

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -74,6 +75,9 @@ fn settled(text: &str) -> String {
     uuid.replace_all(text, "…").into_owned()
 }
 
+/// The name in configurations for the folder of a section.
+const FOLDER_NAME: &str = "page.folder";
+
 /// The running configuration of one section.
 pub struct Flow {
     compilation_text: String,
@@ -82,13 +86,39 @@ pub struct Flow {
     databases: Arc<Sql>,
     stores: Arc<MessageStores>,
     registry: Arc<Registry>,
+    folder: Option<Folder>,
+}
+
+/// What files of a section are in; it is removed with the section.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        let name = format!("penstock-page-{:016x}", penstock_engine::clock::random());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).expect("the folder for temporary files can be written");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Flow {
     /// Compiles the configurations of a section.
     pub fn new(blocks: &[Block]) -> Flow {
         let inputs: Vec<Input> = blocks.iter().filter_map(input).collect();
-        Flow::compile(&inputs, &CompileOptions { modules: modules(blocks), ..CompileOptions::default() })
+        let folder = blocks.iter().any(|block| block.text.contains(FOLDER_NAME)).then(Folder::new);
+        let configured = folder.iter().map(|folder| (FOLDER_NAME.to_owned(), folder.0.display().to_string()));
+        let options = CompileOptions {
+            modules: modules(blocks),
+            configurables: configured.collect(),
+            ..CompileOptions::default()
+        };
+        Flow { folder, ..Flow::compile(&inputs, &options) }
     }
 
     /// Compiles these inputs.
@@ -107,6 +137,7 @@ impl Flow {
             databases,
             stores,
             registry: Arc::default(),
+            folder: None,
         }
     }
 
@@ -178,7 +209,10 @@ impl Flow {
             first_line.push(' ');
             first_line.push_str(reason);
         }
-        let response = Shown::of(first_line, &answer);
+        let mut response = Shown::of(first_line, &answer);
+        if let Some(Folder(path)) = &self.folder {
+            response.body = response.body.replace(&*path.to_string_lossy(), "FOLDER");
+        }
         let log =
             log.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter().map(|line| settled(line)).collect();
         let received = backend.received.take();

@@ -320,6 +320,13 @@ impl FileSystem for Ftp {
         })
     }
 
+    fn remove_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>> {
+        Box::pin(async move {
+            let target = self.path(path);
+            self.with(async |connection| connection.rmdir(&target).await).await
+        })
+    }
+
     fn create_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>> {
         Box::pin(self.folders(path))
     }

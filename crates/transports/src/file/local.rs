@@ -111,6 +111,11 @@ impl FileSystem for Local {
         })
     }
 
+    fn remove_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>> {
+        let path = path.to_owned();
+        blocking(move || std::fs::remove_dir(&path))
+    }
+
     fn create_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>> {
         let path = path.to_owned();
         blocking(move || std::fs::create_dir_all(&path))

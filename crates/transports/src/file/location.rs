@@ -62,7 +62,7 @@ impl Protocol {
     }
 
     /// Whether this build has it.
-    fn is_built(self) -> bool {
+    pub(super) fn is_built(self) -> bool {
         match self {
             Protocol::Sftp => cfg!(feature = "sftp"),
             Protocol::Ftp | Protocol::Ftps => cfg!(feature = "ftp"),

@@ -1,11 +1,12 @@
 //! Files: polled by inbound endpoints (`protocol="file"`) and proxy services (`transports="vfs"`), written by endpoints
-//! (`vfs:file:///folder`).
+//! (`vfs:file:///folder`), and read, written, copied and listed by the file connector.
 //!
 //! A file is a message. It is locked, read, and moved or deleted when its flow has ended; a process that is killed in between
 //! leaves the file where it was. Large files stream.
 //!
 //! Start reading at [`poll`], then `lock.rs` and `sender.rs`.
 
+mod connector;
 #[cfg(any(feature = "ftp", feature = "sftp"))]
 mod download;
 mod finish;
@@ -37,6 +38,7 @@ pub const TRANSPORT: TransportKind = TransportKind {
     schemes: &[SCHEME],
     inbound: &[inbound::KIND],
     listeners: &[inbound::LISTENER],
+    connectors: &[connector::KIND],
     senders: Some(|_| Box::new(|| vec![(SCHEME.to_owned(), Rc::new(FileSender))])),
     ..TransportKind::new(SCHEME)
 };

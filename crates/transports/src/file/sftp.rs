@@ -287,6 +287,10 @@ impl FileSystem for Sftp {
         Box::pin(async move { optional(self.inner.session.remove_file(self.path(path)).await).map(|_| ()) })
     }
 
+    fn remove_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>> {
+        Box::pin(async move { self.inner.session.remove_dir(self.path(path)).await.map_err(failed) })
+    }
+
     fn create_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>> {
         Box::pin(self.folders(path))
     }

@@ -66,6 +66,9 @@ pub(super) trait FileSystem {
     /// Removes a file; one that does not exist is removed.
     fn remove<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>>;
 
+    /// Removes an empty folder.
+    fn remove_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>>;
+
     /// Makes a folder and those above it.
     fn create_folder<'a>(&'a self, path: &'a str) -> LocalFuture<'a, io::Result<()>>;
 
