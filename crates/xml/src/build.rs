@@ -175,6 +175,30 @@ impl TreeBuilder {
         self.push_declaration(prefix, namespace);
     }
 
+    /// Declares a namespace on the open element even when it is in scope already.
+    pub fn declare_namespace_again(&mut self, prefix: &str, namespace: &str) {
+        let (bound, wanted) = (self.prefix_id(prefix), self.namespace_id(namespace));
+        if self.at_start_tag() && self.bindings[bound as usize] == wanted && !self.prefix_in_use(bound) {
+            self.push_declaration(bound, wanted);
+        } else {
+            self.declare_namespace(prefix, namespace);
+        }
+    }
+
+    /// Undeclares every prefix that the open element inherits and neither declares nor uses itself, as namespaces of
+    /// XML 1.1 allow. To be called before its content is added.
+    pub fn undeclare_inherited(&mut self) {
+        if !self.at_start_tag() {
+            return;
+        }
+        for prefix in (0..self.bindings.len() as u32).filter(|prefix| *prefix != PREFIX_XML) {
+            let bound = self.bindings[prefix as usize];
+            if bound != UNBOUND && bound != NAMESPACE_NONE && !self.prefix_in_use(prefix) {
+                self.push_declaration(prefix, NAMESPACE_NONE);
+            }
+        }
+    }
+
     /// Whether the open element cannot have this namespace: it has another one with the prefix that neither its name
     /// nor an attribute uses, or it is in no namespace and this would be its default namespace.
     pub fn namespace_conflicts(&self, prefix: &str, namespace: &str) -> bool {

@@ -135,6 +135,10 @@ impl Writer<'_> {
 
     fn declaration(&mut self, node: &Node) {
         let prefix = self.document.names.local(node.name());
+        if !prefix.is_empty() && self.document.strings.get(node.value()).is_empty() {
+            // Namespaces of XML 1.0 cannot undeclare a prefix.
+            return;
+        }
         self.out.extend_from_slice(b" xmlns");
         if !prefix.is_empty() {
             self.out.push(b':');

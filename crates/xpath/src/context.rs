@@ -24,7 +24,7 @@ pub trait Host {
         Err(XPathError::new("XPST0017", format!("unknown function `{}`", call.name.lexical())))
     }
 
-    /// The value of `current-dateTime()`. It should stay the same during one evaluation.
+    /// The value of `current-dateTime()`, asked for once in an evaluation.
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }

@@ -315,3 +315,21 @@ fn collations() {
         check_all(Version::Two, &[(&expression, expected)]);
     }
 }
+
+#[test]
+fn what_the_recommendation_asks_of_types_and_patterns() {
+    check_all(
+        Version::Two,
+        &[
+            ("string-join((1, 2), '-')", "XPTY0004"),
+            ("string-join((//order/@id)[position() < 3], '-')", "a1-a2"),
+            ("string-join(('a', xs:token('b'), xs:anyURI('c')), '-')", "a-b-c"),
+            ("namespace-uri-from-QName('p:a' cast as xs:QName)", "urn:p"),
+            ("matches('a', 'A', 'ii')", "true"),
+            (r"matches('a b', 'a\ s b', 'x')", "true"),
+            ("current-dateTime() eq current-dateTime()", "true"),
+            ("current-time() eq xs:time(current-dateTime())", "true"),
+            (". instance of document-node(element())", "true"),
+        ],
+    );
+}

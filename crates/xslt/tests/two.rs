@@ -308,3 +308,129 @@ fn collations() {
 fn a_required_parameter_must_be_given() {
     check("2.0", &[(&format!(r#"<xsl:param name="p" required="yes"/>{}"#, template("")), "XTDE0050")]);
 }
+
+#[test]
+fn adjacent_text_nodes_are_one_item() {
+    check(
+        "2.0",
+        &[(
+            r#"<xsl:function name="f:t"><xsl:text>t</xsl:text></xsl:function><xsl:template match="/"><o a="{f:t(), f:t()}"><xsl:value-of select="f:t(), f:t(), 1, f:t()" separator="-"/></o></xsl:template>"#,
+            r#"<o a="tt">tt-1-t</o>"#,
+        )],
+    );
+    check_content("2.0", &[(r#"<xsl:value-of select="d/a/text(), d/a/text(), d/b/text()"/>"#, "55")]);
+}
+
+#[test]
+fn analyzed_text_is_one_string() {
+    let analyzed = |select: &str| {
+        format!(
+            r#"<xsl:analyze-string select="{select}" regex="5"><xsl:matching-substring>m</xsl:matching-substring></xsl:analyze-string>"#
+        )
+    };
+    check_content(
+        "2.0",
+        &[
+            (&*analyzed("d/a"), "m"),
+            (&analyzed("'5'"), "m"),
+            (&analyzed("5"), "XPTY0004"),
+            (&analyzed("()"), "XPTY0004"),
+        ],
+    );
+}
+
+#[test]
+fn line_ends_that_are_no_line_ends_of_xml_1_0_are_references() {
+    check_content(
+        "2.0",
+        &[("<i a=\"\u{85}\u{2028}\">\u{85}é\u{2028}\u{2029}</i>", "<i a=\"&#133;&#8232;\">&#133;é&#8232;\u{2029}</i>")],
+    );
+}
+
+#[test]
+fn identifiers_are_normalized() {
+    check_content(
+        "2.0",
+        &[
+            (r#"<i xml:id=" x "/>"#, r#"<i xml:id="x"/>"#),
+            (r#"<i><xsl:attribute name="xml:id"> a  b </xsl:attribute></i>"#, r#"<i xml:id="a b"/>"#),
+            (r#"<i xml:id=" {d/a} "/>"#, r#"<i xml:id="5"/>"#),
+        ],
+    );
+}
+
+#[test]
+fn a_document_of_an_element_and_text_is_no_document_of_an_element() {
+    let of_element = |content: &str| {
+        format!(
+            r#"<xsl:variable name="v">{content}</xsl:variable><xsl:value-of select="$v instance of document-node(element(x))"/>"#
+        )
+    };
+    check_content(
+        "2.0",
+        &[
+            (&*of_element("<x/><xsl:comment/>"), "true"),
+            (&of_element("<x/>t"), "false"),
+            (&of_element("<x/><x/>"), "false"),
+            (&of_element("<y/>"), "false"),
+        ],
+    );
+}
+
+#[test]
+fn keys_in_patterns_have_literals_or_variables() {
+    let key = |arguments: &str| {
+        format!(
+            r#"<xsl:key name="k" match="a" use="."/><xsl:variable name="v" select="'5'"/><xsl:template match="key({arguments})">K</xsl:template><xsl:template match="/"><xsl:apply-templates select="d/a"/></xsl:template>"#
+        )
+    };
+    check("2.0", &[(&*key("'k', '5'"), "K"), (&key("'k', $v"), "K"), (&key("'k', concat('5', '')"), "XTSE0340")]);
+}
+
+#[test]
+fn namespaces_that_children_do_not_inherit() {
+    let prefixes = |element: &str| {
+        format!(
+            r#"<xsl:variable name="v" as="element()">{element}</xsl:variable><xsl:value-of select="in-scope-prefixes($v/*)[. != 'xml']"/>"#
+        )
+    };
+    check_content(
+        "2.0",
+        &[
+            (&*prefixes(r#"<a xmlns:q="urn:q"><xsl:copy-of select="d/b"/></a>"#), "q"),
+            (&prefixes(r#"<a xmlns:q="urn:q" xsl:inherit-namespaces="no"><xsl:copy-of select="d/b"/></a>"#), "<o/>"),
+            // A literal result element has the namespaces in scope in the stylesheet itself.
+            (&prefixes(r#"<a xmlns:q="urn:q" xsl:inherit-namespaces="no"><b/></a>"#), "q"),
+            (
+                &prefixes(
+                    r#"<xsl:element name="q:a" namespace="urn:q" inherit-namespaces="no"><b xmlns:r="urn:r"/></xsl:element>"#,
+                ),
+                "r",
+            ),
+            (
+                &prefixes(
+                    r#"<xsl:element name="q:a" namespace="urn:q" inherit-namespaces="no"><xsl:element name="q:b" namespace="urn:q"/></xsl:element>"#,
+                ),
+                "q",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn undeclared_prefixes_are_written_in_xml_1_1() {
+    let element = r#"<xsl:element name="q:a" namespace="urn:q" inherit-namespaces="no"><b>t<c/></b><q:d xmlns:q="urn:q"/></xsl:element>"#;
+    let plain = r#"<o><q:a xmlns:q="urn:q"><b>t<c/></b><q:d/></q:a></o>"#;
+    let undeclared = r#"<o><q:a xmlns:q="urn:q"><b xmlns:q="">t<c/></b><q:d/></q:a></o>"#;
+    let copied = format!(r#"<xsl:variable name="v">{element}</xsl:variable><xsl:copy-of select="$v"/>"#);
+    let output = r#"<xsl:output version="1.1" undeclare-prefixes="yes" omit-xml-declaration="yes"/>"#;
+    check(
+        "2.0",
+        &[
+            (&*template(element), plain),
+            (&template(&copied), plain),
+            (&format!("{output}{}", template(element)), undeclared),
+            (&format!("{output}{}", template(&copied)), undeclared),
+        ],
+    );
+}

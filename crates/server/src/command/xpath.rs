@@ -155,7 +155,8 @@ impl Host for Files {
 /// Reads and parses a document; `-` is standard input.
 fn parse(source: &str) -> Result<Document, Failure> {
     let bytes = super::read(source)?;
-    Document::parse(bytes, &ParseOptions::default()).map_err(|error| {
+    let base_uri = (source != "-").then(|| source.into());
+    Document::parse(bytes, &ParseOptions { base_uri, ..ParseOptions::default() }).map_err(|error| {
         let name = if source == "-" { "<stdin>" } else { source };
         Failure::input(format!("{name}:{}:{}: {}", error.position.line, error.position.column, error.message))
     })

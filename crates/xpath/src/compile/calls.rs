@@ -115,7 +115,7 @@ impl Compiler<'_> {
     }
 
     /// `xs:QName('p:a')`: prefixes are known only here, so only a literal may have one.
-    fn constant_qname(&self, wanted: AtomicType, argument: &Expr) -> Result<Option<Atomic>> {
+    pub(super) fn constant_qname(&self, wanted: AtomicType, argument: &Expr) -> Result<Option<Atomic>> {
         let (AtomicType::QName, ExprKind::Literal(literal)) = (wanted, &argument.kind) else { return Ok(None) };
         let Some((prefix, local)) = literal.as_text().and_then(|text| text.split_once(':')) else { return Ok(None) };
         let Some(namespace) = self.context.lookup_namespace(prefix) else {

@@ -108,7 +108,10 @@ impl<'c> Compiler<'c> {
             ExprKind::TreatAs(operand, wanted) => {
                 (Op::Treat(Box::new((self.compile(operand)?, wanted.clone()))), R::Any)
             }
-            ExprKind::CastAs(operand, wanted, optional) => (Op::Cast(self.boxed(operand)?, *wanted, *optional), R::Any),
+            ExprKind::CastAs(operand, wanted, optional) => match self.constant_qname(*wanted, operand)? {
+                Some(name) => (Op::Constant(Sequence::from(name)), R::Any),
+                None => (Op::Cast(self.boxed(operand)?, *wanted, *optional), R::Any),
+            },
             ExprKind::CastableAs(operand, wanted, optional) => {
                 (Op::Castable(self.boxed(operand)?, *wanted, *optional), R::Boolean)
             }

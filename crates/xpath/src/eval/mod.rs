@@ -10,13 +10,16 @@ mod predicates;
 mod types;
 mod walk;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::time::SystemTime;
 
 pub(crate) use args::Args;
 pub(crate) use arithmetic::on_atomics;
 pub use compare::compare_values;
 pub(crate) use compare::{atomic_equal, collated};
 pub(crate) use types::matches_type;
+
+use penstock_xml::{Document, NodeId, NodeKind};
 
 use crate::ast::Quantifier;
 use crate::code::{Code, Op};
@@ -62,6 +65,8 @@ pub(crate) struct Evaluator<'a> {
     /// `current()`: the context item of the whole expression.
     pub(crate) current: Option<ItemRef<'a>>,
     locals: RefCell<Vec<Sequence>>,
+    /// The time that all calls of one evaluation see.
+    now: OnceCell<SystemTime>,
 }
 
 /// Evaluates what needs no context at all, for constant folding.
@@ -81,7 +86,7 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn new(cx: &'a DynamicContext<'a>, program: &'a Program) -> Evaluator<'a> {
         let locals = RefCell::new(vec![Sequence::Empty; program.locals as usize]);
         let current = cx.item.as_ref().map(Item::as_ref);
-        Evaluator { cx, session: cx.session, program, current, locals }
+        Evaluator { cx, session: cx.session, program, current, locals, now: OnceCell::new() }
     }
 
     pub(crate) fn initial_focus(&self) -> Focus<'a> {
@@ -295,6 +300,11 @@ impl<'a> Evaluator<'a> {
         cast::cast(&atomic, wanted, self.compat()).map(Sequence::from)
     }
 
+    /// The time of this evaluation.
+    pub(crate) fn now(&self) -> SystemTime {
+        *self.now.get_or_init(|| self.cx.host.now())
+    }
+
     fn castable(&self, value: &Sequence, wanted: crate::value::AtomicType, optional: bool) -> bool {
         match self.single_atomic(value) {
             Ok(Some(atomic)) => cast::cast(&atomic, wanted, self.compat()).is_ok(),
@@ -302,6 +312,19 @@ impl<'a> Evaluator<'a> {
             Err(_) => false,
         }
     }
+}
+
+/// The element of a document that holds one element, beside comments and processing instructions.
+fn only_element(document: &Document) -> Option<NodeId> {
+    let mut found = None;
+    for child in document.children(Document::ROOT) {
+        match document.kind(child) {
+            NodeKind::Element if found.is_none() => found = Some(child),
+            NodeKind::Element | NodeKind::Text => return None,
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Runs a standard function with any result type.

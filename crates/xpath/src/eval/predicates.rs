@@ -243,8 +243,8 @@ pub(crate) fn matches_test(document: &Document, test: &Test, id: NodeId) -> bool
         }
         Test::Document => kind == NodeKind::Document,
         Test::DocumentOf(inner) => {
-            kind == NodeKind::Document
-                && document.root_element().is_some_and(|root| matches_test(document, inner, root))
+            let only = (kind == NodeKind::Document).then(|| super::only_element(document)).flatten();
+            only.is_some_and(|root| matches_test(document, inner, root))
         }
         Test::Nothing => false,
     }

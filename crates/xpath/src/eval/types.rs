@@ -1,6 +1,6 @@
 //! Sequence types at run time: `instance of`, `treat as`, and the conversions of parameters and results.
 
-use super::{Evaluator, Focus};
+use super::{Evaluator, Focus, only_element};
 use crate::ast::{ItemType, KindTest, Name, Occurrence, SequenceType};
 use crate::code::Code;
 use crate::error::{Result, XPathError, type_error};
@@ -57,8 +57,8 @@ fn matches_kind(node: Node, kind: &KindTest, session: &Session) -> bool {
         KindTest::Comment => found == K::Comment,
         KindTest::Document => found == K::Document,
         KindTest::DocumentOf(inner) => {
-            found == K::Document
-                && document.root_element().is_some_and(|id| matches_kind(Node { id, ..node }, inner, session))
+            let only = (found == K::Document).then(|| only_element(document)).flatten();
+            only.is_some_and(|id| matches_kind(Node { id, ..node }, inner, session))
         }
         KindTest::Nothing => false,
         KindTest::ProcessingInstruction(target) => {

@@ -6,7 +6,7 @@ use crate::value::duration::format_fraction;
 use crate::value::{Atomic, AtomicType, DateTime, Decimal, Duration, Sequence, cast};
 
 fn now(args: &Args<'_, '_>) -> DateTime {
-    DateTime::from_system_time(args.ev.cx.host.now())
+    DateTime::from_system_time(args.ev.now())
 }
 
 pub(super) fn current_date_time(args: &Args<'_, '_>) -> Result<Sequence> {

@@ -36,7 +36,7 @@ static SIGNATURES: &[(&str, &str)] = &[
     ("translate", "s? s s"),
     ("upper-case", "s?"),
     ("lower-case", "s?"),
-    ("string-join", "A* s"),
+    ("string-join", "s* s"),
     ("codepoints-to-string", "i*"),
     ("string-to-codepoints", "s?"),
     ("encode-for-uri", "s?"),

@@ -74,7 +74,13 @@ fn is_any_descendant(step: &AxisStep) -> bool {
 
 fn root_call(expr: &Expr, compiler: &mut Compiler<'_>) -> Result<Code> {
     match &expr.kind {
-        ExprKind::Call(name, _) if matches!(&*name.local, "id" | "key") => compiler.compile(expr),
+        ExprKind::Call(name, arguments) if matches!(&*name.local, "id" | "key") => {
+            let is_fixed = |argument: &Expr| matches!(argument.kind, ExprKind::Literal(_) | ExprKind::Variable(_));
+            if !arguments.iter().all(is_fixed) {
+                return Err(not_a_pattern(expr.span, "the arguments of `id()` and `key()` are literals or variables"));
+            }
+            compiler.compile(expr)
+        }
         _ => Err(not_a_pattern(expr.span, "it may start with `id()` or `key()` only")),
     }
 }

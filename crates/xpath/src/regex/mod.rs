@@ -58,7 +58,8 @@ impl Regex {
             parse::translate(pattern, options)?
         };
         let mut inline = String::new();
-        inline.extend(flags.chars().filter(|flag| matches!(flag, 'i' | 'm')));
+        // A flag may be given twice.
+        inline.extend(['i', 'm'].into_iter().filter(|flag| has(*flag)));
         let flagged = if inline.is_empty() { translated.pattern } else { format!("(?{inline}){}", translated.pattern) };
         let engine = compile(&flagged, translated.back_references, MAX_PROGRAM_BYTES)
             .map_err(|why| parse::invalid(pattern, &why))?;

@@ -138,6 +138,8 @@ impl Parser {
             }
             Some('\\') if xpath && self.peek().is_some_and(|c| c.is_ascii_digit()) => self.back_reference(),
             Some('\\') => {
+                // With the flag `x` white space goes before anything else is read.
+                self.skip_space();
                 let escape = class::escape(self)?;
                 self.out.push_str(&escape.alone(self.options.ignore_case));
                 Ok(())

@@ -1,7 +1,11 @@
 //! Literal result elements, and the parts of them that can be serialised before any document is seen.
 
+use std::borrow::Cow;
+
+use crate::output::escape;
 use crate::program::{Event, Fragment, Literal, LiteralAttribute, Op, OutName};
 use crate::read::XSL;
+use crate::run::normalized_id;
 
 use super::scope::LiteralScope;
 use super::{At, Compiler};
@@ -11,6 +15,8 @@ struct Start {
     literal: Literal,
     attributes: Vec<LiteralAttribute>,
     sets: Vec<u32>,
+    /// Its children do not inherit its namespaces.
+    isolates: bool,
 }
 
 impl<'t> Compiler<'t> {
@@ -38,6 +44,9 @@ impl<'t> Compiler<'t> {
             }
             None => {
                 self.emit(Op::StartLiteral(literal));
+                if start.isolates {
+                    self.emit(Op::IsolateNamespaces);
+                }
                 for set in start.sets {
                     self.emit(Op::UseAttributeSet(set));
                 }
@@ -122,11 +131,17 @@ impl<'t> Compiler<'t> {
                 }
                 continue;
             }
-            let value = self.avt(document.text(node), At { node, ..at });
+            let text = document.text(node);
+            // What is computed is normalized when it is written.
+            let is_constant_id =
+                name.namespace == penstock_xml::XML_NAMESPACE && name.local == "id" && !text.contains('{');
+            let text = if is_constant_id { Cow::Owned(normalized_id(text)) } else { Cow::Borrowed(text) };
+            let value = self.avt(&text, At { node, ..at });
             attributes.push(LiteralAttribute { name: self.alias_name(name), value });
         }
         let literal = Literal { name: self.alias_name(name), namespaces };
-        Start { literal, attributes, sets }
+        let isolates = document.attribute(at.node, XSL, "inherit-namespaces").is_some_and(|text| text.trim() == "no");
+        Start { literal, attributes, sets, isolates }
     }
 
     /// An excluded namespace that is the result of an alias, or is aliased, follows the alias.
@@ -172,7 +187,7 @@ impl<'t> Compiler<'t> {
             }
             scope.bindings.iter().any(|(p, n)| **p == *prefix && **n == *namespace)
         };
-        if !start.sets.is_empty() || !start.literal.namespaces.iter().all(|(p, n)| guaranteed(p, n)) {
+        if start.isolates || !start.sets.is_empty() || !start.literal.namespaces.iter().all(|(p, n)| guaranteed(p, n)) {
             return None;
         }
         let name = &start.literal.name;
@@ -288,12 +303,12 @@ fn write_event(fragment: &mut Fragment, event: &Event, name: &str) {
             bytes.push(b' ');
             bytes.extend_from_slice(name.lexical().as_bytes());
             bytes.extend_from_slice(b"=\"");
-            penstock_xml::escape_attribute(bytes, value);
+            escape::attribute(bytes, value);
             bytes.push(b'"');
         }
         Event::Text(text) => {
             close_tag(bytes, &mut fragment.leaves_open);
-            penstock_xml::escape_text(bytes, text);
+            escape::text(bytes, text);
         }
         Event::End => {
             fragment.depth_change -= 1;

@@ -12,6 +12,11 @@ const fn in_attribute(byte: u8) -> bool {
     in_text(byte) || byte == b'"' || byte == b'\t' || byte == b'\n'
 }
 
+/// First bytes of U+2028, and of U+007F to U+009F except the first: written as references, because a parser of XML 1.1
+/// takes some of them for line ends (XSLT and XQuery Serialization §5).
+const LINE_LEAD: u8 = 0xe2;
+const CONTROL_LEAD: u8 = 0xc2;
+
 /// The same as tables: for short text a load per byte is cheaper than getting ready to compare many bytes at once.
 const TEXT: [bool; 256] = table(false);
 const ATTRIBUTE: [bool; 256] = table(true);
@@ -20,7 +25,8 @@ const fn table(attribute: bool) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = if attribute { in_attribute(byte as u8) } else { in_text(byte as u8) };
+        let escaped = if attribute { in_attribute(byte as u8) } else { in_text(byte as u8) };
+        table[byte] = escaped || byte as u8 == LINE_LEAD || byte as u8 == CONTROL_LEAD;
         byte += 1;
     }
     table
@@ -31,13 +37,13 @@ const SHORT_BYTES: usize = 24;
 
 /// Appends text.
 #[inline]
-pub(super) fn text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     escape(out, text.as_bytes(), &TEXT, in_text);
 }
 
 /// Appends an attribute value for double quotes.
 #[inline]
-pub(super) fn attribute(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn attribute(out: &mut Vec<u8>, text: &str) {
     escape(out, text.as_bytes(), &ATTRIBUTE, in_attribute);
 }
 
@@ -47,7 +53,8 @@ fn escape(out: &mut Vec<u8>, bytes: &[u8], table: &[bool; 256], special: impl Fn
     let found = if bytes.len() < SHORT_BYTES {
         bytes.iter().any(|byte| table[usize::from(*byte)])
     } else {
-        bytes.iter().fold(false, |found, byte| found | special(*byte))
+        let (found, all) = bytes.iter().fold((false, 0), |(found, all), byte| (found | special(*byte), all | *byte));
+        found || (!all.is_ascii() && bytes.iter().any(|byte| table[usize::from(*byte)]))
     };
     if !found {
         out.extend_from_slice(bytes);
@@ -60,6 +67,12 @@ fn escape(out: &mut Vec<u8>, bytes: &[u8], table: &[bool; 256], special: impl Fn
 fn escape_slowly(out: &mut Vec<u8>, bytes: &[u8], special: impl Fn(u8) -> bool) {
     let mut written = 0;
     for (index, byte) in bytes.iter().enumerate() {
+        if let Some((reference, length)) = beyond_ascii(&bytes[index..]) {
+            out.extend_from_slice(&bytes[written..index]);
+            out.extend_from_slice(reference.as_bytes());
+            written = index + length;
+            continue;
+        }
         if !special(*byte) {
             continue;
         }
@@ -79,6 +92,15 @@ fn escape_slowly(out: &mut Vec<u8>, bytes: &[u8], special: impl Fn(u8) -> bool) 
     out.extend_from_slice(&bytes[written..]);
 }
 
+/// The reference for the character that bytes begin with, and how many bytes it has.
+fn beyond_ascii(bytes: &[u8]) -> Option<(String, usize)> {
+    match bytes {
+        [CONTROL_LEAD, control @ 0x80..=0x9f, ..] => Some((format!("&#{control};"), 2)),
+        [LINE_LEAD, 0x80, 0xa8, ..] => Some(("&#8232;".to_owned(), 3)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +111,16 @@ mod tests {
         text(&mut out, "a<b&c>\"d\n");
         attribute(&mut out, "<\"\n>");
         assert_eq!(String::from_utf8(out).unwrap(), "a&lt;b&amp;c&gt;\"d\n&lt;&quot;&#10;&gt;");
+    }
+
+    #[test]
+    fn line_ends_of_xml_1_1() {
+        for padding in ["", "more text than is looked at byte by byte "] {
+            let mut out = Vec::new();
+            text(&mut out, &format!("{padding}\u{85}é\u{a0}\u{9f}–\u{2028}\u{2029}"));
+            attribute(&mut out, &format!("{padding}\u{2028}"));
+            let expected = format!("{padding}&#133;é\u{a0}&#159;–&#8232;\u{2029}{padding}&#8232;");
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 }

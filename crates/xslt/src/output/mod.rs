@@ -1,7 +1,7 @@
 //! What `xsl:output` says, and the writer that follows it.
 
 mod encode;
-mod escape;
+pub(crate) mod escape;
 mod html;
 mod namespaces;
 mod properties;

@@ -47,6 +47,19 @@ impl Namespaces {
         self.bindings.iter().rev().take_while(|b| b.depth == depth).any(|b| self.prefix(*b) == prefix)
     }
 
+    /// Prefixes that an element at a depth has from the elements around it.
+    pub fn inherited(&self, depth: u32) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for binding in self.bindings.iter().filter(|binding| binding.depth < depth) {
+            let prefix = self.prefix(*binding);
+            let is_visible = !self.bound_here(prefix, depth) && !self.lookup(prefix).is_empty();
+            if is_visible && !found.iter().any(|known| known == prefix) {
+                found.push(prefix.to_owned());
+            }
+        }
+        found
+    }
+
     /// A prefix, other than the empty one, that is bound to a namespace and not hidden.
     pub fn prefix_of(&self, namespace: &str) -> Option<&str> {
         self.bindings

@@ -73,6 +73,10 @@ pub(crate) struct Writer<'o> {
     doctype_done: bool,
     /// White space and comments before the method is known.
     prolog: Vec<Prolog>,
+    /// Depths of the open elements whose children do not inherit their namespaces, where the result can express that.
+    isolated: Vec<u32>,
+    /// The open start tag is of such a child; these prefixes it declares itself.
+    settles: Option<Vec<String>>,
     /// Raw text just written ends here: adjacent escaped text must not join a CDATA section.
     wrote_anything: bool,
 }
@@ -107,6 +111,8 @@ impl<'o> Writer<'o> {
             indent: false,
             doctype_done: false,
             prolog: Vec::new(),
+            isolated: Vec::new(),
+            settles: None,
             wrote_anything: false,
         };
         if let Some(method) = properties.method {
@@ -162,6 +168,7 @@ impl<'o> Writer<'o> {
         self.takes_fragments = method == Method::Xml
             && !self.indent
             && self.last_character == char::MAX
+            && !self.undeclares()
             && properties.cdata_section_elements.is_empty()
             && properties.character_map.is_empty();
         if matches!(method, Method::Xml | Method::Xhtml) && !properties.omit_xml_declaration.unwrap_or(false) {
@@ -234,6 +241,7 @@ impl<'o> Writer<'o> {
         if !self.tag_open {
             return;
         }
+        self.undeclare_inherited();
         self.tag_open = false;
         self.out.push(b'>');
         if matches!(self.method, Some(Method::Html | Method::Xhtml)) {

@@ -31,6 +31,8 @@ pub(crate) enum Op {
     EndComputedElement,
     /// Closes a literal result element.
     EndElement,
+    /// Children of the element just opened do not inherit its namespaces.
+    IsolateNamespaces,
     /// A shallow copy of the context item; jumps there when the item has no content to run.
     Copy { jump: Pc, namespaces: bool },
     /// Closes the element that [`Op::Copy`] opened.

@@ -26,6 +26,7 @@ impl Machine<'_, '_> {
                 Op::StartLiteral(number) => self.start_literal(number),
                 Op::LiteralAttribute(number) => self.literal_attribute(number)?,
                 Op::EndElement => self.sink.end_element(self.session),
+                Op::IsolateNamespaces => self.sink.isolate_namespaces(),
                 Op::Jump(to) => self.pc = to,
                 Op::JumpUnless { test, to } => {
                     if !self.test(test)? {
@@ -181,28 +182,11 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The items that were collected as one text (XSLT 2.0 §5.7.2): adjacent text nodes are one item, those without
-    /// text none.
+    /// The items that were collected as one text.
     fn finish_joined(&mut self, separator: u32) -> Outcome<String> {
         let value = self.finish_sequence();
         let separator = self.avt(&self.program.separators[separator as usize])?;
-        let mut text = String::new();
-        let mut items = 0;
-        let mut after_text_node = false;
-        for item in value.iter() {
-            let part = self.item_text(item);
-            let is_text = matches!(item, ItemRef::Node(node) if self.kind(node) == NodeKind::Text);
-            if is_text && part.is_empty() {
-                continue;
-            }
-            if items > 0 && !(is_text && after_text_node) {
-                text.push_str(&separator);
-            }
-            text.push_str(&part);
-            items += 1;
-            after_text_node = is_text;
-        }
-        Ok(text)
+        Ok(self.joined(&value, &separator))
     }
 
     pub(super) fn finish_text(&mut self) -> String {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use penstock_xpath::collation::Collation;
 use penstock_xpath::regex::Captures;
-use penstock_xpath::{Atomic, AtomicKey, Item, ItemRef, Sequence};
+use penstock_xpath::{Atomic, AtomicKey, AtomicType, Item, ItemRef, Sequence};
 
 use super::Outcome;
 use super::context::as_node;
@@ -251,7 +251,14 @@ impl<'a> Machine<'a, '_> {
     pub(super) fn analyze_string(&mut self, number: u32) -> Outcome<()> {
         let analysis = &self.program.analyses[number as usize];
         let selected = self.evaluate(analysis.select)?;
-        if selected.len() > 1 && self.program.version_two {
+        let is_text = |item: ItemRef<'_>| match item {
+            ItemRef::Node(_) => true,
+            ItemRef::Atomic(value) => {
+                let kind = value.atomic_type();
+                kind.derives_from(AtomicType::String) || matches!(kind, AtomicType::Untyped | AtomicType::Uri)
+            }
+        };
+        if self.program.version_two && (selected.len() != 1 || !selected.iter().all(is_text)) {
             return self.failure("XPTY0004", "`xsl:analyze-string` takes one string");
         }
         let input = selected.first().map_or_else(String::new, |item| self.item_text(item).into_owned());

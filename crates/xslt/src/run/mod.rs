@@ -25,7 +25,7 @@ mod values;
 pub use context::{Limits, WriteDocument};
 pub(crate) use context::{Run, RunOptions};
 pub(crate) use machine::{Machine, Memory};
-pub(crate) use sink::Sink;
+pub(crate) use sink::{Sink, normalized_id};
 
 use crate::error::XsltError;
 

@@ -23,6 +23,10 @@ pub(crate) struct TreeSink {
     /// Whether it becomes a result document.
     pub is_result: bool,
     bytes: usize,
+    /// Depths of the open elements whose children do not inherit their namespaces.
+    isolated: Vec<usize>,
+    /// Whether the element just opened is such a child.
+    settles: bool,
 }
 
 /// What a node takes beside its text: itself, and its part of the tables.
@@ -40,6 +44,36 @@ impl TreeSink {
     fn count(&mut self, text: &str) -> &mut TreeBuilder {
         self.bytes += NODE_BYTES + text.len();
         &mut self.tree
+    }
+
+    /// The same for what ends a start tag.
+    fn content(&mut self, text: &str) -> &mut TreeBuilder {
+        if self.settles {
+            self.settles = false;
+            self.tree.undeclare_inherited();
+        }
+        self.count(text)
+    }
+
+    fn start_element(&mut self, prefix: &str, local: &str, namespace: &str) {
+        self.content("").start_element(prefix, local, namespace);
+        self.settles = self.isolated.last().is_some_and(|depth| depth + 1 == self.tree.depth());
+    }
+
+    fn end_element(&mut self) {
+        // The end counts, so that output before and after it is not taken for adjacent.
+        self.content("").end_element();
+        self.isolated.pop_if(|depth| *depth > self.tree.depth());
+    }
+
+    fn declare(&mut self, prefix: &str, namespace: &str) {
+        let settles = self.settles;
+        let tree = self.count(namespace);
+        if settles {
+            tree.declare_namespace_again(prefix, namespace);
+        } else {
+            tree.declare_namespace(prefix, namespace);
+        }
     }
 }
 
@@ -77,7 +111,7 @@ impl SequenceSink {
     /// Builds one node and adds it.
     fn single(&mut self, session: &Session, build: impl FnOnce(&mut TreeBuilder)) {
         if let Some(tree) = &mut self.tree {
-            build(tree.count(""));
+            build(tree.content(""));
             return;
         }
         let mut tree = TreeBuilder::with_capacity(4);
@@ -95,6 +129,11 @@ impl SequenceSink {
         let root = session.add(Arc::new(document));
         self.items.extend(child.map(|id| Item::Node(Node { document: root.document, id })));
     }
+}
+
+/// The value of `xml:id`, without white space at its ends and with single blanks inside (XSLT 2.0 §11.3).
+pub(crate) fn normalized_id(value: &str) -> String {
+    value.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Sink<'_> {
@@ -150,10 +189,10 @@ impl Sink<'_> {
     pub fn start_element(&mut self, prefix: &str, local: &str, namespace: &str) {
         match self {
             Sink::Bytes(writer) => writer.start_element(prefix, local, namespace),
-            Sink::Tree(tree) => tree.count("").start_element(prefix, local, namespace),
+            Sink::Tree(tree) => tree.start_element(prefix, local, namespace),
             Sink::Sequence(sequence) => {
                 sequence.depth += 1;
-                sequence.tree.get_or_insert_default().count("").start_element(prefix, local, namespace);
+                sequence.tree.get_or_insert_default().start_element(prefix, local, namespace);
             }
             Sink::Text(_) => {}
         }
@@ -162,11 +201,10 @@ impl Sink<'_> {
     pub fn end_element(&mut self, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.end_element(),
-            // The end counts, so that output before and after it is not taken for adjacent.
-            Sink::Tree(tree) => tree.count("").end_element(),
+            Sink::Tree(tree) => tree.end_element(),
             Sink::Sequence(sequence) => {
                 if let Some(tree) = &mut sequence.tree {
-                    tree.count("").end_element();
+                    tree.end_element();
                 }
                 sequence.depth = sequence.depth.saturating_sub(1);
                 if sequence.depth == 0
@@ -179,13 +217,24 @@ impl Sink<'_> {
         }
     }
 
+    /// Children of the open element do not inherit its namespaces.
+    pub fn isolate_namespaces(&mut self) {
+        match self {
+            Sink::Bytes(writer) => writer.isolate_namespaces(),
+            Sink::Tree(tree) | Sink::Sequence(SequenceSink { tree: Some(tree), .. }) => {
+                tree.isolated.push(tree.tree.depth());
+            }
+            Sink::Sequence(_) | Sink::Text(_) => {}
+        }
+    }
+
     pub fn declare(&mut self, prefix: &str, namespace: &str) {
         match self {
             Sink::Bytes(writer) => writer.declare(prefix, namespace),
-            Sink::Tree(tree) => tree.count(namespace).declare_namespace(prefix, namespace),
+            Sink::Tree(tree) => tree.declare(prefix, namespace),
             Sink::Sequence(sequence) => {
                 if let Some(tree) = &mut sequence.tree {
-                    tree.count(namespace).declare_namespace(prefix, namespace);
+                    tree.declare(prefix, namespace);
                 }
             }
             Sink::Text(_) => {}
@@ -197,6 +246,13 @@ impl Sink<'_> {
     }
 
     pub fn attribute_parts(&mut self, prefix: &str, local: &str, namespace: &str, value: &str, session: &Session) {
+        let normalized;
+        let value = if prefix == "xml" && local == "id" {
+            normalized = normalized_id(value);
+            &normalized
+        } else {
+            value
+        };
         match self {
             Sink::Bytes(writer) => writer.attribute(prefix, local, namespace, value),
             Sink::Tree(tree) => tree.count(value).attribute(prefix, local, namespace, value),
@@ -224,7 +280,7 @@ impl Sink<'_> {
     pub fn text(&mut self, text: &str, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.text(text),
-            Sink::Tree(tree) => tree.count(text).text(text),
+            Sink::Tree(tree) => tree.content(text).text(text),
             Sink::Text(sink) => {
                 penstock_budget::make_room_for_text(&mut sink.text, text.len());
                 sink.text.push_str(text);
@@ -247,7 +303,7 @@ impl Sink<'_> {
     pub fn comment(&mut self, text: &str, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.comment(text),
-            Sink::Tree(tree) => tree.count(text).comment(text),
+            Sink::Tree(tree) => tree.content(text).comment(text),
             Sink::Sequence(sequence) => sequence.single(session, |tree| tree.comment(text)),
             Sink::Text(_) => {}
         }
@@ -256,7 +312,7 @@ impl Sink<'_> {
     pub fn processing_instruction(&mut self, target: &str, data: &str, session: &Session) {
         match self {
             Sink::Bytes(writer) => writer.processing_instruction(target, data),
-            Sink::Tree(tree) => tree.count(data).processing_instruction(target, data),
+            Sink::Tree(tree) => tree.content(data).processing_instruction(target, data),
             Sink::Sequence(sequence) => sequence.single(session, |tree| tree.processing_instruction(target, data)),
             Sink::Text(_) => {}
         }

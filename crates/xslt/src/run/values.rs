@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use penstock_xml::{Document, NodeId, NodeKind};
-use penstock_xpath::{Atomic, Item, ItemRef, Node};
+use penstock_xpath::{Atomic, Item, ItemRef, Node, Sequence};
 
 use super::Outcome;
 use super::machine::Machine;
@@ -104,15 +104,29 @@ impl<'a> Machine<'a, '_> {
             };
         };
         let sequence = self.evaluate(expr)?;
-        let mut text = String::new();
         let separator = if sequence.len() > 1 { self.avt(separator)? } else { Cow::Borrowed("") };
-        for (index, item) in sequence.iter().enumerate() {
-            if index > 0 {
-                text.push_str(&separator);
+        Ok(Cow::Owned(self.joined(&sequence, &separator)))
+    }
+
+    /// A sequence as one text (XSLT 2.0 §5.7.2): adjacent text nodes are one item, those without text none.
+    pub(super) fn joined(&self, sequence: &Sequence, separator: &str) -> String {
+        let mut text = String::new();
+        let mut items = 0;
+        let mut after_text_node = false;
+        for item in sequence.iter() {
+            let part = self.item_text(item);
+            let is_text = matches!(item, ItemRef::Node(node) if self.kind(node) == NodeKind::Text);
+            if is_text && part.is_empty() {
+                continue;
             }
-            text.push_str(&self.item_text(item));
+            if items > 0 && !(is_text && after_text_node) {
+                text.push_str(separator);
+            }
+            text.push_str(&part);
+            items += 1;
+            after_text_node = is_text;
         }
-        Ok(Cow::Owned(text))
+        text
     }
 
     pub(super) fn item_text<'v>(&'v self, item: ItemRef<'v>) -> Cow<'v, str> {

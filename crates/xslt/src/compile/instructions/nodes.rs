@@ -11,6 +11,7 @@ impl Compiler<'_> {
         let namespaces = self.flag_unless_no(at, "copy-namespaces");
         let copy = self.emit(Op::Copy { jump: 0, namespaces });
         self.target();
+        self.namespace_inheritance(at);
         for set in sets {
             self.emit(Op::UseAttributeSet(set));
         }
@@ -25,11 +26,18 @@ impl Compiler<'_> {
         let sets = self.attribute(at, "use-attribute-sets").unwrap_or_default();
         let sets = self.attribute_set_list(sets, at);
         self.emit(Op::StartElement(name));
+        self.namespace_inheritance(at);
         for set in sets {
             self.emit(Op::UseAttributeSet(set));
         }
         self.isolated_body(at);
         self.emit(Op::EndComputedElement);
+    }
+
+    fn namespace_inheritance(&mut self, at: At) {
+        if !self.flag_unless_no(at, "inherit-namespaces") {
+            self.emit(Op::IsolateNamespaces);
+        }
     }
 
     /// The `name` and `namespace` attributes of an instruction.

@@ -11,8 +11,12 @@ const BEYOND_ASCII: &AsciiSet = &AsciiSet::EMPTY;
 impl Writer<'_> {
     /// Declares a namespace on the element just opened, unless it is in scope or would change a name on it.
     pub fn declare(&mut self, prefix: &str, namespace: &str) {
-        if !self.tag_open || prefix == "xml" || (namespace.is_empty() && !prefix.is_empty()) {
+        let undeclares = namespace.is_empty() && !prefix.is_empty();
+        if !self.tag_open || prefix == "xml" || (undeclares && !self.undeclares()) {
             return;
+        }
+        if let Some(own) = &mut self.settles {
+            own.push(prefix.to_owned());
         }
         let namespaces = &self.buffers.namespaces;
         if namespaces.lookup(prefix) == namespace || namespaces.bound_here(prefix, self.depth) {
@@ -26,6 +30,29 @@ impl Writer<'_> {
             return;
         }
         self.write_declaration(prefix, namespace);
+    }
+
+    /// Whether prefixes can be undeclared in the result.
+    pub(super) fn undeclares(&self) -> bool {
+        self.method == Some(Method::Xml) && self.properties.undeclare_prefixes == Some(true)
+    }
+
+    /// Children of the open element do not inherit its namespaces.
+    pub fn isolate_namespaces(&mut self) {
+        if self.undeclares() {
+            self.isolated.push(self.depth);
+        }
+    }
+
+    /// Undeclares what the open start tag inherits, neither declares nor uses, and must not inherit.
+    pub(super) fn undeclare_inherited(&mut self) {
+        let Some(own) = self.settles.take() else { return };
+        for prefix in self.buffers.namespaces.inherited(self.depth) {
+            let used = self.own_prefix() == prefix.as_bytes() || self.attribute_uses(&prefix);
+            if !used && !own.contains(&prefix) {
+                self.write_declaration(&prefix, "");
+            }
+        }
     }
 
     /// Whether the open element cannot have this namespace: it has another one with the prefix that neither its name

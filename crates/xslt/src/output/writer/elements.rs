@@ -55,6 +55,7 @@ impl Writer<'_> {
         if self.buffers.namespaces.lookup(prefix) != namespace {
             self.write_declaration(prefix, namespace);
         }
+        self.settles = self.isolated.last().is_some_and(|depth| depth + 1 == self.depth).then(Vec::new);
     }
 
     fn flags(&self, local: &str, namespace: &str, html: bool) -> u8 {
@@ -121,6 +122,10 @@ impl Writer<'_> {
         if open.flags & HTML != 0 {
             self.end_html(open);
         } else if self.tag_open {
+            // The start tag belongs to the element until it is written.
+            self.depth += 1;
+            self.undeclare_inherited();
+            self.depth -= 1;
             self.tag_open = false;
             self.out.extend_from_slice(b"/>");
         } else {
@@ -129,6 +134,7 @@ impl Writer<'_> {
             }
             self.end_tag(open);
         }
+        self.isolated.pop_if(|depth| *depth > self.depth);
         self.buffers.names.truncate(open.name as usize);
         self.buffers.namespaces.close_to(self.depth);
     }
