@@ -4,6 +4,7 @@ mod api_keys;
 mod approval;
 mod bodies;
 mod definitions;
+mod foreign;
 mod key_managers;
 mod mcp;
 mod oauth;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn manager() -> Value {
+pub(super) fn manager() -> Value {
     json!({
         "name": "Keycloak", "type": "KeyCloak", "issuer": "https://idp/realms/one", "enabled": true,
         "certificates": {"type": "JWKS", "value": "https://idp/certs"}, "consumerKeyClaim": "azp",
