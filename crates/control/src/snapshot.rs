@@ -197,7 +197,7 @@ fn plan(policy: &Object) -> Option<PlanText> {
         "advanced" => PlanLevel::Api,
         _ => return None,
     };
-    let text = crate::admin::throttling::limit_text(&policy.document)?;
+    let text = crate::admin::plan_text::limit_text(&policy.document)?;
     Some(PlanText { level, name: policy.name.clone(), text })
 }
 

@@ -10,6 +10,7 @@ mod mcp;
 mod oauth;
 mod resources;
 mod scim;
+mod soap;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};

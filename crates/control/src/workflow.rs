@@ -21,6 +21,15 @@ pub(crate) const HANDLERS: &[Registration] = &[
     ("POST", "/workflows/update-workflow-status", complete),
 ];
 
+/// Of the publisher REST API: a publisher withdraws a request.
+pub(crate) const PUBLISHER_HANDLERS: &[Registration] = &[
+    ("DELETE", "/apis/{apiId}/lifecycle-state/pending-tasks", cancel_state),
+    ("DELETE", "/api-products/{apiProductId}/lifecycle-state/pending-tasks", cancel_state),
+    ("DELETE", "/mcp-servers/{mcpServerId}/lifecycle-state/pending-tasks", cancel_state),
+    ("DELETE", "/apis/{apiId}/cancel-revision-workflow/{revisionId}/{envName}", cancel_deployment),
+    ("DELETE", "/mcp-servers/{mcpServerId}/cancel-revision-workflow/{revisionId}/{envName}", cancel_deployment),
+];
+
 pub(crate) const APPLICATION_CREATION: &str = "APPLICATION_CREATION";
 pub(crate) const SUBSCRIPTION_CREATION: &str = "SUBSCRIPTION_CREATION";
 pub(crate) const PRODUCTION_KEYS: &str = "APPLICATION_REGISTRATION_PRODUCTION";
@@ -148,6 +157,37 @@ fn complete(call: &Call<'_>) -> Result<Response, Problem> {
         }))
     })?;
     Ok(Response::json(200, &body))
+}
+
+/// Removes the request of a type about an object.
+fn withdraw(tx: &Transaction<'_>, call: &Call<'_>, workflow: &str, target: &Object) -> Result<(), Problem> {
+    let found = tx.find(Kind::Workflow, call.organization(), &format!("{workflow}:{}", target.id))?;
+    let text = "Requested resource does not have a pending workflow task";
+    let request = found.ok_or_else(|| Problem::new(412, 900_557, "Workflow error", text))?;
+    tx.delete(&request)?;
+    tx.audit(call.organization(), &call.caller.shown(), "withdraw", Kind::Workflow, &request.id)
+}
+
+fn cancel_state(call: &Call<'_>) -> Result<Response, Problem> {
+    call.control.store.change(|tx| {
+        let mut api = crate::publisher::api::of_call(tx, call)?;
+        withdraw(tx, call, API_STATE, &api)?;
+        api.document.shift_remove(lifecycle::WAITING);
+        tx.update(&mut api)
+    })?;
+    Ok(Response::empty(200))
+}
+
+fn cancel_deployment(call: &Call<'_>) -> Result<Response, Problem> {
+    call.control.store.change(|tx| {
+        let api = crate::publisher::api::of_call(tx, call)?;
+        let id = call.parameter("revisionId");
+        let mut revision = revisions::by_id(tx, &api, id)?;
+        withdraw(tx, call, REVISION_DEPLOYMENT, &revision)?;
+        revision.document.shift_remove(revisions::WAITING);
+        tx.update(&mut revision)
+    })?;
+    Ok(Response::empty(200))
 }
 
 /// Does what a request waited for.

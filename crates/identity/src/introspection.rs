@@ -180,3 +180,47 @@ pub fn is_opaque(text: &str) -> bool {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     !text.is_empty() && text.len() <= super::TOKEN_BYTES_MAX && text.bytes().all(is_good)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use penstock_engine::Fault;
+    use penstock_engine::ports::{LocalFuture, Outgoing};
+    use penstock_message::Message;
+    use serde_json::json;
+
+    use super::*;
+
+    /// No request leaves the process.
+    struct Nowhere;
+
+    impl Outbound for Nowhere {
+        fn send<'a>(&'a self, outgoing: Outgoing) -> LocalFuture<'a, Result<Message, Fault>> {
+            panic!("a request to {}", outgoing.url)
+        }
+    }
+
+    /// Knows one token, and counts lookups.
+    #[derive(Default)]
+    struct One(AtomicUsize);
+
+    impl OpaqueTokens for One {
+        fn claims(&self, token: &str) -> Option<Map<String, Value>> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            (token == "known").then(|| json!({"jti": "1"}).as_object().cloned()).flatten()
+        }
+    }
+
+    #[tokio::test]
+    async fn tokens_of_this_process_are_looked_up_and_unknown_ones_remembered() {
+        let store = Arc::new(One::default());
+        let introspector = Introspector::own(&OwnTokens(store.clone()));
+        assert!(introspector.is_own());
+        let claims = introspector.ask(&Nowhere, "known").await.unwrap();
+        assert_eq!((&claims["jti"], introspector.known("known")), (&json!("1"), None));
+        assert_eq!(introspector.ask(&Nowhere, "unknown").await, None);
+        assert_eq!(introspector.known("unknown"), Some(IntrospectedToken::Inactive));
+        assert_eq!(store.0.load(Ordering::Relaxed), 2);
+    }
+}

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+#[path = "managed/control_plane.rs"]
+mod control_plane;
 mod support;
 
 use std::io::{Cursor, Read, Write};

@@ -113,7 +113,7 @@ fn set_owner(call: &Call<'_>, owner: &str) -> Result<(), Problem> {
 fn settings(call: &Call<'_>) -> Result<Response, Problem> {
     let body = json!({
         "scopes": call.control.routes.scopes_of(Api::Admin), "gatewayTypes": ["Regular"],
-        "IsJWTEnabledForLoginTokens": true, "orgAccessControlEnabled": false, "keyManagerConfiguration": [],
+        "IsJWTEnabledForLoginTokens": true, "orgAccessControlEnabled": false, "keyManagerConfiguration": super::key_managers::forms(),
         "gatewayConfiguration": [], "analyticsEnabled": false, "transactionCounterEnable": false,
         "isGatewayNotificationEnabled": false,
     });

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value, json};
 
 use crate::http::Response;
+use crate::identity::SUPER_ORGANIZATION;
 use crate::problem::Problem;
 use crate::publisher::{api::text, revisions};
 use crate::route::{Call, Registration};
@@ -39,7 +40,11 @@ pub(crate) fn condition(deny: &Object) -> Option<String> {
         "IPRANGE" => format!("{not}ip {}-{}", member("startingIp"), member("endingIp")),
         "API" => format!("api {}", value.as_str()?),
         "APPLICATION" => format!("application {}", value.as_str()?),
-        "USER" => format!("user {}", value.as_str()?),
+        // Subjects of tokens have no organization when it is the first one.
+        "USER" => {
+            let name = value.as_str()?;
+            format!("user {}", name.strip_suffix(&format!("@{SUPER_ORGANIZATION}")).unwrap_or(name))
+        }
         _ => return None,
     })
 }
@@ -115,6 +120,14 @@ fn create(call: &Call<'_>) -> Result<Response, Problem> {
     given.retain(|name, _| matches!(name.as_str(), "conditionType" | "conditionValue"));
     let deny = call.control.change_served(|tx| {
         check(tx, call, &given)?;
+        if text(&given, "conditionType") == "USER" {
+            let name = text(&given, "conditionValue");
+            let organization = format!("@{}", call.organization());
+            if !name.ends_with(&organization) {
+                let full = format!("{name}{organization}");
+                given.insert("conditionValue".into(), full.into());
+            }
+        }
         let key =
             format!("{}:{}", text(&given, "conditionType"), given.get("conditionValue").cloned().unwrap_or_default());
         let mut deny =

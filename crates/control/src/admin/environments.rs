@@ -38,6 +38,14 @@ fn body(environment: &Object) -> Value {
     body["id"] = environment.id.as_str().into();
     body["name"] = environment.name.as_str().into();
     body["isReadOnly"] = false.into();
+    let defaults = json!({
+        "type": "hybrid", "gatewayType": "Regular", "provider": "wso2", "mode": "WRITE_ONLY", "additionalProperties": [],
+    });
+    for (name, default) in defaults.as_object().into_iter().flatten() {
+        if body[name].is_null() {
+            body[name] = default.clone();
+        }
+    }
     body
 }
 

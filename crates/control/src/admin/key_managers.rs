@@ -87,6 +87,24 @@ const MEMBERS: Members = &[
     ("allowedOrganizations", Is::Texts),
 ];
 
+/// The forms of the types, as the portal draws them.
+pub(crate) fn forms() -> Vec<Value> {
+    let field = |name: &&str| {
+        json!({
+            "name": name, "label": name.replace('_', " "), "type": "input", "required": true, "mask": is_secret(name),
+            "multiple": false, "tooltip": "", "default": "", "values": [],
+        })
+    };
+    let form = |(name, needed): &(&str, &[&str])| {
+        json!({
+            "type": name, "displayName": name, "defaultConsumerKeyClaim": "azp", "defaultScopesClaim": "scope",
+            "authConfigurations": [], "configurations": needed.iter().map(field).collect::<Vec<_>>(),
+            "endpointConfigurations": [], "configurationConstraints": [],
+        })
+    };
+    TYPES.iter().map(form).collect()
+}
+
 fn resident(control: &Control) -> Value {
     let base = control.base_url();
     json!({

@@ -8,6 +8,7 @@ pub(crate) mod deny;
 pub(crate) mod environments;
 pub(crate) mod key_managers;
 mod organizations;
+pub(crate) mod plan_text;
 mod portal;
 pub(crate) mod throttling;
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::plan_text::{NO_LIMIT, group_text, limit_text};
 use crate::http::Response;
 use crate::problem::Problem;
 use crate::publisher::api::text;
@@ -64,9 +65,6 @@ const STANDARD: &[(&str, &str, u64, &str)] = &[
 const STANDARD_EVENTS: &[(&str, u64)] =
     &[("AsyncGold", 50_000), ("AsyncSilver", 25_000), ("AsyncBronze", 5_000), ("AsyncUnlimited", 0)];
 
-/// A number that stands for no limit.
-const NO_LIMIT: u64 = 2_147_483_647;
-
 /// Adds the policies that every organization has.
 pub(crate) fn add_standard(tx: &Transaction<'_>, organization: &str) -> Result<(), Problem> {
     let rows = STANDARD.iter().map(|(level, name, count, unit)| {
@@ -118,51 +116,6 @@ pub(crate) fn add_standard(tx: &Transaction<'_>, organization: &str) -> Result<(
 /// Whether an organization has a policy.
 pub(crate) fn exists(tx: &Transaction<'_>, organization: &str, level: &str, name: &str) -> Result<bool, Problem> {
     Ok(tx.find(Kind::Throttling, organization, &format!("{level}:{name}"))?.is_some())
-}
-
-/// The limit of a policy in the notation of the configuration: `5000/1min`.
-pub(crate) fn limit_text(document: &Map<String, Value>) -> Option<String> {
-    let limit = document.get("defaultLimit")?;
-    let of = |name: &str| limit.get(name).filter(|value| value.is_object());
-    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64);
-    let window = |value: &Value| -> Option<String> {
-        let (count, unit) = (number(value, "unitTime").unwrap_or(1), value.get("timeUnit")?.as_str()?);
-        Some(match unit {
-            "month" | "months" => format!("{}day", count.saturating_mul(30)),
-            "hours" => format!("{count}hour"),
-            "minutes" => format!("{count}min"),
-            "seconds" => format!("{count}sec"),
-            unit => format!("{count}{unit}"),
-        })
-    };
-    let mut text = match limit.get("type")?.as_str()? {
-        "BANDWIDTHLIMIT" => {
-            let bandwidth = of("bandwidth")?;
-            let unit = bandwidth.get("dataUnit").and_then(Value::as_str).unwrap_or("KB");
-            format!("{}{unit}/{}", number(bandwidth, "dataAmount")?, window(bandwidth)?)
-        }
-        kind => {
-            let name = if kind == "EVENTCOUNTLIMIT" { "eventCount" } else { "requestCount" };
-            let count = number(of(name)?, name)?;
-            if count >= NO_LIMIT { "unlimited".to_owned() } else { format!("{count}/{}", window(of(name)?)?) }
-        }
-    };
-    let own = |name: &str| document.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
-    if let Some(count) = own("rateLimitCount") {
-        let unit = document.get("rateLimitTimeUnit").and_then(Value::as_str).unwrap_or("sec");
-        text.push_str(&format!(" burst {count}/1{unit}"));
-    }
-    if document.get("stopOnQuotaReach").and_then(Value::as_bool) == Some(false) {
-        text.push_str(" soft");
-    }
-    for (word, name) in
-        [("depth", "graphQLMaxDepth"), ("complexity", "graphQLMaxComplexity"), ("subscribers", "subscriberCount")]
-    {
-        if let Some(count) = own(name) {
-            text.push_str(&format!(" {word} {count}"));
-        }
-    }
-    Some(text)
 }
 
 /// The policies of a level as publishers and developers choose from them.
@@ -265,20 +218,13 @@ fn check(given: &Map<String, Value>, level: &str) -> Result<(), Problem> {
             "the name is empty or contains a character that names must not contain",
         ));
     }
-    if limit_text(given).is_none() {
-        return Err(Problem::invalid("defaultLimit", "the limit must have a type, an amount and a time"));
+    for group in given.get("conditionalGroups").and_then(Value::as_array).into_iter().flatten() {
+        group_text(group).map_err(|why| Problem::invalid("conditionalGroups", why))?;
     }
-    let groups = given.get("conditionalGroups").and_then(Value::as_array);
-    if groups.is_some_and(|groups| !groups.is_empty()) {
-        // Enforcing the default limit alone would let more requests through than the policy says.
-        return Err(Problem::new(
-            501,
-            501,
-            "Not Implemented",
-            "Conditional groups of advanced policies are not implemented",
-        ));
+    match limit_text(given) {
+        Some(_) => Ok(()),
+        None => Err(Problem::invalid("defaultLimit", "the limit must have a type, an amount and a time")),
     }
-    Ok(())
 }
 
 fn taken(name: &str, level: &str) -> Problem {

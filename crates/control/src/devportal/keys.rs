@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::applications;
+use super::{applications, external_keys};
 use crate::admin::key_managers;
 use crate::http::Response;
 use crate::identity::tokens::{self, Subject};
@@ -62,6 +62,30 @@ pub(super) fn settings(given: Option<&Value>) -> Value {
     SETTINGS.iter().map(|(name, default)| ((*name).to_owned(), value(name, default))).collect::<Map<_, _>>().into()
 }
 
+/// Refuses lifetimes that are no numbers of seconds.
+fn check_settings(given: Option<&Value>) -> Result<(), Problem> {
+    let is_seconds = |value: &Value| match value {
+        Value::Null => true,
+        Value::Number(number) => number.as_i64().is_some_and(|seconds| seconds >= -1),
+        Value::String(text) => {
+            text.is_empty() || text == "N/A" || text.parse::<i64>().is_ok_and(|seconds| seconds >= -1)
+        }
+        _ => false,
+    };
+    let wrong = SETTINGS
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| name.ends_with("_expiry_time"))
+        .find(|name| given.and_then(|given| given.get(name)).is_some_and(|value| !is_seconds(value)));
+    match wrong {
+        None => Ok(()),
+        Some(name) => {
+            let text = format!("Invalid additional properties given for application: {name}");
+            Err(Problem::rejected(901_410, "Invalid additional properties", text))
+        }
+    }
+}
+
 fn secret_body(control: &Control, client: &Object, entry: &Value) -> Value {
     json!({
         "secretId": entry["secretId"], "secretValue": control.keys.client_secret(&client.id, clients::number(entry)),
@@ -69,7 +93,7 @@ fn secret_body(control: &Control, client: &Object, entry: &Value) -> Value {
     })
 }
 
-fn body(control: &Control, mapping: &Object, client: &Object) -> Value {
+pub(super) fn body(control: &Control, mapping: &Object, client: &Object) -> Value {
     let secrets: Vec<Value> =
         clients::secrets(client).iter().map(|entry| secret_body(control, client, entry)).collect();
     json!({
@@ -175,73 +199,15 @@ fn key_type(given: &Map<String, Value>) -> Result<&str, Problem> {
     }
 }
 
-/// The key manager of another product that a body names; `None` for that of this server.
-fn external_manager(call: &Call<'_>, given: &Map<String, Value>) -> Result<Option<Object>, Problem> {
-    let name = text(given, "keyManager");
-    if ["", RESIDENT].contains(&name) {
-        return Ok(None);
-    }
-    let found = call.control.store.read(|tx| key_managers::named(tx, call.organization(), name))?;
-    match found.filter(connector::registers) {
-        Some(manager) => Ok(Some(manager)),
-        None => {
-            let text = format!("Clients cannot be registered at the key manager {name}");
-            Err(Problem::rejected(901_405, "Key Manager doesn't support generating OAuth applications", text))
-        }
-    }
-}
-
-/// Registers a client at the key manager of another product. Nothing is locked while that is asked.
-fn register_external(
-    call: &Call<'_>,
-    manager: &Object,
-    key_type: &str,
-    grants: &[String],
-    callback: Option<&str>,
-) -> Result<Response, Problem> {
-    let application = call.control.store.read(|tx| {
-        let application = applications::of_call(tx, call)?;
-        applications::check_approved(&application)?;
-        let key = mapping_key(&application, key_type, &manager.name);
-        match tx.find(Kind::KeyMapping, call.organization(), &key)? {
-            Some(_) => Err(keys_exist(&application)),
-            None => Ok(application),
-        }
-    })?;
-    let name = format!("{}_{}_{key_type}", application.owner, application.name);
-    let registered = connector::register(call.control, manager, &name, grants, callback)?;
-    let mut client = clients::new(call.organization(), &name, &application.owner, grants, callback).of(&manager.id);
-    client.id.clone_from(&registered.id);
-    client.set("secrets", json!([]));
-    client.set(connector::REGISTRATION, registered.document());
-    let added = call.control.change_access(|tx| {
-        if clients::find(tx, &client.id)?.is_some() {
-            let text = format!("The consumer key {} is used by another application", client.id);
-            return Err(Problem::conflict(901_408, "Key Mappings already exists", text));
-        }
-        tx.insert(&client)?;
-        let mapping = add_mapping(tx, &application, key_type, &client, "CREATED", &manager.name)?;
-        tx.audit(call.organization(), &call.caller.shown(), "generate-keys", Kind::Application, &application.id)?;
-        Ok(mapping)
-    });
-    match added {
-        Ok(mapping) => Ok(Response::json(200, &body(call.control, &mapping, &client))),
-        Err(problem) => {
-            connector::remove(call.control, &client);
-            Err(problem)
-        }
-    }
-}
-
 /// What is unique of a mapping.
-fn mapping_key(application: &Object, key_type: &str, key_manager: &str) -> String {
+pub(super) fn mapping_key(application: &Object, key_type: &str, key_manager: &str) -> String {
     match key_manager {
         RESIDENT => format!("{}:{key_type}", application.id),
         other => format!("{}:{key_type}:{other}", application.id),
     }
 }
 
-fn keys_exist(application: &Object) -> Problem {
+pub(super) fn keys_exist(application: &Object) -> Problem {
     let text = format!("Key Mappings already exists for application {}", application.name);
     Problem::conflict(901_409, "Key Mappings already exists", text)
 }
@@ -274,7 +240,8 @@ pub(super) fn add_mapping(
 fn generate(call: &Call<'_>) -> Result<Response, Problem> {
     let given = schema::object(call.request)?;
     let key_type = key_type(&given)?;
-    let manager = external_manager(call, &given)?;
+    let manager = external_keys::find_manager(call, &given)?;
+    check_settings(given.get("additionalProperties"))?;
     let grants = users::texts(given.get("grantTypesToBeSupported"));
     if grants.is_empty() {
         return Err(Problem::invalid("grantTypesToBeSupported", "at least one grant type is needed"));
@@ -286,7 +253,7 @@ fn generate(call: &Call<'_>) -> Result<Response, Problem> {
         return Err(Problem::bad_request(text));
     }
     if let Some(manager) = manager {
-        return register_external(call, &manager, key_type, &grants, callback);
+        return external_keys::register(call, &manager, key_type, &grants, callback);
     }
     // A number or a text, in seconds.
     let validity = given.get("validityTime").and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
@@ -380,7 +347,7 @@ fn map(call: &Call<'_>) -> Result<Response, Problem> {
     let key_type = key_type(&given)?;
     let key = text(&given, "consumerKey");
     if !["", RESIDENT].contains(&text(&given, "keyManager")) {
-        return map_external(call, text(&given, "keyManager"), key_type, key);
+        return external_keys::map(call, text(&given, "keyManager"), key_type, key);
     }
     let (mapping, client) = call.control.change_access(|tx| {
         let application = applications::of_call(tx, call)?;
@@ -401,40 +368,9 @@ fn map(call: &Call<'_>) -> Result<Response, Problem> {
     Ok(Response::json(200, &body(call.control, &mapping, &client)))
 }
 
-/// Gives an application a client of another key manager: its tokens count for the application. The secret stays there.
-fn map_external(call: &Call<'_>, name: &str, key_type: &str, key: &str) -> Result<Response, Problem> {
-    if key.is_empty() {
-        return Err(Problem::invalid("consumerKey", "a consumer key is needed"));
-    }
-    let (mapping, client) = call.control.change_access(|tx| {
-        let application = applications::of_call(tx, call)?;
-        let manager = key_managers::named(tx, call.organization(), name)?.ok_or_else(|| {
-            Problem::rejected(
-                901_403,
-                "Key Manager not Registered",
-                format!("The key manager {name} is not registered"),
-            )
-        })?;
-        if manager.document.get("enableMapOAuthConsumerApps") == Some(&false.into()) {
-            return Err(Problem::bad_request(format!("The key manager {name} does not allow clients to be mapped")));
-        }
-        let mut client = clients::new(call.organization(), key, &application.owner, &[], None).of(&manager.id);
-        key.clone_into(&mut client.id);
-        client.set("secrets", json!([]));
-        // Ids of clients are unique in all organizations.
-        if clients::find(tx, key)?.is_some() {
-            let text = format!("The consumer key {key} is used by another application");
-            return Err(Problem::conflict(901_408, "Key Mappings already exists", text));
-        }
-        tx.insert(&client)?;
-        let mapping = add_mapping(tx, &application, key_type, &client, "MAPPED", &manager.name)?;
-        Ok((mapping, client))
-    })?;
-    Ok(Response::json(200, &body(call.control, &mapping, &client)))
-}
-
 fn update(call: &Call<'_>) -> Result<Response, Problem> {
     let given = schema::object(call.request)?;
+    check_settings(given.get("additionalProperties"))?;
     let (mapping, client) = call.control.store.change(|tx| {
         let (mapping, mut client) = of_call(tx, call)?;
         if let Some(grants) = given.get("supportedGrantTypes").filter(|grants| grants.is_array()) {

@@ -4,6 +4,8 @@ mod account;
 pub(crate) mod api_keys;
 pub(crate) mod apis;
 pub(crate) mod applications;
+mod definitions;
+mod external_keys;
 pub(crate) mod keys;
 pub(crate) mod ratings;
 mod subscriptions;
@@ -18,6 +20,7 @@ pub(crate) const HANDLERS: &[&[Registration]] = &[
     apis::HANDLERS,
     applications::HANDLERS,
     crate::comments::HANDLERS,
+    definitions::HANDLERS,
     keys::HANDLERS,
     ratings::HANDLERS,
     subscriptions::HANDLERS,

@@ -1,5 +1,6 @@
 //! The gateway REST API: what the gateway of this process serves, and its deployments.
 
+mod artifacts;
 mod lists;
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::route::{Call, Registration};
 use crate::store::{Filter, Kind, Object, Transaction};
 
 /// Handlers, by file.
-pub(crate) const HANDLERS: &[&[Registration]] = &[OWN, lists::HANDLERS];
+pub(crate) const HANDLERS: &[&[Registration]] = &[OWN, artifacts::HANDLERS, lists::HANDLERS];
 
 const OWN: &[Registration] = &[
     ("POST", "/redeploy-api", |call| set_withdrawn(call, false)),

@@ -63,4 +63,5 @@ pub(crate) const HANDLERS: &[&[Registration]] = &[
     soap::HANDLERS,
     subscriptions::HANDLERS,
     crate::workflow::HANDLERS,
+    crate::workflow::PUBLISHER_HANDLERS,
 ];

@@ -198,7 +198,7 @@ pub(super) fn create_in(
 }
 
 /// A revision of an API by id.
-fn by_id(tx: &Transaction<'_>, api: &Object, id: &str) -> Result<Object, Problem> {
+pub(crate) fn by_id(tx: &Transaction<'_>, api: &Object, id: &str) -> Result<Object, Problem> {
     let found = tx.get(Kind::Revision, &api.organization, id)?.filter(|revision| revision.parent == api.id);
     found.ok_or_else(|| {
         let text = format!("API Revision with UUID {id} not found");

@@ -96,6 +96,10 @@ fn a_deployment_waits_for_approval() {
     let waiting = server.expect(201, "POST", &deploy, &token, &target);
     assert_eq!((&waiting[0]["status"], &waiting[0]["name"]), (&json!("CREATED"), &json!("Default")));
     assert!(server.gateway.served.lock().unwrap().apis.is_empty());
+    let cancel = format!("{path}/cancel-revision-workflow/{revision}/Default");
+    server.expect(200, "DELETE", &cancel, &token, &Value::Null);
+    assert_eq!(server.expect(412, "DELETE", &cancel, &token, &Value::Null)["code"], 900_557);
+    server.expect(201, "POST", &deploy, &token, &target);
     server.complete(&token, "REVISION_DEPLOYMENT", "APPROVED");
     assert_eq!(server.gateway.served.lock().unwrap().apis.len(), 1);
     let deployments = server.expect(200, "GET", &format!("{path}/deployments"), &token, &Value::Null);

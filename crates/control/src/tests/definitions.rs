@@ -26,6 +26,19 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Publishes an API without its checks; its path in the developer portal.
+    fn shown(&self, id: &str) -> String {
+        let publish = |tx: &crate::store::Transaction<'_>| {
+            let mut api = tx.get(crate::store::Kind::Api, "carbon.super", id)?.unwrap();
+            api.state = "PUBLISHED".to_owned();
+            tx.update(&mut api)
+        };
+        self.control.store.change(publish).unwrap();
+        format!("/api/am/devportal/v3/apis/{id}")
+    }
+}
+
 fn properties(name: &str) -> String {
     json!({"name": name, "context": format!("/{name}"), "version": "1.0.0"}).to_string()
 }
@@ -69,6 +82,12 @@ fn a_graphql_schema_gives_the_operations() {
     let problem =
         server.publisher(400, "GET", &format!("/apis/{http}/graphql-policies/complexity"), &token, &Value::Null);
     assert_eq!(problem["code"], 900_870);
+    let portal = server.shown(&text(&api["id"]));
+    assert_eq!(server.send("GET", &format!("{portal}/graphql-schema"), "", "", "").body, other);
+    let read = |path: &str| server.expect(200, "GET", &format!("{portal}{path}"), &token, &Value::Null);
+    assert_eq!(read("/graphql-policies/complexity"), entry("name"));
+    assert_eq!(read("/graphql-policies/complexity/types")["typeList"][0]["type"], "Hero");
+    server.expect(404, "GET", &format!("{portal}/wsdl"), &token, &Value::Null);
 }
 
 #[test]
@@ -133,6 +152,11 @@ fn topics_are_those_of_the_asyncapi_definition() {
     let stored = server.publisher(200, "GET", &format!("{own}/asyncapi"), &token, &Value::Null);
     assert_eq!(stored["channels"]["/room"]["subscribe"]["summary"], "kept");
     assert!(stored["channels"]["/room"].get("publish").is_none() && stored["channels"].get("/news").is_some());
+    let portal = server.shown(&text(&api["id"]));
+    let shown = server.expect(200, "GET", &format!("{portal}/topics"), &token, &Value::Null);
+    assert_eq!((&shown["list"][1]["name"], &shown["list"][1]["type"]), (&json!("/news"), &json!("PUBLISH")));
+    let definition = server.expect(200, "GET", &format!("{portal}/async-api-specification"), &token, &Value::Null);
+    assert_eq!(definition, stored);
     // One that is made by hand has a definition too.
     let body = json!({"name": "Plain", "context": "/plain", "version": "1.0.0", "type": "WS"});
     let plain = server.publisher(201, "POST", "/apis", &token, &body);

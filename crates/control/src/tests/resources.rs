@@ -253,3 +253,35 @@ fn services_of_the_catalog_have_definitions_and_hashes() {
     server.expect(204, "DELETE", &own, &token, &Value::Null);
     server.expect(404, "GET", &own, &token, &Value::Null);
 }
+
+#[test]
+fn conditional_groups_limit_some_requests() {
+    let server = Server::start();
+    let token = server.admin();
+    let limit = |count: u64| json!({"type": "REQUESTCOUNTLIMIT", "requestCount": {"timeUnit": "min", "unitTime": 1, "requestCount": count}});
+    let ip = json!({"ipConditionType": "IPRANGE", "startingIP": "10.0.0.1", "endingIP": "10.0.0.9"});
+    let header = json!({"headerName": "X-Partner", "headerValue": "a: b;c"});
+    let groups = json!([{"description": "partners", "limit": limit(3), "conditions": [
+        {"type": "IPCONDITION", "invertCondition": true, "ipCondition": ip},
+        {"type": "HEADERCONDITION", "invertCondition": false, "headerCondition": header},
+    ]}]);
+    let policy = json!({"policyName": "grouped", "defaultLimit": limit(9), "conditionalGroups": groups});
+    let path = "/api/am/admin/v4/throttling/policies/advanced";
+    let made = server.expect(201, "POST", path, &token, &policy);
+    assert_eq!(made["conditionalGroups"], groups);
+    let plans = server.gateway.served.lock().unwrap().plans.clone();
+    let plan = plans.iter().find(|plan| plan.name == "grouped").unwrap();
+    let expected = r"9/1min; not ip 10.0.0.1-10.0.0.9 and header X-Partner=a\x3a\x20b\x3bc: 3/1min";
+    assert_eq!(plan.text, expected);
+    for conditions in [
+        json!([]),
+        json!([{"type": "UNKNOWN"}]),
+        json!([{"type": "IPCONDITION", "ipCondition": {"ipConditionType": "IPSPECIFIC", "specificIP": "10.0.0.300"}}]),
+        json!([{"type": "HEADERCONDITION", "headerCondition": {"headerName": "a=b", "headerValue": "x"}}]),
+        json!([{"type": "QUERYPARAMETERCONDITION", "queryParameterCondition": {"parameterName": "a", "parameterValue": "("}}]),
+    ] {
+        let groups = json!([{"limit": limit(3), "conditions": conditions}]);
+        let policy = json!({"policyName": "wrong", "defaultLimit": limit(9), "conditionalGroups": groups});
+        server.expect(400, "POST", path, &token, &policy);
+    }
+}
