@@ -12,11 +12,6 @@ const fn in_attribute(byte: u8) -> bool {
     in_text(byte) || byte == b'"' || byte == b'\t' || byte == b'\n'
 }
 
-/// First bytes of U+2028, and of U+007F to U+009F except the first: written as references, because a parser of XML 1.1
-/// takes some of them for line ends (XSLT and XQuery Serialization §5).
-const LINE_LEAD: u8 = 0xe2;
-const CONTROL_LEAD: u8 = 0xc2;
-
 /// The same as tables: for short text a load per byte is cheaper than getting ready to compare many bytes at once.
 const TEXT: [bool; 256] = table(false);
 const ATTRIBUTE: [bool; 256] = table(true);
@@ -25,8 +20,7 @@ const fn table(attribute: bool) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        let escaped = if attribute { in_attribute(byte as u8) } else { in_text(byte as u8) };
-        table[byte] = escaped || byte as u8 == LINE_LEAD || byte as u8 == CONTROL_LEAD;
+        table[byte] = if attribute { in_attribute(byte as u8) } else { in_text(byte as u8) };
         byte += 1;
     }
     table
@@ -53,10 +47,9 @@ fn escape(out: &mut Vec<u8>, bytes: &[u8], table: &[bool; 256], special: impl Fn
     let found = if bytes.len() < SHORT_BYTES {
         bytes.iter().any(|byte| table[usize::from(*byte)])
     } else {
-        let (found, all) = bytes.iter().fold((false, 0), |(found, all), byte| (found | special(*byte), all | *byte));
-        found || (!all.is_ascii() && bytes.iter().any(|byte| table[usize::from(*byte)]))
+        bytes.iter().fold(false, |found, byte| found | special(*byte))
     };
-    if !found {
+    if !found && (bytes.is_ascii() || !may_have_line_ends(bytes)) {
         out.extend_from_slice(bytes);
         return;
     }
@@ -92,11 +85,19 @@ fn escape_slowly(out: &mut Vec<u8>, bytes: &[u8], special: impl Fn(u8) -> bool) 
     out.extend_from_slice(&bytes[written..]);
 }
 
-/// The reference for the character that bytes begin with, and how many bytes it has.
+/// Whether two adjacent bytes may belong to U+0080 to U+009F or to U+2028. One pass without branches, as most text beyond
+/// ASCII has none of them.
+fn may_have_line_ends(bytes: &[u8]) -> bool {
+    let pairs = bytes.iter().zip(&bytes[1..]);
+    pairs.fold(false, |found, (one, two)| found | (*one == 0xc2 && *two < 0xa0) | (*one == 0x80 && *two == 0xa8))
+}
+
+/// The reference for the character that bytes begin with, and how many bytes it has: a parser of XML 1.1 takes NEL and
+/// LINE SEPARATOR for line ends (XSLT and XQuery Serialization §5).
 fn beyond_ascii(bytes: &[u8]) -> Option<(String, usize)> {
     match bytes {
-        [CONTROL_LEAD, control @ 0x80..=0x9f, ..] => Some((format!("&#{control};"), 2)),
-        [LINE_LEAD, 0x80, 0xa8, ..] => Some(("&#8232;".to_owned(), 3)),
+        [0xc2, control @ 0x80..=0x9f, ..] => Some((format!("&#{control};"), 2)),
+        [0xe2, 0x80, 0xa8, ..] => Some(("&#8232;".to_owned(), 3)),
         _ => None,
     }
 }
