@@ -158,3 +158,56 @@ fn a_server_that_is_away_makes_the_endpoint_faulty_without_its_password() {
     assert!(health.contains("Remote"), "{health}");
     assert!(!server.log().contains("hidden"), "{}", server.log());
 }
+
+/// The file connector writes, lists, copies, moves, reads and deletes in a folder of the server behind the address.
+fn check_connector(name: &str, address: &str, root: &str, options: &str) {
+    let folder = Folder::new(name);
+    let top = folder_of(root, name);
+    let (scheme, rest) = address.split_once("://").unwrap();
+    let (host, path) = rest.split_once('/').unwrap();
+    let (host, port) = host.split_once(':').unwrap();
+    let kind = scheme.to_uppercase();
+    folder.write(
+        "artifacts/a.xml",
+        format!(
+            r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
+  <localEntry key="Remote"><file.init><connectionType>{kind}</connectionType><host>{host}</host><port>{port}</port>
+    <workingDir>/{path}/{name}</workingDir>{options}</file.init></localEntry>
+  <api name="A" context="/a"><resource methods="POST"><inSequence>
+    <file.write configKey="Remote"><filePath>in/deep/a.txt</filePath><responseVariable>r</responseVariable></file.write>
+    <file.copy configKey="Remote"><sourcePath>in</sourcePath><targetPath>copy</targetPath><responseVariable>r</responseVariable></file.copy>
+    <file.move configKey="Remote"><sourcePath>in</sourcePath><targetPath>moved</targetPath>
+      <createParentDirectories>true</createParentDirectories><responseVariable>r</responseVariable></file.move>
+    <file.delete configKey="Remote"><path>copy</path><responseVariable>deleted</responseVariable></file.delete>
+    <file.listFiles configKey="Remote"><directoryPath>/</directoryPath><recursive>true</recursive>
+      <responseVariable>list</responseVariable></file.listFiles>
+    <log><message>${{vars.list.payload}} ${{vars.deleted.payload.numOfDeletedFiles}}</message></log>
+    <file.read configKey="Remote"><path>moved/deep/a.txt</path><responseVariable>r</responseVariable>
+      <overwriteBody>true</overwriteBody></file.read>
+    <respond/>
+  </inSequence></resource></api>
+</definitions>"#
+        ),
+    );
+    let mut server = Server::start(&folder, &["run", "artifacts"], "");
+    let reply = server.post("/a", "text/plain", "content");
+    assert_eq!((reply.status, reply.body.as_str()), (200, "content"), "{}", server.log());
+    let nested = r#"[{"name":"deep","file":["a.txt"]}]"#;
+    server.wait_for_log(&format!(r#""directory":[{{"name":"moved","directory":{nested}}}]}}}} 3"#));
+    assert_eq!(names(&top), ["moved"]);
+    drop(server);
+    std::fs::remove_dir_all(top).unwrap();
+}
+
+#[test]
+#[ignore = "needs the servers of tools/with-file-servers"]
+fn the_connector_works_over_ftp() {
+    check_connector("ftp-connector", &variable("PENSTOCK_TEST_FTP"), &variable("PENSTOCK_TEST_FTP_FOLDER"), "");
+}
+
+#[test]
+#[ignore = "needs the servers of tools/with-file-servers"]
+fn the_connector_works_over_ftps() {
+    let trust = format!("<trustStorePath>{}</trustStorePath>", variable("PENSTOCK_TEST_FTPS_TRUST"));
+    check_connector("ftps-connector", &variable("PENSTOCK_TEST_FTPS"), &variable("PENSTOCK_TEST_FTP_FOLDER"), &trust);
+}
