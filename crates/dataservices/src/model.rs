@@ -87,7 +87,7 @@ pub struct Query {
     pub result: Option<Mapping>,
     /// What its rows are.
     pub returns: Returns,
-    /// Rows that are read at the most.
+    /// The maximum of rows.
     pub rows_max: Option<usize>,
     /// How long the database may take.
     pub timeout: Option<Duration>,

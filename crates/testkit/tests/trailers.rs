@@ -1,4 +1,4 @@
-//! Fields that follow a body, through managed APIs over real sockets: what interceptor services are told of them and make
+//! Trailers, through managed APIs over real sockets: what interceptor services get of them and make
 //! of them, in both flows and both modes, and calls of gRPC, whose outcome they are.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]

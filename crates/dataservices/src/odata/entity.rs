@@ -23,7 +23,7 @@ use crate::temporal;
 /// Entities of a page when a request says nothing about it.
 const PAGE_DEFAULT: usize = 100;
 
-/// Entities of a page at the most: the response is made in memory.
+/// The maximum of entities of a page: the response is made in memory.
 const PAGE_MAX: usize = 10_000;
 
 /// A request as it was read.

@@ -59,7 +59,7 @@ pub trait Rows {
     fn next(&mut self) -> LocalFuture<'_, Result<Option<Batch>, DatabaseError>>;
 }
 
-/// Rows in one batch at the most: enough to make the way to another thread cheap.
+/// The maximum of rows in one batch: enough to make the way to another thread cheap.
 pub const BATCH_ROWS_MAX: usize = 256;
 
 /// A batch ends after so many bytes of values, so that rows with large values do not pile up.

@@ -1,4 +1,4 @@
-//! What a caller may do: scopes, kinds of keys, subscriptions; and where APIs say so.
+//! What a caller may do: scopes, kinds of keys, subscriptions.
 
 use super::*;
 
