@@ -29,6 +29,7 @@ pub(crate) mod operation;
 pub(crate) mod response_cache;
 pub(crate) mod schema_validation;
 mod scopes;
+mod sharded;
 mod subscription;
 pub(crate) mod websocket;
 

@@ -125,7 +125,7 @@ impl Challenge {
     }
 
     /// What the parameters of a challenge say; `None` when they ask for something that cannot be done.
-    fn of(parameters: &[(String, String)]) -> Option<Challenge> {
+    fn from_parameters(parameters: &[(String, String)]) -> Option<Challenge> {
         let get = |name: &str| {
             let found = parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             found.map(|(_, value)| value.clone())
@@ -174,7 +174,7 @@ fn challenges(field: &str) -> Vec<Challenge> {
         let value = behind.trim_start().strip_prefix('=');
         if word.is_empty() && value.is_none() || value.is_none() {
             if scheme.eq_ignore_ascii_case("digest") {
-                found.extend(Challenge::of(&parameters));
+                found.extend(Challenge::from_parameters(&parameters));
             }
             if word.is_empty() {
                 return found;

@@ -68,7 +68,7 @@ pub(super) fn is_secured(site: &Site) -> bool {
 }
 
 fn compile(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
-    let strip = Strip::of(gateway, site);
+    let strip = Strip::compile(gateway, site);
     if !is_secured(site) {
         return strip.map(|strip| Box::new(strip) as Box<dyn Mediator>);
     }

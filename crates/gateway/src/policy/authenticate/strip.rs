@@ -17,7 +17,7 @@ pub(super) struct Strip {
 
 impl Strip {
     /// For an operation; `None` when credentials go on.
-    pub(super) fn of(gateway: &Gateway, site: &Site) -> Option<Strip> {
+    pub(super) fn compile(gateway: &Gateway, site: &Site) -> Option<Strip> {
         let security = &gateway.config.security;
         let goes_on = match site.operation.forwards_credentials {
             Some(forwards) => forwards,

@@ -33,7 +33,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    fn of(name: &str) -> Purpose {
+    fn from_name(name: &str) -> Purpose {
         match name {
             "subscribe" | "start" => Purpose::Start,
             "complete" | "stop" | "error" => Purpose::End,
@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
         }
         let (Some(kind), true) = (kind, is_clear) else { return Ok(None) };
         let (id, payload) = (id.flatten(), payload.flatten());
-        Ok(Some(Envelope { purpose: Purpose::of(&kind), id, payload }))
+        Ok(Some(Envelope { purpose: Purpose::from_name(&kind), id, payload }))
     }
 }
 

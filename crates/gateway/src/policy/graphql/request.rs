@@ -66,7 +66,7 @@ impl<'m> Sent<'m> {
         }
         let mut members: [Option<Cow<'m, str>>; 3] = Default::default();
         for (name, value) in parameters(exchange) {
-            let Some(member) = Member::of(&name) else { continue };
+            let Some(member) = Member::from_name(&name) else { continue };
             let value = text::percent_decoded(value, true);
             if name != member.name() || members[member as usize].replace(value).is_some() {
                 return Err(TWICE);
@@ -85,7 +85,7 @@ impl<'m> Sent<'m> {
 
 /// Whether the address has a query in it, or what belongs to one.
 pub(super) fn names_query(exchange: &Exchange) -> bool {
-    parameters(exchange).any(|(name, _)| Member::of(&name).is_some())
+    parameters(exchange).any(|(name, _)| Member::from_name(&name).is_some())
 }
 
 /// The parameters of the address as they stand there: policies before this one do not change them.
@@ -139,7 +139,7 @@ impl Member {
     }
 
     /// What a backend may take a name for: some compare without case.
-    fn of(name: &str) -> Option<Member> {
+    fn from_name(name: &str) -> Option<Member> {
         Member::ALL.into_iter().find(|member| member.name().eq_ignore_ascii_case(name))
     }
 }
@@ -185,7 +185,7 @@ impl<'de> Visitor<'de> for Members {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Members, A::Error> {
         while let Some(name) = map.next_key::<String>()? {
-            match Member::of(&name) {
+            match Member::from_name(&name) {
                 None => drop(map.next_value::<de::IgnoredAny>()?),
                 Some(member) => {
                     let before = self.members[member as usize].replace(map.next_value()?);

@@ -22,7 +22,7 @@ pub(super) struct Includes {
 }
 
 impl Includes {
-    pub(super) fn of(parts: &[InterceptorPart]) -> Includes {
+    pub(super) fn from_parts(parts: &[InterceptorPart]) -> Includes {
         let has = |part| parts.contains(&part);
         Includes {
             request_headers: has(InterceptorPart::RequestHeaders),
@@ -203,7 +203,7 @@ fn bit_of(name: &[u8]) -> u64 {
 pub(super) struct Constants(Vec<Box<[u8]>>);
 
 impl Constants {
-    pub(super) fn of(site: &Site) -> Constants {
+    pub(super) fn from_site(site: &Site) -> Constants {
         let api = &site.api;
         let members = |vhost| {
             let mut object = JsonObject::new(HEAD_BYTES);

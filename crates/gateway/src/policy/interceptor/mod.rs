@@ -86,7 +86,7 @@ fn interceptors(site: &Site) -> (Option<Interceptor>, Option<Interceptor>) {
 
 fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -> Option<Box<dyn Mediator>> {
     let (request, response) = interceptors(site);
-    let remembered = response.map(|response| Includes::of(&response.includes).of_request());
+    let remembered = response.map(|response| Includes::from_parts(&response.includes).of_request());
     let called = request.and_then(|request| service_call(gateway, site, &request, "handle-request", cx));
     if called.is_none() && remembered.is_none() {
         return None;
@@ -94,7 +94,7 @@ fn compile_request(gateway: &Gateway, site: &Arc<Site>, cx: &mut Compiler<'_>) -
     Some(Box::new(InterceptRequest {
         called,
         remembered,
-        constants: Constants::of(site),
+        constants: Constants::from_site(site),
         config: gateway.config.clone(),
     }))
 }
@@ -129,7 +129,7 @@ fn service_call(
             headers: json_fields(None),
             reply_bytes_max: config.reply_bytes_max,
         },
-        includes: Includes::of(&interceptor.includes),
+        includes: Includes::from_parts(&interceptor.includes),
         passthrough_on_error: interceptor.passthrough_on_error.unwrap_or(config.passthrough_on_error),
     }))
 }

@@ -56,7 +56,7 @@ impl Decision {
         if text.trim_ascii().is_empty() {
             return Err("the response is empty".into());
         }
-        Decision::of(object(text)?, compat)
+        Decision::from_members(object(text)?, compat)
     }
 
     /// The same for services that write what they do not mean as well: an empty text, a status of 0, an empty map.
@@ -68,10 +68,10 @@ impl Decision {
             Value::Object(members) => !members.is_empty(),
             _ => true,
         });
-        Decision::of(members, false)
+        Decision::from_members(members, false)
     }
 
-    fn of(members: Map<String, Value>, compat: bool) -> Result<Decision, String> {
+    fn from_members(members: Map<String, Value>, compat: bool) -> Result<Decision, String> {
         let mut decision = Decision::default();
         for (name, value) in members {
             if value.is_null() {

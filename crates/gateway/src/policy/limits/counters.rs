@@ -4,37 +4,22 @@
 //! no core has at hand make room: first those whose window is over, then those of whose limit the least was used. A
 //! counter with little left stays, so a client cannot reset it by inventing many others.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::window::Counter;
+pub(super) use crate::policy::sharded::SEPARATOR;
+use crate::policy::sharded::{self, PART_MAX, Sharded, bounded};
 
 /// Counters a core keeps at hand. More callers than that at once look theirs up under a lock now and then.
 const CACHED_MAX: usize = 4096;
 
 /// How long a core keeps them at hand. Counters at hand are not swept.
 const CACHED_FOR: Duration = Duration::from_secs(30);
-
-/// Counters are kept in so many parts, so that making room in one takes well below a millisecond.
-const PARTS: usize = 64;
-
-/// Counters in one part: a quarter of a million callers in all, in some 50 MB.
-const PART_MAX: usize = 4096;
-
-/// Keys longer than this are kept by their digest: what a client says of itself may be as long as a head.
-const KEY_BYTES_MAX: usize = 256;
-
-/// What separates the parts of a key; no name holds it.
-pub(super) const SEPARATOR: char = '\u{1f}';
 
 /// What was used of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +40,10 @@ pub(crate) struct Counters {
     started: Instant,
     /// Distinguishes the counters of several gateways in a core's cache.
     id: u64,
-    hasher: RandomState,
-    parts: [Mutex<Part>; PARTS],
+    table: Sharded<Arc<Counter>>,
 }
 
-type Part = HashMap<Box<str>, Arc<Counter>>;
+type Part = sharded::Part<Arc<Counter>>;
 
 /// A counter in the cache of a core. Requests share it by the `Rc`, for the count of an `Arc` is a place where cores meet.
 #[derive(Debug)]
@@ -79,12 +63,7 @@ thread_local! {
 impl Default for Counters {
     fn default() -> Counters {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Counters {
-            started: Instant::now(),
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            hasher: RandomState::new(),
-            parts: std::array::from_fn(|_| Mutex::default()),
-        }
+        Counters { started: Instant::now(), id: NEXT.fetch_add(1, Ordering::Relaxed), table: Sharded::default() }
     }
 }
 
@@ -97,8 +76,7 @@ impl Counters {
     /// The counter of a key, made when it is new.
     pub(super) fn get(&self, key: &str, window: Duration, now: Instant) -> Arc<Counter> {
         let key = &*bounded(key);
-        let part = &self.parts[self.hasher.hash_one(key) as usize % PARTS];
-        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut part = self.table.part(key);
         if let Some(counter) = part.get(key) {
             return counter.clone();
         }
@@ -112,7 +90,7 @@ impl Counters {
     }
 
     fn parts(&self) -> impl Iterator<Item = MutexGuard<'_, Part>> {
-        self.parts.iter().map(|part| part.lock().unwrap_or_else(PoisonError::into_inner))
+        self.table.parts()
     }
 
     /// The counter of a key, from this core's cache.
@@ -169,17 +147,6 @@ impl Counters {
     }
 }
 
-/// A key as it is kept.
-fn bounded(key: &str) -> Cow<'_, str> {
-    if key.len() <= KEY_BYTES_MAX {
-        return Cow::Borrowed(key);
-    }
-    let digest = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
-    // The counter's subject stands at the beginning, which helps in debugging.
-    let beginning: String = key.chars().take(KEY_BYTES_MAX / 8).collect();
-    Cow::Owned(format!("{beginning}{SEPARATOR}{}", URL_SAFE_NO_PAD.encode(digest)))
-}
-
 /// Drops unheld counters whose window has ended: a request for one that is only held here must wait for
 /// the lock of its part.
 fn forget_unused(part: &mut Part, now_ms: u64) {
@@ -207,6 +174,7 @@ fn make_room(part: &mut Part, now_ms: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::sharded::{KEY_BYTES_MAX, PARTS};
 
     const MINUTE: Duration = Duration::from_secs(60);
 

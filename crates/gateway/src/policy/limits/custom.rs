@@ -33,7 +33,7 @@ impl Custom {
             let end = after.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(after.len());
             let (name, after) = after.split_at(end);
             parts.push(KeyPart::Text(before.to_owned()));
-            parts.push(KeyPart::of(name, site));
+            parts.push(KeyPart::parse(name, site));
             rest = after;
         }
         parts.push(KeyPart::Text(rest.to_owned()));
@@ -59,7 +59,7 @@ impl Custom {
 }
 
 impl KeyPart {
-    fn of(name: &str, site: &Site) -> KeyPart {
+    fn parse(name: &str, site: &Site) -> KeyPart {
         let api = &site.api;
         match name {
             "userId" => KeyPart::User,

@@ -99,7 +99,10 @@ pub(super) fn order(works: &mut [(PolicyStep, &PolicyUse)]) {
 
 impl ActionCall {
     /// An action with parameters that are not empty.
-    pub(super) fn of<'p>(action: &str, parameters: impl IntoIterator<Item = (&'p str, Option<&'p str>)>) -> ActionCall {
+    pub(super) fn new<'p>(
+        action: &str,
+        parameters: impl IntoIterator<Item = (&'p str, Option<&'p str>)>,
+    ) -> ActionCall {
         let given = |(name, value): (&str, Option<&str>)| Some((name.to_owned(), value?.to_owned()));
         ActionCall {
             action: action.to_owned(),

@@ -29,7 +29,7 @@ const PARTIAL: [&str; 6] =
     ["range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
 
 impl Wish {
-    pub(super) fn of(headers: &Headers) -> Wish {
+    pub(super) fn from_headers(headers: &Headers) -> Wish {
         let mut wish = Wish::default();
         if PARTIAL.iter().any(|name| headers.contains(name)) {
             wish.is_no_store = true;
@@ -163,7 +163,7 @@ mod tests {
             ("Cache-Control: max-age=0", (true, false)),
             ("Cache-Control: max-age=6", (true, true)),
         ] {
-            let wish = Wish::of(&fields(request));
+            let wish = Wish::from_headers(&fields(request));
             assert_eq!((!wish.is_no_store, wish.takes(Duration::from_secs(5))), expected, "{request}");
         }
     }

@@ -83,7 +83,7 @@ fn keep(gateway: &Gateway, site: &Arc<Site>, _cx: &mut Compiler<'_>) -> Option<B
 impl Mediator for Find {
     fn run(&self, exchange: &mut Exchange) -> Result<Flow, Fault> {
         let message = &exchange.message;
-        let wish = control::Wish::of(&message.headers);
+        let wish = control::Wish::from_headers(&message.headers);
         // A policy may have changed the method.
         let is_plain = matches!(message.method, Method::Get | Method::Head) && message.body.is_empty();
         if !is_plain || wish.is_no_store {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, Look, OF_MODELS, made};
+use super::{GuardrailKind, Look, OF_MODELS, made};
 use crate::policy::chain::kind::{ChainPolicy, Made, Making};
 use crate::policy::chain::params::Params;
 use crate::policy::measure::{self, without_quotes};
@@ -19,21 +19,21 @@ pub(in crate::policy::chain) const SENTENCE_COUNT: ChainPolicy =
 pub(in crate::policy::chain) const CONTENT_LENGTH: ChainPolicy =
     ChainPolicy { name: "content-length-guardrail", make: make_bytes };
 
-const WORDS: Kind = Kind {
+const WORDS: GuardrailKind = GuardrailKind {
     name: "word-count-guardrail",
     type_name: "WORD_COUNT_GUARDRAIL",
     reason: "Violation of applied word count constraints detected",
     paths: OF_MODELS,
 };
 
-const SENTENCES: Kind = Kind {
+const SENTENCES: GuardrailKind = GuardrailKind {
     name: "sentence-count-guardrail",
     type_name: "SENTENCE_COUNT_GUARDRAIL",
     reason: "Violation of applied sentence count constraints detected",
     paths: OF_MODELS,
 };
 
-const BYTES: Kind = Kind {
+const BYTES: GuardrailKind = GuardrailKind {
     name: "content-length-guardrail",
     type_name: "CONTENT_LENGTH_GUARDRAIL",
     reason: "Violation of applied content length constraints detected",

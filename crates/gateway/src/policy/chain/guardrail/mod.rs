@@ -25,7 +25,7 @@ pub(super) use schema::POLICY as JSON_SCHEMA;
 const STATUS: u16 = 422;
 
 /// The name of a guardrail in responses.
-struct Kind {
+struct GuardrailKind {
     name: &'static str,
     type_name: &'static str,
     reason: &'static str,
@@ -52,7 +52,7 @@ trait Look: Send + Sync {
 
 /// A guardrail of one flow.
 struct Guard {
-    kind: &'static Kind,
+    kind: &'static GuardrailKind,
     look: Box<dyn Look>,
     path: Option<JsonPath>,
     invert: bool,
@@ -65,7 +65,7 @@ struct Guard {
 fn made(
     making: &Making<'_>,
     params: &Params<'_>,
-    kind: &'static Kind,
+    kind: &'static GuardrailKind,
     read: impl Fn(&Params<'_>) -> Option<Box<dyn Look>>,
 ) -> Option<Made> {
     let old = making.step.version == 0;

@@ -3,14 +3,14 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Kind, Look, OF_MODELS, made};
+use super::{GuardrailKind, Look, OF_MODELS, made};
 use crate::policy::chain::kind::{ChainPolicy, Made, Making};
 use crate::policy::chain::params::Params;
 
 /// The policy.
 pub(in crate::policy::chain) const POLICY: ChainPolicy = ChainPolicy { name: "regex-guardrail", make };
 
-const KIND: Kind = Kind {
+const KIND: GuardrailKind = GuardrailKind {
     name: "regex-guardrail",
     type_name: "REGEX_GUARDRAIL",
     reason: "Violation of regular expression detected",

@@ -3,14 +3,14 @@
 use penstock_json::schema::JsonSchema;
 use serde_json::Value;
 
-use super::{Kind, Look, made};
+use super::{GuardrailKind, Look, made};
 use crate::policy::chain::kind::{ChainPolicy, Made, Making};
 use crate::policy::chain::params::Params;
 
 /// The policy.
 pub(in crate::policy::chain) const POLICY: ChainPolicy = ChainPolicy { name: "json-schema-guardrail", make };
 
-const KIND: Kind = Kind {
+const KIND: GuardrailKind = GuardrailKind {
     name: "json-schema-guardrail",
     type_name: "JSON_SCHEMA_GUARDRAIL",
     reason: "Violation of JSON schema detected",

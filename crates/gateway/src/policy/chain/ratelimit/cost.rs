@@ -91,7 +91,7 @@ impl Cost {
 
     fn sum(&self, sources: &[CostSource], exchange: &mut Exchange, phase: &'static str) -> Result<u64, Fault> {
         let reads = sources.iter().any(|source| matches!(source.from, From::Body(_)));
-        let body = if reads { Documents::of(&body_decoded(exchange)?) } else { Documents::default() };
+        let body = if reads { Documents::parse(&body_decoded(exchange)?) } else { Documents::default() };
         let mut sum = None;
         for source in sources {
             let number = match &source.from {
@@ -133,7 +133,7 @@ impl CostSource {
 struct Documents(Vec<serde_json::Value>);
 
 impl Documents {
-    fn of(body: &[u8]) -> Documents {
+    fn parse(body: &[u8]) -> Documents {
         if let Ok(value) = serde_json::from_slice(body) {
             return Documents(vec![value]);
         }

@@ -3,22 +3,10 @@
 //! Every counter is two numbers under the lock of its part of the table. Keys are made of what clients say of
 //! themselves, so counters are capped; at the cap those that expire soon are removed.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::hex::hex;
 use crate::policy::chain::config::Algorithm;
-
-/// Parts of the table, so that cores seldom wait for each other.
-const PARTS: usize = 64;
-
-/// Counters in one part: a quarter of a million in all.
-const PART_MAX: usize = 4096;
-
-/// Keys longer than this are kept by their digest.
-const KEY_BYTES_MAX: usize = 256;
+use crate::policy::sharded::{PART_MAX, Part, Sharded, bounded};
 
 /// From the year one, where Go's windows begin, to 1970.
 const SECONDS_BEFORE_1970: u64 = 719_162 * 86_400;
@@ -57,17 +45,8 @@ struct Bucket {
 }
 
 /// All counters.
-#[derive(Debug)]
-pub(crate) struct Buckets {
-    hasher: RandomState,
-    parts: [Mutex<HashMap<Box<str>, Bucket>>; PARTS],
-}
-
-impl Default for Buckets {
-    fn default() -> Buckets {
-        Buckets { hasher: RandomState::new(), parts: std::array::from_fn(|_| Mutex::default()) }
-    }
-}
+#[derive(Debug, Default)]
+pub(crate) struct Buckets(Sharded<Bucket>);
 
 impl Limit {
     pub(super) fn nanos(&self) -> u64 {
@@ -161,8 +140,7 @@ impl Buckets {
         use_it: impl FnOnce(&mut Bucket) -> T,
     ) -> T {
         let key = kept(key, index, algorithm);
-        let part = &self.parts[self.hasher.hash_one(&*key) as usize % PARTS];
-        let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut part = self.0.part(&key);
         if let Some(bucket) = part.get_mut(&*key) {
             return use_it(bucket);
         }
@@ -180,9 +158,7 @@ impl Buckets {
     /// Forgets counters that say nothing any more.
     pub(crate) fn sweep(&self) {
         let now = super::unix_nanos();
-        for part in &self.parts {
-            part.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, bucket| bucket.over > now);
-        }
+        self.0.parts().for_each(|mut part| part.retain(|_, bucket| bucket.over > now));
     }
 }
 
@@ -192,14 +168,10 @@ fn kept(key: &str, index: usize, algorithm: Algorithm) -> String {
         Algorithm::FixedWindow => 'w',
         Algorithm::Gcra => 'r',
     };
-    if key.len() <= KEY_BYTES_MAX {
-        return format!("{kind}{index}{key}");
-    }
-    let digest = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
-    format!("{kind}{index}#{}", hex(digest.as_ref()))
+    format!("{kind}{index}{}", bounded(key))
 }
 
-fn make_room(part: &mut HashMap<Box<str>, Bucket>, now: u64) {
+fn make_room(part: &mut Part<Bucket>, now: u64) {
     part.retain(|_, bucket| bucket.over > now);
     if part.len() < PART_MAX {
         return;
@@ -257,6 +229,7 @@ fn left_of_rate(due: u64, limit: &Limit, now: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::sharded::PARTS;
 
     const SECOND: u64 = 1_000_000_000;
     /// A full minute.
@@ -355,13 +328,13 @@ mod tests {
         for number in 0..2 * PARTS * PART_MAX {
             buckets.take(Algorithm::FixedWindow, &soon, &format!("made up {number}"), 1, START);
         }
-        assert!(buckets.parts.iter().all(|part| part.lock().unwrap().len() <= PART_MAX));
+        assert!(buckets.0.parts().all(|part| part.len() <= PART_MAX));
         assert!(!buckets.take(Algorithm::FixedWindow, &late, "kept", 1, START).granted);
         let long = |end: &str| "x".repeat(1000) + end;
         assert!(buckets.take(Algorithm::FixedWindow, &late, &long("a"), 1, START).granted);
         assert!(!buckets.take(Algorithm::FixedWindow, &late, &long("a"), 1, START).granted);
         assert!(buckets.take(Algorithm::FixedWindow, &late, &long("b"), 1, START).granted);
         buckets.sweep();
-        assert!(buckets.parts.iter().all(|part| part.lock().unwrap().is_empty()), "all of it is long ago");
+        assert!(buckets.0.parts().all(|part| part.is_empty()), "all of it is long ago");
     }
 }

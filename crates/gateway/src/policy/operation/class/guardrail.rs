@@ -6,7 +6,7 @@ use penstock_json::schema::JsonSchema;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::payload::{self, Part};
+use super::payload::{self, PayloadPart};
 use super::settings::{Compiled, PolicyClasses, Settings};
 use crate::error::{GatewayError, codes};
 use crate::policy::measure;
@@ -20,7 +20,7 @@ struct Guardrail {
     name: String,
     kind: &'static str,
     reason: &'static str,
-    part: Part,
+    part: PayloadPart,
     /// Intervenes when the check holds, not when it fails.
     inverted: bool,
     /// Includes the findings in the response.
@@ -54,7 +54,7 @@ fn guardrail(settings: &Settings, kind: &'static str, reason: &'static str, chec
         name: settings.required("name")?.to_owned(),
         kind,
         reason,
-        part: Part::of(settings)?,
+        part: PayloadPart::from_settings(settings)?,
         inverted: settings.flag("invert"),
         shows: settings.flag("showAssessment"),
         check,

@@ -8,7 +8,7 @@ use regex::{NoExpand, Regex};
 use serde_json::Value;
 
 use super::guardrail::failed;
-use super::payload::{self, Part};
+use super::payload::{self, PayloadPart};
 use super::settings::{Compiled, PolicyClasses, Settings};
 
 const KIND: &str = "PIIMaskingRegex";
@@ -17,7 +17,7 @@ const REDACTED: &str = "*****";
 const MASKED: &str = "PII_ENTITIES";
 
 struct Masking {
-    part: Part,
+    part: PayloadPart,
     redacts: bool,
     /// What each pattern finds is called.
     patterns: Vec<(String, Regex)>,
@@ -42,7 +42,12 @@ pub(super) fn compile(settings: &Settings, _classes: &PolicyClasses) -> Compiled
     let names: Vec<String> = patterns.iter().map(|(name, _)| regex::escape(name)).collect();
     let marks = format!("(?:{})_[0-9a-f]{{4,}}", names.join("|"));
     let marks = Regex::new(&marks).map_err(|_| "`piiEntities` has too many names".to_owned())?;
-    Ok(Box::new(Masking { part: Part::of(settings)?, redacts: settings.flag("redact"), patterns, marks }))
+    Ok(Box::new(Masking {
+        part: PayloadPart::from_settings(settings)?,
+        redacts: settings.flag("redact"),
+        patterns,
+        marks,
+    }))
 }
 
 impl Mediator for Masking {

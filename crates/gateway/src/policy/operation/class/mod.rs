@@ -92,7 +92,7 @@ impl Classes for PolicyClasses {
 }
 
 fn claim(settings: &Settings, classes: &PolicyClasses) -> Compiled {
-    classes.action(&ActionCall::of(
+    classes.action(&ActionCall::new(
         "VALIDATE_CLAIM",
         [
             ("claim", settings.text("accessVerificationClaim")),
@@ -104,12 +104,12 @@ fn claim(settings: &Settings, classes: &PolicyClasses) -> Compiled {
 }
 
 fn query_parameter(settings: &Settings, classes: &PolicyClasses) -> Compiled {
-    classes.action(&ActionCall::of("REMOVE_QUERY", [("queryParamName", settings.text("queryParamToRemove"))]))
+    classes.action(&ActionCall::new("REMOVE_QUERY", [("queryParamName", settings.text("queryParamToRemove"))]))
 }
 
 fn resource_path(settings: &Settings, classes: &PolicyClasses) -> Compiled {
     let keeps_query = settings.text("includeQueryParams").unwrap_or("true");
-    classes.action(&ActionCall::of(
+    classes.action(&ActionCall::new(
         "REWRITE_RESOURCE_PATH",
         [("resourcePath", settings.text("resourcePath")), ("includeQueryParams", Some(keeps_query))],
     ))

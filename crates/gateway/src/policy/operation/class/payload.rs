@@ -32,15 +32,15 @@ pub(super) fn put(exchange: &mut Exchange, text: String) -> Result<(), Fault> {
 }
 
 /// The part of a body that is meant.
-pub(super) struct Part(Option<JsonPath>);
+pub(super) struct PayloadPart(Option<JsonPath>);
 
-impl Part {
+impl PayloadPart {
     /// `jsonPath`; nothing means the whole.
-    pub(super) fn of(settings: &Settings) -> Result<Part, String> {
+    pub(super) fn from_settings(settings: &Settings) -> Result<PayloadPart, String> {
         let parse = |path: &str| {
             JsonPath::parse(path.trim(), Dialect::Artifacts).map_err(|error| format!("`jsonPath` is `{path}`: {error}"))
         };
-        settings.text("jsonPath").map(parse).transpose().map(Part)
+        settings.text("jsonPath").map(parse).transpose().map(PayloadPart)
     }
 
     /// What is there as text, without the quotes around it. The error says why nothing is.

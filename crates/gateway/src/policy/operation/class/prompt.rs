@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::guardrail::failed;
-use super::payload::{self, Part};
+use super::payload::{self, PayloadPart};
 use super::settings::{Compiled, PolicyClasses, Settings};
 use crate::text;
 
@@ -15,7 +15,7 @@ use crate::text;
 const PROMPTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 struct Decorator {
-    part: Part,
+    part: PayloadPart,
     decoration: Value,
     appends: bool,
 }
@@ -25,7 +25,7 @@ pub(super) fn decorator(settings: &Settings, _classes: &PolicyClasses) -> Compil
     match config.get("decoration") {
         Some(decoration @ (Value::String(_) | Value::Array(_))) => {
             settings.required("jsonPath")?;
-            let (part, appends) = (Part::of(settings)?, settings.flag("append"));
+            let (part, appends) = (PayloadPart::from_settings(settings)?, settings.flag("append"));
             Ok(Box::new(Decorator { part, decoration: decoration.clone(), appends }))
         }
         _ => Err("`promptDecoratorConfig` needs `decoration`, a text or a list".to_owned()),

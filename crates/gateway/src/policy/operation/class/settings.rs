@@ -22,7 +22,7 @@ pub(in crate::policy) struct PolicyClasses {
 }
 
 impl PolicyClasses {
-    pub(in crate::policy) fn of(gateway: &Gateway, site: &Arc<Site>) -> PolicyClasses {
+    pub(in crate::policy) fn new(gateway: &Gateway, site: &Arc<Site>) -> PolicyClasses {
         PolicyClasses { gateway: gateway.clone(), site: site.clone() }
     }
 

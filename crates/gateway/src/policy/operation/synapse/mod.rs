@@ -34,13 +34,13 @@ pub(super) fn compile(
     if let Some(call) = render::opa_call(&text, one) {
         return action::compile(gateway, site, Stage::Request, &call);
     }
-    let outside = cx.classes.replace(Rc::new(PolicyClasses::of(gateway, site)));
+    let outside = cx.classes.replace(Rc::new(PolicyClasses::new(gateway, site)));
     let mediators = cx.fragment(&sequence.file, &text);
     cx.classes = outside;
     let Some(mediators) = mediators else {
         return Err(Problem::Refuse("its sequence has errors".into()));
     };
-    let prepare = Step { mediator: Box::new(Properties::of(site)), kind: "parameters", at: place(&one.at) };
+    let prepare = Step { mediator: Box::new(Properties::from_site(site)), kind: "parameters", at: place(&one.at) };
     let prepared = cx.add_sequence(vec![
         prepare,
         Step { mediator: Box::new(Enter(mediators)), kind: "sequence", at: place(&one.at) },
@@ -50,7 +50,7 @@ pub(super) fn compile(
 
 /// A step that sets the properties sequences of API Manager find.
 pub(in crate::policy) fn properties(site: &Site) -> Box<dyn Mediator> {
-    Box::new(Properties::of(site))
+    Box::new(Properties::from_site(site))
 }
 
 /// Runs a sequence.

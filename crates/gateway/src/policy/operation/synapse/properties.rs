@@ -13,7 +13,7 @@ pub(super) struct Properties {
 }
 
 impl Properties {
-    pub(super) fn of(site: &Site) -> Properties {
+    pub(super) fn from_site(site: &Site) -> Properties {
         let (api, operation) = (&site.api, &site.operation);
         let full_name = format!("{}--{}:v{}", api.provider, api.name, api.version);
         let texts = [
