@@ -633,9 +633,14 @@ pub(super) fn delete_in(tx: &Transaction<'_>, caller: &Caller, api: &Object) -> 
         [Kind::Revision, Kind::Document, Kind::Comment, Kind::Rating, Kind::OperationPolicy, Kind::ClientCertificate]
     {
         for part in tx.list(&Filter::new(kind, &api.organization).parent(&api.id))? {
+            crate::workflow::forget(tx, &part)?;
             tx.delete(&part)?;
         }
     }
+    for key in tx.list(&Filter::new(Kind::ApiKey, &api.organization).target(&api.id))? {
+        tx.delete(&key)?;
+    }
+    crate::workflow::forget(tx, api)?;
     tx.delete(api)?;
     tx.audit(&api.organization, &caller.shown(), "delete", Kind::Api, &api.id)
 }

@@ -117,6 +117,11 @@ fn a_key_of_an_api_is_valid_with_an_application() {
     let body = json!({"keyUUID": key["keyUUID"]});
     server.expect(200, "POST", "/api/am/admin/v4/api-keys/revoke", &token, &body);
     assert_eq!(server.expect(200, "GET", &of_api, &token, &Value::Null)["count"], 0);
+    server.expect(200, "POST", &format!("{of_api}/generate"), &token, &json!({}));
+    server.expect(200, "DELETE", &format!("{APPLICATIONS}/{application}"), &token, &Value::Null);
+    server.expect(200, "DELETE", &format!("/api/am/publisher/v4/apis/{api}"), &token, &Value::Null);
+    let all = server.expect(200, "GET", "/api/am/admin/v4/api-keys", &token, &Value::Null);
+    assert_eq!(all["count"], 0, "keys end with their API");
 }
 
 #[test]
