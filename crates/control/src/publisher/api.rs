@@ -249,6 +249,10 @@ pub(super) fn created(api: &Object, path: &str) -> Response {
     Response::json(201, &body(api)).with("Location", format!("/api/am/publisher/v4{path}/{}", api.id))
 }
 
+/// The scopes of callers that may name another provider than themselves.
+const IMPORT_SCOPES: [&str; 4] =
+    ["apim:admin", "apim:api_import_export", "apim:api_product_import_export", "apim:mcp_server_import_export"];
+
 /// Creates an API from what a client gave. Without a definition one is generated.
 pub(super) fn create_in(
     tx: &Transaction<'_>,
@@ -258,7 +262,7 @@ pub(super) fn create_in(
 ) -> Result<Object, Problem> {
     let provider = given.get("provider").and_then(Value::as_str).filter(|provider| !provider.is_empty());
     let owner = match provider {
-        Some(provider) if caller.is_admin() => users::identify(tx, provider)?.0,
+        Some(provider) if IMPORT_SCOPES.iter().any(|scope| caller.has(scope)) => users::identify(tx, provider)?.0,
         _ => caller.name.clone(),
     };
     let state = match given.get("lifeCycleStatus").and_then(Value::as_str) {

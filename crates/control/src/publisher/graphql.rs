@@ -184,9 +184,10 @@ pub(crate) fn schema_body(tx: &Transaction<'_>, api: &Object) -> Result<Value, P
 fn put(call: &Call<'_>) -> Result<Response, Problem> {
     let parts = archive::parts(call)?;
     let given = given::definition(call, &parts, "schemaDefinition")?;
-    let described = Described::read(&given.content)?;
+    let mut described = Described::read(&given.content)?;
     call.control.store.change(|tx| {
         let mut api = graphql_api(tx, call)?;
+        keep_complexity(call, tx, &api, &mut described)?;
         let operations = described.operations(api::operations(&api.document));
         api.set("operations", operations);
         api.set("updatedBy", call.caller.shown());
@@ -195,6 +196,20 @@ fn put(call: &Call<'_>) -> Result<Response, Problem> {
         tx.audit(&api.organization, &call.caller.shown(), "update", crate::store::Kind::Api, &api.id)
     })?;
     Ok(Response::empty(200))
+}
+
+/// Removes complexities of fields that a new schema does not have.
+fn keep_complexity(
+    call: &Call<'_>,
+    tx: &Transaction<'_>,
+    api: &Object,
+    described: &mut Described,
+) -> Result<(), Problem> {
+    let mut body = complexity_body(call, tx, api)?;
+    let Some(list) = body["list"].as_array_mut().filter(|list| !list.is_empty()) else { return Ok(()) };
+    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+    list.retain(|entry| described.schema.set_cost(&text(entry, "type"), &text(entry, "field"), 1).is_ok());
+    tx.put_file(&api.organization, &api.id, &File::new(COMPLEXITY, "application/json", body.to_string()))
 }
 
 /// What is known of the complexity of an API's fields.

@@ -10,6 +10,7 @@ use super::{
     policies, revisions, soap_to_rest,
 };
 use crate::http::Response;
+use crate::identity::users;
 use crate::problem::Problem;
 use crate::route::{Call, Registration};
 use crate::schema;
@@ -158,12 +159,27 @@ pub(super) fn members_of(
     if let Some(parameters) = parameters {
         params::merge(&mut data, parameters)?;
     }
+    // The organization of the server that exported; here it is that of the caller.
+    if let Some((_, context)) = api::text(&data, "context").strip_prefix("/t/").and_then(|rest| rest.split_once('/')) {
+        let context = format!("/{context}");
+        data.insert("context".into(), context.into());
+    }
     data.retain(|name, _| members::MEMBERS.iter().any(|(known, _)| known == name));
     for name in ["id", "isRevision", "revisionId", "revisionedApiId", "revisionedMCPServerId", "lifeCycleStatus"] {
         data.shift_remove(name);
     }
     schema::check(&data, members::MEMBERS, &["name", "context", "version"])?;
     Ok((data, wanted_state))
+}
+
+/// The provider that an archive names must be a user of the organization of the caller.
+pub(super) fn check_provider(tx: &Transaction<'_>, call: &Call<'_>, data: &Map<String, Value>) -> Result<(), Problem> {
+    let provider = api::text(data, "provider");
+    if provider.is_empty() || users::identify(tx, provider)?.1 == call.organization() {
+        return Ok(());
+    }
+    let text = format!("The provider {provider} is of another tenant; import with preserveProvider=false");
+    Err(Problem::forbidden(text))
 }
 
 /// The object of a name and a version, of one kind.
@@ -196,6 +212,7 @@ pub(super) fn import_in(
     overwrite: bool,
 ) -> Result<(Object, Option<Object>), Problem> {
     let (mut data, wanted_state) = members_of(call, project, descriptors(subject), parameters)?;
+    check_provider(tx, call, &data)?;
     let imported_policies = policies::import_files(tx, call, project)?;
     policies::rename_ids(&mut data, &imported_policies);
     if subject == Subject::McpServer {

@@ -97,6 +97,7 @@ fn import_archive(call: &Call<'_>) -> Result<Response, Problem> {
         let parameters = parameters.as_ref();
         import_apis(tx, call, &project, parameters)?;
         let (mut data, wanted_state) = import::members_of(call, &project, &DESCRIPTORS, parameters)?;
+        import::check_provider(tx, call, &data)?;
         find_sources(tx, call, &mut data)?;
         data.insert("type".into(), "APIPRODUCT".into());
         let overwrite = call.query.flag("overwriteAPIProduct");

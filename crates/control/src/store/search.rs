@@ -221,6 +221,8 @@ fn condition(term: &Term) -> (String, Vec<Sql>) {
         "api-category" | "api-categories" => of_list("categories", "value = ? COLLATE NOCASE", value.to_owned()),
         "status" | "lcstate" => of("state"),
         "context" => of("api_context"),
+        // The owner is kept without the organization, which clients write behind it.
+        "provider" if value.contains('@') => of("owner || '@' || organization"),
         "provider" => of("owner"),
         "version" => of("api_version"),
         "description" | "content" => of("json_extract(document, '$.description')"),

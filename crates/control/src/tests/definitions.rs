@@ -157,6 +157,11 @@ fn topics_are_those_of_the_asyncapi_definition() {
     assert_eq!((&shown["list"][1]["name"], &shown["list"][1]["type"]), (&json!("/news"), &json!("PUBLISH")));
     let definition = server.expect(200, "GET", &format!("{portal}/async-api-specification"), &token, &Value::Null);
     assert_eq!(definition, stored);
+    let by_provider = |name: &str| {
+        let path = format!("/apis?query=provider:%22{name}%22");
+        server.publisher(200, "GET", &path, &token, &Value::Null)["count"].clone()
+    };
+    assert_eq!((by_provider("admin@carbon.super"), by_provider("admin@test.com")), (json!(1), json!(0)));
     // One that is made by hand has a definition too.
     let body = json!({"name": "Plain", "context": "/plain", "version": "1.0.0", "type": "WS"});
     let plain = server.publisher(201, "POST", "/apis", &token, &body);
