@@ -207,8 +207,11 @@ pub(crate) fn page_of(
     let page = Page::of(&call.query);
     let query = call.query.get("query").unwrap_or_default();
     let (found, total) = call.control.store.read(|tx| {
-        let total = tx.count(&filter)?;
-        Ok((tx.list(&filter.page(page.offset, page.limit))?, total))
+        let found = tx.list(&filter.clone().page(page.offset, page.limit))?;
+        // The last page says how many there are: a search with few results reads the index once.
+        let is_last = found.len() < page.limit && (page.offset == 0 || !found.is_empty());
+        let total = if is_last { page.offset + found.len() } else { tx.count(&filter)? };
+        Ok((found, total))
     })?;
     Ok(Response::json(200, &page.body(path, &[("query", query)], found.iter().map(info).collect(), total)))
 }
