@@ -284,6 +284,7 @@ pub(super) fn create_in(
         api.set("operations", Value::Array(members::default_operations(api.text("type"))));
     }
     finish(&mut api, caller);
+    super::lifecycle::record_creation(&mut api, caller);
     let key = unique_key(&api);
     let api = api.keyed(key);
     if tx.insert(&api)?.is_none() {
@@ -696,6 +697,7 @@ pub(super) fn copy_in(
     api.set("version", version);
     api.set("isDefaultVersion", is_default);
     api.set("updatedBy", caller.shown());
+    super::lifecycle::record_creation(&mut api, caller);
     api.unique_key = Some(unique_key(&api));
     if tx.insert(&api)?.is_none() {
         let text = format!("An API with version '{version}' already exists for API '{}'", api.name);

@@ -148,6 +148,15 @@ pub(crate) fn apply(tx: &Transaction<'_>, caller: &Caller, api: &mut Object, act
     tx.audit(&api.organization, &caller.shown(), action, Kind::Api, &api.id)
 }
 
+/// Begins the history of a new API.
+pub(super) fn record_creation(api: &mut Object, caller: &Caller) {
+    let entry = json!({
+        "previousState": null, "postState": shown(&api.state), "user": caller.shown(),
+        "updatedTime": clock::shown(clock::now_ms()),
+    });
+    api.set("lifecycleHistory", json!([entry]));
+}
+
 fn set_state(api: &mut Object, caller: &Caller, target: &str) {
     let mut history = api.document.get("lifecycleHistory").and_then(Value::as_array).cloned().unwrap_or_default();
     history.push(json!({

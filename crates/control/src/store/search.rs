@@ -225,7 +225,8 @@ fn condition(term: &Term) -> (String, Vec<Sql>) {
         "provider" if value.contains('@') => of("owner || '@' || organization"),
         "provider" => of("owner"),
         "version" => of("api_version"),
-        "description" | "content" => of("json_extract(document, '$.description')"),
+        "description" => of("json_extract(document, '$.description')"),
+        "content" => content(value),
         "type" => {
             // An API has one of several types.
             let wanted = value.to_ascii_uppercase();
@@ -249,6 +250,32 @@ fn condition(term: &Term) -> (String, Vec<Sql>) {
             (condition.to_owned(), values)
         }
     }
+}
+
+/// A text in the name, the description, a definition or a document.
+fn content(value: &str) -> (String, Vec<Sql>) {
+    let of_file = "CAST(file.content AS TEXT)";
+    let parts = [
+        ("object.name", "{}"),
+        ("json_extract(object.document, '$.description')", "{}"),
+        (of_file, "EXISTS (SELECT 1 FROM file WHERE file.owner = object.id AND file.path LIKE 'Definitions/%' AND {})"),
+        (
+            "doc.name",
+            "EXISTS (SELECT 1 FROM object AS doc WHERE doc.kind = 'document' AND doc.parent = object.id AND {})",
+        ),
+        (
+            of_file,
+            "EXISTS (SELECT 1 FROM object AS doc JOIN file ON file.owner = doc.id WHERE doc.kind = 'document' AND \
+             doc.parent = object.id AND {})",
+        ),
+    ];
+    let (mut texts, mut values) = (Vec::new(), Vec::new());
+    for (expression, around) in parts {
+        let (condition, more) = like(expression, value);
+        texts.push(around.replace("{}", &condition));
+        values.extend(more);
+    }
+    (format!("({})", texts.join(" OR ")), values)
 }
 
 impl Term {

@@ -157,6 +157,13 @@ fn topics_are_those_of_the_asyncapi_definition() {
     assert_eq!((&shown["list"][1]["name"], &shown["list"][1]["type"]), (&json!("/news"), &json!("PUBLISH")));
     let definition = server.expect(200, "GET", &format!("{portal}/async-api-specification"), &token, &Value::Null);
     assert_eq!(definition, stored);
+    let history = server.publisher(200, "GET", &format!("{own}/lifecycle-history"), &token, &Value::Null);
+    assert_eq!((&history["count"], &history["list"][0]["postState"]), (&json!(1), &json!("Created")));
+    let by_content = |word: &str| {
+        let path = format!("/apis?query=content:{word}");
+        server.publisher(200, "GET", &path, &token, &Value::Null)["count"].clone()
+    };
+    assert_eq!((by_content("KEPT"), by_content("absent")), (json!(1), json!(0)));
     let by_provider = |name: &str| {
         let path = format!("/apis?query=provider:%22{name}%22");
         server.publisher(200, "GET", &path, &token, &Value::Null)["count"].clone()
