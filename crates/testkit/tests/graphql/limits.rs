@@ -22,6 +22,7 @@ fn the_plan_of_a_subscription_bounds_queries() {
         owner: "ann".into(),
         tier: "Unlimited".into(),
         keys: vec![("key".into(), true)],
+        ..Application::default()
     };
     let subscription = Subscription {
         application: "7".into(),
