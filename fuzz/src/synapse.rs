@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use penstock_compile::expression::synapse::{
-    Escape, EvaluationError, Scope, Source, SynapseExpression, Template, Vault,
+    Escape, EvaluationError, NamedScope, Scope, SynapseExpression, Template, Vault,
 };
 use penstock_json::mapping::Options;
 use penstock_message::Value;
@@ -59,10 +59,10 @@ impl Scope for Fixed {
         ))
     }
 
-    fn named(&mut self, source: Source, name: &str) -> Option<Value> {
+    fn named(&mut self, source: NamedScope, name: &str) -> Option<Value> {
         match (source, name) {
-            (Source::Variable, "a") => Some(Value::Integer(i64::MIN)),
-            (Source::Variable, _) => Some(Value::Double(1e300)),
+            (NamedScope::Variable, "a") => Some(Value::Integer(i64::MIN)),
+            (NamedScope::Variable, _) => Some(Value::Double(1e300)),
             (_, "h") => Some(Value::string("12")),
             _ => None,
         }
