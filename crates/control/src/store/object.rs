@@ -476,6 +476,22 @@ mod tests {
         assert_eq!(store.read(|tx| tx.count(&Filter::new(Kind::Role, "carbon.super"))).unwrap(), 0);
     }
 
+    #[test]
+    fn members_of_documents_are_found_in_objects_of_every_kind() {
+        let folder = scratch("members");
+        let store = Store::open(&folder.0).unwrap();
+        let document = Map::from_iter(["context", "type", "version"].map(|name| (name.to_owned(), Value::from("v1"))));
+        for kind in [Kind::Api, Kind::OperationPolicy] {
+            store.change(|tx| tx.insert(&Object::new(kind, "carbon.super", "one", document.clone()))).unwrap();
+            let all = || Filter::new(kind, "carbon.super");
+            let found = |filter: Filter| store.read(|tx| tx.list(&filter)).unwrap().len();
+            let terms = crate::store::Term::parse("name:one version:\"v1\" context:v1");
+            assert_eq!(found(all().query(&terms)), 1, "{}", kind.name());
+            assert_eq!(found(all().member("type", &["v1"]).member("version", &["v1"])), 1, "{}", kind.name());
+            assert_eq!(found(all().without_member("context", &["v1"])), 0, "{}", kind.name());
+        }
+    }
+
     /// How SQLite finds the rows of a statement.
     fn plan(tx: &Transaction<'_>, (sql, values): (String, Vec<Sql>)) -> String {
         let mut statement = tx.inner.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();

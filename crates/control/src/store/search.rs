@@ -81,7 +81,7 @@ impl Filter {
     /// With a member of the document that has one of these values.
     pub(crate) fn member(mut self, member: &str, values: &[&str]) -> Filter {
         let marks = vec!["?"; values.len()].join(", ");
-        let condition = format!("{} IN ({marks})", expression(member));
+        let condition = format!("{} IN ({marks})", expression(self.kind, member));
         self.conditions.push((condition, values.iter().map(|value| text(value)).collect()));
         self
     }
@@ -89,7 +89,7 @@ impl Filter {
     /// With a member of the document that has none of these values.
     pub(crate) fn without_member(mut self, member: &str, values: &[&str]) -> Filter {
         let marks = vec!["?"; values.len()].join(", ");
-        let condition = format!("coalesce({}, '') NOT IN ({marks})", expression(member));
+        let condition = format!("coalesce({}, '') NOT IN ({marks})", expression(self.kind, member));
         self.conditions.push((condition, values.iter().map(|value| text(value)).collect()));
         self
     }
@@ -169,7 +169,7 @@ impl Filter {
         for key in keys {
             let (mut texts, mut values) = (Vec::new(), Vec::new());
             for term in terms.iter().filter(|term| term.key == key) {
-                let (condition, more) = condition(term);
+                let (condition, more) = condition(self.kind, term);
                 texts.push(condition);
                 values.extend(more);
             }
@@ -189,12 +189,13 @@ fn text(value: &str) -> Sql {
     Sql::Text(value.to_owned())
 }
 
-/// A member of the document: the column of those that indexes have.
-fn expression(member: &str) -> String {
-    match member {
-        "context" => "api_context".to_owned(),
-        "type" => "api_type".to_owned(),
-        other => format!("json_extract(document, '$.{other}')"),
+/// A member of the document: of APIs, the column of those that indexes have.
+fn expression(kind: Kind, member: &str) -> String {
+    match (kind, member) {
+        (Kind::Api, "context") => "api_context".to_owned(),
+        (Kind::Api, "type") => "api_type".to_owned(),
+        (Kind::Api, "version") => "api_version".to_owned(),
+        (_, other) => format!("json_extract(document, '$.{other}')"),
     }
 }
 
@@ -204,7 +205,7 @@ fn like(expression: &str, part: &str) -> (String, Vec<Sql>) {
     (format!("{expression} LIKE ? ESCAPE '\\'"), vec![text(&format!("%{escaped}%"))])
 }
 
-fn condition(term: &Term) -> (String, Vec<Sql>) {
+fn condition(kind: Kind, term: &Term) -> (String, Vec<Sql>) {
     let value = term.value.as_str();
     let of_list = |list: &str, expression: &str, value: String| {
         let condition = format!("EXISTS (SELECT 1 FROM json_each(document, '$.{list}') WHERE {expression})");
@@ -220,11 +221,10 @@ fn condition(term: &Term) -> (String, Vec<Sql>) {
         "label" => of_list("labels", "value = ?", value.to_owned()),
         "api-category" | "api-categories" => of_list("categories", "value = ? COLLATE NOCASE", value.to_owned()),
         "status" | "lcstate" => of("state"),
-        "context" => of("api_context"),
+        "context" | "version" => of(&expression(kind, &term.key)),
         // The owner is kept without the organization, which clients write behind it.
         "provider" if value.contains('@') => of("owner || '@' || organization"),
         "provider" => of("owner"),
-        "version" => of("api_version"),
         "description" => of("json_extract(document, '$.description')"),
         "content" => content(value),
         "type" => {
